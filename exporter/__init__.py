@@ -1,0 +1,1 @@
+"""Watches a KubeVirt cluster, says what is wrong with it, and writes nothing to it."""
