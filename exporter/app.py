@@ -1,0 +1,116 @@
+"""The only place that constructs things: cluster, engine, source, server; and ends them in order."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from .checks import all_checks
+from .engine.engine import Engine
+from .engine.intake import Intake
+from .http.api import Findings
+from .http.page import Page, stylesheet
+from .http.scrape import Scrape
+from .http.server import build, serving
+from .kube.live import LiveSource
+from .kube.reflector import Pace
+from .kube.transport import Transport
+from .metrics.exposition import Budget, Exposition
+from .metrics.telemetry import Scrapes, Telemetry, registry_of
+from .model.source import Sight, Source
+
+__all__ = ["Steward", "assemble", "serve", "wait_until_seen"]
+
+_SETTLE = 0.25  # seconds; kinds arrive on connections of their own, a few milliseconds apart
+
+
+@dataclass(frozen=True)
+class Steward:
+    engine: Engine
+    source: LiveSource
+    exposition: Exposition
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Watches and judges while entered."""
+        judging = asyncio.create_task(self.engine.run(), name="judge")
+        try:
+            async with self.source.watching():
+                yield
+        finally:
+            judging.cancel()
+
+
+def assemble(
+    transport: Transport, *, pace: Pace | None = None, settle: float = _SETTLE, budget: Budget | None = None
+) -> Steward:
+    checks = all_checks()
+    engine = Engine(checks, clock=time.time, timer=time.monotonic, settle=settle)
+    exposition = Exposition(checks, budget)
+    engine.listen(exposition.update)
+    kinds = dict.fromkeys(kind for check in checks for kind in check.reads)
+    return Steward(engine, LiveSource(transport, kinds, Intake(engine, time.time), pace), exposition)
+
+
+@asynccontextmanager
+async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-steward") -> AsyncIterator[str]:
+    """Watches, judges and serves while entered; gives the URL. Raises OSError where the port is taken."""
+    # Records are flat and not tracked: collecting seldom costs no memory here, and halves what decoding costs.
+    gc.set_threshold(50_000, 20, 1000)
+    scrapes = Scrapes()
+    telemetry = Telemetry(steward.engine, steward.exposition, steward.source.reflectors, scrapes)
+    app = build(
+        steward.engine,
+        {
+            "/": Page(steward.engine, title),
+            "/style.css": stylesheet,
+            "/metrics": Scrape(steward.exposition, registry_of(telemetry), scrapes),
+            "/api/v1/findings": Findings(steward.engine, secrets.token_hex(4)),
+        },
+    )
+    async with serving(app, host, port) as url, steward.watching():
+        freezing = asyncio.create_task(_freeze_when_ready(steward.engine), name="freeze")
+        try:
+            yield url
+        finally:
+            freezing.cancel()
+
+
+async def _freeze_when_ready(engine: Engine) -> None:
+    """What was built up to the first answer stays: the garbage collector need not look at it again."""
+    async with engine.changed:
+        await engine.changed.wait_for(lambda: engine.ready)
+    gc.collect()
+    gc.freeze()
+
+
+async def wait_until_seen(
+    steward: Steward, seconds: float, say: Callable[[str], None] = lambda _: None
+) -> bool:
+    """Waits until every kind has given an answer and all of it is judged; False where time ran out before.
+
+    A kind that fails is waited for, since servers start and come back; `say` is told of it once.
+    """
+    engine = steward.engine
+    told = False
+
+    def seen() -> bool:
+        nonlocal told
+        sources = tuple(engine.cluster.all(Source))
+        failing = [source for source in sources if source.sight is Sight.FAILING]
+        if failing and not told:
+            told = True
+            say(f"{failing[0].why}; trying again for up to {seconds:.0f} s")
+        return all(source.settled for source in sources) and engine.caught_up
+
+    try:
+        async with asyncio.timeout(seconds), engine.changed:
+            await engine.changed.wait_for(seen)
+    except TimeoutError:
+        return False
+    return True

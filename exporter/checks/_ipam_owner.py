@@ -1,0 +1,87 @@
+"""Who an IPAMClaim belongs to, and what became of it (`owner_state` of ipamclaims C.0)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ..model.ipam_claim import IPAMClaim
+from ..model.record import Owner, Ref
+from ..model.virtual_machine import VirtualMachine
+from ..model.virtual_machine_instance import VirtualMachineInstance
+from .base import View
+
+__all__ = ["Owned", "OwnerState", "owner_of"]
+
+
+class OwnerState(Enum):
+    LIVE = "live"
+    DELETING = "deleting"
+    REPLACED = "replaced"  # gone, and another machine has its name
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """The owner that decides, its state, and what stands beside it."""
+
+    state: OwnerState
+    ref: Ref  # as the claim names it
+    instance: Ref | None = None  # a VirtualMachineInstance of this owner that is still there
+    replacement: Ref | None = None
+    replaced_at: float | None = None
+
+    @property
+    def related(self) -> tuple[Ref, ...]:
+        refs = (self.ref, self.replacement, self.instance)
+        return tuple(dict.fromkeys(ref for ref in refs if ref is not None))
+
+
+_KINDS: dict[str, type[VirtualMachine] | type[VirtualMachineInstance]] = {
+    "VirtualMachine": VirtualMachine,
+    "VirtualMachineInstance": VirtualMachineInstance,
+}
+_MOST_ALIVE = (OwnerState.LIVE, OwnerState.DELETING, OwnerState.REPLACED, OwnerState.GONE)
+
+
+def owner_of(view: View, claim: IPAMClaim) -> Owned:
+    """The most alive of the claim's owners; a claim without owner references goes by its label."""
+    owners = claim.owners or (Owner("VirtualMachine", claim.machines[0], ""),)
+    judged = [_judge(view, claim.namespace, owner) for owner in owners]
+    if claim.vm and all(owner.name != claim.vm for owner in owners):
+        judged.append(_labelled(view, claim))
+    return min(judged, key=lambda owned: _MOST_ALIVE.index(owned.state))
+
+
+def _labelled(view: View, claim: IPAMClaim) -> Owned:
+    """The machine that the label names beside an owner of another name: it may be in use, so it counts as alive."""
+    return _judge(view, claim.namespace, Owner("VirtualMachine", claim.vm, ""))
+
+
+def _judge(view: View, namespace: str, owner: Owner) -> Owned:
+    ref = Ref(owner.kind, namespace, owner.name, owner.uid)
+    found = [view.named(kind, namespace, owner.name) for kind in _KINDS.values()]
+    vm, vmi = found[0], found[1]
+    alive = _same(view, namespace, owner)
+    instance = vmi.ref if isinstance(vmi, VirtualMachineInstance) and _instance_of(vmi, owner) else None
+    if alive is not None:
+        state = OwnerState.LIVE if alive.deleting is None else OwnerState.DELETING
+        return Owned(state, alive.ref, instance)
+    other = vm or (vmi if instance is None else None)
+    if other is not None:
+        return Owned(OwnerState.REPLACED, ref, instance, other.ref, other.created)
+    return Owned(OwnerState.GONE, ref, instance)
+
+
+def _same(view: View, namespace: str, owner: Owner) -> VirtualMachine | VirtualMachineInstance | None:
+    """The owner itself, by its uid; without a known uid, whoever has its name."""
+    kinds = [_KINDS[owner.kind]] if owner.uid and owner.kind in _KINDS else list(_KINDS.values())
+    for kind in kinds:
+        found = view.named(kind, namespace, owner.name)
+        if found is not None and owner.uid in ("", found.uid):
+            return found
+    return None
+
+
+def _instance_of(vmi: VirtualMachineInstance, owner: Owner) -> bool:
+    return not owner.uid or owner.uid in (vmi.uid, vmi.vm_uid)

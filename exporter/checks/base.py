@@ -1,0 +1,130 @@
+"""What a check declares, and what it sees of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeVar
+
+from ..findings import Finding, Severity
+from ..model.cluster import Cluster
+from ..model.index import Index
+from ..model.joins import MACHINE
+from ..model.kind import Kind, Reach
+from ..model.record import Record
+
+__all__ = ["Check", "Family", "Reason", "Scope", "UndeclaredReadError", "View"]
+
+R = TypeVar("R", bound=Record)
+
+
+class Scope(Enum):
+    """What one evaluation sees of the kinds that a check reads, beside cluster-wide objects and joins."""
+
+    MACHINE = "one machine"
+    NAMESPACE = "one namespace"
+    CLUSTER = "the whole cluster"
+
+
+@dataclass(frozen=True)
+class Family:
+    """A metric family: one sample of value 1 per open finding.
+
+    `labels` are fields of the finding or of its subject, or keys of its evidence. With `aged`, a sibling
+    `…_since_timestamp_seconds` tells since when.
+    """
+
+    name: str
+    help: str
+    labels: tuple[str, ...]
+    aged: bool = True
+    stability: str = "experimental"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One entry of a check's closed list. The first severity is the usual one. `code` is the reference's name."""
+
+    severities: tuple[Severity, ...]
+    meaning: str
+    family: Family
+    code: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """Data plus one pure function from a view to findings. `joins` are the indexes that it looks others up by."""
+
+    id: str
+    title: str
+    reads: tuple[Kind[Any], ...]
+    scope: Scope
+    reasons: dict[str, Reason]
+    find: Callable[[View], Iterable[Finding]] = field(repr=False)
+    joins: tuple[Index, ...] = ()
+
+    @property
+    def indexes(self) -> tuple[Index, ...]:
+        return (MACHINE, *self.joins) if self.scope is Scope.MACHINE else self.joins
+
+    def partitions(self, record: Record) -> tuple[str, ...]:
+        """The partitions that judge this record; none where it is only ever looked up."""
+        if self.scope is Scope.CLUSTER:
+            return ("",)
+        if self.scope is Scope.NAMESPACE:
+            return (record.namespace,)
+        return tuple(MACHINE.keys(record, _nothing))
+
+
+def _nothing(*_: object) -> None:
+    return None
+
+
+class UndeclaredReadError(LookupError):
+    """A check asked for what it does not declare: RBAC and dirty sets follow from the declaration."""
+
+
+class View:
+    """One partition of the cluster, narrowed to what a check declares."""
+
+    def __init__(self, cluster: Cluster, check: Check, partition: str) -> None:
+        self._cluster = cluster
+        self._check = check
+        self._reach = {kind.record: kind.reach for kind in check.reads}
+        self.partition = partition
+
+    def at(self, partition: str) -> View:
+        """This view, of another partition."""
+        self.partition = partition
+        return self
+
+    @property
+    def namespace(self) -> str:
+        return self.partition.partition("/")[0]
+
+    def all(self, kind: type[R]) -> list[R]:
+        """The records of a kind in this partition; of a kind that reaches everywhere, all of them."""
+        reach = self._declared(kind)
+        if self._check.scope is Scope.CLUSTER or reach is Reach.CLUSTER:
+            return list(self._cluster.all(kind))
+        if self._check.scope is Scope.NAMESPACE or reach is Reach.NAMESPACE:
+            return list(self._cluster.within(kind, self.namespace))
+        return [record for record in self._cluster.sharing(MACHINE, self.partition) if isinstance(record, kind)]
+
+    def named(self, kind: type[R], namespace: str, name: str) -> R | None:
+        """One object by its name, wherever it is."""
+        self._declared(kind)
+        return self._cluster.get(kind, namespace, name)
+
+    def sharing(self, index: Index, key: str) -> Iterable[Record]:
+        """All records under a key of a declared join, wherever they are."""
+        if index not in self._check.indexes:
+            raise UndeclaredReadError(f"check {self._check.id} does not declare the join {index.id}")
+        return self._cluster.sharing(index, key)
+
+    def _declared(self, kind: type[R]) -> Reach:
+        try:
+            return self._reach[kind]
+        except KeyError:
+            raise UndeclaredReadError(f"check {self._check.id} does not declare that it reads {kind.__name__}") from None

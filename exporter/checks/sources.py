@@ -1,0 +1,81 @@
+"""What the steward itself can't see: kinds that it may not or can't list, and objects that it can't read.
+
+A check that reads such a kind has no answer meanwhile: its last findings stay, marked as unknown.
+
+Not seen here: a watch that the API server keeps open without sending the changes that happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..findings import Finding, Severity, Since
+from ..model.record import Ref
+from ..model.source import SOURCE, UNDECODABLE, Sight, Source, Undecodable
+from .base import Check, Family, Reason, Scope, View
+
+__all__ = ["CHECK"]
+
+_UNSEEN = Family(
+    "kubevirt_steward_kind_unseen", "A kind that checks read can't be seen.", ("kind", "severity", "reason")
+)
+_UNREADABLE = Family(
+    "kubevirt_steward_object_undecodable", "An object could not be read.", ("namespace", "name", "kind", "reason")
+)
+
+_REASONS = {
+    "KindForbidden": Reason((Severity.CRITICAL,), "The API server refuses us this kind.", _UNSEEN),
+    "KindFailing": Reason((Severity.CRITICAL,), "This kind could never be listed; the API server fails.", _UNSEEN),
+    "KindStale": Reason((Severity.WARNING,), "The connection for this kind is lost; what we know of it is old.", _UNSEEN),
+    "KindAbsent": Reason(
+        (Severity.INFO, Severity.WARNING),
+        "The cluster does not serve this kind; a warning where no cluster with KubeVirt lacks it.",
+        _UNSEEN,
+    ),
+    "UndecodableObject": Reason(
+        (Severity.WARNING,), "An object does not have the shape that its kind should have.", _UNREADABLE
+    ),
+}
+
+_BY_SIGHT = {
+    Sight.FORBIDDEN: ("KindForbidden", Severity.CRITICAL),
+    Sight.FAILING: ("KindFailing", Severity.CRITICAL),
+    Sight.STALE: ("KindStale", Severity.WARNING),
+    Sight.ABSENT: ("KindAbsent", Severity.WARNING),
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    for source in view.all(Source):
+        if source.sight not in _BY_SIGHT:
+            continue
+        reason, severity = _BY_SIGHT[source.sight]
+        yield Finding(
+            reason=reason,
+            severity=Severity.INFO if source.sight is Sight.ABSENT and source.optional else severity,
+            subject=Ref("Kind", "", source.name),
+            message=source.why,
+            since=source.since,
+            since_source=Since.SOURCE,
+            evidence={"kind": source.name, "resource": source.resource},
+        )
+    for odd in view.all(Undecodable):
+        yield Finding(
+            reason="UndecodableObject",
+            severity=Severity.WARNING,
+            subject=odd.ref,
+            message=f"{odd.ref} could not be read: {odd.why}; checks that read {odd.kind} have no answer for its namespace",
+            since=odd.first_seen,
+            since_source=Since.SOURCE,
+            evidence={"kind": odd.kind},
+        )
+
+
+CHECK = Check(
+    id="sources",
+    title="What the steward can't see",
+    reads=(SOURCE, UNDECODABLE),
+    scope=Scope.CLUSTER,
+    reasons=_REASONS,
+    find=find,
+)

@@ -1,0 +1,20 @@
+"""The options by which commands find a cluster."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..kube.transport import Transport
+
+__all__ = ["add_cluster_options", "transport_of"]
+
+
+def add_cluster_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("cluster")
+    group.add_argument("--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config, else the pod's account")
+    group.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+
+
+def transport_of(arguments: argparse.Namespace) -> Transport:
+    """Raises ConfigError where no cluster is configured."""
+    return Transport.from_environment(arguments.kubeconfig, arguments.context)

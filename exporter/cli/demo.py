@@ -1,0 +1,1 @@
+"""`steward demo`: a sample fleet to look at, without a cluster."""

@@ -1,0 +1,60 @@
+"""`steward explain`: what a check looks for, or what a reason means."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import inspect
+import sys
+from typing import Any
+
+from ..checks import all_checks
+from ..checks.base import Check, Reason
+from .table import table
+
+__all__ = ["add", "run"]
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser("explain", help="what a check looks for, or what a reason means")
+    parser.add_argument("what", metavar="CHECK|REASON", nargs="?", help="without it, all checks and reasons are listed")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    what = arguments.what
+    if what is None:
+        rows = [(check.id, name, reason.meaning) for check in all_checks() for name, reason in check.reasons.items()]
+        sys.stdout.write(table(("CHECK", "REASON", "MEANING"), rows))
+        return 0
+    for check in all_checks():
+        if what == check.id:
+            sys.stdout.write(_check(check))
+            return 0
+        if what in check.reasons:
+            sys.stdout.write(_reason(check, what, check.reasons[what]))
+            return 0
+    known = [name for check in all_checks() for name in (check.id, *check.reasons)]
+    close = difflib.get_close_matches(what, known, 1) or [name for name in known if name.startswith(what)]
+    hint = f"did you mean {close[0]}?" if close else "`steward explain` lists all"
+    print(f"steward: no check and no reason is called {what!r}; {hint}", file=sys.stderr)
+    return 2
+
+
+def _check(check: Check) -> str:
+    reads = ", ".join(kind.name for kind in check.reads)
+    rows = [(name, "|".join(s.value for s in reason.severities), reason.meaning) for name, reason in check.reasons.items()]
+    story = inspect.getdoc(inspect.getmodule(check.find)) or ""
+    return f"{check.id}: {check.title}\n\n{story}\n\nReads: {reads}\n\n" + table(("REASON", "SEVERITY", "MEANING"), rows)
+
+
+def _reason(check: Check, name: str, reason: Reason) -> str:
+    lines = [
+        f"{name} (check {check.id})",
+        "",
+        reason.meaning,
+        "",
+        f"Severity: {' or '.join(severity.value for severity in reason.severities)}",
+        f"Metric:   {reason.family.name}" + '{reason="' + name + '"}',
+    ]
+    return "\n".join(lines) + "\n"

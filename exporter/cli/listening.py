@@ -1,0 +1,52 @@
+"""Where commands listen, and how they end."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import errno
+import signal
+import sys
+from collections.abc import Coroutine
+from typing import Any
+
+__all__ = ["add_listen_option", "run_until_signalled"]
+
+
+def add_listen_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        type=_address,
+        default=("127.0.0.1", 9877),
+        help="default: 127.0.0.1:9877. Anybody who reaches it can read all findings: there is no login yet",
+    )
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT; write it as 127.0.0.1:9877 or [::1]:9877")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def run_until_signalled(main: Coroutine[Any, Any, int]) -> int:
+    """Runs a command; Ctrl-C and SIGTERM end it in order, with 0."""
+
+    async def guarded() -> int:
+        task = asyncio.ensure_future(main)
+        loop = asyncio.get_running_loop()
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(each, task.cancel)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            return 0
+
+    try:
+        return asyncio.run(guarded())
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            print(f"steward: cannot listen: {error.strerror}; choose another port with --listen", file=sys.stderr)
+            return 1
+        raise

@@ -1,0 +1,78 @@
+"""Which partitions of a check a change concerns, and which of them wait to be judged again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..checks.base import Check, Scope
+from ..model.cluster import Change, Cluster
+from ..model.joins import MACHINE
+from ..model.kind import Reach
+from ..model.record import Record
+
+__all__ = ["Pending", "concerned"]
+
+
+def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
+    """The partitions whose findings may differ after the change; some may come twice."""
+    reach = next(kind.reach for kind in check.reads if kind.record is change.kind)
+    records = [record for record in (change.before, change.after) if record is not None]
+    if check.scope is Scope.CLUSTER or reach is Reach.CLUSTER:
+        yield from _all(check, cluster)
+        return
+    for record in records:
+        yield from _within(check, cluster, record.namespace) if reach is Reach.NAMESPACE else check.partitions(record)
+    for index, key in change.touched:
+        if index in check.indexes:
+            for other in cluster.sharing(index, key):
+                yield from check.partitions(other)
+
+
+def _all(check: Check, cluster: Cluster) -> Iterable[str]:
+    if check.scope is Scope.CLUSTER:
+        return ("",)
+    if check.scope is Scope.MACHINE:
+        return cluster.keys(MACHINE)
+    return {record.namespace for kind in check.reads for record in cluster.all(kind.record)}
+
+
+def _within(check: Check, cluster: Cluster, namespace: str) -> Iterator[str]:
+    for kind in check.reads:
+        record: Record
+        for record in cluster.within(kind.record, namespace):
+            yield from check.partitions(record)
+
+
+class Pending:
+    """Partitions that wait, in the order in which they became dirty, each with the time of that.
+
+    Those of a blocked namespace are set aside when their turn comes, until `unblock`.
+    """
+
+    def __init__(self) -> None:
+        self._marked: dict[str, float] = {}
+        self._aside: dict[str, float] = {}
+
+    def mark(self, partitions: Iterable[str], now: float) -> None:
+        for partition in partitions:
+            self._marked.setdefault(partition, now)
+
+    def take(self, before: float, blocked: frozenset[str]) -> str | None:
+        """The next one that was marked no later than `before` and is not of a blocked namespace."""
+        while self._marked:
+            partition, marked = next(iter(self._marked.items()))
+            if marked > before:
+                return None
+            del self._marked[partition]
+            if partition.partition("/")[0] not in blocked:
+                return partition
+            self._aside[partition] = marked
+        return None
+
+    def unblock(self) -> None:
+        self._marked, self._aside = {**self._aside, **self._marked}, {}
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits but what was set aside."""
+        return not self._marked

@@ -1,0 +1,267 @@
+"""Keeps the findings equal to what the checks say of the cluster, at a cost that grows with what changed.
+
+A change marks partitions dirty; a step judges those that are due, for a few milliseconds, and the loop goes on. A check
+gives no new answer while a kind that it reads can't be seen: its partitions stay dirty, its last findings stay open,
+and `unknown` says why. The same holds for one namespace while an object in it can't be read, and for one partition
+where the check raised. So a finding goes only when somebody looked and found it gone.
+
+A partition is judged no sooner than `settle` seconds after it became dirty: kinds arrive on connections of their own,
+and a claim may be told a moment before its machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from ..checks.base import Check, Scope, View
+from ..findings import Finding, Since, Unknown, fingerprint
+from ..model.cluster import Cluster
+from ..model.kind import Kind
+from ..model.record import Record
+from ..model.source import Sight, Source, Undecodable
+from .dirty import Pending, concerned
+
+__all__ = ["Engine", "Judged", "Listener"]
+
+log = logging.getLogger(__name__)
+_SLICE = 0.004  # seconds of judging between two looks at the event loop
+
+Listener = Callable[[Iterable[Finding], Iterable[Finding]], None]
+
+
+@dataclass(slots=True)
+class Judged:
+    """What one check has cost and done so far."""
+
+    partitions: int = 0
+    seconds: float = 0.0
+    errors: int = 0
+    once: bool = False  # nothing was left to judge, at least once
+
+
+class Engine:
+    def __init__(
+        self,
+        checks: Iterable[Check],
+        *,
+        clock: Callable[[], float],
+        timer: Callable[[], float],
+        settle: float = 0.0,
+    ) -> None:
+        """`clock` gives seconds since 1970, `timer` seconds that only grow; `settle` is in seconds."""
+        self.checks = tuple(checks)
+        self.cluster = Cluster(index for check in self.checks for index in check.indexes)
+        self.generation = 0
+        self.judged = {check.id: Judged() for check in self.checks}
+        self.changed = asyncio.Condition()
+        self._clock, self._timer, self._settle = clock, timer, settle
+        self._readers: dict[type[Record], list[Check]] = {}
+        for check in self.checks:
+            for kind in check.reads:
+                self._readers.setdefault(kind.record, []).append(check)
+        self._views = {check.id: View(self.cluster, check, "") for check in self.checks}
+        self._pending = {check.id: Pending() for check in self.checks}
+        for check in self.checks:
+            if check.scope is Scope.CLUSTER:
+                self._pending[check.id].mark(("",), timer())
+        self._findings: dict[str, dict[str, tuple[Finding, ...]]] = {check.id: {} for check in self.checks}
+        self._broken: dict[tuple[str, str], str] = {}
+        self._listeners: list[Listener] = []
+        self._held = 0
+        self._ready = False
+        self._told = 0
+        self._dirty = asyncio.Event()
+
+    # -- what comes in
+
+    def put(self, record: Record) -> None:
+        change = self.cluster.put(record)
+        if change is not None:
+            self._mark(change.kind, lambda check: concerned(check, self.cluster, change))
+
+    def remove(self, kind: type[Record], namespace: str, name: str) -> None:
+        change = self.cluster.remove(kind, namespace, name)
+        if change is not None:
+            self._mark(kind, lambda check: concerned(check, self.cluster, change))
+
+    def _mark(self, kind: type[Record], partitions: Callable[[Check], Iterable[str]]) -> None:
+        now = self._timer()
+        for check in self._readers.get(kind, ()):
+            self._pending[check.id].mark(partitions(check), now)
+        if kind in _OWN:
+            self.generation += 1  # what is unknown may have changed
+            for pending in self._pending.values():
+                pending.unblock()
+        self._dirty.set()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While the store of a kind is being swapped nothing is judged: half of it is old."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+            self._dirty.set()
+
+    def listen(self, listener: Listener) -> None:
+        """`listener(gone, come)` is called with each batch of differences; a changed finding is in both."""
+        self._listeners.append(listener)
+
+    # -- what goes out
+
+    def findings(self) -> Iterator[Finding]:
+        for partitions in self._findings.values():
+            for findings in partitions.values():
+                yield from findings
+
+    def unknowns(self) -> list[Unknown]:
+        """Where there is no answer, and why; what was found before stays open there."""
+        found = [
+            Unknown(check.id, "", f"{kind.name}: {why}")
+            for check in self.checks
+            for kind in check.reads
+            if (why := self._blind(kind))
+        ]
+        found += [
+            Unknown(check.id, odd.namespace, f"{odd.ref} could not be read: {odd.why}")
+            for odd in self.cluster.all(Undecodable)
+            for check in self.checks
+            if any(kind.name == odd.kind for kind in check.reads)
+        ]
+        found += [Unknown(check_id, partition, why) for (check_id, partition), why in self._broken.items()]
+        return sorted(set(found))
+
+    def _blind(self, kind: Kind[Record]) -> str:
+        source = self.cluster.get(Source, "", kind.name)
+        if source is not None:
+            return "" if source.readable else source.why
+        return "" if kind.record in (Source, Undecodable) else "nobody looks for it"
+
+    # -- judging
+
+    def step(self) -> bool:
+        """Judges what is due, for a few milliseconds; whether more is due now."""
+        if self._held:
+            return False
+        started = self._timer()
+        gone: list[Finding] = []
+        come: list[Finding] = []
+        left = False
+        for check in self.checks:
+            if not self._answers(check):
+                continue
+            left = self._work_off(check, started, gone, come) or left
+        if gone or come:
+            self.generation += 1
+            for listener in self._listeners:
+                listener(gone, come)
+        return left
+
+    def _work_off(self, check: Check, started: float, gone: list[Finding], come: list[Finding]) -> bool:
+        pending, judged, blocked = self._pending[check.id], self.judged[check.id], self._blocked(check)
+        begun = now = self._timer()
+        while now - started < _SLICE:
+            partition = pending.take(started - self._settle, blocked)
+            if partition is None:
+                judged.once = judged.once or pending.empty
+                judged.seconds += now - begun
+                return False
+            self._judge(check, partition, gone, come)
+            judged.partitions += 1
+            now = self._timer()
+        judged.seconds += now - begun
+        return True
+
+    def _judge(self, check: Check, partition: str, gone: list[Finding], come: list[Finding]) -> None:
+        before = self._findings[check.id].get(partition, ())
+        try:
+            found = tuple(check.find(self._views[check.id].at(partition)))
+        except Exception as error:  # noqa: BLE001 # whatever a check raises, its partition has no answer
+            log.exception("check raised: check=%s partition=%s", check.id, partition)
+            self.judged[check.id].errors += 1
+            self._broken[check.id, partition] = f"the check raised {type(error).__name__}: {error}; please report it"
+            return
+        self._broken.pop((check.id, partition), None)
+        if not found and not before:
+            return
+        known = {finding.fingerprint: finding for finding in before}
+        after = {finding.fingerprint: finding for finding in (self._complete(check, each, known) for each in found)}
+        if after:
+            self._findings[check.id][partition] = tuple(after.values())
+        else:
+            del self._findings[check.id][partition]
+        gone += [finding for finding in before if after.get(finding.fingerprint) != finding]
+        come += [finding for finding in after.values() if known.get(finding.fingerprint) != finding]
+
+    def _complete(self, check: Check, finding: Finding, known: dict[str, Finding]) -> Finding:
+        mark = fingerprint(check.id, finding)
+        since, source = finding.since, finding.since_source
+        if since is None:
+            earlier = known.get(mark)
+            same = earlier is not None and earlier.since_source is Since.FIRST_SEEN
+            since, source = (earlier.since if earlier and same else self._clock()), Since.FIRST_SEEN
+        return msgspec.structs.replace(finding, check=check.id, fingerprint=mark, since=since, since_source=source)
+
+    def _answers(self, check: Check) -> bool:
+        """Whether what the check reads is all there and current."""
+        sources = (self.cluster.get(Source, "", kind.name) for kind in check.reads if kind.record not in _OWN)
+        blocked = self._blocked(check)
+        return (
+            "" not in blocked
+            and not (blocked and check.scope is Scope.CLUSTER)
+            and all(source is not None and source.sight is Sight.LIVE for source in sources)
+        )
+
+    def _blocked(self, check: Check) -> frozenset[str]:
+        """The namespaces in which an object that the check should read can't be read; empty text for everywhere."""
+        kinds = {kind.name for kind in check.reads}
+        return frozenset(odd.namespace for odd in self.cluster.all(Undecodable) if odd.kind in kinds)
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether every check that has an answer has given it for the cluster as it is."""
+        return not self._held and all(
+            self._pending[check.id].empty for check in self.checks if self._answers(check)
+        )
+
+    @property
+    def ready(self) -> bool:
+        """Whether an empty page means that nothing was found; once true it stays so, blindness then shows otherwise.
+
+        Every kind has had an answer, the required ones their list, and every check that can answer has.
+        """
+        if not self._ready:
+            sources = tuple(self.cluster.all(Source))
+            listed = all(each.settled if each.optional else each.readable for each in sources)
+            judged = all(self.judged[check.id].once for check in self.checks if self._answers(check))
+            self._ready = bool(sources) and listed and judged
+        return self._ready
+
+    async def run(self) -> None:
+        """Judges for ever."""
+        while True:
+            await self._dirty.wait()
+            self._dirty.clear()
+            while self.step():
+                await self._tell()
+                await asyncio.sleep(0)
+            await self._tell()
+            if not self.caught_up and not self._held:
+                self._dirty.set()
+                await asyncio.sleep(max(self._settle / 4, 0.001))
+
+    async def _tell(self) -> None:
+        if self.generation != self._told:
+            self._told = self.generation
+            async with self.changed:
+                self.changed.notify_all()
+
+
+_OWN = (Source, Undecodable)

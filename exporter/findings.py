@@ -1,0 +1,69 @@
+"""Findings: one thing wrong with one object, with its evidence, now. No knowledge of who shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from .model.record import Ref
+
+__all__ = ["Finding", "Severity", "Since", "Unknown", "fingerprint"]
+
+
+class Severity(str, Enum):
+    INFO = "info"  # hygiene
+    WARNING = "warning"  # it will bite, or leaks something
+    CRITICAL = "critical"  # traffic, data or the control plane is at risk
+
+    @property
+    def rank(self) -> int:
+        return ("info", "warning", "critical").index(self.value)
+
+
+class Since(str, Enum):
+    """Where the time in a finding's `since` comes from."""
+
+    FIRST_SEEN = "firstSeen"  # nothing tells; when we saw it first
+    DELETION = "deletionTimestamp"
+    CREATION = "creationTimestamp"
+    CONDITION = "condition"
+    SOURCE = "source"  # of the steward's own sources
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a check yields. The engine fills in `check`, `fingerprint`, and `since` where the check knows none."""
+
+    reason: str
+    severity: Severity
+    subject: Ref
+    message: str
+    check: str = ""
+    related: tuple[Ref, ...] = ()
+    node: str = ""
+    feature: str = ""
+    network: str = ""
+    since: float | None = None  # seconds since 1970
+    since_source: Since = Since.FIRST_SEEN
+    evidence: Mapping[str, Any] = {}
+    group: str = ""
+    fingerprint: str = ""
+    remediation: str | None = None
+
+
+class Unknown(msgspec.Struct, frozen=True, order=True):
+    """A check has no answer for a partition: a namespace, or all of the cluster where it is empty."""
+
+    check: str
+    partition: str
+    why: str
+
+
+def fingerprint(check: str, finding: Finding) -> str:
+    """16 hex digits; the same for the same check, reason and subject, over restarts."""
+    subject = finding.subject
+    identity = subject.uid or f"{subject.kind}/{subject.path}"
+    return blake2b(f"{check}\0{finding.reason}\0{identity}".encode(), digest_size=8).hexdigest()

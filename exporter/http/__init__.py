@@ -1,0 +1,1 @@
+"""What is served over HTTP: metrics, the JSON API, the page, health."""

@@ -1,0 +1,84 @@
+"""The page: findings with filters, what is unknown, and the sources. Rendered here, without any script."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from importlib.resources import files
+
+from aiohttp import web
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from ..checks.base import Check
+from ..engine.engine import Engine
+from ..findings import Severity
+from ..report import Filter, FindingReport, take
+from .api import filter_of
+
+__all__ = ["Page", "stylesheet"]
+
+_SHOWN = 500  # findings on one page
+_CHOICES = ("severity", "check", "reason", "namespace", "network")
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("exporter.http"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+)
+
+
+class Page:
+    def __init__(self, engine: Engine, title: str) -> None:
+        self._engine, self._title = engine, title
+        self._meanings = {name: reason.meaning for check in engine.checks for name, reason in check.reasons.items()}
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        query = {key: [v for v in request.query.getall(key) if v] for key in request.query}
+        try:
+            wanted = filter_of({key: values for key, values in query.items() if values})
+        except ValueError as error:
+            return web.Response(status=400, text=f"{error}\n")
+        report = take(self._engine)
+        chosen = take(self._engine, wanted).findings
+        html = _TEMPLATES.get_template("page.html").render(
+            title=self._title,
+            report=report,
+            total=len(chosen),
+            findings=chosen[:_SHOWN],
+            counts={s.value: sum(f.severity == s.value for f in report.findings) for s in reversed(Severity)},
+            choices=_choices(self._engine.checks, report.findings, wanted),
+            chosen={key: values[0] for key, values in query.items() if values},
+            unknown_checks={unknown.check for unknown in report.unknown if not unknown.partition},
+            unknown_places={(unknown.check, unknown.partition.partition("/")[0]) for unknown in report.unknown},
+            meanings=self._meanings,
+            ready=self._engine.ready,
+            ago=_ago,
+            now=time.time(),
+        )
+        return web.Response(text=html, content_type="text/html", charset="utf-8")
+
+
+def _choices(checks: Iterable[Check], findings: list[FindingReport], wanted: Filter) -> dict[str, list[str]]:
+    """What each filter offers: what open findings have, and what is chosen already."""
+    offered: dict[str, set[str]] = {name: set(getattr(wanted, name)) for name in _CHOICES}
+    for finding in findings:
+        offered["severity"].add(finding.severity)
+        offered["check"].add(finding.check)
+        offered["reason"].add(finding.reason)
+        offered["namespace"].add(finding.subject.namespace)
+        offered["network"].add(finding.network)
+    return {name: sorted(values - {""}) for name, values in offered.items()}
+
+
+def _ago(now: float, since: str) -> str:
+    """How long ago an RFC 3339 time was, in its two largest units."""
+    from datetime import datetime
+
+    seconds = max(0, int(now - datetime.fromisoformat(since).timestamp()))
+    for unit, size, small, part in (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
+        if seconds >= size:
+            return f"{seconds // size}{unit} {seconds % size // part}{small}"
+    return f"{seconds}s"
+
+
+async def stylesheet(_: web.Request) -> web.StreamResponse:
+    text = files("exporter.http").joinpath("templates/style.css").read_text(encoding="utf-8")
+    return web.Response(text=text, content_type="text/css", charset="utf-8")

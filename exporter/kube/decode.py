@@ -1,0 +1,171 @@
+"""From bytes of the API server to records, one object at a time where one is odd.
+
+A page is decoded typed in one go. Only when that fails each object is decoded alone, so that one odd object costs
+itself and not its page. What can't be read keeps its name, if that can be read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from ..model.kind import ApiKind
+from ..model.record import Record, WireMeta
+from .errors import GarbledError, StatusError
+
+__all__ = ["Decoder", "Event", "Page", "Seen"]
+
+W = TypeVar("W")
+
+
+class Seen(msgspec.Struct, frozen=True, gc=False):
+    """One object: its record, or None where checks need nothing of it or, with `why`, where it can't be read."""
+
+    namespace: str
+    name: str
+    record: Record | None
+    uid: str = ""
+    why: str = ""
+
+
+class Page(msgspec.Struct, frozen=True, gc=False):
+    """One page of a list. `version` is the list's resourceVersion; `rest` continues it, empty on the last page."""
+
+    seen: list[Seen]
+    version: str
+    rest: str
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """One line of a watch. `type` is ADDED, MODIFIED, DELETED or BOOKMARK."""
+
+    type: str
+    seen: Seen | None
+    version: str
+    initial_end: bool = False  # the bookmark that ends a streaming list
+
+
+class _ListMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    resource_version: str | None = None
+    rest: str | None = msgspec.field(name="continue", default=None)
+
+
+class _List(msgspec.Struct, Generic[W], frozen=True, gc=False):
+    metadata: _ListMeta = _ListMeta()
+    items: list[W] | None = None
+
+
+class _Line(msgspec.Struct, Generic[W], frozen=True, gc=False):
+    type: str
+    object: W
+
+
+class _Named(msgspec.Struct, frozen=True, gc=False):
+    metadata: WireMeta = WireMeta()
+
+
+class _BookmarkMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    resource_version: str | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Bookmark(msgspec.Struct, frozen=True, gc=False):
+    metadata: _BookmarkMeta = _BookmarkMeta()
+
+
+_RAW_LIST = msgspec.json.Decoder(_List[msgspec.Raw])
+_RAW_LINE = msgspec.json.Decoder(_Line[msgspec.Raw])
+_NAMED = msgspec.json.Decoder(_Named)
+_BOOKMARK = msgspec.json.Decoder(_Bookmark)
+
+
+class Decoder:
+    """Decodes lists and watches of one kind."""
+
+    def __init__(self, kind: ApiKind[Any]) -> None:
+        self._kind = kind
+        self._one = msgspec.json.Decoder(kind.wire)
+        self._list = msgspec.json.Decoder(_List[kind.wire])  # type: ignore[name-defined]
+        self._line = msgspec.json.Decoder(_Line[kind.wire])  # type: ignore[name-defined]
+
+    def page(self, body: bytes) -> Page:
+        """Raises GarbledError for a body that is no list."""
+        try:
+            whole = self._list.decode(body)
+            seen = [self._reduced(wire) for wire in whole.items or ()]
+        except msgspec.ValidationError:
+            whole, seen = self._page_by_object(body)
+        except msgspec.DecodeError as error:
+            raise GarbledError(f"the list is no JSON: {error}") from error
+        return Page(seen, whole.metadata.resource_version or "", whole.metadata.rest or "")
+
+    def _page_by_object(self, body: bytes) -> tuple[Any, list[Seen]]:
+        try:
+            whole = _RAW_LIST.decode(body)
+        except msgspec.DecodeError as error:
+            raise GarbledError(f"the answer is no list: {error}") from error
+        return whole, [self.object(raw) for raw in whole.items or ()]
+
+    def event(self, line: bytes) -> Event:
+        """Raises StatusError for an ERROR event, GarbledError for a line that is no event."""
+        try:
+            typed = self._line.decode(line)
+        except msgspec.DecodeError:
+            return self._event_by_object(line)
+        if typed.type in ("BOOKMARK", "ERROR"):
+            return self._event_by_object(line)
+        return Event(typed.type, self._reduced(typed.object), str(typed.object.metadata.resource_version or ""))
+
+    def _event_by_object(self, line: bytes) -> Event:
+        try:
+            raw = _RAW_LINE.decode(line)
+            if raw.type == "ERROR":
+                raise StatusError.of(_code(raw.object), bytes(raw.object))
+            if raw.type == "BOOKMARK":
+                mark = _BOOKMARK.decode(raw.object).metadata
+                ends = (mark.annotations or {}).get("k8s.io/initial-events-end") == "true"
+                return Event("BOOKMARK", None, mark.resource_version or "", ends)
+        except msgspec.DecodeError as error:
+            raise GarbledError(f"a line of the watch is no event: {error}") from error
+        seen = self.object(raw.object)
+        return Event(raw.type, seen, _version(raw.object))
+
+    def object(self, raw: bytes | msgspec.Raw) -> Seen:
+        """One object by itself; never raises."""
+        try:
+            return self._reduced(self._one.decode(raw))
+        except (msgspec.DecodeError, ValueError) as error:
+            return _unreadable(_meta(raw), str(error))
+
+    def _reduced(self, wire: Any) -> Seen:
+        meta = wire.metadata
+        try:
+            record = self._kind.reduce(wire)
+        except ValueError as error:
+            return _unreadable(meta, str(error))
+        if record is None:
+            return Seen(meta.namespace or "", meta.name or "", None)
+        return Seen(record.namespace, record.name, record)
+
+
+def _unreadable(meta: WireMeta, why: str) -> Seen:
+    return Seen(meta.namespace or "", meta.name or "", None, meta.uid or "", why)
+
+
+def _meta(raw: bytes | msgspec.Raw) -> WireMeta:
+    try:
+        return _NAMED.decode(raw).metadata
+    except msgspec.DecodeError:
+        return WireMeta()
+
+
+def _version(raw: msgspec.Raw) -> str:
+    return str(_meta(raw).resource_version or "")
+
+
+def _code(raw: msgspec.Raw) -> int:
+    try:
+        return msgspec.json.decode(raw, type=dict[str, Any]).get("code") or 500
+    except msgspec.DecodeError:
+        return 500

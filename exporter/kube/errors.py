@@ -1,0 +1,63 @@
+"""What can go wrong between us and the API server.
+
+KubeError
+├── ConfigError      no usable kubeconfig or service account
+├── UnreachableError no connection, TLS refused, no answer in time, cut off
+├── GarbledError     an answer that can't be read
+└── StatusError      an answer with a status of 400 or above, or an ERROR event in a watch
+    └── by `code`: 401, 403, 404, 410, 429, …
+AbsentError          the API server answers, and does not serve the kind
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["AbsentError", "ConfigError", "GarbledError", "KubeError", "Status", "StatusError", "UnreachableError"]
+
+
+class KubeError(Exception):
+    """The base of all; its text is one sentence."""
+
+
+class ConfigError(KubeError):
+    pass
+
+
+class UnreachableError(KubeError):
+    pass
+
+
+class GarbledError(KubeError):
+    pass
+
+
+class AbsentError(KubeError):
+    pass
+
+
+class Status(msgspec.Struct, frozen=True):
+    """The API's Status object, as far as we read it."""
+
+    code: int | None = None
+    reason: str | None = None
+    message: str | None = None
+
+
+class StatusError(KubeError):
+    """`code` is the HTTP status or the code of an ERROR event; `retry_after` is in seconds."""
+
+    def __init__(self, code: int, message: str, retry_after: float | None = None) -> None:
+        super().__init__(f"{code} {message}")
+        self.code = code
+        self.retry_after = retry_after
+
+    @classmethod
+    def of(cls, code: int, body: bytes, retry_after: str | None = None) -> StatusError:
+        """From an answer; its body is trusted only if it is a Status, and cut: it may be anybody's page."""
+        try:
+            message = msgspec.json.decode(body, type=Status).message or ""
+        except msgspec.DecodeError:
+            message = body[:256].decode("utf-8", "replace").strip()
+        seconds = float(retry_after) if retry_after and retry_after.isdecimal() else None
+        return cls(code, message[:512] or "without a message", seconds)

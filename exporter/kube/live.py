@@ -1,0 +1,46 @@
+"""The live source: one reflector per kind that checks read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from ..engine.intake import Intake
+from ..model.kind import ApiKind, Kind
+from .client import Client
+from .reflector import Pace, Reflector
+from .transport import Transport
+
+__all__ = ["LiveSource"]
+
+_AGE_SECONDS = 1.0
+
+
+class LiveSource:
+    def __init__(self, transport: Transport, kinds: Iterable[Kind[Any]], intake: Intake, pace: Pace | None = None) -> None:
+        self._transport = transport
+        client = Client(transport)
+        self.reflectors = [
+            Reflector(kind, client, intake, pace or Pace()) for kind in kinds if isinstance(kind, ApiKind)
+        ]
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Reflects while entered; an error that no reflector expects ends the block with it."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                running = [tasks.create_task(each.run(), name=f"reflect {each.kind.name}") for each in self.reflectors]
+                running.append(tasks.create_task(self._age(), name="age"))
+                yield
+                for task in running:
+                    task.cancel()
+        finally:
+            await self._transport.close()
+
+    async def _age(self) -> None:
+        while True:
+            for reflector in self.reflectors:
+                reflector.age()
+            await asyncio.sleep(_AGE_SECONDS)

@@ -1,0 +1,277 @@
+"""Reflector: keeps what we hold of one kind equal to the API server.
+
+List, hand the whole over, then watch from the list's resourceVersion. Where the server offers streaming lists, list and
+watch are one stream. What we hold is never emptied in between: until a new list is complete, the old content stays.
+
+Goes on from the last event or bookmark: the server's timeout, a broken connection, a watch that outlives its own
+timeout (a frozen connection). Lists again: 410 Gone, an ERROR event, a resourceVersion that the server does not know.
+Looks again which version is served: 404, 403. Gives up for good: never, since rights can be granted and CRDs
+installed while we run. Waits between tries grow to half a minute, and a Retry-After is kept.
+
+Not done here: judging how old is too old. See live.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..engine.intake import Intake
+from ..model.kind import ApiKind
+from ..model.source import Sight
+from .client import Client
+from .decode import Decoder, Event, Seen
+from .errors import AbsentError, ConfigError, GarbledError, KubeError, StatusError, UnreachableError
+
+__all__ = ["Pace", "Reflector", "Stats"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Waiting times in seconds."""
+
+    watch: float = 270.0  # a watch's own timeout, varied by a ninth
+    grace: float = 15.0  # a watch that outlives its timeout by this is frozen
+    first_wait: float = 0.8
+    longest_wait: float = 30.0
+    look_again: float = 10.0  # for rights or a CRD
+    stale_after: float = 60.0  # without a connection
+    jitter: bool = True
+
+
+@dataclass(slots=True)
+class Stats:
+    """What a reflector has seen so far; times in seconds since 1970, 0 for never."""
+
+    events: int = 0
+    relists: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+    last_event: float = 0.0
+    last_bookmark: float = 0.0
+    last_connect: float = 0.0
+    disconnected: float | None = None  # on the timer, since when; None while connected
+
+
+class Reflector:
+    def __init__(self, kind: ApiKind[Any], client: Client, intake: Intake, pace: Pace) -> None:
+        self.kind = kind
+        self.stats = Stats()
+        self.synced = False
+        self.sight = Sight.STARTING
+        self._client, self._intake, self._pace = client, intake, pace
+        self._decoder = Decoder(kind)
+        self._served: str | None = None  # the API version, once asked
+        self._version: str | None = None  # the resourceVersion to go on from; None: list first
+        self._streams = True  # whether the server may offer streaming lists
+        self._failures = 0
+        self._tell(Sight.STARTING, f"{kind.resource} has not been listed yet")
+
+    async def run(self) -> None:
+        """For ever."""
+        while True:
+            try:
+                await self._once()
+            except KubeError as error:
+                await self._failed(error)
+
+    async def _once(self) -> None:
+        if self._served is None:
+            self._served = await self._client.served_version(self.kind)
+        if self._version is None and self._streams:
+            await self._follow(self._served, None)
+            return
+        if self._version is None:
+            await self._list(self._served)
+        await self._follow(self._served, self._version)
+
+    # -- list
+
+    async def _list(self, served: str) -> None:
+        started = time.monotonic()
+        seen: list[Seen] = []
+        rest, limit, version = "", 250, ""
+        while True:
+            try:
+                page = self._decoder.page(await self._client.page(self.kind, served, rest, limit))
+            except StatusError as error:
+                if error.code != 410 or not rest:
+                    raise
+                # The snapshot behind the pages expired; once more, all in one piece.
+                seen, rest, limit = [], "", 0
+                continue
+            seen += page.seen
+            rest, version = page.rest, page.version
+            if not rest:
+                break
+        await self._listed(seen, version, started)
+
+    async def _listed(self, seen: list[Seen], version: str, started: float) -> None:
+        await self._intake.swap(self.kind, seen)
+        self.stats.relists += self.synced
+        self.stats.last_event = time.time()
+        self.synced = True
+        self._version = version
+        log.info(
+            'event="listed" kind=%s objects=%d took=%.3f', self.kind.name, len(seen), time.monotonic() - started
+        )
+
+    # -- watch
+
+    async def _follow(self, served: str, since: str | None) -> None:
+        """One watch, until the server ends it; a streaming list first where `since` is None."""
+        seconds = self._pace.watch * (random.uniform(8 / 9, 10 / 9) if self._pace.jitter else 1)  # noqa: S311
+        initial: list[Seen] | None = [] if since is None else None
+        started, events = time.monotonic(), self.stats.events
+        try:
+            async with (
+                asyncio.timeout(seconds + self._pace.grace),
+                self._client.watch(self.kind, served, since, max(1, int(seconds))) as lines,
+            ):
+                if initial is None:
+                    self._connected()
+                async for line in lines:
+                    event = self._decoder.event(line)
+                    if initial is not None:
+                        initial = await self._initial(initial, event, started)
+                    else:
+                        self._take(event)
+        except StatusError as error:
+            if initial is not None and error.code not in (401, 403, 404, 429, 502, 503):
+                # Not offered here: as an error before the stream, or as its first event.
+                log.info('event="no streaming list" kind=%s why="%s"', self.kind.name, error)
+                self._streams = False
+                return
+            raise
+        except TimeoutError:
+            self._count("frozen")
+            log.warning('event="watch cut off" kind=%s why="it outlived its timeout of %.0f s"', self.kind.name, seconds)
+        if initial is not None:
+            raise UnreachableError("the streaming list ended before it was complete")
+        self._ended(time.monotonic() - started, self.stats.events - events)
+        if self._failures:
+            await asyncio.sleep(self._wait())
+
+    async def _initial(self, initial: list[Seen], event: Event, started: float) -> list[Seen] | None:
+        """Gathers a streaming list; None once it is complete."""
+        if event.seen is not None:
+            initial.append(event.seen)
+        if not event.initial_end:
+            return initial
+        await self._listed(initial, event.version, started)
+        self._connected()
+        return None
+
+    def _take(self, event: Event) -> None:
+        stats = self.stats
+        if event.version:
+            self._version = event.version
+        if event.seen is None:
+            stats.last_bookmark = time.time()
+            return
+        stats.events += 1
+        stats.last_event = time.time()
+        if event.type == "DELETED":
+            version = int(event.version) if event.version.isdecimal() else 0
+            self._intake.gone(self.kind, event.seen.namespace, event.seen.name, version)
+        else:
+            self._intake.seen(self.kind, event.seen)
+
+    # -- how well we see
+
+    def _connected(self) -> None:
+        self._failures = 0
+        self.stats.last_connect = time.time()
+        self.stats.disconnected = None
+        self._tell(Sight.LIVE)
+
+    def _ended(self, seconds: float, events: int) -> None:
+        """A watch ended as it should; one that ends at once, again and again, is slowed down like a failure."""
+        if seconds < 1 and not events:
+            self._failures += 1
+            self._lost("the API server ends the watch at once")
+        else:
+            self._lost("the watch has just ended")
+
+    def _lost(self, why: str) -> None:
+        if self.stats.disconnected is None:
+            self.stats.disconnected = time.monotonic()
+        if self.synced and self.sight is not Sight.STALE:
+            self._tell(Sight.BEHIND, why)
+
+    def age(self) -> None:
+        """Called now and then: a connection lost for too long makes what we hold stale."""
+        lost = self.stats.disconnected
+        if self.sight is Sight.BEHIND and lost is not None and time.monotonic() - lost > self._pace.stale_after:
+            self._tell(Sight.STALE, f"no connection for {self.kind.resource} for {self._pace.stale_after:.0f} s")
+
+    def _tell(self, sight: Sight, why: str = "") -> None:
+        self.sight = sight
+        self._intake.sight(self.kind, sight, why)
+
+    def _count(self, error: str) -> None:
+        self.stats.errors[error] = self.stats.errors.get(error, 0) + 1
+
+    # -- what went wrong
+
+    async def _failed(self, error: KubeError) -> None:
+        self._failures += 1
+        self._count(_name(error))
+        if isinstance(error, AbsentError):
+            self._blind(Sight.ABSENT, f"{error}; checks that read it have no answer until its CRD is installed")
+        elif isinstance(error, StatusError) and error.code in (401, 403):
+            self._blind(Sight.FORBIDDEN, self._sentence(error))
+        else:
+            if not isinstance(error, StatusError) or error.code in (400, 404, 410, 500, 504):
+                self._forget(error)
+            if self.synced:
+                self._lost(self._sentence(error))
+            else:
+                self._tell(Sight.FAILING, self._sentence(error))
+        log.warning('event="source failed" kind=%s sight=%s why="%s"', self.kind.name, self.sight.value, error)
+        await asyncio.sleep(self._wait(error))
+
+    def _blind(self, sight: Sight, why: str) -> None:
+        self._served = self._version = None
+        self._streams = True
+        if self.stats.disconnected is None:
+            self.stats.disconnected = time.monotonic()
+        self._tell(sight, why)
+
+    def _forget(self, error: KubeError) -> None:
+        """An unreachable server keeps its versions; any other answer here means that ours is of no use to it."""
+        if isinstance(error, UnreachableError | ConfigError):
+            return
+        self._version = None
+        if isinstance(error, StatusError) and error.code == 404:
+            self._served = None
+
+    def _sentence(self, error: KubeError) -> str:
+        if isinstance(error, StatusError) and error.code in (401, 403):
+            what = "log in again" if error.code == 401 else f'grant "list" and "watch" on {self.kind.resource}'
+            return f"cannot list {self.kind.resource} in all namespaces: {error}; {what}"
+        return f"cannot see {self.kind.resource}: {error}"
+
+    def _wait(self, error: KubeError | None = None) -> float:
+        """Seconds until the next try."""
+        if isinstance(error, StatusError) and error.retry_after is not None:
+            return min(error.retry_after, self._pace.longest_wait)
+        if isinstance(error, StatusError) and error.code == 410:
+            return self._spread(min(self._pace.first_wait, 0.1 * self._failures))
+        if self.sight in (Sight.ABSENT, Sight.FORBIDDEN):
+            return self._spread(self._pace.look_again)
+        return self._spread(min(self._pace.longest_wait, self._pace.first_wait * 2 ** min(self._failures - 1, 10)))
+
+    def _spread(self, seconds: float) -> float:
+        return seconds * random.uniform(0.5, 1.0) if self._pace.jitter else seconds  # noqa: S311
+
+
+def _name(error: KubeError) -> str:
+    if isinstance(error, StatusError):
+        return str(error.code)
+    return {AbsentError: "absent", GarbledError: "garbled", ConfigError: "config"}.get(type(error), "unreachable")

@@ -1,0 +1,1 @@
+"""Findings and the steward's own state as Prometheus metrics."""

@@ -1,0 +1,145 @@
+"""The steward's own telemetry, collected when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from ..engine.engine import Engine
+from ..kube.reflector import Reflector
+from ..model.source import Sight, Source, Undecodable
+from .exposition import Exposition
+
+__all__ = ["METRICS", "PREFIX", "Described", "Scrapes", "Telemetry", "registry_of"]
+
+
+@dataclass(frozen=True)
+class Described:
+    """A family of our own: what docs/metrics.md says of it."""
+
+    type: str  # gauge or counter
+    labels: tuple[str, ...]
+    help: str
+
+
+PREFIX = "kubevirt_steward_"
+METRICS: dict[str, Described] = {
+    "build_info": Described("gauge", ("version",), "The version that runs; always 1."),
+    "ready": Described("gauge", (), "1 once every required kind was listed and judged."),
+    "findings": Described(
+        "gauge", ("check", "reason", "severity"), "Open findings; always there for every reason, also at 0."
+    ),
+    "check_up": Described("gauge", ("check",), "1 if the check has an answer, 0 if it is unknown for the whole cluster."),
+    "check_unknown_partitions": Described("gauge", ("check",), "Namespaces for which the check has no answer."),
+    "check_errors": Described("counter", ("check",), "Times the check raised."),
+    "check_duration_seconds": Described("counter", ("check",), "Time spent in the check."),
+    "check_partitions": Described("counter", ("check",), "Partitions that the check judged."),
+    "generation": Described("gauge", (), "Grows with every difference of the findings."),
+    "kind_synced": Described("gauge", ("kind",), "1 while what we hold of the kind is all there and current."),
+    "kind_sight": Described("gauge", ("kind", "sight"), "How well the kind is seen: 1 for the state that holds."),
+    "kind_objects": Described("gauge", ("kind",), "Objects held of the kind."),
+    "kind_undecodable_objects": Described("gauge", ("kind",), "Objects of the kind that could not be read."),
+    "kind_events": Described("counter", ("kind",), "Watch events of the kind."),
+    "kind_relists": Described("counter", ("kind",), "Times the kind was listed again."),
+    "kind_errors": Described("counter", ("kind", "error"), "Failed requests and broken watches of the kind."),
+    "kind_last_event_timestamp_seconds": Described("gauge", ("kind",), "When the kind last told us something."),
+    "kind_last_bookmark_timestamp_seconds": Described("gauge", ("kind",), "When the last bookmark came; 0 for never."),
+    "kind_last_connect_timestamp_seconds": Described("gauge", ("kind",), "When the kind's watch was last connected."),
+    "series_dropped": Described("gauge", ("family",), "Series that the budget leaves out."),
+    "scrape_duration_seconds": Described("gauge", (), "How long the scrape before this one took."),
+    "scrape_size_bytes": Described("gauge", (), "Size of the scrape before this one, before compression."),
+}
+
+
+@dataclass(slots=True)
+class Scrapes:
+    seconds: float = 0.0
+    size: int = 0
+
+
+class Telemetry(Collector):
+    def __init__(
+        self,
+        engine: Engine,
+        exposition: Exposition,
+        reflectors: Iterable[Reflector],
+        scrapes: Scrapes,
+    ) -> None:
+        self._engine, self._exposition = engine, exposition
+        self._reflectors, self._scrapes = tuple(reflectors), scrapes
+
+    def collect(self) -> Iterator[Metric]:
+        values = {**self._own(), **self._checks(), **self._kinds()}
+        for name, described in METRICS.items():
+            make = CounterMetricFamily if described.type == "counter" else GaugeMetricFamily
+            family = make(PREFIX + name, described.help, labels=described.labels)
+            for labels, value in values[name]:
+                family.add_metric(labels, value)
+            yield family
+
+    def _own(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:
+        return {
+            "build_info": [((_version(),), 1)],
+            "ready": [((), float(self._engine.ready))],
+            "findings": [(key, value) for key, value in self._exposition.counts.items()],
+            "generation": [((), self._engine.generation)],
+            "series_dropped": [((family,), count) for family, count in self._exposition.left_out.items()],
+            "scrape_duration_seconds": [((), self._scrapes.seconds)],
+            "scrape_size_bytes": [((), self._scrapes.size)],
+        }
+
+    def _checks(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:
+        engine = self._engine
+        unknowns = engine.unknowns()
+        everywhere = {each.check for each in unknowns if not each.partition}
+        judged = engine.judged.items()
+        return {
+            "check_up": [((check.id,), check.id not in everywhere) for check in engine.checks],
+            "check_unknown_partitions": [
+                ((check.id,), len({u.partition for u in unknowns if u.check == check.id and u.partition}))
+                for check in engine.checks
+            ],
+            "check_errors": [((name,), each.errors) for name, each in judged],
+            "check_duration_seconds": [((name,), each.seconds) for name, each in judged],
+            "check_partitions": [((name,), each.partitions) for name, each in judged],
+        }
+
+    def _kinds(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:
+        cluster = self._engine.cluster
+        sources = list(cluster.all(Source))
+        odd = [each.kind for each in cluster.all(Undecodable)]
+        told = [(each.kind, each.stats) for each in self._reflectors]
+        return {
+            "kind_synced": [((each.name,), each.sight is Sight.LIVE) for each in sources],
+            "kind_sight": [((each.name, sight.value), each.sight is sight) for each in sources for sight in Sight],
+            "kind_objects": [((kind.name,), cluster.count(kind.record)) for kind, _ in told],
+            "kind_undecodable_objects": [((each.name,), odd.count(each.name)) for each in sources],
+            "kind_events": [((kind.name,), stats.events) for kind, stats in told],
+            "kind_relists": [((kind.name,), stats.relists) for kind, stats in told],
+            "kind_errors": [((k.name, error), n) for k, stats in told for error, n in stats.errors.items()],
+            "kind_last_event_timestamp_seconds": [((kind.name,), stats.last_event) for kind, stats in told],
+            "kind_last_bookmark_timestamp_seconds": [((kind.name,), stats.last_bookmark) for kind, stats in told],
+            "kind_last_connect_timestamp_seconds": [((kind.name,), stats.last_connect) for kind, stats in told],
+        }
+
+
+def registry_of(telemetry: Telemetry) -> CollectorRegistry:
+    """A registry of the steward's own, with the process's and the interpreter's figures."""
+    registry = CollectorRegistry()
+    registry.register(telemetry)
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+    return registry
+
+
+def _version() -> str:
+    try:
+        return version("kubevirt-steward")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,25 @@
+"""IP addresses as claims, pods and networks spell them, brought to one spelling."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+__all__ = ["host"]
+
+_IPV4 = re.compile(r"\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}", re.ASCII)
+
+
+def host(text: str) -> str | None:
+    """The address in `address[/prefix]`, canonical; None where it is none.
+
+    Leading zeros of IPv4 parts are read as decimal, as OVN-Kubernetes does (ipamclaims C-16).
+    """
+    address = text.partition("/")[0].strip()
+    if _IPV4.fullmatch(address):
+        parts = [int(part) for part in address.split(".")]
+        return ".".join(map(str, parts)) if max(parts) < 256 else None
+    try:
+        return str(ipaddress.IPv6Address(address))
+    except ValueError:
+        return None

@@ -1,0 +1,62 @@
+"""How well we see: the state of each kind's source, and the objects that could not be decoded.
+
+They stand among the kinds, so that a check judges them like anything else.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from .kind import Kind
+from .record import Record, Ref
+
+__all__ = ["SOURCE", "UNDECODABLE", "Sight", "Source", "Undecodable"]
+
+
+class Sight(str, Enum):
+    """What we can say of one kind now."""
+
+    STARTING = "starting"  # never listed yet
+    LIVE = "live"  # listed, and changes arrive
+    BEHIND = "behind"  # listed once, connecting again; what we hold may be old by moments
+    STALE = "stale"  # behind for too long
+    FAILING = "failing"  # never listed, and the API server answers with errors
+    FORBIDDEN = "forbidden"
+    ABSENT = "absent"  # not served by this cluster
+
+
+class Source(Record, frozen=True, gc=False):
+    """The source of one kind; `name` is the kind's name."""
+
+    resource: str
+    sight: Sight
+    why: str  # one sentence, empty while live
+    since: float  # seconds since 1970 at which it came into this state
+    optional: bool
+
+    @property
+    def settled(self) -> bool:
+        """Whether the API server has given an answer of some kind."""
+        return self.sight not in (Sight.STARTING, Sight.FAILING)
+
+    @property
+    def readable(self) -> bool:
+        """Whether what we hold of this kind is the truth, up to moments."""
+        return self.sight in (Sight.LIVE, Sight.BEHIND)
+
+
+class Undecodable(Record, frozen=True, gc=False):
+    """An object that is there and could not be read; `name` is its kind and its name."""
+
+    kind: str
+    object_name: str
+    why: str
+    first_seen: float
+
+    @property
+    def ref(self) -> Ref:
+        return Ref(self.kind, self.namespace, self.object_name, self.uid)
+
+
+SOURCE = Kind(Source)
+UNDECODABLE = Kind(Undecodable)

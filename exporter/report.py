@@ -1,0 +1,147 @@
+"""One picture of what is known, in the shape that the JSON API and `steward check -o json` share."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from .engine.engine import Engine
+from .findings import Finding, Unknown
+from .model.record import Record, Ref
+from .model.source import Source, Undecodable
+
+__all__ = ["Filter", "FindingReport", "Report", "SourceReport", "UndecodableReport", "rfc3339", "take"]
+
+
+class Filter(msgspec.Struct, frozen=True):
+    """Which findings are wanted: for each field one of its values, or any where it names none."""
+
+    check: frozenset[str] = frozenset()
+    reason: frozenset[str] = frozenset()
+    severity: frozenset[str] = frozenset()
+    kind: frozenset[str] = frozenset()
+    namespace: frozenset[str] = frozenset()
+    name: frozenset[str] = frozenset()
+    node: frozenset[str] = frozenset()
+    network: frozenset[str] = frozenset()
+
+    def wants(self, finding: Finding) -> bool:
+        return all(
+            not wanted or _field(finding, name) in wanted
+            for name, wanted in zip(self.__struct_fields__, msgspec.structs.astuple(self), strict=True)
+        )
+
+
+def _field(finding: Finding, name: str) -> str:
+    if name in ("kind", "namespace", "name"):
+        return str(getattr(finding.subject, name))
+    return finding.severity.value if name == "severity" else str(getattr(finding, name))
+
+
+class FindingReport(msgspec.Struct, frozen=True, rename="camel"):
+    """A finding as users get it; `since` is RFC 3339 in UTC."""
+
+    check: str
+    reason: str
+    severity: str
+    subject: Ref
+    related: tuple[Ref, ...]
+    node: str
+    feature: str
+    network: str
+    since: str
+    since_source: str
+    message: str
+    evidence: dict[str, Any]
+    group: str
+    fingerprint: str
+    remediation: str | None
+
+
+class SourceReport(msgspec.Struct, frozen=True, rename="camel"):
+    kind: str
+    resource: str
+    state: str
+    synced: bool
+    since: str
+    why: str
+    objects: int
+
+
+class UndecodableReport(msgspec.Struct, frozen=True, rename="camel"):
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    why: str
+    since: str
+
+
+class Report(msgspec.Struct, frozen=True, rename="camel"):
+    generation: int
+    findings: list[FindingReport]
+    unknown: list[Unknown]
+    sources: list[SourceReport]
+    undecodable: list[UndecodableReport]
+
+
+def take(engine: Engine, wanted: Filter | None = None) -> Report:
+    """The worst findings first, then by namespace and name."""
+    chosen = [finding for finding in engine.findings() if wanted is None or wanted.wants(finding)]
+    return Report(
+        engine.generation,
+        [_finding(each) for each in sorted(chosen, key=_order)],
+        engine.unknowns(),
+        [_source(engine, each) for each in sorted(engine.cluster.all(Source), key=_by_name)],
+        [_undecodable(each) for each in sorted(engine.cluster.all(Undecodable), key=_by_name)],
+    )
+
+
+def _order(finding: Finding) -> tuple[int, str, str, str, str]:
+    subject = finding.subject
+    return -finding.severity.rank, subject.namespace, subject.name, finding.reason, finding.fingerprint
+
+
+def _by_name(record: Record) -> tuple[str, str]:
+    return record.namespace, record.name
+
+
+def _finding(finding: Finding) -> FindingReport:
+    return FindingReport(
+        finding.check,
+        finding.reason,
+        finding.severity.value,
+        finding.subject,
+        finding.related,
+        finding.node,
+        finding.feature,
+        finding.network,
+        rfc3339(finding.since),
+        finding.since_source.value,
+        finding.message,
+        dict(finding.evidence),
+        finding.group,
+        finding.fingerprint,
+        finding.remediation,
+    )
+
+
+def _source(engine: Engine, source: Source) -> SourceReport:
+    kind = next((k for check in engine.checks for k in check.reads if k.name == source.name), None)
+    count = engine.cluster.count(kind.record) if kind else 0
+    state = source.sight.value
+    return SourceReport(source.name, source.resource, state, source.readable, rfc3339(source.since), source.why, count)
+
+
+def _undecodable(odd: Undecodable) -> UndecodableReport:
+    return UndecodableReport(odd.kind, odd.namespace, odd.object_name, odd.uid, odd.why, rfc3339(odd.first_seen))
+
+
+def rfc3339(seconds: float | None) -> str:
+    """Seconds since 1970 as RFC 3339 in UTC, to the second; empty for none."""
+    if seconds is None:
+        return ""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
