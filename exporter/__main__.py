@@ -14,8 +14,12 @@ __all__ = ["main"]
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="steward", description="Sees, explains and alerts on drift in KubeVirt fleets.")
-    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="warning", help="default: warning")
+    parser = argparse.ArgumentParser(
+        prog="steward", description="Sees, explains and alerts on drift in KubeVirt fleets."
+    )
+    parser.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), default="warning", help="default: warning"
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in (serve, check, explain, demo):
         command.add(commands)

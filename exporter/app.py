@@ -89,9 +89,7 @@ async def _freeze_when_ready(engine: Engine) -> None:
     gc.freeze()
 
 
-async def wait_until_seen(
-    steward: Steward, seconds: float, say: Callable[[str], None] = lambda _: None
-) -> bool:
+async def wait_until_seen(steward: Steward, seconds: float, say: Callable[[str], None] = lambda _: None) -> bool:
     """Waits until every kind has given an answer and all of it is judged; False where time ran out before.
 
     A kind that fails is waited for, since servers start and come back; `say` is told of it once.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import StrEnum
 from hashlib import blake2b
 from typing import Any
 
@@ -14,7 +14,7 @@ from .model.record import Ref
 __all__ = ["Finding", "Severity", "Since", "Unknown", "fingerprint"]
 
 
-class Severity(str, Enum):
+class Severity(StrEnum):
     INFO = "info"  # hygiene
     WARNING = "warning"  # it will bite, or leaks something
     CRITICAL = "critical"  # traffic, data or the control plane is at risk
@@ -24,7 +24,7 @@ class Severity(str, Enum):
         return ("info", "warning", "critical").index(self.value)
 
 
-class Since(str, Enum):
+class Since(StrEnum):
     """Where the time in a finding's `since` comes from."""
 
     FIRST_SEEN = "firstSeen"  # nothing tells; when we saw it first

@@ -127,4 +127,6 @@ class View:
         try:
             return self._reach[kind]
         except KeyError:
-            raise UndeclaredReadError(f"check {self._check.id} does not declare that it reads {kind.__name__}") from None
+            raise UndeclaredReadError(
+                f"check {self._check.id} does not declare that it reads {kind.__name__}"
+            ) from None

@@ -66,7 +66,7 @@ _REASONS = {
     ),
     "StuckTerminatingOwnerGone": Reason(
         (Severity.WARNING, Severity.CRITICAL),
-        "The machine is gone, and nobody will take the claim's finalizer off; critical where it holds up its namespace.",
+        "The machine is gone, and nobody takes the claim's finalizer off; critical where it holds up its namespace.",
         _STUCK,
         "C-02a",
     ),
@@ -138,7 +138,7 @@ def _terminating(view: View, claim: IPAMClaim, owned: Owned, users: list[Pod]) -
         return _replaced(claim, owned, users)
     if owned.state is OwnerState.LIVE:
         reason, severity = "StuckTerminatingDeletedByHand", Severity.WARNING
-        what = f"it was deleted while {owned.ref} lives; its finalizer alone keeps {_addresses(claim)} from being given away"
+        what = f"it was deleted while {owned.ref} lives; the finalizer alone keeps {_addresses(claim)} taken"
     elif owned.instance or users:
         reason, severity = "StuckTerminatingOwnerDeleting", Severity.INFO
         state = "is gone" if owned.state is OwnerState.GONE else "is being deleted"
@@ -164,7 +164,7 @@ def _replaced(claim: IPAMClaim, owned: Owned, users: list[Pod]) -> Finding:
         claim,
         "OwnerUidMismatch",
         Severity.CRITICAL if users else Severity.WARNING,
-        f"it belongs to {owned.ref} with uid {owned.ref.uid}, and {now} of that name has uid {now.uid if now else ''}; {use}",
+        f"it belongs to {owned.ref} of uid {owned.ref.uid}; {now} of uid {now.uid if now else ''} has its name; {use}",
         owned,
         users,
         when,

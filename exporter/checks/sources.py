@@ -26,7 +26,9 @@ _UNREADABLE = Family(
 _REASONS = {
     "KindForbidden": Reason((Severity.CRITICAL,), "The API server refuses us this kind.", _UNSEEN),
     "KindFailing": Reason((Severity.CRITICAL,), "This kind could never be listed; the API server fails.", _UNSEEN),
-    "KindStale": Reason((Severity.WARNING,), "The connection for this kind is lost; what we know of it is old.", _UNSEEN),
+    "KindStale": Reason(
+        (Severity.WARNING,), "The connection for this kind is lost; what we know of it is old.", _UNSEEN
+    ),
     "KindAbsent": Reason(
         (Severity.INFO, Severity.WARNING),
         "The cluster does not serve this kind; a warning where no cluster with KubeVirt lacks it.",
@@ -64,7 +66,7 @@ def find(view: View) -> Iterator[Finding]:
             reason="UndecodableObject",
             severity=Severity.WARNING,
             subject=odd.ref,
-            message=f"{odd.ref} could not be read: {odd.why}; checks that read {odd.kind} have no answer for its namespace",
+            message=f"{odd.ref} could not be read: {odd.why}; checks that read it have no answer there",
             since=odd.first_seen,
             since_source=Since.SOURCE,
             evidence={"kind": odd.kind},

@@ -20,7 +20,9 @@ _EXIT = "Exit code: 0 nothing found, 1 findings, 2 could not see everything."
 
 
 def add(commands: Any) -> None:
-    parser = commands.add_parser("check", help="look once and print the findings", description="Looks once.", epilog=_EXIT)
+    parser = commands.add_parser(
+        "check", help="look once and print the findings", description="Looks once.", epilog=_EXIT
+    )
     add_cluster_options(parser)
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
     parser.add_argument(

@@ -11,7 +11,9 @@ __all__ = ["add_cluster_options", "transport_of"]
 
 def add_cluster_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("cluster")
-    group.add_argument("--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config, else the pod's account")
+    group.add_argument(
+        "--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config, else the pod's account"
+    )
     group.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
 
 

@@ -43,9 +43,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(check: Check) -> str:
     reads = ", ".join(kind.name for kind in check.reads)
-    rows = [(name, "|".join(s.value for s in reason.severities), reason.meaning) for name, reason in check.reasons.items()]
+    rows = [
+        (name, "|".join(s.value for s in reason.severities), reason.meaning) for name, reason in check.reasons.items()
+    ]
     story = inspect.getdoc(inspect.getmodule(check.find)) or ""
-    return f"{check.id}: {check.title}\n\n{story}\n\nReads: {reads}\n\n" + table(("REASON", "SEVERITY", "MEANING"), rows)
+    return f"{check.id}: {check.title}\n\n{story}\n\nReads: {reads}\n\n" + table(
+        ("REASON", "SEVERITY", "MEANING"), rows
+    )
 
 
 def _reason(check: Check, name: str, reason: Reason) -> str:

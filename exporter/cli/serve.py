@@ -16,7 +16,9 @@ __all__ = ["add", "run"]
 
 def add(commands: Any) -> None:
     parser = commands.add_parser(
-        "serve", help="watch a cluster; serve metrics, JSON API and page", description="Watches a cluster and writes nothing."
+        "serve",
+        help="watch a cluster; serve metrics, JSON API and page",
+        description="Watches a cluster and writes nothing.",
     )
     add_cluster_options(parser)
     add_listen_option(parser)

@@ -71,6 +71,7 @@ class Engine:
             if check.scope is Scope.CLUSTER:
                 self._pending[check.id].mark(("",), timer())
         self._findings: dict[str, dict[str, tuple[Finding, ...]]] = {check.id: {} for check in self.checks}
+        self._homes: dict[str, str] = {}  # the partition of each open finding, by its fingerprint
         self._broken: dict[tuple[str, str], str] = {}
         self._listeners: list[Listener] = []
         self._held = 0
@@ -183,7 +184,7 @@ class Engine:
         before = self._findings[check.id].get(partition, ())
         try:
             found = tuple(check.find(self._views[check.id].at(partition)))
-        except Exception as error:  # noqa: BLE001 # whatever a check raises, its partition has no answer
+        except Exception as error:  # whatever a check raises, its partition has no answer
             log.exception("check raised: check=%s partition=%s", check.id, partition)
             self.judged[check.id].errors += 1
             self._broken[check.id, partition] = f"the check raised {type(error).__name__}: {error}; please report it"
@@ -191,14 +192,31 @@ class Engine:
         self._broken.pop((check.id, partition), None)
         if not found and not before:
             return
-        known = {finding.fingerprint: finding for finding in before}
+        known = {finding.fingerprint: finding for finding in (*before, *self._moved(check, partition, found))}
         after = {finding.fingerprint: finding for finding in (self._complete(check, each, known) for each in found)}
-        if after:
-            self._findings[check.id][partition] = tuple(after.values())
-        else:
-            del self._findings[check.id][partition]
-        gone += [finding for finding in before if after.get(finding.fingerprint) != finding]
+        self._keep(check, partition, tuple(after.values()))
+        for mark in known.keys() - after.keys():
+            del self._homes[mark]
+        self._homes.update(dict.fromkeys(after, partition))
+        gone += [finding for finding in known.values() if after.get(finding.fingerprint) != finding]
         come += [finding for finding in after.values() if known.get(finding.fingerprint) != finding]
+
+    def _moved(self, check: Check, partition: str, found: Iterable[Finding]) -> list[Finding]:
+        """Takes what was open elsewhere and is found here now (its object changed its machine) from its old place."""
+        moved = []
+        for mark in {fingerprint(check.id, finding) for finding in found}:
+            home = self._homes.get(mark, partition)
+            if home != partition:
+                there = self._findings[check.id][home]
+                moved += [finding for finding in there if finding.fingerprint == mark]
+                self._keep(check, home, tuple(finding for finding in there if finding.fingerprint != mark))
+        return moved
+
+    def _keep(self, check: Check, partition: str, findings: tuple[Finding, ...]) -> None:
+        if findings:
+            self._findings[check.id][partition] = findings
+        else:
+            self._findings[check.id].pop(partition, None)
 
     def _complete(self, check: Check, finding: Finding, known: dict[str, Finding]) -> Finding:
         mark = fingerprint(check.id, finding)
@@ -227,9 +245,7 @@ class Engine:
     @property
     def caught_up(self) -> bool:
         """Whether every check that has an answer has given it for the cluster as it is."""
-        return not self._held and all(
-            self._pending[check.id].empty for check in self.checks if self._answers(check)
-        )
+        return not self._held and all(self._pending[check.id].empty for check in self.checks if self._answers(check))
 
     @property
     def ready(self) -> bool:

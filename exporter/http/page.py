@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from datetime import datetime
 from importlib.resources import files
 
 from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from ..checks.base import Check
 from ..engine.engine import Engine
 from ..findings import Severity
 from ..report import Filter, FindingReport, take
@@ -21,7 +20,11 @@ _SHOWN = 500  # findings on one page
 _CHOICES = ("severity", "check", "reason", "namespace", "network")
 
 _TEMPLATES = Environment(
-    loader=PackageLoader("exporter.http"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    loader=PackageLoader("exporter.http"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
 )
 
 
@@ -44,7 +47,7 @@ class Page:
             total=len(chosen),
             findings=chosen[:_SHOWN],
             counts={s.value: sum(f.severity == s.value for f in report.findings) for s in reversed(Severity)},
-            choices=_choices(self._engine.checks, report.findings, wanted),
+            choices=_choices(report.findings, wanted),
             chosen={key: values[0] for key, values in query.items() if values},
             unknown_checks={unknown.check for unknown in report.unknown if not unknown.partition},
             unknown_places={(unknown.check, unknown.partition.partition("/")[0]) for unknown in report.unknown},
@@ -56,7 +59,7 @@ class Page:
         return web.Response(text=html, content_type="text/html", charset="utf-8")
 
 
-def _choices(checks: Iterable[Check], findings: list[FindingReport], wanted: Filter) -> dict[str, list[str]]:
+def _choices(findings: list[FindingReport], wanted: Filter) -> dict[str, list[str]]:
     """What each filter offers: what open findings have, and what is chosen already."""
     offered: dict[str, set[str]] = {name: set(getattr(wanted, name)) for name in _CHOICES}
     for finding in findings:
@@ -70,8 +73,6 @@ def _choices(checks: Iterable[Check], findings: list[FindingReport], wanted: Fil
 
 def _ago(now: float, since: str) -> str:
     """How long ago an RFC 3339 time was, in its two largest units."""
-    from datetime import datetime
-
     seconds = max(0, int(now - datetime.fromisoformat(since).timestamp()))
     for unit, size, small, part in (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
         if seconds >= size:

@@ -47,7 +47,10 @@ class Scrape:
     async def _parts(self, openmetrics: bool) -> AsyncIterator[bytes]:
         async for part in self._exposition.render():
             yield part
-        yield openmetrics_of(self._registry) if openmetrics else text_of(self._registry)  # ends with # EOF
+        if openmetrics:
+            yield openmetrics_of(self._registry)  # type: ignore[no-untyped-call] # ends with # EOF
+        else:
+            yield text_of(self._registry)
 
 
 def accepts(header: str, wanted: str) -> float:

@@ -61,7 +61,11 @@ class Client:
 
     async def page(self, kind: ApiKind[Any], version: str, rest: str, limit: int = _PAGE) -> bytes:
         """One page of the list in all namespaces; `rest` is what the page before said, `limit` 0 for all at once."""
-        query = [*kind.selectors, *((("limit", str(limit)),) if limit else ()), *((("continue", rest),) if rest else ())]
+        query = [
+            *kind.selectors,
+            *((("limit", str(limit)),) if limit else ()),
+            *((("continue", rest),) if rest else ()),
+        ]
         return await self._get(f"{kind.base(version)}/{kind.plural}", query)
 
     @asynccontextmanager

@@ -61,8 +61,17 @@ class _Line(msgspec.Struct, Generic[W], frozen=True, gc=False):
     object: W
 
 
+class _NameMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """Just what names an object whose rest may be anything."""
+
+    name: Any = None
+    namespace: Any = None
+    uid: Any = None
+    resource_version: Any = None
+
+
 class _Named(msgspec.Struct, frozen=True, gc=False):
-    metadata: WireMeta = WireMeta()
+    metadata: _NameMeta = _NameMeta()
 
 
 class _BookmarkMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -149,15 +158,15 @@ class Decoder:
         return Seen(record.namespace, record.name, record)
 
 
-def _unreadable(meta: WireMeta, why: str) -> Seen:
-    return Seen(meta.namespace or "", meta.name or "", None, meta.uid or "", why)
+def _unreadable(meta: WireMeta | _NameMeta, why: str) -> Seen:
+    return Seen(str(meta.namespace or ""), str(meta.name or ""), None, str(meta.uid or ""), why)
 
 
-def _meta(raw: bytes | msgspec.Raw) -> WireMeta:
+def _meta(raw: bytes | msgspec.Raw) -> _NameMeta:
     try:
         return _NAMED.decode(raw).metadata
     except msgspec.DecodeError:
-        return WireMeta()
+        return _NameMeta()
 
 
 def _version(raw: msgspec.Raw) -> str:

@@ -19,7 +19,9 @@ _AGE_SECONDS = 1.0
 
 
 class LiveSource:
-    def __init__(self, transport: Transport, kinds: Iterable[Kind[Any]], intake: Intake, pace: Pace | None = None) -> None:
+    def __init__(
+        self, transport: Transport, kinds: Iterable[Kind[Any]], intake: Intake, pace: Pace | None = None
+    ) -> None:
         self._transport = transport
         client = Client(transport)
         self.reflectors = [

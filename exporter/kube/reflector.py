@@ -117,9 +117,7 @@ class Reflector:
         self.stats.last_event = time.time()
         self.synced = True
         self._version = version
-        log.info(
-            'event="listed" kind=%s objects=%d took=%.3f', self.kind.name, len(seen), time.monotonic() - started
-        )
+        log.info('event="listed" kind=%s objects=%d took=%.3f', self.kind.name, len(seen), time.monotonic() - started)
 
     # -- watch
 
@@ -150,7 +148,9 @@ class Reflector:
             raise
         except TimeoutError:
             self._count("frozen")
-            log.warning('event="watch cut off" kind=%s why="it outlived its timeout of %.0f s"', self.kind.name, seconds)
+            log.warning(
+                'event="watch cut off" kind=%s why="it outlived its timeout of %.0f s"', self.kind.name, seconds
+            )
         if initial is not None:
             raise UnreachableError("the streaming list ended before it was complete")
         self._ended(time.monotonic() - started, self.stats.events - events)

@@ -1,8 +1,8 @@
 """The one place that knows the `kubernetes` package: its configuration, its authentication, its HTTP client.
 
-A request goes in, a response with its body still to be read comes out; every failure is of our own error tree. Tokens
-are read again as they rotate: a service account's and a `tokenFile`'s each minute, an exec plugin's when it expires, and
-everything, certificates included, after a 401 or a refused TLS connection.
+A request goes in, a response with its body still to be read comes out; every failure is of our own error tree.
+Tokens are read again as they rotate: a service account's and a `tokenFile`'s each minute, an exec plugin's when it
+expires, and everything, certificates included, after a 401 or a refused TLS connection.
 """
 
 from __future__ import annotations

@@ -34,7 +34,9 @@ METRICS: dict[str, Described] = {
     "findings": Described(
         "gauge", ("check", "reason", "severity"), "Open findings; always there for every reason, also at 0."
     ),
-    "check_up": Described("gauge", ("check",), "1 if the check has an answer, 0 if it is unknown for the whole cluster."),
+    "check_up": Described(
+        "gauge", ("check",), "1 if the check has an answer, 0 if it is unknown for the whole cluster."
+    ),
     "check_unknown_partitions": Described("gauge", ("check",), "Namespaces for which the check has no answer."),
     "check_errors": Described("counter", ("check",), "Times the check raised."),
     "check_duration_seconds": Described("counter", ("check",), "Time spent in the check."),

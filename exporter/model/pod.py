@@ -96,7 +96,7 @@ def _claims(namespace: str, notes: _Annotations) -> tuple[str, ...]:
             continue
         for selection in selections:
             if selection and selection.claim:
-                # The claim of the default network lives with the pod; its element names the namespace of the definition.
+                # The default network's claim lives with the pod; its element names the definition's namespace.
                 home = namespace if text is notes.default_network else selection.namespace or namespace
                 found[f"{home}/{selection.claim}"] = None
     if notes.primary_claim:

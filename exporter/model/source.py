@@ -5,7 +5,7 @@ They stand among the kinds, so that a check judges them like anything else.
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 from .kind import Kind
 from .record import Record, Ref
@@ -13,7 +13,7 @@ from .record import Record, Ref
 __all__ = ["SOURCE", "UNDECODABLE", "Sight", "Source", "Undecodable"]
 
 
-class Sight(str, Enum):
+class Sight(StrEnum):
     """What we can say of one kind now."""
 
     STARTING = "starting"  # never listed yet

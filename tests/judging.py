@@ -1,0 +1,55 @@
+"""An engine for tests: fed with objects as a source would, judged at once, on a clock that stands."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from exporter.checks import all_checks
+from exporter.checks.base import Check
+from exporter.engine.engine import Engine
+from exporter.engine.intake import Intake
+from exporter.kube.decode import Decoder
+from exporter.model.kind import ApiKind
+from exporter.model.source import Sight
+
+__all__ = ["NOW", "Judging", "api_kinds"]
+
+NOW = 1_790_000_000.0
+
+
+def api_kinds() -> dict[str, ApiKind[Any]]:
+    return {kind.name: kind for check in all_checks() for kind in check.reads if isinstance(kind, ApiKind)}
+
+
+class Judging:
+    def __init__(self, checks: Iterable[Check], unsynced: Iterable[str] = ()) -> None:
+        ticks = itertools.count()
+        self.engine = Engine(checks, clock=lambda: NOW, timer=lambda: next(ticks) * 1e-9)
+        self.intake = Intake(self.engine, lambda: NOW)
+        self.kinds = api_kinds()
+        self._decoders = {name: Decoder(kind) for name, kind in self.kinds.items()}
+        for name in self.kinds:
+            self.sight(name, Sight.STARTING if name in unsynced else Sight.LIVE)
+
+    def sight(self, name: str, sight: Sight) -> None:
+        why = "" if sight is Sight.LIVE else f"{self.kinds[name].resource} is {sight.value}"
+        self.intake.sight(self.kinds[name], sight, why)
+
+    def seen(self, thing: dict[str, Any]) -> None:
+        kind = thing["kind"]
+        self.intake.seen(self.kinds[kind], self._decoders[kind].object(json.dumps(thing).encode()))
+
+    def gone(self, kind: str, namespace: str, name: str) -> None:
+        self.intake.gone(self.kinds[kind], namespace, name)
+
+    def judge(self) -> None:
+        while self.engine.step():
+            pass
+
+    def found(self) -> list[tuple[str, str, str, str]]:
+        """(namespace, name, reason, severity) of each open finding, in order."""
+        self.judge()
+        return sorted((f.subject.namespace, f.subject.name, f.reason, f.severity.value) for f in self.engine.findings())

@@ -1,0 +1,80 @@
+"""Every check against its case file: what it finds, what it leaves alone, and where it has no answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from exporter.checks import all_checks
+from exporter.checks.base import Check
+from exporter.model.source import Sight
+from tests.judging import Judging
+from tests.rows import full
+
+CASES = Path(__file__).parents[1] / "checks"
+
+
+def cases_of(check: Check) -> dict[str, dict[str, Any]]:
+    loaded: dict[str, dict[str, Any]] = yaml.safe_load((CASES / f"{check.id}.yaml").read_text(encoding="utf-8"))
+    return loaded
+
+
+def judged(check: Check, case: dict[str, Any]) -> Judging:
+    judging = Judging([check], case.get("unsynced", ()))
+    for name, sight in case.get("sight", {}).items():
+        judging.sight(name, Sight(sight))
+    for row in case["given"]:
+        judging.seen(full(row))
+    judging.judge()
+    return judging
+
+
+ALL = [
+    pytest.param(check, case, id=f"{check.id}-{name}") for check in all_checks() for name, case in cases_of(check).items()
+]
+
+
+@pytest.mark.parametrize(("check", "case"), ALL)
+def test_case(check: Check, case: dict[str, Any]) -> None:
+    judging = judged(check, case)
+
+    unknown = {each.partition for each in judging.engine.unknowns()}
+    if case["finds"] == "unknown":
+        assert unknown
+        assert judging.found() == []
+    else:
+        subjects = {"VirtualMachine": "", "Pod": "", "IPAMClaim": ""}  # of the steward's own sources: no namespace
+        wanted = [
+            (f.get("namespace", subjects.get(f["subject"], "ns")), f["subject"], f["reason"], f["severity"])
+            for f in case["finds"]
+        ]
+        assert judging.found() == sorted(wanted)
+        assert unknown == set(case.get("unknown_in", ()))
+
+
+@pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.id)
+def test_every_reason_and_severity_is_tried_and_so_is_quiet(check: Check) -> None:
+    cases = cases_of(check).values()
+
+    tried = {(f["reason"], f["severity"]) for case in cases if case["finds"] != "unknown" for f in case["finds"]}
+    assert tried == {(name, s.value) for name, reason in check.reasons.items() for s in reason.severities}
+    assert any(case["finds"] == [] and case["given"] for case in cases)
+
+
+@pytest.mark.parametrize("check", [c for c in all_checks() if c.id != "sources"], ids=lambda check: check.id)
+def test_every_kind_that_is_not_seen_makes_the_check_unknown(check: Check) -> None:
+    for kind in check.reads:
+        assert Judging([check], [kind.name]).engine.unknowns(), kind
+
+
+@pytest.mark.parametrize(("check", "case"), ALL)
+def test_findings_carry_what_a_user_needs(check: Check, case: dict[str, Any]) -> None:
+    for finding in judged(check, case).engine.findings():
+        assert finding.message
+        assert finding.check == check.id
+        assert len(finding.fingerprint) == 16
+        assert finding.since is not None
+        assert finding.reason in check.reasons

@@ -1,0 +1,169 @@
+"""The engine against an oracle: after every event its findings equal those of an evaluation from scratch."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from exporter.checks import all_checks
+from exporter.engine.engine import Engine
+from exporter.findings import Finding
+from exporter.kube.decode import Decoder
+from exporter.metrics.exposition import Exposition
+from exporter.model.source import Sight, Source
+from tests.judging import Judging, api_kinds
+from tests.rows import full
+
+NAMESPACES = ("ns", "other")
+NAMES = ("a", "b")
+UIDS = ("u1", "u2", "u3")
+IPS = ("10.0.0.5/24", "10.0.0.6/24")
+NETWORKS = ("tenantblue", "tenantred")
+KINDS = tuple(api_kinds())
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> dict[str, Any]:
+    """Objects from few names, uids, networks and addresses, so that they meet each other in every way."""
+    kind = draw(st.sampled_from(KINDS))
+    namespace, name, uid = draw(st.sampled_from(NAMESPACES)), draw(st.sampled_from(NAMES)), draw(st.sampled_from(UIDS))
+    row: dict[str, Any] = {"kind": kind, "namespace": namespace, "name": name}
+    row["uid"] = f"{kind}-{namespace}-{name}-{uid}"
+    machine = f"VirtualMachine-{namespace}-{name}-{uid}"
+    row["deleting"] = draw(st.booleans())
+    row["odd"] = draw(st.integers(0, 19)) == 0
+    if kind == "Namespace":
+        row["name"] = row["namespace"]
+    if kind == "VirtualMachineInstance" and draw(st.booleans()):
+        row["vm"] = machine
+    if kind == "NetworkAttachmentDefinition":
+        row |= {"name": draw(st.sampled_from(("blue", "red"))), "network": draw(st.sampled_from(("", *NETWORKS)))}
+        row["uid"] += row["name"]
+    if kind == "IPAMClaim":
+        row |= {"network": draw(st.sampled_from(NETWORKS)), "ips": draw(st.lists(st.sampled_from(IPS), max_size=2))}
+        row |= draw(st.sampled_from(({}, {"finalizers": []}, {"vm": name}, {"vm": "b"})))
+        row |= draw(st.sampled_from(({}, {"owner": machine, "ownerName": name}, {"owner": machine, "ownerName": "b"})))
+    if kind == "Pod":
+        row |= draw(st.sampled_from(({}, {"domain": name})))
+        row |= draw(st.sampled_from(({}, {"claims": [name]})))
+        nads = st.sampled_from(("ns/blue", "other/red"))
+        row |= {"addresses": draw(st.dictionaries(nads, st.lists(st.sampled_from(IPS), max_size=2)))}
+        row["phase"] = draw(st.sampled_from(("Running", "Running", "Succeeded")))
+    return row
+
+
+def comparable(findings: Any) -> list[tuple[Any, ...]]:
+    """Findings without the time of their first sight, which only the one that was there can know."""
+    return sorted(
+        (f.check, f.reason, f.severity.value, str(f.subject), f.message, f.fingerprint, f.group, str(f.evidence))
+        for f in findings
+    )
+
+
+class Fleet(RuleBasedStateMachine):
+    @initialize()
+    def start(self) -> None:
+        self.judging = Judging(all_checks())
+        self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self.lost: set[str] = set()
+        self.shown: dict[str, Finding] = {}
+        self.exposition = Exposition(all_checks())
+        self.judging.engine.listen(self._listen)
+        self.judging.engine.listen(self.exposition.update)
+        self.version = 0
+
+    def _listen(self, gone: Any, come: Any) -> None:
+        for finding in gone:
+            assert self.shown.pop(finding.fingerprint) == finding
+        for finding in come:
+            assert finding.fingerprint not in self.shown
+            self.shown[finding.fingerprint] = finding
+
+    def _versioned(self, row: dict[str, Any]) -> dict[str, Any]:
+        self.version += 1
+        thing = full(row)
+        thing["metadata"]["resourceVersion"] = str(self.version)
+        return thing
+
+    @rule(row=rows())
+    def change(self, row: dict[str, Any]) -> None:
+        thing = self._versioned(row)
+        self.objects[row["kind"], row["namespace"], row["name"]] = thing
+        if row["kind"] not in self.lost:
+            self.judging.seen(thing)
+
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        if not self.objects:
+            return
+        key = data.draw(st.sampled_from(sorted(self.objects)))
+        del self.objects[key]
+        if key[0] not in self.lost:
+            self.judging.gone(*key)
+
+    @rule(data=st.data())
+    def repeat_an_old_event(self, data: st.DataObject) -> None:
+        if not self.objects:
+            return
+        key = data.draw(st.sampled_from(sorted(self.objects)))
+        old = {**self.objects[key], "metadata": {**self.objects[key]["metadata"], "resourceVersion": "0"}}
+        if key[0] not in self.lost:
+            self.judging.seen({**old, "metadata": {**old["metadata"], "resourceVersion": str(self.version)}})
+            self.objects[key] = {**old, "metadata": {**old["metadata"], "resourceVersion": str(self.version)}}
+
+    @rule(kind=st.sampled_from(KINDS), sight=st.sampled_from((Sight.BEHIND, Sight.STALE, Sight.FORBIDDEN, Sight.ABSENT)))
+    def lose_a_kind(self, kind: str, sight: Sight) -> None:
+        self.lost.add(kind)
+        self.judging.sight(kind, sight)
+
+    @rule(kind=st.sampled_from(KINDS))
+    def list_again(self, kind: str) -> None:
+        decoder = Decoder(self.judging.kinds[kind])
+        seen = [decoder.object(json.dumps(o).encode()) for key, o in self.objects.items() if key[0] == kind]
+        swap = self.judging.intake.swap(self.judging.kinds[kind], seen)
+        with pytest.raises(StopIteration):
+            swap.send(None)  # few objects: it never waits
+        self.lost.discard(kind)
+        self.judging.sight(kind, Sight.LIVE)
+
+    @invariant()
+    def findings_equal_an_evaluation_from_scratch(self) -> None:
+        self.judging.judge()
+        engine = self.judging.engine
+        fresh = Judging(all_checks())
+        for kind in sorted(self.lost):
+            fresh.sight(kind, engine.cluster.get(Source, "", kind).sight)  # type: ignore[union-attr]
+        for thing in self.objects.values():
+            fresh.seen(thing)
+        fresh.judge()
+        unknown = {(each.check, each.partition) for each in engine.unknowns()}
+        blind = {check for check, partition in unknown if not partition}
+
+        assert comparable(engine.findings()) == comparable(self.shown.values())
+        if not self.lost:
+            holes = {partition for _, partition in unknown}
+            assert unknown == {(each.check, each.partition) for each in fresh.engine.unknowns()}
+            assert self.of(engine, holes, blind) == self.of(fresh.engine, holes, blind)
+
+    @staticmethod
+    def of(engine: Engine, holes: set[str], blind: set[str]) -> list[tuple[Any, ...]]:
+        """What is judged now: findings of blind checks and of namespaces with holes are the last ones known."""
+        return comparable(f for f in engine.findings() if f.check == "sources" or f.subject.namespace not in holes)
+
+    @invariant()
+    def counts_equal_what_is_open(self) -> None:
+        self.judging.judge()
+        for (check, reason, severity), count in self.exposition.counts.items():
+            open_now = [f for f in self.shown.values() if (f.check, f.reason, f.severity) == (check, reason, severity)]
+            assert count == len(open_now)
+
+
+Fleet.TestCase.settings = settings(
+    max_examples=100, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestFleet = Fleet.TestCase
