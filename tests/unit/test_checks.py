@@ -33,7 +33,9 @@ def judged(check: Check, case: dict[str, Any]) -> Judging:
 
 
 ALL = [
-    pytest.param(check, case, id=f"{check.id}-{name}") for check in all_checks() for name, case in cases_of(check).items()
+    pytest.param(check, case, id=f"{check.id}-{name}")
+    for check in all_checks()
+    for name, case in cases_of(check).items()
 ]
 
 

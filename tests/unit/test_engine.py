@@ -116,7 +116,9 @@ class Fleet(RuleBasedStateMachine):
             self.judging.seen({**old, "metadata": {**old["metadata"], "resourceVersion": str(self.version)}})
             self.objects[key] = {**old, "metadata": {**old["metadata"], "resourceVersion": str(self.version)}}
 
-    @rule(kind=st.sampled_from(KINDS), sight=st.sampled_from((Sight.BEHIND, Sight.STALE, Sight.FORBIDDEN, Sight.ABSENT)))
+    @rule(
+        kind=st.sampled_from(KINDS), sight=st.sampled_from((Sight.BEHIND, Sight.STALE, Sight.FORBIDDEN, Sight.ABSENT))
+    )
     def lose_a_kind(self, kind: str, sight: Sight) -> None:
         self.lost.add(kind)
         self.judging.sight(kind, sight)
