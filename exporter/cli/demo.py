@@ -6,7 +6,6 @@ An API server in this process serves it over HTTP, and the steward reads it as i
 from __future__ import annotations
 
 import argparse
-import asyncio
 import errno
 import json
 import tempfile

@@ -59,7 +59,7 @@ class Engine:
         self.cluster = Cluster(index for check in self.checks for index in check.indexes)
         self.generation = 0
         self.judged = {check.id: Judged() for check in self.checks}
-        self.changed = asyncio.Condition()
+        self.changed = asyncio.Condition()  # told when the generation grew, and when all is judged
         self._clock, self._timer, self._settle = clock, timer, settle
         self._readers: dict[type[Record], list[Check]] = {}
         for check in self.checks:
@@ -76,7 +76,7 @@ class Engine:
         self._listeners: list[Listener] = []
         self._held = 0
         self._ready = False
-        self._told = 0
+        self._told = (0, False)
         self._dirty = asyncio.Event()
 
     # -- what comes in
@@ -274,8 +274,9 @@ class Engine:
                 await asyncio.sleep(max(self._settle / 4, 0.001))
 
     async def _tell(self) -> None:
-        if self.generation != self._told:
-            self._told = self.generation
+        now = (self.generation, self.caught_up)
+        if now != self._told:
+            self._told = now
             async with self.changed:
                 self.changed.notify_all()
 

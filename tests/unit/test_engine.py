@@ -144,16 +144,15 @@ class Fleet(RuleBasedStateMachine):
             fresh.seen(thing)
         fresh.judge()
         unknown = {(each.check, each.partition) for each in engine.unknowns()}
-        blind = {check for check, partition in unknown if not partition}
 
         assert comparable(engine.findings()) == comparable(self.shown.values())
         if not self.lost:
             holes = {partition for _, partition in unknown}
             assert unknown == {(each.check, each.partition) for each in fresh.engine.unknowns()}
-            assert self.of(engine, holes, blind) == self.of(fresh.engine, holes, blind)
+            assert self.of(engine, holes) == self.of(fresh.engine, holes)
 
     @staticmethod
-    def of(engine: Engine, holes: set[str], blind: set[str]) -> list[tuple[Any, ...]]:
+    def of(engine: Engine, holes: set[str]) -> list[tuple[Any, ...]]:
         """What is judged now: findings of blind checks and of namespaces with holes are the last ones known."""
         return comparable(f for f in engine.findings() if f.check == "sources" or f.subject.namespace not in holes)
 
