@@ -1,0 +1,183 @@
+"""What is wrong in the sample fleet: one function per case, each with its objects and a sentence for people.
+
+The codes are those of the reference on IPAMClaims: C-01 orphaned, C-02 stuck on its way out,
+C-03 owner replaced, C-04 ownerless, C-14 one address twice.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from .machines import Machine, claim, disk, virtual_machine
+from .networks import BILLING, LAB, LEGACY, NODES, SHOP, TELECOM, Network, addresses
+from .registry import timestamp
+from .resources import Obj
+from .running import instance, launcher, plain_pod, start_revision
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One object with which something is wrong."""
+
+    kind: str
+    namespace: str
+    name: str
+    code: str
+    wrong: str
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    objects: list[Obj]
+    troubles: list[Trouble]
+
+
+def faulty(now: datetime) -> list[Case]:
+    return [case(now) for case in CASES]
+
+
+def orphaned(now: datetime, network: Network, name: str, host: int) -> Case:
+    left = claim(_machine(now, network, name, host, age=timedelta(days=9)))
+    wrong = "its VM is gone for good, nobody deletes the claim, its address stays taken"
+    return Case([left], [_trouble(left, "C-01", wrong)])
+
+
+def stuck(now: datetime, network: Network, name: str, host: int, ago: timedelta) -> Case:
+    left = deleting(claim(_machine(now, network, name, host)), now - ago)
+    wrong = f"deleted {_minutes(ago)} ago, VM and VMI are gone, but the finalizer was never taken off"
+    return Case([left], [_trouble(left, "C-02a", wrong)])
+
+
+def blocks_its_vm(now: datetime) -> Case:
+    machine = _machine(now, TELECOM, "sip-proxy-old", 110)
+    since = now - timedelta(minutes=40)
+    vm = deleting(virtual_machine(machine), since, ["foregroundDeletion"])
+    vm["status"]["printableStatus"] = "Terminating"
+    left = deleting(claim(machine), since)
+    wrong = "its VM waits in Terminating for the claim, and nobody takes the claim's finalizer off"
+    return Case([vm, disk(machine), left], [_trouble(left, "C-02b", wrong)])
+
+
+def vmi_still_there(now: datetime) -> Case:
+    machine = _machine(now, LAB, "trainer-9", 111, node=NODES[1])
+    since = now - timedelta(minutes=4)
+    vm = virtual_machine(machine)
+    vm = deleting(vm, since, [*vm["metadata"]["finalizers"], "foregroundDeletion"])
+    vm["status"]["printableStatus"] = "Terminating"
+    vmi, left = deleting(instance(machine), since), deleting(claim(machine), since)
+    wrong = "on its way out with its VM, which still waits for its VMI: normal for some minutes"
+    objects = [vm, disk(machine), vmi, launcher(machine), start_revision(machine), left]
+    return Case(objects, [_trouble(left, "C-02c", wrong)])
+
+
+def recreated(now: datetime, name: str, host: int, node: str) -> Case:
+    old = _machine(now, BILLING, name, host)
+    new = replace(old, node=node, generation="again", age=timedelta(hours=3), up=timedelta(hours=2))
+    left = deleting(claim(old), now - timedelta(hours=3, minutes=10))
+    objects = [virtual_machine(new), disk(new), left]
+    if new.running:
+        objects += [instance(new), launcher(new), start_revision(new)]
+    use = "runs on the address of this dying claim" if new.running else "is stopped and gets no claim of its own"
+    wrong = f"belongs to an earlier VM of that name; the new one {use}"
+    return Case(objects, [_trouble(left, "C-03", wrong)])
+
+
+def ownerless_and_left(now: datetime) -> Case:
+    left = claim(_machine(now, LAB, "import-5", 113))
+    del left["metadata"]["ownerReferences"]
+    wrong = "has no owner, so the garbage collector never deletes it, and its VM is gone"
+    return Case([left], [_trouble(left, "C-04b", wrong)])
+
+
+def ownerless_in_use(now: datetime) -> Case:
+    machine = _machine(now, SHOP, "search-9", 114, node=NODES[2])
+    left = claim(machine)
+    del left["metadata"]["ownerReferences"]
+    objects = [virtual_machine(machine), disk(machine), left]
+    objects += [instance(machine), launcher(machine), start_revision(machine)]
+    wrong = "lost its owner reference; its VM runs, but its address will outlive it"
+    return Case(objects, [_trouble(left, "C-04a", wrong)])
+
+
+def cloned(now: datetime) -> Case:
+    first = _machine(now, TELECOM, "hlr-1", 115, node=NODES[3])
+    clone = replace(first, name="hlr-1-clone", node="", age=timedelta(days=2))
+    objects = [virtual_machine(first), disk(first), claim(first)]
+    objects += [instance(first), launcher(first), start_revision(first)]
+    twin = claim(clone)
+    objects += [virtual_machine(clone), disk(clone), twin]
+    wrong = "has the same addresses as {}, in the same network"
+    troubles = [
+        _trouble(claim(first), "C-14", wrong.format("hlr-1-clone.sig, whose VM is stopped")),
+        _trouble(twin, "C-14", wrong.format("hlr-1.sig, whose VM runs")),
+    ]
+    return Case(objects, troubles)
+
+
+def held_by_a_pod(now: datetime) -> Case:
+    machine = _machine(now, SHOP, "promo-9", 116)
+    left = claim(machine)
+    pod = plain_pod(machine, "debug-shell", NODES[0])
+    wrong = "its VM is stopped, and pod shop/debug-shell holds its address meanwhile"
+    return Case([virtual_machine(machine), disk(machine), left, pod], [_trouble(left, "C-14", wrong)])
+
+
+def misshapen(now: datetime) -> Case:
+    machine = _machine(now, LEGACY, "old-import", 10)
+    left = claim(machine)
+    left["status"] = {"ips": machine.addresses[0]}
+    wrong = "its status.ips is a string instead of a list: nothing can be said about the claims of this namespace"
+    return Case([virtual_machine(machine), disk(machine), left], [_trouble(left, "undecodable", wrong)])
+
+
+CASES: tuple[Callable[[datetime], Case], ...] = (
+    partial(orphaned, network=SHOP, name="checkout-canary", host=100),
+    partial(orphaned, network=LAB, name="scratch-7", host=101),
+    partial(stuck, network=BILLING, name="invoice-batch-3", host=102, ago=timedelta(minutes=25)),
+    partial(stuck, network=LAB, name="load-gen-2", host=103, ago=timedelta(hours=2)),
+    blocks_its_vm,
+    vmi_still_there,
+    partial(recreated, name="ledger-db", host=112, node=NODES[0]),
+    partial(recreated, name="report-writer", host=117, node=""),
+    ownerless_and_left,
+    ownerless_in_use,
+    cloned,
+    held_by_a_pod,
+    misshapen,
+)
+
+
+def deleting(obj: Obj, since: datetime, finalizers: list[str] | None = None) -> Obj:
+    """The object, marked as being deleted."""
+    meta = obj["metadata"] | {"deletionTimestamp": timestamp(since), "deletionGracePeriodSeconds": 0}
+    if "generation" in meta:
+        meta["generation"] += 1
+    if finalizers is not None:
+        meta["finalizers"] = finalizers
+    return obj | {"metadata": meta}
+
+
+def _machine(
+    now: datetime, network: Network, name: str, host: int, *, node: str = "", age: timedelta = timedelta(days=30)
+) -> Machine:
+    return Machine(
+        namespace=network.namespace,
+        name=name,
+        now=now,
+        node=node,
+        number=host,
+        network=network,
+        addresses=addresses(network, host),
+        age=age,
+    )
+
+
+def _trouble(obj: Obj, code: str, wrong: str) -> Trouble:
+    meta = obj["metadata"]
+    return Trouble(obj["kind"], meta["namespace"], meta["name"], code, wrong)
+
+
+def _minutes(ago: timedelta) -> str:
+    minutes = int(ago.total_seconds() // 60)
+    return f"{minutes // 60} hours" if minutes >= 120 else f"{minutes} minutes"

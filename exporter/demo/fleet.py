@@ -1,0 +1,106 @@
+"""The sample fleet: sixty machines in five namespaces, most of them well.
+
+    fleet = sample_fleet(now)
+    server.load(fleet.objects)
+    for trouble in fleet.troubles: ...
+
+The healthy ones are whole: every reference resolves, each claim carries what its pod holds.
+What is wrong is listed beside them, one sentence each; see faulty.py.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import chain
+
+from .faulty import Trouble, faulty
+from .machines import Machine, claim, disk, virtual_machine
+from .networks import BILLING, LAB, NODES, SHOP, TELECOM, Network, addresses, ground
+from .resources import Obj
+from .running import instance, launcher, start_revision
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    objects: list[Obj]
+    troubles: list[Trouble]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Machines that differ by a number at the end of their name."""
+
+    namespace: str
+    stem: str
+    running: int
+    stopped: int = 0
+    network: Network | None = None
+    memory: str = "2Gi"
+    windows: bool = False
+    downward_metrics: bool = False
+
+
+GROUPS = (
+    Group(namespace="shop", stem="web", running=6, network=SHOP),
+    Group(namespace="shop", stem="cart", running=3, network=SHOP, memory="4Gi"),
+    Group(namespace="shop", stem="search", running=2, network=SHOP, memory="8Gi"),
+    Group(namespace="shop", stem="promo", running=0, stopped=1, network=SHOP),
+    Group(namespace="shop", stem="flash-sale", running=1, network=SHOP),
+    Group(namespace="billing", stem="ledger", running=3, network=BILLING, memory="16Gi"),
+    Group(namespace="billing", stem="invoice", running=3, network=BILLING),
+    Group(namespace="billing", stem="audit", running=0, stopped=2, network=BILLING),
+    Group(namespace="lab", stem="bench", running=6, network=LAB),
+    Group(namespace="lab", stem="trainer", running=3, network=LAB, memory="64Gi"),
+    Group(namespace="lab", stem="idle", running=0, stopped=2, network=LAB),
+    Group(namespace="telecom", stem="hss", running=2, network=TELECOM, memory="16Gi", downward_metrics=True),
+    Group(namespace="telecom", stem="smsc", running=2, network=TELECOM),
+    Group(namespace="telecom", stem="sip-proxy", running=3, network=TELECOM),
+    Group(namespace="telecom", stem="pcrf", running=1, stopped=1, network=TELECOM, memory="8Gi"),
+    Group(namespace="windows-desktops", stem="desktop", running=9, stopped=2, memory="8Gi", windows=True),
+)
+
+
+def sample_fleet(now: datetime) -> Fleet:
+    well = chain.from_iterable(complete(machine) for machine in healthy_machines(now))
+    cases = faulty(now)
+    ill = chain.from_iterable(case.objects for case in cases)
+    troubles = chain.from_iterable(case.troubles for case in cases)
+    return Fleet([*ground(now), *well, *ill], list(troubles))
+
+
+def healthy_machines(now: datetime) -> list[Machine]:
+    """Spread over the nodes in turn, with addresses from .10 up in each network."""
+    machines: list[Machine] = []
+    taken: Counter[Network] = Counter()
+    for group in GROUPS:
+        for i in range(group.running + group.stopped):
+            number = len(machines)
+            if group.network:
+                taken[group.network] += 1
+            machines.append(
+                Machine(
+                    namespace=group.namespace,
+                    name=f"{group.stem}-{i + 1}",
+                    now=now,
+                    node=NODES[number % len(NODES)] if i < group.running else "",
+                    number=number,
+                    network=group.network,
+                    addresses=addresses(group.network, 9 + taken[group.network]) if group.network else (),
+                    age=timedelta(days=20 + 3 * number),
+                    up=timedelta(hours=5 + 7 * (number % 40)),
+                    memory=group.memory,
+                    windows=group.windows,
+                    downward_metrics=group.downward_metrics,
+                )
+            )
+    return machines
+
+
+def complete(machine: Machine) -> list[Obj]:
+    """Everything that exists of a healthy machine, running or stopped."""
+    objects = [virtual_machine(machine), disk(machine)]
+    if machine.network:
+        objects.append(claim(machine))
+    if machine.running:
+        objects += [instance(machine), launcher(machine), start_revision(machine)]
+    return objects

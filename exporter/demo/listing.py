@@ -1,0 +1,88 @@
+"""Lists: in pages, each page of the instant that the first one saw."""
+
+import base64
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from operator import itemgetter
+
+from .calls import Target
+from .errors import ApiError, bad_request, continue_expired, too_new
+from .registry import key_of
+from .resources import Obj
+from .selection import selection
+from .storage import Key, Storage, list_item
+
+TODAY = -1
+"""As version in a token: go on with what is there now."""
+
+
+def list_body(storage: Storage, target: Target, query: Mapping[str, str]) -> bytes:
+    """The whole answer to a list request."""
+    limit = _number(query, "limit")
+    at, start = storage.version, ("", "")
+    if token := query.get("continue"):
+        at, start = _begin_again(storage, token, query)
+    else:
+        at = _asked_version(storage, query)
+        limit = 0 if query.get("resourceVersion") == "0" else limit  # out of the watch cache: whole
+
+    resource = target.resource
+    selected = selection(resource, query)
+    rows = storage.rows(resource, None if at == storage.version else at)
+    first = bisect_right(rows, max(start, (target.namespace, "")), key=itemgetter(0))
+    end = bisect_left(rows, (target.namespace + "\0", ""), key=itemgetter(0)) if target.namespace else len(rows)
+    found = [row for _, row in rows[first:end] if not selected or selected.matches(row.body)]
+    page = found[:limit] if limit else found
+    meta: Obj = {"resourceVersion": str(at), "continue": ""}
+    if left := len(found) - len(page):
+        meta["continue"] = _token(at, key_of(resource, page[-1].body))
+        if not selected:
+            meta["remainingItemCount"] = left
+    head: Obj = {"apiVersion": resource.api_version, "kind": f"{resource.kind}List", "metadata": meta}
+    opening = json.dumps(head, separators=(",", ":")).encode()[:-1]
+    return opening + b',"items":[' + b",".join(list_item(resource, row) for row in page) + b"]}\n"
+
+
+def _begin_again(storage: Storage, token: str, query: Mapping[str, str]) -> tuple[int, Key]:
+    """The version and the last key that a token stands for."""
+    if query.get("resourceVersion") not in (None, "", "0"):
+        raise bad_request("specifying resource version is not allowed when using continue")
+    try:
+        content = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        at, start = int(content["rv"]), _key(content["start"])
+    except (ValueError, KeyError, TypeError, AttributeError) as err:
+        raise bad_request(f"continue key is not valid: {err}") from err
+    if at == TODAY:
+        return storage.version, start
+    if at < storage.compacted:
+        raise continue_expired(_token(TODAY, start))
+    return at, start
+
+
+def _asked_version(storage: Storage, query: Mapping[str, str]) -> int:
+    version = _number(query, "resourceVersion")
+    if version > storage.version:
+        raise too_new(version, storage.version)
+    if query.get("resourceVersionMatch") != "Exact":
+        return storage.version
+    if version < storage.compacted:
+        raise ApiError(410, "Expired", "The resourceVersion for the provided list is too old.")
+    return version
+
+
+def _token(at: int, start: Key) -> str:
+    content = json.dumps({"v": "meta.k8s.io/v1", "rv": at, "start": "/".join(start)}, separators=(",", ":"))
+    return base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
+
+
+def _key(joined: str) -> Key:
+    namespace, name = joined.split("/")
+    return namespace, name
+
+
+def _number(query: Mapping[str, str], name: str) -> int:
+    value = query.get(name) or "0"
+    if not value.isdecimal():
+        raise bad_request(f'{name}: Invalid value: "{value}"')
+    return int(value)

@@ -1,0 +1,76 @@
+"""What the demo's API server serves: one row per resource, and a row is all it takes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+Obj = dict[str, Any]
+"""A Kubernetes object, or a part of one, as JSON has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One served resource, and where it differs from the others."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+    status: bool = True
+    """Has `/status`: the resource itself then ignores status, and `/status` ignores all else."""
+    generation: bool = True
+    """Counts changes of what is neither metadata nor (with `/status`) status."""
+    fields: tuple[str, ...] = ()
+    """Field selectors beside metadata.name and metadata.namespace."""
+    short: tuple[str, ...] = ()
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified(self) -> str:
+        """The name in messages: `ipamclaims.k8s.cni.cncf.io`, `pods`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def custom(self) -> bool:
+        """Comes from a CRD; those differ from built-in ones in a few answers."""
+        return "." in self.group
+
+
+def _instancetype(plural: str, kind: str, *, namespaced: bool) -> Resource:
+    return Resource("instancetype.kubevirt.io", "v1beta1", plural, kind, namespaced=namespaced, status=False)
+
+
+RESOURCES = (
+    Resource("", "v1", "namespaces", "Namespace", namespaced=False, generation=False, fields=("status.phase",)),
+    Resource("", "v1", "nodes", "Node", namespaced=False, generation=False, fields=("spec.unschedulable",)),
+    Resource("", "v1", "pods", "Pod", fields=("spec.nodeName", "status.phase")),
+    Resource("", "v1", "events", "Event", status=False, generation=False),
+    Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", generation=False, short=("pvc",)),
+    Resource("apps", "v1", "controllerrevisions", "ControllerRevision", status=False, generation=False),
+    Resource("apps", "v1", "deployments", "Deployment", short=("deploy",)),
+    Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",)),
+    Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine", short=("vm", "vms")),
+    Resource("kubevirt.io", "v1", "virtualmachineinstances", "VirtualMachineInstance", status=False, short=("vmi",)),
+    Resource(
+        "kubevirt.io", "v1", "virtualmachineinstancemigrations", "VirtualMachineInstanceMigration", short=("vmim",)
+    ),
+    Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt", short=("kv",)),
+    Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim"),
+    Resource(
+        "k8s.cni.cncf.io",
+        "v1",
+        "network-attachment-definitions",
+        "NetworkAttachmentDefinition",
+        status=False,
+        short=("net-attach-def",),
+    ),
+    Resource("k8s.ovn.org", "v1", "userdefinednetworks", "UserDefinedNetwork", short=("udn",)),
+    Resource("k8s.ovn.org", "v1", "clusteruserdefinednetworks", "ClusterUserDefinedNetwork", namespaced=False),
+    _instancetype("virtualmachineinstancetypes", "VirtualMachineInstancetype", namespaced=True),
+    _instancetype("virtualmachineclusterinstancetypes", "VirtualMachineClusterInstancetype", namespaced=False),
+    _instancetype("virtualmachinepreferences", "VirtualMachinePreference", namespaced=True),
+    _instancetype("virtualmachineclusterpreferences", "VirtualMachineClusterPreference", namespaced=False),
+)

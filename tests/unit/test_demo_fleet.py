@@ -1,0 +1,205 @@
+"""The sample fleet holds together, is wrong only where it says so, and its story comes back to its beginning."""
+
+import asyncio
+import json
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from exporter.demo.apiserver import ApiServer
+from exporter.demo.fleet import healthy_machines, sample_fleet
+from exporter.demo.machines import compose_key
+from exporter.demo.story import steps, tell
+
+Obj = dict[str, Any]
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+FLEET = sample_fleet(NOW)
+BY_UID = {obj["metadata"]["uid"]: obj for obj in FLEET.objects}
+WRONG = {(t.kind, t.namespace, t.name) for t in FLEET.troubles}
+
+
+def every(kind: str, objects: list[Obj] = FLEET.objects) -> list[Obj]:
+    return [obj for obj in objects if obj["kind"] == kind]
+
+
+def place(obj: Obj) -> tuple[str, str, str]:
+    return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
+def given(pod: Obj) -> dict[str, list[str]]:
+    """NAD to addresses, as the pod's annotation has it."""
+    networks = json.loads(pod["metadata"]["annotations"]["k8s.ovn.org/pod-networks"])
+    return {nad: network["ip_addresses"] for nad, network in networks.items() if nad != "default"}
+
+
+def test_the_fleet_is_of_some_size_and_always_the_same() -> None:
+    assert 55 <= len(every("VirtualMachine")) <= 65
+    assert len(every("Node")) == 4
+    assert sample_fleet(NOW) == FLEET
+
+
+def test_names_and_uids_are_unique() -> None:
+    assert len(BY_UID) == len(FLEET.objects)
+    assert len({place(obj) for obj in FLEET.objects}) == len(FLEET.objects)
+
+
+def test_every_owner_of_what_is_well_exists() -> None:
+    for obj in FLEET.objects:
+        if place(obj) in WRONG:
+            continue
+        for owner in obj["metadata"].get("ownerReferences", ()):
+            found = BY_UID[owner["uid"]]
+            assert (found["kind"], found["metadata"]["name"]) == (owner["kind"], owner["name"])
+            assert found["metadata"]["namespace"] == obj["metadata"]["namespace"]
+
+
+def test_claims_are_named_after_machine_and_network() -> None:
+    networks = {json.loads(nad["spec"]["config"])["name"] for nad in every("NetworkAttachmentDefinition")}
+    for claim in every("IPAMClaim"):
+        machine, _, logical = claim["metadata"]["name"].rpartition(".")
+        assert claim["metadata"]["name"] == compose_key(machine, logical)
+        assert claim["metadata"]["labels"] == {"kubevirt.io/vm": machine}
+        assert claim["metadata"]["finalizers"] == ["kubevirt.io/persistent-ipam"]
+        assert claim["spec"]["network"] in networks
+
+
+@pytest.mark.parametrize(
+    ("machine", "network", "name"),
+    [("vm-a", "data", "vm-a.data"), ("probe-vmi", "Red_Net", "probe-vmi.red.net"), ("a.b", "c", "a.b.c")],
+)
+def test_the_rule_of_claim_names(machine: str, network: str, name: str) -> None:
+    assert compose_key(machine, network) == name
+
+
+def test_running_machines_agree_with_their_instances_and_pods() -> None:
+    instances = {place(vmi)[1:]: vmi for vmi in every("VirtualMachineInstance")}
+    pods = [pod for pod in every("Pod") if pod["metadata"]["labels"].get("kubevirt.io") == "virt-launcher"]
+    assert len(pods) == len(instances) > 40
+    for pod in pods:
+        annotations, labels = pod["metadata"]["annotations"], pod["metadata"]["labels"]
+        vmi = instances[pod["metadata"]["namespace"], annotations["kubevirt.io/domain"]]
+        assert labels["kubevirt.io/created-by"] == vmi["metadata"]["uid"]
+        assert vmi["status"]["activePods"] == {pod["metadata"]["uid"]: pod["spec"]["nodeName"]}
+        assert vmi["status"]["nodeName"] == pod["spec"]["nodeName"]
+        vm = BY_UID[vmi["metadata"]["ownerReferences"][0]["uid"]]
+        assert vm["spec"]["template"]["spec"] == vmi["spec"]
+        revision = ("ControllerRevision", vm["metadata"]["namespace"], vmi["status"]["virtualMachineRevisionName"])
+        assert revision in {place(obj) for obj in FLEET.objects}
+    on = [vm for vm in every("VirtualMachine") if vm["status"]["printableStatus"] == "Running"]
+    assert len(on) == len(instances) - 1  # one is on its way out
+
+
+def test_firmware_uuids_and_pod_addresses_are_unique() -> None:
+    firmware = [vm["spec"]["template"]["spec"]["domain"]["firmware"]["uuid"] for vm in every("VirtualMachine")]
+    assert len(set(firmware)) == len(firmware)
+    pods = [pod["status"]["podIP"] for pod in every("Pod")]
+    assert len(set(pods)) == len(pods)
+
+
+def test_pods_hold_what_their_claims_reserve() -> None:
+    claims = {place(claim)[1:]: claim for claim in every("IPAMClaim")}
+    held = 0
+    for pod in every("Pod"):
+        for element in json.loads(pod["metadata"]["annotations"].get("k8s.v1.cni.cncf.io/networks", "[]")):
+            if "ipam-claim-reference" in element:
+                claim = claims[pod["metadata"]["namespace"], element["ipam-claim-reference"]]
+                assert given(pod)[f"{element['namespace']}/{element['name']}"] == claim["status"]["ips"]
+                held += 1
+    assert held > 30
+
+
+def test_addresses_are_shared_only_where_it_says_so() -> None:
+    readable = [claim for claim in every("IPAMClaim") if isinstance(claim["status"]["ips"], list)]
+    claimed = Counter((c["spec"]["network"], ip) for c in readable for ip in c["status"]["ips"])
+    shared = {place(c) for c in readable if any(claimed[c["spec"]["network"], ip] > 1 for ip in c["status"]["ips"])}
+    assert shared == {("IPAMClaim", "telecom", "hlr-1.sig"), ("IPAMClaim", "telecom", "hlr-1-clone.sig")}
+
+
+def test_each_trouble_is_an_object_with_a_sentence() -> None:
+    existing = {place(obj) for obj in FLEET.objects}
+    assert existing >= WRONG
+    assert len(WRONG) == len(FLEET.troubles)
+    codes = {trouble.code for trouble in FLEET.troubles}
+    assert codes == {"C-01", "C-02a", "C-02b", "C-02c", "C-03", "C-04a", "C-04b", "C-14", "undecodable"}
+    dying = {place(c) for c in every("IPAMClaim") if "deletionTimestamp" in c["metadata"]}
+    assert dying == {(t.kind, t.namespace, t.name) for t in FLEET.troubles if t.code[:4] in ("C-02", "C-03")}
+
+
+def test_stopped_machines_keep_their_claims() -> None:
+    stopped = [machine for machine in healthy_machines(NOW) if not machine.running and machine.network]
+    assert len(stopped) >= 4
+    existing = {place(obj) for obj in FLEET.objects}
+    assert {("IPAMClaim", machine.namespace, machine.claim_name) for machine in stopped} <= existing
+
+
+def picture(server: ApiServer) -> set[tuple[str, str, str]]:
+    """What is there, launcher pods by their machine and start revisions not at all: those are named anew."""
+    seen = set()
+    for plural in ("virtualmachines", "virtualmachineinstances", "ipamclaims", "pods", "persistentvolumeclaims"):
+        for obj in server.objects(plural):
+            kind, namespace, name = place(obj)
+            seen.add((kind, namespace, obj["metadata"].get("annotations", {}).get("kubevirt.io/domain", name)))
+    return seen
+
+
+def test_each_round_of_the_story_ends_where_it_began() -> None:
+    server = ApiServer()
+    server.load(FLEET.objects)
+    before = picture(server)
+    revisions = len(server.objects("controllerrevisions"))
+    for turn in (1, 2, 3):
+        changes = 0
+        for happen, sentence in steps(server, NOW, turn):
+            version = server.version
+            happen()
+            changes += server.version > version
+            assert sentence.endswith(".")
+        assert changes == 9
+        assert picture(server) == before
+        assert len(server.objects("controllerrevisions")) == revisions
+    uids = {vm["metadata"]["uid"] for vm in server.objects("virtualmachines")}
+    owners = [claim["metadata"].get("ownerReferences", []) for claim in server.objects("ipamclaims")]
+    assert sum(owner["uid"] not in uids for refs in owners for owner in refs) == 6  # as in the beginning
+
+
+def test_the_first_step_opens_a_finding_and_the_second_closes_it() -> None:
+    server = ApiServer()
+    server.load(FLEET.objects)
+    story = steps(server, NOW, 1)
+
+    next(story)[0]()
+    claim = server.get("ipamclaims", "shop", "flash-sale-1.blue")
+    assert "deletionTimestamp" in claim["metadata"]
+    assert ("VirtualMachine", "shop", "flash-sale-1") not in picture(server)
+    next(story)[0]()
+    assert ("IPAMClaim", "shop", "flash-sale-1.blue") not in picture(server)
+
+
+def test_the_story_gives_way_to_other_writers() -> None:
+    server = ApiServer()  # nothing of what it is about is there
+    for happen, _ in steps(server, NOW, 1):
+        happen()
+    for happen, _ in steps(server, NOW, 2):
+        happen()
+
+
+async def test_the_story_goes_on_until_it_is_cancelled() -> None:
+    server = ApiServer()
+    server.load(FLEET.objects)
+    said: list[str] = []
+    enough = asyncio.Event()
+
+    def say(sentence: str) -> None:
+        said.append(sentence)
+        if len(said) == 20:
+            enough.set()
+
+    task = asyncio.create_task(tell(server, say, pace=0))
+    await enough.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert said[:9] == said[9:18]
