@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from exporter.model.ipam_claim import FINALIZER
@@ -84,7 +85,7 @@ def _nad(row: dict[str, Any]) -> dict[str, Any]:
     return {"spec": {"config": json.dumps({"cniVersion": "1.0.0", "name": row["network"]})}}
 
 
-_BUILDERS = {
+_BUILDERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "IPAMClaim": _claim,
     "VirtualMachine": lambda _: {"spec": {}},
     "VirtualMachineInstance": _vmi,

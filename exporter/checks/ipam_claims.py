@@ -126,9 +126,7 @@ def _ownership(view: View, claim: IPAMClaim, users: list[Pod]) -> Finding | None
     if not claim.owners and not claim.other_owners:
         return _ownerless(claim, owned, users)
     if owned.state is OwnerState.GONE and not owned.instance and not users and not claim.other_owners:
-        return _finding(
-            claim, "OrphanClaim", Severity.WARNING, f"{owned.ref} is gone, and {_addresses(claim)} stay taken", owned
-        )
+        return _finding(claim, "OrphanClaim", Severity.WARNING, f"{owned.ref} is gone, and {_taken(claim)}", owned)
     return None
 
 
@@ -138,7 +136,7 @@ def _terminating(view: View, claim: IPAMClaim, owned: Owned, users: list[Pod]) -
         return _replaced(claim, owned, users)
     if owned.state is OwnerState.LIVE:
         reason, severity = "StuckTerminatingDeletedByHand", Severity.WARNING
-        what = f"it was deleted while {owned.ref} lives; the finalizer alone keeps {_addresses(claim)} taken"
+        what = f"it was deleted while {owned.ref} lives; only the finalizer still protects it"
     elif owned.instance or users:
         reason, severity = "StuckTerminatingOwnerDeleting", Severity.INFO
         state = "is gone" if owned.state is OwnerState.GONE else "is being deleted"
@@ -150,7 +148,7 @@ def _terminating(view: View, claim: IPAMClaim, owned: Owned, users: list[Pod]) -
     else:
         held_up = any(each.terminating for each in view.all(Namespace))
         reason, severity = "StuckTerminatingOwnerGone", Severity.CRITICAL if held_up else Severity.WARNING
-        what = f"{owned.ref} is gone, and nobody takes the finalizer {FINALIZER} off; {_addresses(claim)} stay taken"
+        what = f"{owned.ref} is gone, and nobody takes the finalizer {FINALIZER} off; {_taken(claim)}"
         if held_up:
             what += f"; namespace {claim.namespace} can't go before it"
     return _finding(claim, reason, severity, what, owned, users, (claim.deleting, Since.DELETION))
@@ -173,7 +171,7 @@ def _replaced(claim: IPAMClaim, owned: Owned, users: list[Pod]) -> Finding:
 
 def _ownerless(claim: IPAMClaim, owned: Owned, users: list[Pod]) -> Finding:
     if owned.state is OwnerState.GONE and not users:
-        what = f"it has no owner reference, and {owned.ref} is gone: {_addresses(claim)} leak until somebody deletes it"
+        what = f"it has no owner reference, and {owned.ref} is gone: until somebody deletes it, {_taken(claim)}"
     else:
         what = f"it has no owner reference to {owned.ref}: it will outlive the machine"
     return _finding(claim, "OwnerlessClaim", Severity.WARNING, what, owned, users)
@@ -219,16 +217,18 @@ def _in_use(view: View, claim: IPAMClaim) -> bool:
 
 
 def _since(claim: IPAMClaim, holders: Iterable[IPAMClaim | Pod]) -> tuple[float | None, Since]:
-    """When the last of the holders got the address, where all of them tell."""
-    times = [claim.allocated, *(h.allocated if isinstance(h, IPAMClaim) else h.created for h in holders)]
+    """When the last of the claims got the address, or else the pod that has it, where all of them tell."""
+    times = [claim.allocated, *(holder.allocated for holder in holders if isinstance(holder, IPAMClaim))]
+    if len(times) == 1:
+        times += [holder.created for holder in holders if isinstance(holder, Pod)]
     known = [time for time in times if time is not None]
     return (max(known), Since.CONDITION) if len(known) == len(times) else (None, Since.FIRST_SEEN)
 
 
-def _addresses(claim: IPAMClaim) -> str:
+def _taken(claim: IPAMClaim) -> str:
     if not claim.hosts:
-        return "no address"
-    return f"{', '.join(claim.hosts)} of network {claim.network}"
+        return "it holds no address"
+    return f"{', '.join(claim.hosts)} of network {claim.network} {'stay' if len(claim.hosts) > 1 else 'stays'} taken"
 
 
 def _finding(

@@ -1,0 +1,65 @@
+# `make help` lists what there is. Everything is installed into .venv; nothing outside the checkout and the cache changes.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo check lint types contracts test test-unit test-rules generate verify clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.run ## a sample fleet to look at, on http://localhost:9877
+	@$(BIN)/steward demo
+
+check: lint types contracts verify test ## what CI runs
+
+lint: $(VENV)/.dev ## ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev ## mypy --strict
+	$(BIN)/mypy
+
+contracts: $(VENV)/.dev ## which package may import which
+	$(BIN)/lint-imports
+
+verify: $(VENV)/.dev ## generated files are up to date
+	$(BIN)/python -m exporter.docgen --verify
+
+test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use
+	@echo "make test: without the real parts in the cache it first builds them, 10 to 15 minutes on two cores"
+	$(BIN)/python -m tests.tools.build etcd kube-apiserver prometheus promtool
+	$(BIN)/pytest
+
+test-unit: $(VENV)/.dev ## the tests that need no built binaries
+	$(BIN)/pytest tests/unit
+
+test-rules: $(VENV)/.dev ## the alert rules, with promtool
+	$(BIN)/pytest tests/cluster/test_rules.py
+
+generate: $(VENV)/.dev ## write the generated files again
+	$(BIN)/python -m exporter.docgen
+
+clean: ## remove .venv and caches of the checkout
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "make: Python 3.11 or newer is needed as $(PYTHON); name another one with PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "make: $(PYTHON) has no venv module; on Debian install the package python3-venv" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# Byte code is made as modules are imported: compiling all of the Kubernetes client takes longer than everything else.
+$(VENV)/.run: pyproject.toml | $(VENV)/.made
+	@echo "installing the steward into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/.made
+	@echo "installing the steward and what its tests need into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
+	@touch $@ $(VENV)/.run
