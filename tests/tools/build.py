@@ -57,6 +57,7 @@ class Tool:
     usual_seconds: int
     version_args: tuple[str, ...] = ("--version",)
     ldflags: str = "-s -w"
+    tags: str = ""
     in_assets: bool = False
 
     def __str__(self) -> str:
@@ -145,11 +146,11 @@ def _built(wanted: Tool) -> Path:
             return target
         go = _go(wanted)
         half_done = target.with_name(f".{wanted.name}.{os.getpid()}")
-        flags = ("-trimpath", "-buildvcs=false", "-mod=readonly", f"-ldflags={wanted.ldflags}", "-o", str(half_done))
+        flags = ("-trimpath", "-buildvcs=false", "-mod=readonly", f"-ldflags={wanted.ldflags}", f"-tags={wanted.tags}")
         why = f"building {wanted.name}: no {wanted} on PATH, none in {target.parent}"
         try:
             with _telling(why, f"{wanted.usual_seconds} s on two cores"):
-                _run(wanted, go, "build", *flags, wanted.package)
+                _run(wanted, go, "build", *flags, "-o", str(half_done), wanted.package)
             half_done.replace(target)
         finally:
             half_done.unlink(missing_ok=True)
