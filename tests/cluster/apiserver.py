@@ -114,7 +114,7 @@ class ApiServer:
         if not self.ca_file.exists():
             return False
         try:
-            with Client(self.url, self.ca_file, self.token("admin"), timeout=5) as client:
+            with Client(self.url, self.ca_file, self.token("admin"), timeout=20) as client:
                 return bool(client.connection.request("GET", "/readyz") == "ok")
         except (OSError, ApiError):  # not listening yet, and not ready yet
             return False

@@ -30,7 +30,7 @@ class _Discovered(NamedTuple):
 class Client:
     """Talks to one API server as one account. Close it, or use it in a `with`. Every method raises ApiError."""
 
-    def __init__(self, url: str, ca_file: Path, token: str | None, *, timeout: float = 30) -> None:
+    def __init__(self, url: str, ca_file: Path, token: str | None, *, timeout: float = 60) -> None:
         self.connection = Connection(url, ca_file, token, timeout=timeout)
         self._discovered: dict[tuple[str, str], _Discovered] = {}
 
@@ -104,7 +104,7 @@ class Client:
         """Asks for its deletion; `options` are fields of DeleteOptions, sent in the body, where alone they count."""
         return self._request("DELETE", resource.path(namespace, name), options or None)
 
-    def remove(self, resource: Resource, namespace: str | None, name: str, *, timeout: float = 20) -> None:
+    def remove(self, resource: Resource, namespace: str | None, name: str, *, timeout: float = 60) -> None:
         """Deletes it, if it is there, without grace, and waits until it is gone: TimeoutError if finalizers keep it."""
         if self.find(resource, namespace, name) is None:
             return

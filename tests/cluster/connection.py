@@ -37,7 +37,7 @@ class ApiError(Exception):
 class Connection:
     """To one API server, as the account that `token` belongs to (no token: as nobody)."""
 
-    def __init__(self, url: str, ca_file: Path, token: str | None, *, timeout: float = 30) -> None:
+    def __init__(self, url: str, ca_file: Path, token: str | None, *, timeout: float = 60) -> None:
         split = urlsplit(url)
         self._address = (split.hostname or "", split.port or 443)
         self._tls = ssl.create_default_context(cafile=str(ca_file))

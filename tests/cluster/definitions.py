@@ -49,7 +49,7 @@ def _without_descriptions(node: Any) -> Any:
     }
 
 
-def install(client: Client, crds: list[Object], timeout: float = 60) -> None:
+def install(client: Client, crds: list[Object], timeout: float = 120) -> None:
     """Adds those that are not there, and returns when each is served in each of its versions, else TimeoutError."""
     for crd in crds:
         if client.find(CRDS, None, crd["metadata"]["name"]) is None:

@@ -56,15 +56,18 @@ class Process:
     def pid(self) -> int | None:
         return self._child.pid if self._child is not None else None
 
-    def start(self, ready: Callable[[], bool], timeout: float = 60) -> None:
-        """Returns when `ready` answers true. Raises RuntimeError, with the end of the log, if it never does."""
+    def start(self, ready: Callable[[], bool], timeout: float = 180) -> None:
+        """Returns when `ready` answers true. Raises RuntimeError, with the end of the log, if it never does.
+
+        The deadline is for machines that are busy with other things: a server is ready in a few seconds.
+        """
         if self.running:
             raise RuntimeError(f"{self.name} runs already")
         with self.log.open("ab") as log:
             self._child = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         child = self._child
         try:
-            wait_until(lambda: child.poll() is not None or ready(), timeout, f"{self.name} is ready")
+            wait_until(lambda: child.poll() is not None or ready(), timeout, f"{self.name} is ready", every=0.2)
         except BaseException as err:
             self.kill()
             if isinstance(err, TimeoutError):

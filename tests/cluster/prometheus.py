@@ -76,7 +76,7 @@ class Prometheus:
         """The vector that an instant query gives now: `[{"metric": {...}, "value": [time, "text"]}, ...]`."""
         return list(self._get("query", query=expr)["result"])
 
-    def wait_for(self, expr: str, timeout: float = 30) -> list[Object]:
+    def wait_for(self, expr: str, timeout: float = 60) -> list[Object]:
         """As query, once it gives anything."""
         return wait_until(lambda: self.query(expr), timeout, f"Prometheus has a sample of {expr}", every=0.2)
 
@@ -90,7 +90,7 @@ class Prometheus:
 
     def _get(self, path: str, **query: str) -> Any:
         try:
-            with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{urlencode(query)}", timeout=10) as response:
+            with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{urlencode(query)}", timeout=30) as response:
                 return json.load(response)["data"]
         except urllib.error.HTTPError as err:
             with err:

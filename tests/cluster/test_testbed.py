@@ -28,6 +28,8 @@ from tests.cluster.resources import (
 from tests.manifests import Object, load_all
 from tests.waiting import wait_until
 
+PATIENCE = 60  # seconds, of which a machine with nothing else to do needs none
+
 ROLE = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRole",
@@ -68,11 +70,11 @@ def test_an_account_may_do_nothing_until_it_is_granted(api_server: ApiServer, cl
 
     client.apply(ROLE)
     client.apply(BINDING)
-    wait_until(lambda: may_list_pods(exporter), 10, "steward-exporter may list pods")
+    wait_until(lambda: may_list_pods(exporter), PATIENCE, "steward-exporter may list pods")
 
     client.remove(CLUSTER_ROLE_BINDINGS, None, "list-pods")
     client.remove(CLUSTER_ROLES, None, "list-pods")
-    wait_until(lambda: not may_list_pods(exporter), 10, "steward-exporter may not list pods any more")
+    wait_until(lambda: not may_list_pods(exporter), PATIENCE, "steward-exporter may not list pods any more")
 
 
 def may_list_pods(client: Client) -> bool:
@@ -91,7 +93,7 @@ def test_the_audit_log_has_a_write_with_its_body_and_a_read_without(
         }
         return found if {"create", "get"} <= found.keys() else None
 
-    found = wait_until(entries, 10, "both requests are in the audit log")
+    found = wait_until(entries, PATIENCE, "both requests are in the audit log")
     assert found["create"]["user"]["username"] == "admin"
     assert found["create"]["requestObject"]["data"] == {"word": "written"}
     assert found["get"]["level"] == "Metadata"
@@ -121,7 +123,7 @@ def test_a_streaming_list_ends_with_the_bookmark_that_says_so(client: Client, na
         "sendInitialEvents": "true",
         "resourceVersionMatch": "NotOlderThan",
         "allowWatchBookmarks": "true",
-        "timeoutSeconds": 20,
+        "timeoutSeconds": PATIENCE,
     }
     events = client.watch(VMS, namespace, **how)
     listed = list(takewhile(lambda event: not ends_the_list(event), events))
@@ -161,7 +163,7 @@ def test_a_crd_that_was_deleted_is_served_again_when_it_is_made_again(own_api_se
     admin.create(vm("default", "db"))
 
     admin.remove(CRDS, None, "virtualmachines.kubevirt.io")
-    wait_until(lambda: code_of_list(admin, VMS) == 404, 20, "virtual machines are no longer served")
+    wait_until(lambda: code_of_list(admin, VMS) == 404, PATIENCE, "virtual machines are no longer served")
     install(admin, ours)
     assert admin.list(VMS)["items"] == []
     admin.create(vm("default", "db"))
@@ -189,7 +191,7 @@ def test_prometheus_scrapes_and_evaluates(prometheus: MakePrometheus, tmp_path: 
     (sample,) = server.wait_for('up{job="test"} == 1')
     assert sample["metric"]["instance"] == server.address
     assert [target["health"] for target in server.targets()] == ["up"]
-    (alert,) = wait_until(server.alerts, 10, "an alert fires")
+    (alert,) = wait_until(server.alerts, PATIENCE, "an alert fires")
     assert alert["state"] == "firing"
 
 
