@@ -1,0 +1,159 @@
+"""A real API server, with a real etcd under it, on loopback, in a folder that goes when it stops.
+
+With these two alone no pod is scheduled or run, nothing owned is collected as garbage, and a namespace is never deleted
+to its end: tests write statuses themselves. RBAC is on. Accounts are known by a token; but for `admin`, which is in
+`system:masters`, they may do what the test grants. Every request is in the audit log, writes with their bodies
+(those of CRDs without).
+
+`kill` and `start` bring the server back on the same port with the same objects; etcd stays up in between.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.cluster.client import ApiError, Client
+from tests.cluster.process import Process, answers, free_ports
+from tests.manifests import Object
+
+__all__ = ["ACCOUNTS", "ApiServer"]
+
+ACCOUNTS = {"admin": "system:masters", "steward-exporter": "", "steward-reconcile": ""}
+
+AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "Metadata", "resources": [{"group": "apiextensions.k8s.io"}]},  # megabytes of schema, of no interest
+        {"level": "RequestResponse", "verbs": ["create", "update", "patch", "delete", "deletecollection"]},
+        {"level": "Metadata"},
+    ],
+}
+
+
+class ApiServer:
+    """etcd and kube-apiserver, from the two binaries. `start` returns when it is ready; `stop` ends and removes all."""
+
+    def __init__(self, etcd: Path, kube_apiserver: Path) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="steward-apiserver-"))
+        etcd_port, peer_port, port = free_ports(3)
+        self.url = f"https://127.0.0.1:{port}"
+        self.ca_file = self.folder / "certs" / "apiserver.crt"  # the server writes its CA's certificate behind its own
+        self.audit_log = self.folder / "audit.log"
+        self._etcd_url = f"http://127.0.0.1:{etcd_port}"
+        self._tokens = {account: secrets.token_hex(16) for account in ACCOUNTS}
+        self._clients: list[Client] = []
+        self._write_files()
+        self._etcd = Process("etcd", self._etcd_command(etcd, peer_port), self.folder / "etcd.log")
+        command = self._server_command(kube_apiserver, port)
+        self._server = Process("kube-apiserver", command, self.folder / "kube-apiserver.log")
+
+    def start(self) -> None:
+        """Starts what does not run, and waits until it is ready. RuntimeError with the end of the log if it fails."""
+        if not self._etcd.running:
+            self._etcd.start(lambda: answers(f"{self._etcd_url}/health"))
+        self._server.start(self._ready)
+
+    def kill(self) -> None:
+        """SIGKILL to the API server: connections break in the middle of what they carry."""
+        self._server.kill()
+
+    def restart(self) -> None:
+        """As a rollout does it: the server ends its watches and goes; then it is started again."""
+        self._server.stop()
+        self.start()
+
+    def stop(self) -> None:
+        """Ends both and removes the folder. There is no start after it."""
+        for client in self._clients:
+            client.close()
+        self._server.kill()
+        self._etcd.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def token(self, account: str) -> str:
+        return self._tokens[account]
+
+    def client(self, account: str = "admin") -> Client:
+        """A client that is closed with the server, or earlier."""
+        made = Client(self.url, self.ca_file, self.token(account))
+        self._clients.append(made)
+        return made
+
+    def kubeconfig(self, account: str) -> Path:
+        """A file, readable for its owner alone, with which any client gets in as `account`."""
+        path = self.folder / f"{account}.kubeconfig"
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": account,
+            "clusters": [
+                {"name": "test", "cluster": {"server": self.url, "certificate-authority": str(self.ca_file)}},
+            ],
+            "users": [{"name": account, "user": {"token": self.token(account)}}],
+            "contexts": [{"name": account, "context": {"cluster": "test", "user": account}}],
+        }
+        _write_private(path, json.dumps(content))  # JSON is YAML
+        return path
+
+    def audit_events(self) -> Iterator[Object]:
+        """What the audit log says by now, oldest first. The entry of a request may come shortly after its answer."""
+        with self.audit_log.open(encoding="utf-8") as file:
+            for line in file:
+                if line.endswith("\n"):
+                    yield json.loads(line)
+
+    def _ready(self) -> bool:
+        if not self.ca_file.exists():
+            return False
+        try:
+            with Client(self.url, self.ca_file, self.token("admin"), timeout=20) as client:
+                return bool(client.connection.request("GET", "/readyz") == "ok")
+        except (OSError, ApiError):  # not listening yet, and not ready yet
+            return False
+
+    def _write_files(self) -> None:
+        rows = [f'{self._tokens[name]},{name},{name},"{groups}"\n' for name, groups in ACCOUNTS.items()]
+        _write_private(self.folder / "tokens.csv", "".join(rows))
+        _write_private(self.folder / "service-accounts.key", _ec_key())
+        (self.folder / "audit.yaml").write_text(json.dumps(AUDIT_POLICY), encoding="utf-8")
+
+    def _etcd_command(self, binary: Path, peer_port: int) -> list[str | Path]:
+        return [
+            *(binary, "--data-dir", self.folder / "etcd"),
+            *("--listen-client-urls", self._etcd_url, "--advertise-client-urls", self._etcd_url),
+            *("--listen-peer-urls", f"http://127.0.0.1:{peer_port}"),
+            *("--unsafe-no-fsync", "--log-level", "error"),
+        ]
+
+    def _server_command(self, binary: Path, port: int) -> list[str | Path]:
+        key = self.folder / "service-accounts.key"
+        return [
+            *(binary, "--etcd-servers", self._etcd_url, "--secure-port", str(port)),
+            *("--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1"),
+            *("--cert-dir", self.folder / "certs", "--service-cluster-ip-range", "10.96.0.0/24"),
+            *("--service-account-key-file", key, "--service-account-signing-key-file", key),
+            *("--service-account-issuer", "https://kubernetes.default.svc"),
+            *("--disable-admission-plugins", "ServiceAccount", "--endpoint-reconciler-type", "none"),
+            *("--authorization-mode", "RBAC", "--token-auth-file", self.folder / "tokens.csv"),
+            *("--audit-policy-file", self.folder / "audit.yaml", "--audit-log-path", self.audit_log),
+        ]
+
+
+def _write_private(path: Path, content: str) -> None:
+    path.touch(mode=0o600)
+    path.write_text(content, encoding="utf-8")
+
+
+def _ec_key() -> str:
+    """A fresh P-256 private key in PEM: RFC 5915 asks for the number and the curve's name, and the rest is frame."""
+    number = secrets.randbelow(2**255) + 1  # the curve's order is just below 2**256
+    der = bytes.fromhex("30310201010420") + number.to_bytes(32, "big") + bytes.fromhex("a00a06082a8648ce3d030107")
+    return f"-----BEGIN EC PRIVATE KEY-----\n{base64.encodebytes(der).decode()}-----END EC PRIVATE KEY-----\n"

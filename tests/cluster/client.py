@@ -1,0 +1,142 @@
+"""A small synchronous client of the API server, for tests to set up and look at a cluster.
+
+Objects are plain dicts. One that says itself what it is (`apiVersion`, `kind`) is sent where discovery says, which is
+asked once; anything else is asked for by `Resource`, namespace (None: cluster-wide, or all of them) and name.
+
+Not here: paging, retries, conversion.
+"""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.cluster.connection import ApiError, Connection
+from tests.cluster.resources import Resource
+from tests.manifests import Object
+from tests.waiting import wait_until
+
+__all__ = ["ApiError", "Client"]
+
+
+class _Discovered(NamedTuple):
+    resource: Resource
+    namespaced: bool
+    has_status: bool
+
+
+class Client:
+    """Talks to one API server as one account. Close it, or use it in a `with`. Every method raises ApiError."""
+
+    def __init__(self, url: str, ca_file: Path, token: str | None, *, timeout: float = 60) -> None:
+        self.connection = Connection(url, ca_file, token, timeout=timeout)
+        self._discovered: dict[tuple[str, str], _Discovered] = {}
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.connection.close()
+
+    # Objects that say what they are
+
+    def create(self, obj: Object) -> Object:
+        """Creates it. The server drops its status where the kind has a status subresource: see `make`."""
+        found = self._discover(obj)
+        return self._request("POST", found.resource.path(_namespace(obj, found)), obj)
+
+    def make(self, obj: Object) -> Object:
+        """Creates it with the status that it has."""
+        made = self.create(obj)
+        if "status" not in obj or not self._discover(obj).has_status:
+            return made
+        return self.update_status({**made, "status": obj["status"]})
+
+    def apply(self, obj: Object, *, manager: str = "tests") -> Object:
+        """Server-side apply, by force."""
+        query = {"fieldManager": manager, "force": "true"}
+        return self._request("PATCH", self._path(obj), obj, query=query, content_type="application/apply-patch+yaml")
+
+    def update(self, obj: Object) -> Object:
+        """Replaces it; 409 if it has a resourceVersion and someone wrote since."""
+        return self._request("PUT", self._path(obj), obj)
+
+    def update_status(self, obj: Object) -> Object:
+        """Replaces its status; the whole object where the kind has no status subresource (a VMI has none)."""
+        subresource = "status" if self._discover(obj).has_status else None
+        return self._request("PUT", self._path(obj, subresource), obj)
+
+    # Objects asked for
+
+    def get(self, resource: Resource, namespace: str | None, name: str) -> Object:
+        return self._request("GET", resource.path(namespace, name))
+
+    def find(self, resource: Resource, namespace: str | None, name: str) -> Object | None:
+        """As get, but None when there is none."""
+        try:
+            return self.get(resource, namespace, name)
+        except ApiError as err:
+            if err.code == http.client.NOT_FOUND:
+                return None
+            raise
+
+    def list(self, resource: Resource, namespace: str | None = None, **query: str | int) -> Object:
+        """The list object; `query` as in `labelSelector`, `limit`, `resourceVersion`."""
+        return self._request("GET", resource.path(namespace), query=query)
+
+    def watch(
+        self, resource: Resource, namespace: str | None = None, **query: str | int
+    ) -> Generator[Object, None, None]:
+        """The events, until the server ends the watch (`timeoutSeconds`) or the iterator is closed."""
+        return self.connection.stream(resource.path(namespace), {"watch": "1", **query})
+
+    def patch(self, resource: Resource, namespace: str | None, name: str, patch: Object | tuple[Object, ...]) -> Object:
+        """A merge patch, or a JSON patch when its operations are given as a tuple."""
+        kind = "json-patch" if isinstance(patch, tuple) else "merge-patch"
+        return self._request("PATCH", resource.path(namespace, name), patch, content_type=f"application/{kind}+json")
+
+    def delete(self, resource: Resource, namespace: str | None, name: str, **options: Any) -> Object:
+        """Asks for its deletion; `options` are fields of DeleteOptions, sent in the body, where alone they count."""
+        return self._request("DELETE", resource.path(namespace, name), options or None)
+
+    def remove(self, resource: Resource, namespace: str | None, name: str, *, timeout: float = 60) -> None:
+        """Deletes it, if it is there, without grace, and waits until it is gone: TimeoutError if finalizers keep it."""
+        if self.find(resource, namespace, name) is None:
+            return
+        self.delete(resource, namespace, name, gracePeriodSeconds=0)
+        what = f"{resource} {namespace or 'cluster-wide'}/{name} is gone"
+        wait_until(lambda: self.find(resource, namespace, name) is None, timeout, what)
+
+    def _request(self, method: str, path: str, body: Any = None, **how: Any) -> Object:
+        answer: Object = self.connection.request(method, path, body, **how)
+        return answer
+
+    def _path(self, obj: Object, subresource: str | None = None) -> str:
+        found = self._discover(obj)
+        return found.resource.path(_namespace(obj, found), obj["metadata"]["name"], subresource)
+
+    def _discover(self, obj: Object) -> _Discovered:
+        """What the server calls objects of this kind. LookupError if it serves none."""
+        key = obj["apiVersion"], obj["kind"]
+        if key not in self._discovered:
+            group, _, version = obj["apiVersion"].rpartition("/")
+            served = self._request("GET", Resource(group, version, "").root)["resources"]
+            names = {row["name"] for row in served}
+            for row in served:
+                if "/" not in row["name"]:
+                    resource = Resource(group, version, row["name"])
+                    has_status = f"{row['name']}/status" in names
+                    found = _Discovered(resource, row["namespaced"], has_status)
+                    self._discovered[obj["apiVersion"], row["kind"]] = found
+        if key not in self._discovered:
+            raise LookupError(f"the API server serves no kind {obj['kind']} in {obj['apiVersion']}")
+        return self._discovered[key]
+
+
+def _namespace(obj: Object, found: _Discovered) -> str | None:
+    return obj["metadata"].get("namespace", "default") if found.namespaced else None

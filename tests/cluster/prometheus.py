@@ -1,0 +1,101 @@
+"""A real Prometheus on loopback, with its data in a folder that goes when it stops."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.cluster.process import Process, answers, free_ports
+from tests.manifests import Object
+from tests.waiting import wait_until
+
+__all__ = ["Prometheus", "Setup"]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What it scrapes and evaluates. Intervals are seconds; a target is `host:port`, scraped at /metrics over http.
+
+    `scrape_configs` are added as they are, for targets that want more than that; likewise `alertmanagers`, `host:port`.
+    """
+
+    targets: Sequence[str] = ()
+    rule_files: Sequence[Path] = ()
+    scrape_interval: float = 1
+    evaluation_interval: float = 1
+    scrape_configs: Sequence[Object] = ()
+    alertmanagers: Sequence[str] = ()
+
+    def config(self) -> Object:
+        return {
+            "global": {
+                "scrape_interval": _duration(self.scrape_interval),
+                "scrape_timeout": _duration(self.scrape_interval),
+                "evaluation_interval": _duration(self.evaluation_interval),
+            },
+            "rule_files": [str(path.resolve()) for path in self.rule_files],
+            "scrape_configs": [
+                {"job_name": "test", "static_configs": [{"targets": list(self.targets)}]},
+                *self.scrape_configs,
+            ],
+            "alerting": {"alertmanagers": [{"static_configs": [{"targets": list(self.alertmanagers)}]}]},
+        }
+
+
+class Prometheus:
+    """One server. `start` returns when it is ready; `stop` ends it and removes its data."""
+
+    def __init__(self, binary: Path, setup: Setup, *, port: int | None = None) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="steward-prometheus-"))
+        self.address = f"127.0.0.1:{port or free_ports(1)[0]}"
+        self.url = f"http://{self.address}"
+        config = self.folder / "prometheus.yml"
+        config.write_text(json.dumps(setup.config()), encoding="utf-8")  # JSON is YAML
+        command: list[str | Path] = [
+            *(binary, "--config.file", config, "--storage.tsdb.path", self.folder / "data"),
+            *("--web.listen-address", self.address, "--log.level", "warn"),
+        ]
+        self._process = Process("prometheus", command, self.folder / "prometheus.log")
+
+    def start(self) -> None:
+        self._process.start(lambda: answers(f"{self.url}/-/ready"))
+
+    def stop(self) -> None:
+        self._process.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def query(self, expr: str) -> list[Object]:
+        """The vector that an instant query gives now: `[{"metric": {...}, "value": [time, "text"]}, ...]`."""
+        return list(self._get("query", query=expr)["result"])
+
+    def wait_for(self, expr: str, timeout: float = 60) -> list[Object]:
+        """As query, once it gives anything."""
+        return wait_until(lambda: self.query(expr), timeout, f"Prometheus has a sample of {expr}", every=0.2)
+
+    def alerts(self) -> list[Object]:
+        """Those pending and firing now: `[{"labels": {...}, "annotations": {...}, "state": "firing", ...}, ...]`."""
+        return list(self._get("alerts")["alerts"])
+
+    def targets(self) -> list[Object]:
+        """Those it scrapes: `[{"scrapeUrl": ..., "health": "up", "lastError": "", ...}, ...]`."""
+        return list(self._get("targets")["activeTargets"])
+
+    def _get(self, path: str, **query: str) -> Any:
+        try:
+            with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{urlencode(query)}", timeout=30) as response:
+                return json.load(response)["data"]
+        except urllib.error.HTTPError as err:
+            with err:
+                raise RuntimeError(f"prometheus {path} {query}: {err.code} {err.read().decode()}") from err
+
+
+def _duration(seconds: float) -> str:
+    return f"{round(seconds * 1000)}ms"
