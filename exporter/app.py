@@ -67,10 +67,10 @@ async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-s
     app = build(
         steward.engine,
         {
-            "/": Page(steward.engine, title),
+            "/": Page(steward.engine, title).handle,
             "/style.css": stylesheet,
-            "/metrics": Scrape(steward.exposition, registry_of(telemetry), scrapes),
-            "/api/v1/findings": Findings(steward.engine, secrets.token_hex(4)),
+            "/metrics": Scrape(steward.exposition, registry_of(telemetry), scrapes).handle,
+            "/api/v1/findings": Findings(steward.engine, secrets.token_hex(4)).handle,
         },
     )
     async with serving(app, host, port) as url, steward.watching():

@@ -22,7 +22,7 @@ class Findings:
         """`instance` tells one run of the steward from the next: generations begin anew with each."""
         self._engine, self._instance = engine, instance
 
-    async def __call__(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         """`wait` (seconds) holds the answer back while the generation is still the caller's.
 
         The caller's generation is the parameter `generation`, or the one in If-None-Match.

@@ -33,7 +33,7 @@ class Page:
         self._engine, self._title = engine, title
         self._meanings = {name: reason.meaning for check in engine.checks for name, reason in check.reasons.items()}
 
-    async def __call__(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         query = {key: [v for v in request.query.getall(key) if v] for key in request.query}
         try:
             wanted = filter_of({key: values for key, values in query.items() if values})

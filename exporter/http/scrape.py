@@ -24,7 +24,7 @@ class Scrape:
     def __init__(self, exposition: Exposition, registry: CollectorRegistry, scrapes: Scrapes) -> None:
         self._exposition, self._registry, self._scrapes = exposition, registry, scrapes
 
-    async def __call__(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         started, size = time.monotonic(), 0
         openmetrics = _wants_openmetrics(request.headers.get("Accept", ""))
         zipped = accepts(request.headers.get("Accept-Encoding", ""), "gzip") > 0

@@ -1,0 +1,142 @@
+"""What the exporter says while it can't see, and that it sees again by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from tests.cluster.apiserver import ApiServer
+from tests.cluster.client import Client
+from tests.cluster.conftest import MakeApiServer
+from tests.cluster.definitions import definitions
+from tests.cluster.exporter import ROLE, Exporter, grant, without
+from tests.cluster.fleet import delete_machine, machine, release
+from tests.cluster.freezing import Freezing
+from tests.cluster.resources import CRDS, IPAM_CLAIMS, VMS
+from tests.manifests import Object
+from tests.waiting import wait_until
+
+NS = "tenant"
+FOUND = {"db.blue": "StuckTerminatingOwnerGone"}
+
+
+@pytest.fixture(scope="module")
+def server(module_api_server: MakeApiServer) -> ApiServer:
+    started = module_api_server()
+    client = started.client()
+    grant(client)
+    client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
+    machine(client, NS, "db")
+    machine(client, NS, "web", ip="10.0.0.6/24")
+    delete_machine(client, NS, "db")
+    return started
+
+
+@pytest.fixture
+def exporter(server: ApiServer) -> Iterator[Exporter]:
+    with Exporter(server.kubeconfig("steward-exporter")) as running:
+        running.wait_ready().wait_found(NS, FOUND)
+        yield running
+
+
+@pytest.fixture
+def client(server: ApiServer) -> Client:
+    return server.client()
+
+
+def test_the_api_server_dies_and_comes_back(exporter: Exporter, server: ApiServer, client: Client) -> None:
+    connected = 'kubevirt_steward_kind_last_connect_timestamp_seconds{kind="IPAMClaim"}'
+    before = exporter.value(connected)
+
+    server.kill()
+    exporter.wait_state("IPAMClaim", "stale")
+    assert exporter.found(NS) == FOUND
+    assert any("IPAMClaim" in why for why in exporter.unknown())
+    assert exporter.value('kubevirt_steward_check_up{check="ipam_claims"}') == 0
+    assert exporter.value('kubevirt_steward_kind_synced{kind="IPAMClaim"}') == 0
+    assert exporter.get("/readyz")[0] == 200  # what is known goes on being served
+
+    server.start()
+    exporter.wait_state("IPAMClaim", "live")
+    wait_until(lambda: exporter.unknown() == [], 60, "every check has an answer")
+    assert exporter.found(NS) == FOUND
+    assert exporter.value(connected) > before
+    assert_changes_arrive(exporter, client)
+
+
+def test_the_api_server_is_rolled(exporter: Exporter, server: ApiServer, client: Client) -> None:
+    server.restart()
+    wait_until(lambda: exporter.unknown() == [], 60, "every check has an answer")
+    assert_changes_arrive(exporter, client)
+
+
+def test_a_watch_is_frozen(server: ApiServer, client: Client) -> None:
+    with Freezing(server) as proxy, Exporter(proxy.kubeconfig("steward-exporter")) as exporter:
+        exporter.wait_ready().wait_found(NS, FOUND)
+        proxy.freeze()
+        release(client, NS, "db")
+        # Nothing tells that the stream is dead; what is known stays, until the watch has outlived its own timeout.
+        exporter.wait_state("IPAMClaim", "behind", "stale")
+        assert exporter.found(NS) == FOUND
+        proxy.thaw()
+        exporter.wait_found(NS, {}, seconds=60)
+        assert exporter.unknown() == []
+    machine(client, NS, "db")
+    delete_machine(client, NS, "db")
+
+
+def test_the_right_to_one_kind_is_taken_away_and_given_back(exporter: Exporter, client: Client) -> None:
+    role = yaml.safe_load(ROLE.read_text(encoding="utf-8"))
+    client.apply(without(role, "virtualmachines"))
+    exporter.wait_state("VirtualMachine", "forbidden")
+    assert exporter.found(NS) == FOUND
+    assert any("403" in why and "grant" in why for why in exporter.unknown())
+    assert exporter.found("") == {"VirtualMachine": "KindForbidden"} | exporter.found("")
+
+    release(client, NS, "db")  # not judged while machines can't be seen
+    machine(client, NS, "new", ip="10.0.0.9/24")
+    wait_until(lambda: "new.blue" in names(client), 30, "the new claim is there")
+    assert "new.blue" not in exporter.found(NS)
+
+    client.apply(role)
+    exporter.wait_state("VirtualMachine", "live")
+    exporter.wait_found(NS, {})
+    client.remove(VMS, NS, "new")
+    release(client, NS, "new")
+    client.remove(IPAM_CLAIMS, NS, "new.blue")
+    machine(client, NS, "db")
+    delete_machine(client, NS, "db")
+    exporter.wait_found(NS, FOUND)
+
+
+def names(client: Client) -> set[str]:
+    return {item["metadata"]["name"] for item in client.list(IPAM_CLAIMS, NS)["items"]}
+
+
+def test_a_crd_is_deleted_and_made_again(exporter: Exporter, client: Client) -> None:
+    definition = definition_of("virtualmachines.kubevirt.io")
+    client.remove(CRDS, None, "virtualmachines.kubevirt.io", timeout=120)
+    exporter.wait_state("VirtualMachine", "absent")
+    assert FOUND.items() <= exporter.found(NS).items()
+    assert any("does not serve virtualmachines.kubevirt.io" in why for why in exporter.unknown())
+
+    client.apply(definition)
+    exporter.wait_state("VirtualMachine", "live")
+    wait_until(lambda: exporter.unknown() == [], 60, "every check has an answer")
+    # The machines went with their CRD, so what they owned is orphaned: that is the truth now.
+    exporter.wait_found(NS, {**FOUND, "web.blue": "OrphanClaim"})
+
+
+def definition_of(name: str) -> Object:
+    return next(each for each in definitions() if each["metadata"]["name"] == name)
+
+
+def assert_changes_arrive(exporter: Exporter, client: Client) -> None:
+    made = machine(client, NS, "late", ip="10.0.0.77/24")
+    delete_machine(client, NS, "late")
+    exporter.wait_found(NS, {**FOUND, "late.blue": "StuckTerminatingOwnerGone"})
+    release(client, NS, "late")
+    exporter.wait_found(NS, FOUND)
+    assert made["metadata"]["uid"]

@@ -1,0 +1,127 @@
+"""From a real API server to a finding, a metric and an alert, and back to quiet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster.apiserver import ApiServer
+from tests.cluster.client import Client
+from tests.cluster.conftest import MakePrometheus
+from tests.cluster.exporter import Exporter, grant
+from tests.cluster.fleet import delete_machine, machine, release
+from tests.shared import REPO
+from tests.waiting import wait_until
+
+STUCK = {"db.blue": "StuckTerminatingOwnerGone"}
+
+
+@pytest.fixture(scope="module")
+def exporter(api_server: ApiServer) -> Iterator[Exporter]:
+    grant(api_server.client())
+    with Exporter(api_server.kubeconfig("steward-exporter")) as running:
+        yield running.wait_ready()
+
+
+def test_a_claim_that_keeps_its_finalizer_is_found_and_cleared_within_two_seconds(
+    exporter: Exporter, client: Client, namespace: str, record_property: Any
+) -> None:
+    machine(client, namespace, "db")
+    machine(client, namespace, "web", ip="10.0.0.6/24")
+    exporter.wait_found(namespace, {})
+
+    started = time.monotonic()
+    delete_machine(client, namespace, "db")
+    exporter.wait_found(namespace, STUCK)
+    opened = time.monotonic() - started
+    finding = exporter.report(f"?namespace={namespace}")["findings"][0]
+
+    started = time.monotonic()
+    release(client, namespace, "db")
+    exporter.wait_found(namespace, {})
+    closed = time.monotonic() - started
+
+    record_property("opened_seconds", opened)
+    record_property("closed_seconds", closed)
+    assert opened < 2
+    assert closed < 2
+    assert finding["severity"] == "warning"
+    assert finding["sinceSource"] == "deletionTimestamp"
+    assert finding["network"] == "tenantblue"
+    assert finding["evidence"]["ips"] == ["10.0.0.5"]
+
+
+def test_a_real_prometheus_takes_the_alert_from_pending_to_firing_and_back(
+    exporter: Exporter, client: Client, namespace: str, prometheus: MakePrometheus, tmp_path: Path
+) -> None:
+    rules = quick_rules(tmp_path)
+    server = prometheus(targets=[exporter.address], rule_files=[rules])
+    server.wait_for("kubevirt_steward_ready == 1")
+
+    machine(client, namespace, "db", ip="10.0.7.7/24")
+    delete_machine(client, namespace, "db")
+    wanted = {"alertname": "VMIPAMClaimStuckTerminating", "namespace": namespace, "name": "db.blue"}
+
+    def state() -> str:
+        found = [a for a in server.alerts() if wanted.items() <= a["labels"].items()]
+        return str(found[0]["state"]) if found else "inactive"
+
+    wait_until(lambda: state() == "pending", 30, "the alert is pending")
+    wait_until(lambda: state() == "firing", 60, "the alert fires")
+    release(client, namespace, "db")
+    wait_until(lambda: state() == "inactive", 60, "the alert is resolved")
+    assert all(target["health"] == "up" and not target["lastError"] for target in server.targets())
+
+
+def quick_rules(folder: Path) -> Path:
+    """The shipped rules at a hundredth of their times."""
+    rules = yaml.safe_load((REPO / "rules/ipam_claims.yaml").read_text(encoding="utf-8"))
+    for group in rules["groups"]:
+        group.pop("interval", None)
+        for rule in group["rules"]:
+            for key in ("for", "keep_firing_for"):
+                if key in rule:
+                    rule[key] = f"{max(1, _seconds(rule[key]) // 100)}s"
+    path = folder / "quick.yaml"
+    path.write_text(yaml.safe_dump(rules), encoding="utf-8")
+    return path
+
+
+def _seconds(duration: str) -> int:
+    return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[duration[-1]]
+
+
+def test_the_generated_role_is_enough_and_nothing_is_written(exporter: Exporter, api_server: ApiServer) -> None:
+    assert {source["state"] for source in exporter.report()["sources"]} == {"live"}
+
+    of_exporter = [e for e in api_server.audit_events() if e["user"]["username"] == "steward-exporter"]
+    assert of_exporter
+    assert {event["verb"] for event in of_exporter} <= {"list", "watch", "get"}
+    refused = [e for e in of_exporter if e.get("responseStatus", {}).get("code") == 403]
+    assert not [event["requestURI"] for event in refused]
+
+
+def test_metrics_are_the_same_in_both_formats_and_packed(exporter: Exporter) -> None:
+    import gzip
+    import urllib.request
+
+    def scrape(**headers: str) -> tuple[str, bytes]:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        request = urllib.request.Request(f"{exporter.url}/metrics", headers=named)
+        with urllib.request.urlopen(request) as answer:
+            return answer.headers["Content-Type"], answer.read()
+
+    text_type, text = scrape(Accept="text/plain")
+    open_type, openmetrics = scrape(Accept="application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
+    _, packed = scrape(Accept_Encoding="gzip")
+
+    assert text_type.startswith("text/plain; version=0.0.4")
+    assert open_type.startswith("application/openmetrics-text; version=1.0.0")
+    assert openmetrics.endswith(b"# EOF\n")
+    assert b"# EOF" not in text
+    assert b"kubevirt_steward_findings{" in gzip.decompress(packed)
