@@ -88,7 +88,7 @@ class Transport:
                     raise StatusError.of(response.status, body, response.headers.get("Retry-After"))
                 yield response
             finally:
-                response.close()
+                _drop(response)
         except aiohttp.ClientConnectorCertificateError as error:
             await self._reload()
             raise UnreachableError(f"{self.server} does not prove who it is: {error.certificate_error}") from error
@@ -141,6 +141,14 @@ class Transport:
                 await self._retired.pop(0).close()
             self._client = kube_client.ApiClient(fresh)
             return True
+
+
+def _drop(response: aiohttp.ClientResponse) -> None:
+    """Ends a response. One that is cut short says no TLS goodbye: a frozen server would never answer it."""
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    response.close()
 
 
 async def _from_service_account(into: kube_client.Configuration) -> None:
