@@ -23,7 +23,7 @@ from ..kube.transport import Transport
 from ..report import rfc3339
 from .listening import add_listen_option, run_until_signalled
 
-__all__ = ["add", "run"]
+__all__ = ["add", "kubeconfig", "run"]
 
 
 def add(commands: Any) -> None:
@@ -43,7 +43,7 @@ async def _demo(arguments: argparse.Namespace) -> int:
         server = await stack.enter_async_context(_sample_cluster())
         server.load(fleet.objects)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="steward-demo-")))
-        steward = assemble(Transport.from_environment(str(_kubeconfig(folder, server.url))))
+        steward = assemble(Transport.from_environment(str(kubeconfig(folder, server.url))))
         url = await _serve(stack, steward, *arguments.listen)
         await wait_until_seen(steward, 30)
         _say_what_to_look_at(url, folder, fleet.troubles)
@@ -74,7 +74,8 @@ async def _serve(stack: AsyncExitStack, steward: Steward, host: str, port: int) 
         return await stack.enter_async_context(serve(steward, host, 0, "kubevirt-steward demo"))
 
 
-def _kubeconfig(folder: Path, server: str) -> Path:
+def kubeconfig(folder: Path, server: str) -> Path:
+    """Writes a kubeconfig for an API server without authentication."""
     path = folder / "kubeconfig"
     named = {"name": "demo"}
     path.write_text(

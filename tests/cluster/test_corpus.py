@@ -23,7 +23,12 @@ pytestmark = pytest.mark.skipif(SHARED is None, reason="the reference data (../s
 
 COUNTED = {"VirtualMachine": VMS, "VirtualMachineInstance": VMIS, "IPAMClaim": IPAM_CLAIMS, "Namespace": NAMESPACES}
 # They would have the API server call servers that are not here, at every write.
-SERVERLESS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService", "CustomResourceDefinition")
+SERVERLESS = (
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+    "APIService",
+    "CustomResourceDefinition",
+)
 SERVED = ("uid", "resourceVersion", "generation", "managedFields", "selfLink")
 
 

@@ -1,0 +1,101 @@
+"""An API server of its own process, with a fleet of a given size; `churn N` on standard input changes N claims."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from typing import Any
+
+from exporter.demo.apiserver import ApiServer
+
+_PER_NAMESPACE = 100
+
+
+def machines(count: int) -> list[dict[str, Any]]:
+    """Machines with a claim each, all well, a hundred to a namespace."""
+    objects: list[dict[str, Any]] = []
+    for number in range(count):
+        namespace, name = f"tenant-{number // _PER_NAMESPACE}", f"vm-{number}"
+        uid = f"00000000-0000-4000-8000-{number:012d}"
+        if number % _PER_NAMESPACE == 0:
+            objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        objects += [_machine(namespace, name, uid), _claim(namespace, name, uid, number)]
+    return objects
+
+
+def _machine(namespace: str, name: str, uid: str) -> dict[str, Any]:
+    disks = [{"name": f"disk-{n}", "disk": {"bus": "virtio"}, "serial": f"{uid}-{n}"} for n in range(6)]
+    volumes = [{"name": f"disk-{n}", "persistentVolumeClaim": {"claimName": f"{name}-{n}"}} for n in range(6)]
+    labels = {f"example.org/label-{n}": f"{name}-{n}" for n in range(12)}
+    template = {
+        "metadata": {"labels": labels, "annotations": {"vm.kubevirt.io/os": "linux", "note": "x" * 900}},
+        "spec": {
+            "domain": {
+                "devices": {"disks": disks, "interfaces": [{"name": "blue", "bridge": {}}]},
+                "cpu": {"cores": 4},
+            },
+            "networks": [{"name": "blue", "multus": {"networkName": "blue"}}],
+            "volumes": volumes,
+        },
+    }
+    conditions = [
+        {"type": t, "status": "True", "reason": "x" * 20, "message": "y" * 80} for t in ("Ready", "Live", "Up")
+    ]
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"namespace": namespace, "name": name, "uid": uid, "labels": labels},
+        "spec": {"runStrategy": "Halted", "template": template},
+        "status": {"conditions": conditions, "printableStatus": "Stopped"},
+    }
+
+
+def _claim(namespace: str, name: str, uid: str, number: int) -> dict[str, Any]:
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": name, "uid": uid, "controller": True}
+    return {
+        "apiVersion": "k8s.cni.cncf.io/v1alpha1",
+        "kind": "IPAMClaim",
+        "metadata": {
+            "namespace": namespace,
+            "name": f"{name}.blue",
+            "labels": {"kubevirt.io/vm": name},
+            "finalizers": ["kubevirt.io/persistent-ipam"],
+            "ownerReferences": [{**owner, "blockOwnerDeletion": True}],
+        },
+        "spec": {"network": f"{namespace}_blue", "interface": ""},
+        "status": {"ips": [f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}/8"]},
+    }
+
+
+async def _main(count: int) -> None:
+    server = ApiServer(history=max(10_000, 4 * count))
+    server.load(machines(count))
+    await server.start()
+    print(server.url, flush=True)
+    loop = asyncio.get_running_loop()
+    turn = 0
+    while line := (await loop.run_in_executor(None, sys.stdin.readline)).split():
+        turn += 1
+        for number in range(int(line[1])):
+            namespace, name = f"tenant-{number % count // _PER_NAMESPACE}", f"vm-{number % count}.blue"
+            # Every other turn strips the owner, so that each event opens or closes a finding.
+            owners = None if turn % 2 else server.get("virtualmachines", namespace, f"vm-{number % count}")
+            server.patch("ipamclaims", namespace, name, {"metadata": {"ownerReferences": _references(owners)}})
+            if number % 200 == 0:
+                await asyncio.sleep(0)
+        print("done", flush=True)
+    await server.stop()
+
+
+def _references(owner: dict[str, Any] | None) -> list[dict[str, Any]] | None:
+    if owner is None:
+        return None
+    meta = owner["metadata"]
+    return [{"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("machines", type=int)
+    asyncio.run(_main(parser.parse_args().machines))
