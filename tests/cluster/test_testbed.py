@@ -45,6 +45,12 @@ BINDING = {
 }
 
 
+@pytest.fixture(scope="module")
+def mortal(module_api_server: MakeApiServer) -> ApiServer:
+    """The one that these tests may kill and strip."""
+    return module_api_server(crds=False)
+
+
 def config_map(namespace: str, name: str, **data: str) -> Object:
     meta = {"namespace": namespace, "name": name}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
@@ -140,24 +146,22 @@ def ends_the_list(event: Object) -> bool:
     return bool(event["type"] == "BOOKMARK" and annotations.get("k8s.io/initial-events-end") == "true")
 
 
-def test_a_killed_server_comes_back_with_the_same_objects(own_api_server: MakeApiServer) -> None:
-    server = own_api_server(crds=False)
-    admin = server.client()
+def test_a_killed_server_comes_back_with_the_same_objects(mortal: ApiServer) -> None:
+    admin = mortal.client()
     before = admin.create(config_map("default", "kept"))
 
-    server.kill()
+    mortal.kill()
     with pytest.raises(OSError, match=r"refused|reset"):
         admin.get(CONFIG_MAPS, "default", "kept")
-    server.start()
+    mortal.start()
     assert admin.get(CONFIG_MAPS, "default", "kept")["metadata"]["uid"] == before["metadata"]["uid"]
 
-    server.restart()
+    mortal.restart()
     assert admin.find(NAMESPACES, None, "default") is not None
 
 
-def test_a_crd_that_was_deleted_is_served_again_when_it_is_made_again(own_api_server: MakeApiServer) -> None:
-    server = own_api_server(crds=False)
-    admin = server.client()
+def test_a_crd_that_was_deleted_is_served_again_when_it_is_made_again(mortal: ApiServer) -> None:
+    admin = mortal.client()
     ours = [crd for path in sorted(OURS.glob("*.yaml")) for crd in load_all(path)]
     install(admin, ours)
     admin.create(vm("default", "db"))
