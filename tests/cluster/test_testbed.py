@@ -45,6 +45,12 @@ BINDING = {
 }
 
 
+@pytest.fixture(scope="module")
+def mortal(module_api_server: MakeApiServer) -> ApiServer:
+    """The one that these tests may kill and strip, and whose audit log may be full of refusals."""
+    return module_api_server(crds=False)
+
+
 def config_map(namespace: str, name: str, **data: str) -> Object:
     meta = {"namespace": namespace, "name": name}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
@@ -62,8 +68,8 @@ def test_the_shared_server_is_ready_and_serves_the_kinds_that_we_read(api_server
         assert client.list(kind, limit=1)["items"] == []
 
 
-def test_an_account_may_do_nothing_until_it_is_granted(api_server: ApiServer, client: Client) -> None:
-    exporter = api_server.client("steward-exporter")
+def test_an_account_may_do_nothing_until_it_is_granted(mortal: ApiServer) -> None:
+    client, exporter = mortal.client(), mortal.client("steward-exporter")
     with pytest.raises(ApiError, match='User "steward-exporter" cannot list resource "pods"') as refused:
         exporter.list(PODS)
     assert refused.value.code == 403
@@ -140,24 +146,22 @@ def ends_the_list(event: Object) -> bool:
     return bool(event["type"] == "BOOKMARK" and annotations.get("k8s.io/initial-events-end") == "true")
 
 
-def test_a_killed_server_comes_back_with_the_same_objects(own_api_server: MakeApiServer) -> None:
-    server = own_api_server(crds=False)
-    admin = server.client()
+def test_a_killed_server_comes_back_with_the_same_objects(mortal: ApiServer) -> None:
+    admin = mortal.client()
     before = admin.create(config_map("default", "kept"))
 
-    server.kill()
+    mortal.kill()
     with pytest.raises(OSError, match=r"refused|reset"):
         admin.get(CONFIG_MAPS, "default", "kept")
-    server.start()
+    mortal.start()
     assert admin.get(CONFIG_MAPS, "default", "kept")["metadata"]["uid"] == before["metadata"]["uid"]
 
-    server.restart()
+    mortal.restart()
     assert admin.find(NAMESPACES, None, "default") is not None
 
 
-def test_a_crd_that_was_deleted_is_served_again_when_it_is_made_again(own_api_server: MakeApiServer) -> None:
-    server = own_api_server(crds=False)
-    admin = server.client()
+def test_a_crd_that_was_deleted_is_served_again_when_it_is_made_again(mortal: ApiServer) -> None:
+    admin = mortal.client()
     ours = [crd for path in sorted(OURS.glob("*.yaml")) for crd in load_all(path)]
     install(admin, ours)
     admin.create(vm("default", "db"))
