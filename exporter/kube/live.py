@@ -30,8 +30,9 @@ class LiveSource:
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Reflects while entered; an error that no reflector expects ends the block with it."""
+        """Reflects while entered; an error that no reflector expects ends the block with it. Raises ConfigError."""
         try:
+            await self._transport.load()
             async with asyncio.TaskGroup() as tasks:
                 running = [tasks.create_task(each.run(), name=f"reflect {each.kind.name}") for each in self.reflectors]
                 running.append(tasks.create_task(self._age(), name="age"))

@@ -62,6 +62,10 @@ class Transport:
         """The API server's URL; empty before the first request."""
         return str(self._client.configuration.host) if self._client else ""
 
+    async def load(self) -> None:
+        """Loads the credentials, so that what is wrong with them shows at once. Raises ConfigError."""
+        await self._reload()
+
     @asynccontextmanager
     async def open(
         self,

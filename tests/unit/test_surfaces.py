@@ -1,0 +1,208 @@
+"""What users meet, against the demo's fleet: the API, the page, the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+
+from exporter.__main__ import main
+from exporter.app import assemble, serve, wait_until_seen
+from exporter.cli.demo import kubeconfig
+from exporter.demo.apiserver import ApiServer
+from exporter.demo.fleet import sample_fleet
+from exporter.kube.transport import Transport
+
+FIELDS = {
+    *("check", "reason", "severity", "subject", "related", "node", "feature", "network", "since", "sinceSource"),
+    *("message", "evidence", "group", "fingerprint", "remediation"),
+}
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[ApiServer]:
+    server = ApiServer()
+    server.load(sample_fleet(datetime.now(UTC)).objects)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def http(cluster: ApiServer, tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
+    steward = assemble(Transport.from_environment(str(kubeconfig(tmp_path, cluster.url))), settle=0.01)
+    async with serve(steward, "127.0.0.1", 0) as url:
+        assert await wait_until_seen(steward, 30)
+        async with aiohttp.ClientSession(base_url=url) as session:
+            yield session
+
+
+async def get(http: aiohttp.ClientSession, path: str, **headers: str) -> tuple[int, str, Any]:
+    async with http.get(path, headers=headers) as answer:
+        return answer.status, await answer.text(), answer.headers
+
+
+async def report(http: aiohttp.ClientSession, query: str = "") -> Any:
+    status, text, _ = await get(http, f"/api/v1/findings{query}")
+    assert status == 200, text
+    return json.loads(text)
+
+
+async def test_the_report_has_the_documented_shape(http: aiohttp.ClientSession) -> None:
+    whole = await report(http)
+
+    assert set(whole) == {"generation", "findings", "unknown", "sources", "undecodable"}
+    assert all(set(finding) == FIELDS for finding in whole["findings"])
+    assert {f["severity"] for f in whole["findings"]} == {"critical", "warning", "info"}
+    assert set(whole["findings"][0]["subject"]) == {"kind", "namespace", "name", "uid"}
+    assert [(u["check"], u["partition"]) for u in whole["unknown"]] == [("ipam_claims", "legacy")]
+    assert [(o["kind"], o["namespace"], o["name"]) for o in whole["undecodable"]] == [
+        ("IPAMClaim", "legacy", "old-import.net1")
+    ]
+    assert {source["state"] for source in whole["sources"]} == {"live"}
+
+
+async def test_filters_narrow_and_wrong_ones_are_refused(http: aiohttp.ClientSession) -> None:
+    critical = (await report(http, "?severity=critical"))["findings"]
+    both = (await report(http, "?severity=critical,warning&namespace=billing"))["findings"]
+
+    assert {f["severity"] for f in critical} == {"critical"}
+    assert {(f["subject"]["namespace"], f["severity"]) for f in both} == {
+        ("billing", "critical"),
+        ("billing", "warning"),
+    }
+    assert (await get(http, "/api/v1/findings?colour=red"))[0] == 400
+    assert "no filter" in (await get(http, "/api/v1/findings?colour=red"))[1]
+    assert (await get(http, "/api/v1/findings?wait=long"))[0] == 400
+    assert (await get(http, "/api/v1/findings?wait=999"))[0] == 400
+
+
+async def test_an_unchanged_report_is_not_sent_twice(http: aiohttp.ClientSession) -> None:
+    _, _, headers = await get(http, "/api/v1/findings")
+    status, text, _ = await get(http, "/api/v1/findings", **{"If-None-Match": headers["ETag"]})
+    assert (status, text) == (304, "")
+
+
+async def test_a_long_poll_answers_when_something_changes(http: aiohttp.ClientSession, cluster: ApiServer) -> None:
+    generation = (await report(http))["generation"]
+    polling = asyncio.create_task(report(http, f"?generation={generation}&wait=30&namespace=shop"))
+    await asyncio.sleep(0)
+    cluster.patch("ipamclaims", "shop", "checkout-canary.blue", {"metadata": {"finalizers": None}})
+    cluster.delete("ipamclaims", "shop", "checkout-canary.blue")
+
+    changed = await asyncio.wait_for(polling, 10)
+    assert changed["generation"] > generation
+    assert "checkout-canary.blue" not in [f["subject"]["name"] for f in changed["findings"]]
+
+
+async def test_the_page_escapes_what_objects_are_called(http: aiohttp.ClientSession, cluster: ApiServer) -> None:
+    claim = cluster.get("ipamclaims", "shop", "checkout-canary.blue")
+    hostile = {"spec": {"network": '"><script>alert(1)</script>'}}
+    generation = (await report(http))["generation"]
+    cluster.patch("ipamclaims", "shop", claim["metadata"]["name"], hostile)
+    await report(http, f"?generation={generation}&wait=10")
+
+    status, html, headers = await get(http, "/")
+    assert status == 200
+    assert "alert(1)" in html
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+
+
+async def test_the_page_filters_without_script(http: aiohttp.ClientSession) -> None:
+    _, html, _ = await get(http, "/?severity=critical&check=&namespace=telecom")
+    table = html[html.index("<tbody>") :]
+    assert "sip-proxy-old.sig" in table
+    assert "billing/ledger-db" not in table
+    assert '<option value="critical" selected>' in html
+    assert "unknown now" not in table
+    assert (await get(http, "/style.css"))[0] == 200
+
+
+async def test_hostile_names_stay_one_label_value(http: aiohttp.ClientSession, cluster: ApiServer) -> None:
+    hostile = 'a"} 1\nup{x="\\'
+    generation = (await report(http))["generation"]
+    cluster.patch("ipamclaims", "shop", "checkout-canary.blue", {"spec": {"network": hostile}})
+    await report(http, f"?generation={generation}&wait=10")
+
+    _, text, _ = await get(http, "/metrics")
+    assert r"a\"} 1\nup{x=\"\\" in text
+    assert "\nup{" not in text
+
+
+def run(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    code = main(words)
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+async def looked(cluster: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    config = str(kubeconfig(tmp_path, cluster.url))
+    return await asyncio.to_thread(run, ["check", "--kubeconfig", config, *words], capsys)
+
+
+async def test_check_says_what_it_found_and_that_it_did_not_see_all(
+    cluster: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = await looked(cluster, tmp_path, capsys)
+    assert code == 2
+    assert "StuckTerminatingBlocksOwnerDeletion" in out
+    assert "could not be read" in out
+
+    cluster.patch("ipamclaims", "legacy", "old-import.net1", {"metadata": {"finalizers": None}})
+    cluster.delete("ipamclaims", "legacy", "old-import.net1")
+    code, out, _ = await looked(cluster, tmp_path, capsys, "-o", "json")
+    assert code == 1
+    in_json = json.loads(out)
+    code, out, _ = await looked(cluster, tmp_path, capsys, "-o", "yaml")
+    assert [f["fingerprint"] for f in yaml.safe_load(out)["findings"]] == [
+        f["fingerprint"] for f in in_json["findings"]
+    ]
+
+
+async def test_check_of_a_cluster_without_fault_is_quiet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = ApiServer()
+    await server.start()
+    code, out, _ = await looked(server, tmp_path, capsys)
+    server.unserve("ipamclaims")
+    blind, told, _ = await looked(server, tmp_path, capsys)
+    await server.stop()
+
+    assert (code, out) == (0, "0 findings; 6 of 6 kinds seen.\n")
+    assert blind == 2
+    assert "does not serve ipamclaims.k8s.cni.cncf.io" in told
+
+
+def test_check_of_nothing_says_what_it_tried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = str(kubeconfig(tmp_path, "http://127.0.0.1:9"))
+    code, out, err = run(["check", "--kubeconfig", config, "--timeout", "1"], capsys)
+    assert code == 2
+    assert "no connection to http://127.0.0.1:9" in out
+    assert "not everything was seen within 1 s" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["explain"], 0, "OrphanClaim"),
+        (["explain", "ipam_claims"], 0, "Reads: IPAMClaim"),
+        (["explain", "DuplicateIP"], 0, "kubevirt_ipamclaim_ip_duplicate"),
+        (["explain", "DuplicateIp"], 2, "did you mean DuplicateIP?"),
+        (["check", "--kubeconfig", "/nowhere/config"], 2, "/nowhere/config can't be used"),
+    ],
+)
+def test_the_command_line_answers_in_a_sentence(
+    words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    got, out, err = run(words, capsys)
+    assert got == code
+    assert said in out + err
+    assert "Traceback" not in err
