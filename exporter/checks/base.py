@@ -44,12 +44,16 @@ class Family:
 
 @dataclass(frozen=True)
 class Reason:
-    """One entry of a check's closed list. The first severity is the usual one. `code` is the reference's name."""
+    """One entry of a check's closed list. The first severity is the usual one. `code` is the reference's name.
+
+    `grace` (seconds) is for a state that healthy objects pass through: its findings open once it has lasted so long.
+    """
 
     severities: tuple[Severity, ...]
     meaning: str
     family: Family
     code: str = ""
+    grace: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

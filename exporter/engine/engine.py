@@ -14,17 +14,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-
-import msgspec
+from heapq import heappop, heappush
 
 from ..checks.base import Check, Scope, View
-from ..findings import Finding, Since, Unknown, fingerprint
+from ..findings import Finding, Unknown
 from ..model.cluster import Cluster
 from ..model.kind import Kind
 from ..model.record import Record
 from ..model.source import Sight, Source, Undecodable
+from .book import Book
 from .dirty import Pending, concerned
 
 __all__ = ["Engine", "Judged", "Listener"]
@@ -53,8 +53,12 @@ class Engine:
         clock: Callable[[], float],
         timer: Callable[[], float],
         settle: float = 0.0,
+        patient: bool = True,
     ) -> None:
-        """`clock` gives seconds since 1970, `timer` seconds that only grow; `settle` is in seconds."""
+        """`clock` gives seconds since 1970, `timer` seconds that only grow; `settle` is in seconds.
+
+        An engine that is not `patient` looks once: findings whose beginning nobody knows do not wait for their grace.
+        """
         self.checks = tuple(checks)
         self.cluster = Cluster(index for check in self.checks for index in check.indexes)
         self.generation = 0
@@ -70,8 +74,9 @@ class Engine:
         for check in self.checks:
             if check.scope is Scope.CLUSTER:
                 self._pending[check.id].mark(("",), timer())
-        self._findings: dict[str, dict[str, tuple[Finding, ...]]] = {check.id: {} for check in self.checks}
-        self._homes: dict[str, str] = {}  # the partition of each open finding, by its fingerprint
+        self._books = {check.id: Book(check, patient) for check in self.checks}
+        self._waiting: list[tuple[float, str, str]] = []  # a heap: when a grace ends, of which check and partition
+        self._dues: dict[tuple[str, str], float] = {}  # the last time put into it, so that events do not fill it
         self._broken: dict[tuple[str, str], str] = {}
         self._listeners: list[Listener] = []
         self._held = 0
@@ -118,9 +123,8 @@ class Engine:
     # -- what goes out
 
     def findings(self) -> Iterator[Finding]:
-        for partitions in self._findings.values():
-            for findings in partitions.values():
-                yield from findings
+        for book in self._books.values():
+            yield from book
 
     def unknowns(self) -> list[Unknown]:
         """Where there is no answer, and why; what was found before stays open there."""
@@ -151,6 +155,7 @@ class Engine:
         """Judges what is due, for a few milliseconds; whether more is due now."""
         if self._held:
             return False
+        self._ripen()
         started = self._timer()
         gone: list[Finding] = []
         come: list[Finding] = []
@@ -181,7 +186,6 @@ class Engine:
         return True
 
     def _judge(self, check: Check, partition: str, gone: list[Finding], come: list[Finding]) -> None:
-        before = self._findings[check.id].get(partition, ())
         try:
             found = tuple(check.find(self._views[check.id].at(partition)))
         except Exception as error:  # whatever a check raises, its partition has no answer
@@ -190,42 +194,20 @@ class Engine:
             self._broken[check.id, partition] = f"the check raised {type(error).__name__}: {error}; please report it"
             return
         self._broken.pop((check.id, partition), None)
-        if not found and not before:
-            return
-        known = {finding.fingerprint: finding for finding in (*before, *self._moved(check, partition, found))}
-        after = {finding.fingerprint: finding for finding in (self._complete(check, each, known) for each in found)}
-        self._keep(check, partition, tuple(after.values()))
-        for mark in known.keys() - after.keys():
-            del self._homes[mark]
-        self._homes.update(dict.fromkeys(after, partition))
-        gone += [finding for finding in known.values() if after.get(finding.fingerprint) != finding]
-        come += [finding for finding in after.values() if known.get(finding.fingerprint) != finding]
+        entry = self._books[check.id].judged(partition, found, self._clock())
+        gone += entry.gone
+        come += entry.come
+        if entry.due is not None and self._dues.get((check.id, partition)) != entry.due:
+            self._dues[check.id, partition] = entry.due
+            heappush(self._waiting, (entry.due, check.id, partition))
 
-    def _moved(self, check: Check, partition: str, found: Iterable[Finding]) -> list[Finding]:
-        """Takes what was open elsewhere and is found here now (its object changed its machine) from its old place."""
-        moved = []
-        for mark in {fingerprint(check.id, finding) for finding in found}:
-            home = self._homes.get(mark, partition)
-            if home != partition:
-                there = self._findings[check.id][home]
-                moved += [finding for finding in there if finding.fingerprint == mark]
-                self._keep(check, home, tuple(finding for finding in there if finding.fingerprint != mark))
-        return moved
-
-    def _keep(self, check: Check, partition: str, findings: tuple[Finding, ...]) -> None:
-        if findings:
-            self._findings[check.id][partition] = findings
-        else:
-            self._findings[check.id].pop(partition, None)
-
-    def _complete(self, check: Check, finding: Finding, known: dict[str, Finding]) -> Finding:
-        mark = fingerprint(check.id, finding)
-        since, source = finding.since, finding.since_source
-        if since is None:
-            earlier = known.get(mark)
-            same = earlier is not None and earlier.since_source is Since.FIRST_SEEN
-            since, source = (earlier.since if earlier and same else self._clock()), Since.FIRST_SEEN
-        return msgspec.structs.replace(finding, check=check.id, fingerprint=mark, since=since, since_source=source)
+    def _ripen(self) -> None:
+        """What has come out of its grace is judged once more."""
+        now = self._clock()
+        while self._waiting and self._waiting[0][0] <= now:
+            _, check_id, partition = heappop(self._waiting)
+            self._dues.pop((check_id, partition), None)
+            self._pending[check_id].mark((partition,), self._timer() - self._settle)
 
     def _answers(self, check: Check) -> bool:
         """Whether what the check reads is all there and current."""
@@ -263,7 +245,7 @@ class Engine:
     async def run(self) -> None:
         """Judges for ever."""
         while True:
-            await self._dirty.wait()
+            await self._something_due()
             self._dirty.clear()
             while self.step():
                 await self._tell()
@@ -272,6 +254,13 @@ class Engine:
             if not self.caught_up and not self._held:
                 self._dirty.set()
                 await asyncio.sleep(max(self._settle / 4, 0.001))
+
+    async def _something_due(self) -> None:
+        """Until something is dirty or a grace ends; looks up once a minute, since the wall clock may jump."""
+        left = self._waiting[0][0] - self._clock() if self._waiting else 60.0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(min(max(left, 0.0), 60.0)):
+                await self._dirty.wait()
 
     async def _tell(self) -> None:
         now = (self.generation, self.caught_up)

@@ -1,0 +1,96 @@
+"""The findings of one check: which are open, in which partition, since when; and which wait for their grace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from ..checks.base import Check
+from ..findings import Finding, Since, fingerprint
+
+__all__ = ["Book", "Entry"]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What one judgement of a partition changed. A changed finding is in both `gone` and `come`.
+
+    `due` is when the next of the partition's findings comes out of its grace, in seconds since 1970; None for never.
+    """
+
+    gone: tuple[Finding, ...] = ()
+    come: tuple[Finding, ...] = ()
+    due: float | None = None
+
+
+_NOTHING = Entry()
+
+
+class Book:
+    def __init__(self, check: Check, patient: bool) -> None:
+        """A book that is not `patient` looks once: what nobody knows the beginning of does not wait for its grace."""
+        self._check = check
+        self._patient = patient
+        self._open: dict[str, tuple[Finding, ...]] = {}
+        self._early: dict[str, tuple[Finding, ...]] = {}  # found, and younger than their reason's grace
+        self._homes: dict[str, str] = {}  # the partition of each finding of both, by its fingerprint
+
+    def __iter__(self) -> Iterator[Finding]:
+        for findings in self._open.values():
+            yield from findings
+
+    def judged(self, partition: str, found: Iterable[Finding], now: float) -> Entry:
+        """Takes in what was found in a partition just now."""
+        before, early = self._open.get(partition, ()), self._early.get(partition, ())
+        fresh = {fingerprint(self._check.id, finding): finding for finding in found}
+        if not fresh and not before and not early:
+            return _NOTHING
+        moved = [finding for mark in fresh for finding in self._taken(partition, mark)]
+        known = {finding.fingerprint: finding for finding in (*before, *early, *moved)}
+        whole = {mark: self._complete(mark, each, known.get(mark), now) for mark, each in fresh.items()}
+        dues = {mark: self._due(each) for mark, each in whole.items()}
+        after = {mark: each for mark, each in whole.items() if dues[mark] <= now}
+        _keep(self._open, partition, tuple(after.values()))
+        _keep(self._early, partition, tuple(each for mark, each in whole.items() if mark not in after))
+        for mark in known.keys() - whole.keys():
+            del self._homes[mark]
+        self._homes.update(dict.fromkeys(whole, partition))
+        shown = {finding.fingerprint: finding for finding in known.values() if finding not in early}
+        return Entry(
+            tuple(finding for mark, finding in shown.items() if after.get(mark) != finding),
+            tuple(finding for mark, finding in after.items() if shown.get(mark) != finding),
+            min((due for due in dues.values() if due > now), default=None),
+        )
+
+    def _taken(self, partition: str, mark: str) -> list[Finding]:
+        """What was open elsewhere and is found here now (its object changed its machine), off its old place."""
+        home = self._homes.get(mark, partition)
+        if home == partition:
+            return []
+        there = self._open.get(home, ())
+        _keep(self._open, home, tuple(each for each in there if each.fingerprint != mark))
+        _keep(self._early, home, tuple(each for each in self._early.get(home, ()) if each.fingerprint != mark))
+        return [finding for finding in there if finding.fingerprint == mark]
+
+    def _complete(self, mark: str, finding: Finding, earlier: Finding | None, now: float) -> Finding:
+        since, source = finding.since, finding.since_source
+        if since is None:
+            seen_before = earlier is not None and earlier.since_source is Since.FIRST_SEEN
+            since, source = (earlier.since if earlier and seen_before else now), Since.FIRST_SEEN
+        return msgspec.structs.replace(
+            finding, check=self._check.id, fingerprint=mark, since=since, since_source=source
+        )
+
+    def _due(self, finding: Finding) -> float:
+        """When it comes out of its grace."""
+        grace = self._check.reasons[finding.reason].grace
+        if not grace or (not self._patient and finding.since_source is Since.FIRST_SEEN):
+            return 0.0
+        return (finding.since or 0.0) + grace
+
+
+def _keep(place: dict[str, tuple[Finding, ...]], partition: str, findings: tuple[Finding, ...]) -> None:
+    if findings:
+        place[partition] = findings
+    else:
+        place.pop(partition, None)
