@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 
-__all__ = ["host"]
+__all__ = ["host", "prefix"]
 
 _IPV4 = re.compile(r"\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}", re.ASCII)
 
@@ -23,3 +23,9 @@ def host(text: str) -> str | None:
         return str(ipaddress.IPv6Address(address))
     except ValueError:
         return None
+
+
+def prefix(text: str) -> int:
+    """The prefix length in `address/prefix`; -1 where there is none."""
+    length = text.partition("/")[2].strip()
+    return int(length) if length.isdecimal() else -1

@@ -6,7 +6,7 @@ from sys import intern
 
 from msgspec import field
 
-from .addresses import host
+from .addresses import host, prefix
 from .kind import ApiKind
 from .record import Owner, Record, Wire, WireMeta, WireOwner, epoch, identity, kubevirt_owners
 
@@ -32,6 +32,7 @@ class _Spec(Wire, frozen=True, gc=False):
 class _Condition(Wire, frozen=True, gc=False):
     type: str | None = None
     status: str | None = None
+    reason: str | None = None
     last_transition_time: str | None = None
 
 
@@ -55,7 +56,10 @@ class IPAMClaim(Record, frozen=True, gc=False):
     finalizers: tuple[str, ...]
     network: str
     hosts: tuple[str, ...]  # canonical addresses without prefix; text that is no address is left as it is
+    prefixes: tuple[int, ...]  # of the hosts, in their order; -1 where one has none
+    ips: tuple[str, ...]  # as they are written
     allocated: float | None  # when the addresses were given out, where the condition says so
+    refused: str  # why none were, the reason of the condition where it is False
 
     @property
     def managed(self) -> bool:
@@ -72,16 +76,16 @@ class IPAMClaim(Record, frozen=True, gc=False):
         return tuple(names) or ("",)
 
 
-def _allocated(status: _Status) -> float | None:
-    for condition in status.conditions or ():
-        if condition and condition.type == "IPsAllocated" and condition.status == "True":
-            return epoch(condition.last_transition_time)
-    return None
+def _condition(status: _Status) -> _Condition:
+    """The condition IPsAllocated, empty where there is none: older versions write none."""
+    return next((each for each in status.conditions or () if each and each.type == "IPsAllocated"), _Condition())
 
 
 def _reduce(wire: _IPAMClaim) -> IPAMClaim:
     meta, status = wire.metadata, wire.status or _Status()
     owners = kubevirt_owners(meta.owner_references)
+    ips = tuple(ip for ip in status.ips or () if ip)
+    condition = _condition(status)
     return IPAMClaim(
         *identity(meta),
         created=epoch(meta.creation_timestamp),
@@ -91,8 +95,11 @@ def _reduce(wire: _IPAMClaim) -> IPAMClaim:
         other_owners=sum(owner is not None for owner in meta.owner_references or ()) - len(owners),
         finalizers=tuple(map(intern, meta.finalizers or ())),
         network=intern((wire.spec and wire.spec.network) or ""),
-        hosts=tuple(host(ip) or ip for ip in status.ips or () if ip),
-        allocated=_allocated(status),
+        hosts=tuple(host(ip) or ip for ip in ips),
+        prefixes=tuple(map(prefix, ips)),
+        ips=ips,
+        allocated=epoch(condition.last_transition_time) if condition.status == "True" else None,
+        refused=intern(condition.reason or "") if condition.status == "False" else "",
     )
 
 

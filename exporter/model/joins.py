@@ -28,7 +28,7 @@ def _machines(record: Record, _: Lookup) -> Iterable[str]:
 
 
 def _attachments(record: Record, _: Lookup) -> Iterable[str]:
-    return {definition for definition, _ in record.addresses} if isinstance(record, Pod) else ()
+    return {definition for definition, _, _ in record.addresses} if isinstance(record, Pod) else ()
 
 
 def _addresses(record: Record, lookup: Lookup) -> Iterable[str]:
@@ -37,7 +37,7 @@ def _addresses(record: Record, lookup: Lookup) -> Iterable[str]:
     if not isinstance(record, Pod):
         return ()
     keys = set()
-    for definition, host in record.addresses:
+    for definition, host, _ in record.addresses:
         namespace, _, name = definition.partition("/")
         found = lookup(NetworkAttachmentDefinition, namespace, name)
         if isinstance(found, NetworkAttachmentDefinition) and found.network:

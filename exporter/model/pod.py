@@ -11,7 +11,7 @@ from sys import intern
 import msgspec
 from msgspec import field
 
-from .addresses import host
+from .addresses import host, prefix
 from .kind import ApiKind
 from .record import Record, Wire, WireMeta, epoch, identity
 
@@ -53,6 +53,7 @@ class _Pod(Wire, frozen=True, gc=False):
 class _Selection(msgspec.Struct, frozen=True, gc=False):
     """One element of a network selection annotation."""
 
+    name: str | None = None
     namespace: str | None = None
     claim: str | None = field(name="ipam-claim-reference", default=None)
 
@@ -70,7 +71,9 @@ class Pod(Record, frozen=True, gc=False):
     domain: str  # the VMI's name, of a launcher pod; empty of any other
     vmi_uid: str
     claims: tuple[str, ...]  # `namespace/name` of the IPAMClaims that it refers to
-    addresses: tuple[tuple[str, str], ...]  # (`namespace/name` of the attachment's definition, canonical address)
+    selections: tuple[tuple[str, str], ...]  # (`namespace/name` of a definition it attaches to, claim or empty)
+    # (`namespace/name` of the attachment's definition, canonical address, prefix length or -1)
+    addresses: tuple[tuple[str, str, int], ...]
 
     @property
     def machines(self) -> tuple[str, ...]:
@@ -81,30 +84,37 @@ _SELECTIONS = msgspec.json.Decoder(list[_Selection | None])
 _POD_NETWORKS = msgspec.json.Decoder(dict[str, _PodNetwork | None])
 
 
+def _selections(text: str | None) -> list[_Selection]:
+    """The elements of a network selection; the comma form and a bare name carry no reference, and are left out."""
+    if not text or not text.lstrip().startswith("["):
+        return []
+    try:
+        return [selection for selection in _SELECTIONS.decode(text) if selection]
+    except msgspec.DecodeError:
+        return []
+
+
+def _selected(namespace: str, notes: _Annotations) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (intern(f"{each.namespace or namespace}/{each.name}"), each.claim or "")
+        for each in _selections(notes.networks)
+        if each.name
+    )
+
+
 def _claims(namespace: str, notes: _Annotations) -> tuple[str, ...]:
     """The claims it refers to, by any of the three annotations (ipamclaims B.4).
 
-    The comma form of a selection, and a bare name, never carry a reference; text that is no JSON list is one.
+    A claim is looked for in the namespace that the selection names; the default network's lives with the pod.
     """
-    found: dict[str, None] = {}
-    for text in (notes.networks, notes.default_network):
-        if not text or "ipam-claim-reference" not in text:
-            continue
-        try:
-            selections = _SELECTIONS.decode(text)
-        except msgspec.DecodeError:
-            continue
-        for selection in selections:
-            if selection and selection.claim:
-                # The default network's claim lives with the pod; its element names the definition's namespace.
-                home = namespace if text is notes.default_network else selection.namespace or namespace
-                found[f"{home}/{selection.claim}"] = None
+    found = {f"{each.namespace or namespace}/{each.claim}": None for each in _selections(notes.networks) if each.claim}
+    found |= {f"{namespace}/{each.claim}": None for each in _selections(notes.default_network) if each.claim}
     if notes.primary_claim:
         found[f"{namespace}/{notes.primary_claim}"] = None
     return tuple(found)
 
 
-def _addresses(text: str | None) -> tuple[tuple[str, str], ...]:
+def _addresses(text: str | None) -> tuple[tuple[str, str, int], ...]:
     """What the network gave. Raises ValueError for an annotation that can't be read."""
     if not text:
         return ()
@@ -113,7 +123,7 @@ def _addresses(text: str | None) -> tuple[tuple[str, str], ...]:
     except msgspec.DecodeError as error:
         raise ValueError(f"annotation k8s.ovn.org/pod-networks: {error}") from error
     return tuple(
-        (intern("/".join(attachment.split("/")[:2])), host(ip) or ip)
+        (intern("/".join(attachment.split("/")[:2])), host(ip) or ip, prefix(ip))
         for attachment, network in networks.items()
         if network and attachment != "default"
         for ip in network.ip_addresses or ([network.ip_address] if network.ip_address else ())
@@ -139,6 +149,7 @@ def _reduce(wire: _Pod) -> Pod | None:
         domain=(notes.domain or "") if launcher else "",
         vmi_uid=labels.created_by or "",
         claims=claims,
+        selections=_selected(fields[0], notes) if launcher else (),
         addresses=addresses,
     )
 

@@ -1,0 +1,86 @@
+"""The networks of a machine, as far as persistent addresses go (ipamclaims A.3, B.3)."""
+
+from __future__ import annotations
+
+import re
+from sys import intern
+
+from .record import Wire
+
+__all__ = ["MachineNetwork", "WireMachineSpec", "claim_name", "networks_of"]
+
+MachineNetwork = tuple[str, str, bool]
+"""Logical name, `namespace/name` of its definition (empty for the pod network), whether its unplug was asked for."""
+
+_TOKEN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
+_LONGEST_NAME = 253
+
+
+class _Multus(Wire, frozen=True, gc=False):
+    network_name: str | None = None
+    default: bool | None = None
+
+
+class _Network(Wire, frozen=True, gc=False):
+    name: str | None = None
+    multus: _Multus | None = None
+    pod: dict[str, object] | None = None
+
+
+class _Interface(Wire, frozen=True, gc=False):
+    name: str | None = None
+    state: str | None = None
+
+
+class _Devices(Wire, frozen=True, gc=False):
+    interfaces: list[_Interface | None] | None = None
+    autoattach_pod_interface: bool | None = None
+
+
+class _Domain(Wire, frozen=True, gc=False):
+    devices: _Devices | None = None
+
+
+class WireMachineSpec(Wire, frozen=True, gc=False):
+    """The spec of an instance, or of a machine's template."""
+
+    networks: list[_Network | None] | None = None
+    domain: _Domain | None = None
+
+
+# Machines that look alike share one tuple; it is emptied when a fleet of odd names fills it.
+_SHARED: dict[tuple[MachineNetwork, ...], tuple[MachineNetwork, ...]] = {}
+_MOST_SHARED = 50_000
+
+
+def networks_of(
+    spec: WireMachineSpec | None, namespace: str, *, autoattach: bool = False
+) -> tuple[MachineNetwork, ...]:
+    """The networks that can have a claim: Multus ones but the default, and the pod network.
+
+    With `autoattach` a machine without networks and interfaces has the pod network `default`, which KubeVirt adds
+    to the instance alone.
+    """
+    spec = spec or WireMachineSpec()
+    devices = (spec.domain and spec.domain.devices) or _Devices()
+    unplugged = {each.name for each in devices.interfaces or () if each and each.state == "absent"}
+    found: list[MachineNetwork] = []
+    for network in spec.networks or ():
+        if network is None or not network.name:
+            continue
+        if network.multus is not None and network.multus.network_name and not network.multus.default:
+            definition = network.multus.network_name
+            definition = definition if "/" in definition else f"{namespace}/{definition}"
+            found.append((intern(network.name), intern(definition), network.name in unplugged))
+        elif network.pod is not None:
+            found.append((intern(network.name), "", network.name in unplugged))
+    if autoattach and not spec.networks and not devices.interfaces and devices.autoattach_pod_interface is not False:
+        found.append(("default", "", False))
+    if len(_SHARED) > _MOST_SHARED:
+        _SHARED.clear()
+    return _SHARED.setdefault(tuple(found), tuple(found))
+
+
+def claim_name(machine: str, network: str) -> str:
+    """The name of the IPAMClaim of a machine's logical network (`ComposeKey`, ipamclaims A.3)."""
+    return ".".join(_TOKEN.findall(f"{machine}.{network}".lower()))[:_LONGEST_NAME]
