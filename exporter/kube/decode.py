@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from ..model.kind import ApiKind
+from ..model.kind import ApiKind, Reach
 from ..model.record import Record, WireMeta
 from .errors import GarbledError, StatusError
 
@@ -145,21 +145,23 @@ class Decoder:
         try:
             return self._reduced(self._one.decode(raw))
         except (msgspec.DecodeError, ValueError) as error:
-            return _unreadable(_meta(raw), str(error))
+            return self._unreadable(_meta(raw), str(error))
 
     def _reduced(self, wire: Any) -> Seen:
         meta = wire.metadata
         try:
             record = self._kind.reduce(wire)
         except ValueError as error:
-            return _unreadable(meta, str(error))
+            return self._unreadable(meta, str(error))
         if record is None:
             return Seen(meta.namespace or "", meta.name or "", None)
         return Seen(record.namespace, record.name, record)
 
-
-def _unreadable(meta: WireMeta | _NameMeta, why: str) -> Seen:
-    return Seen(str(meta.namespace or ""), str(meta.name or ""), None, str(meta.uid or ""), why)
+    def _unreadable(self, meta: WireMeta | _NameMeta, why: str) -> Seen:
+        name = str(meta.name or "")
+        # As in its record, a Namespace stands among what it holds.
+        namespace = name if self._kind.reach is Reach.NAMESPACE else str(meta.namespace or "")
+        return Seen(namespace, name, None, str(meta.uid or ""), why)
 
 
 def _meta(raw: bytes | msgspec.Raw) -> _NameMeta:
