@@ -122,7 +122,8 @@ class Cluster:
         buckets = self._indexes[index]
         for key in index.keys(record, self.get):
             buckets[key] = added(buckets.get(key), record)
-            touched.append((index, key))
+            if not isinstance(record, index.quiet):
+                touched.append((index, key))
 
     def _unindex(self, index: Index, record: Record, touched: list[tuple[Index, str]]) -> None:
         buckets = self._indexes[index]
@@ -132,4 +133,5 @@ class Cluster:
                 buckets.pop(key, None)
             else:
                 buckets[key] = left
-            touched.append((index, key))
+            if not isinstance(record, index.quiet):
+                touched.append((index, key))

@@ -6,11 +6,26 @@ from collections.abc import Iterable
 
 from .index import Index, Lookup
 from .ipam_claim import IPAMClaim
+from .machine_networks import claim_name
 from .network_attachment_definition import NetworkAttachmentDefinition
 from .pod import Pod
 from .record import Record
+from .virtual_machine import VirtualMachine
+from .virtual_machine_instance import VirtualMachineInstance
 
-__all__ = ["ADDRESS", "ATTACHMENT", "CLAIM", "MACHINE", "address", "machine"]
+__all__ = [
+    "ADDRESS",
+    "ATTACHMENT",
+    "CLAIM",
+    "CLAIM_NAME",
+    "DEFINITION",
+    "MACHINE",
+    "REFERENCE",
+    "address",
+    "machine",
+    "primary",
+    "unreadable",
+]
 
 
 def machine(namespace: str, name: str) -> str:
@@ -51,7 +66,42 @@ def _claims(record: Record, _: Lookup) -> Iterable[str]:
     return record.claims if isinstance(record, Pod) else ()
 
 
+def _definitions(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, NetworkAttachmentDefinition):
+        return (record.network,) if record.readable else (unreadable(record.namespace),)
+    return (record.network, unreadable(record.namespace)) if isinstance(record, IPAMClaim) else ()
+
+
+def _references(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, NetworkAttachmentDefinition):
+        own = f"{record.namespace}/{record.name}"
+        return (own, primary(record.namespace)) if record.role == "primary" else (own,)
+    if isinstance(record, VirtualMachine | VirtualMachineInstance):
+        return {definition or primary(record.namespace) for _, definition, _ in record.networks}
+    return ()
+
+
+def _claim_names(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, VirtualMachine):
+        return {f"{record.namespace}/{claim_name(record.name, network)}" for network, _, _ in record.networks}
+    return ()
+
+
+def unreadable(namespace: str) -> str:
+    """The key of the definitions of a namespace that can't be read: each may be of any network."""
+    return f"?{namespace}"
+
+
+def primary(namespace: str) -> str:
+    """The key of a namespace's primary network, to which the pod network of its machines goes."""
+    return f"{namespace}/"
+
+
 MACHINE = Index("machine", _machines)
 ATTACHMENT = Index("attachment", _attachments)
 ADDRESS = Index("address", _addresses, through=(NetworkAttachmentDefinition, ATTACHMENT))
 CLAIM = Index("claim", _claims)
+# Of what network a definition is, and which definitions machines refer to; machines and claims only listen.
+DEFINITION = Index("definition", _definitions, quiet=(IPAMClaim,))
+REFERENCE = Index("reference", _references, quiet=(VirtualMachine, VirtualMachineInstance))
+CLAIM_NAME = Index("claim name", _claim_names)

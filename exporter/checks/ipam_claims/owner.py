@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ..model.ipam_claim import IPAMClaim
-from ..model.record import Owner, Ref
-from ..model.virtual_machine import VirtualMachine
-from ..model.virtual_machine_instance import VirtualMachineInstance
-from .base import View
+from ...model.ipam_claim import IPAMClaim
+from ...model.record import Owner, Ref
+from ...model.virtual_machine import VirtualMachine
+from ...model.virtual_machine_instance import VirtualMachineInstance
+from ..base import View
 
 __all__ = ["Owned", "OwnerState", "owner_of"]
 

@@ -1,0 +1,138 @@
+"""What a claim is judged by: its owner, the pods that use it, its network, and how a finding on it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ...findings import Finding, Severity, Since
+from ...model.deployment import CLAIM_CONTROLLER, Deployment
+from ...model.ipam_claim import IPAMClaim
+from ...model.joins import ADDRESS, CLAIM, DEFINITION, MACHINE, REFERENCE, address, machine, primary, unreadable
+from ...model.machine_networks import claim_name
+from ...model.network_attachment_definition import NetworkAttachmentDefinition
+from ...model.pod import Pod
+from ...model.record import Record, Ref
+from ...model.virtual_machine import VirtualMachine
+from ...model.virtual_machine_instance import VirtualMachineInstance
+from ..base import View
+from .owner import Owned, owner_of
+
+__all__ = ["Moment", "Situation", "controller_away"]
+
+Moment = tuple[float | None, Since]
+UNKNOWN_MOMENT: Moment = (None, Since.FIRST_SEEN)
+
+
+@dataclass(frozen=True)
+class Situation:
+    view: View
+    claim: IPAMClaim
+
+    @cached_property
+    def owned(self) -> Owned:
+        return owner_of(self.view, self.claim)
+
+    @cached_property
+    def users(self) -> list[Pod]:
+        """Pods that refer to the claim, hold one of its addresses, or are of its machine (ipamclaims C.0)."""
+        view, claim = self.view, self.claim
+        names = [name for name in claim.machines if name]
+        found: list[Record] = [
+            *view.sharing(CLAIM, f"{claim.namespace}/{claim.name}"),
+            *(other for ip in claim.hosts for other in view.sharing(ADDRESS, address(claim.network, ip))),
+            *(other for name in names for other in view.sharing(MACHINE, machine(claim.namespace, name))),
+        ]
+        return list({(pod.namespace, pod.name): pod for pod in found if isinstance(pod, Pod)}.values())
+
+    @cached_property
+    def pods(self) -> list[Pod]:
+        """The launcher pods of the claim's machine that are not going."""
+        own = self.claim.namespace, self.claim.machines
+        return [pod for pod in self.users if pod.domain and pod.namespace == own[0] and pod.domain in own[1]]
+
+    @cached_property
+    def vm(self) -> VirtualMachine | None:
+        return self.view.named(VirtualMachine, self.claim.namespace, self.claim.machines[0])
+
+    @cached_property
+    def vmi(self) -> VirtualMachineInstance | None:
+        return self.view.named(VirtualMachineInstance, self.claim.namespace, self.claim.machines[0])
+
+    @property
+    def runs(self) -> bool:
+        """Whether the machine runs or starts."""
+        return self.vmi is not None and self.vmi.phase not in ("Succeeded", "Failed")
+
+    @cached_property
+    def definitions(self) -> list[NetworkAttachmentDefinition]:
+        """The definitions of the claim's network, in any namespace."""
+        found = self.view.sharing(DEFINITION, self.claim.network) if self.claim.network else ()
+        return [record for record in found if isinstance(record, NetworkAttachmentDefinition)]
+
+    @cached_property
+    def effective(self) -> list[NetworkAttachmentDefinition]:
+        """Those of them that make claims count (ipamclaims B.1)."""
+        return [definition for definition in self.definitions if definition.effective]
+
+    @property
+    def unreadable_definition(self) -> bool:
+        """Whether a definition in the claim's namespace can't be read: it may be of any network."""
+        found = self.view.sharing(DEFINITION, unreadable(self.claim.namespace))
+        return any(isinstance(record, NetworkAttachmentDefinition) for record in found)
+
+    @cached_property
+    def interfaces(self) -> list[tuple[str, str]]:
+        """(logical network, definition or empty) of the machine's networks that the claim's name stands for."""
+        machines = [record for record in (self.vmi, self.vm) if record is not None]
+        return [
+            (network, definition)
+            for record in machines
+            for network, definition, _ in record.networks
+            if claim_name(record.name, network) == self.claim.name
+        ]
+
+    def definition(self, key: str) -> NetworkAttachmentDefinition | None:
+        """The definition that a machine refers to by `namespace/name`; empty text is its namespace's primary one."""
+        found = self.view.sharing(REFERENCE, key or primary(self.claim.namespace))
+        return next((record for record in found if isinstance(record, NetworkAttachmentDefinition)), None)
+
+    def finding(
+        self,
+        reason: str,
+        severity: Severity,
+        message: str,
+        since: Moment = UNKNOWN_MOMENT,
+        *,
+        related: Iterable[Ref] = (),
+        group: str = "",
+        **evidence: Any,
+    ) -> Finding:
+        """A finding on the claim; facts that are empty are left out of its evidence."""
+        claim = self.claim
+        facts = {
+            "ips": list(claim.hosts),
+            "finalizers": list(claim.finalizers),
+            "pods": [f"{pod.namespace}/{pod.name}" for pod in self.users],
+            **evidence,
+        }
+        return Finding(
+            reason=reason,
+            severity=severity,
+            subject=claim.ref,
+            message=message,
+            related=tuple(related),
+            network=claim.network,
+            since=since[0],
+            since_source=since[1] if since[0] is not None else Since.FIRST_SEEN,
+            group=group,
+            evidence={name: fact for name, fact in facts.items() if fact},
+        )
+
+
+def controller_away(view: View) -> bool:
+    """Whether the controller that makes claims is known not to run: what it would do is then no fault of a claim."""
+    found = [each for each in view.all(Deployment) if each.role == CLAIM_CONTROLLER]
+    return bool(found) and not any(each.ready for each in found)
