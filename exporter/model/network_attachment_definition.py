@@ -1,19 +1,36 @@
-"""NetworkAttachmentDefinitions: which network a `namespace/name` that pods attach to stands for."""
+"""NetworkAttachmentDefinitions: which network a `namespace/name` that pods attach to stands for, and how it is set up.
+
+Two programs read `spec.config`, and each reads it in its own way (ipamclaims B.1): OVN-Kubernetes takes the first entry
+of `plugins` where there is such a list, KubeVirt's ipam-extensions the top level alone.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from sys import intern
 
-import msgspec
+from msgspec import field
 
+from ._net_conf import NetConf, differing, read, signature_of
 from .kind import ApiKind
-from .record import Record, Wire, WireMeta, identity
+from .pool import Pool
+from .record import Record, Wire, WireMeta, WireOwner, identity
 
-__all__ = ["KIND", "NetworkAttachmentDefinition"]
+__all__ = ["KIND", "NetworkAttachmentDefinition", "differing", "pool_of"]
 
 
-class _Config(msgspec.Struct, frozen=True, gc=False):
-    name: str | None = None
+class _Annotations(Wire, frozen=True, gc=False):
+    network_id: str | None = field(name="k8s.ovn.org/network-id", default=None)
+
+
+class _Labels(Wire, frozen=True, gc=False):
+    user_defined: str | None = field(name="k8s.ovn.org/user-defined-network", default=None)
+
+
+class _Meta(WireMeta, frozen=True, gc=False):
+    annotations: _Annotations | None = None
+    labels: _Labels | None = None
+    owner_references: list[WireOwner | None] | None = None
 
 
 class _Spec(Wire, frozen=True, gc=False):
@@ -21,24 +38,109 @@ class _Spec(Wire, frozen=True, gc=False):
 
 
 class _NetworkAttachmentDefinition(Wire, frozen=True, gc=False):
-    metadata: WireMeta = WireMeta()
+    metadata: _Meta = _Meta()
     spec: _Spec | None = None
 
 
 class NetworkAttachmentDefinition(Record, frozen=True, gc=False):
     network: str  # `name` inside spec.config: the identity of the network; empty where it has none or is unreadable
+    readable: bool  # the configuration is empty, or a JSON object
+    ovn: bool  # of the type ovn-k8s-cni-overlay
+    topology: str
+    role: str  # primary or secondary
+    persistent: bool  # allowPersistentIPs as ipam-extensions reads it: it makes claims
+    effective: bool  # OVN-Kubernetes keeps the addresses of claims, as far as this definition tells
+    subnets: tuple[str, ...]  # these and the following ranges in canonical form, in their order
+    excludes: tuple[str, ...]
+    infrastructure: tuple[str, ...]
+    reserved: tuple[str, ...]
+    gateways: tuple[str, ...]
+    accepted: bool  # OVN-Kubernetes gave the network a number here
+    made_by: str  # UserDefinedNetwork, ClusterUserDefinedNetwork, or empty
+    problems: tuple[str, ...]  # sub-codes of C-19 that this definition alone shows
+    signature: tuple[str, ...]  # what definitions of one network must agree on; compare with `differing`
+
+    @property
+    def shared(self) -> bool:
+        """Whether it is one definition of a network of OVN-Kubernetes that others may define too."""
+        return self.ovn and bool(self.network and self.topology) and self.network not in _RESERVED
+
+    @property
+    def rejected(self) -> bool:
+        """Whether OVN-Kubernetes refuses it as it stands, and may still run what stood there before."""
+        return not _REJECTING.isdisjoint(self.problems)
 
 
-_CONFIG = msgspec.json.Decoder(_Config)
+_RESERVED = ("default", "ovn-kubernetes")
+_REJECTING = frozenset(("NameMismatch", "ExcludeOutsideSubnets", "PersistentLayer3"))
+_MAKERS = ("UserDefinedNetwork", "ClusterUserDefinedNetwork")
+
+
+def pool_of(nad: NetworkAttachmentDefinition) -> Pool:
+    return _pool(nad.subnets, nad.excludes, nad.infrastructure, nad.reserved, nad.gateways, nad.role, nad.topology)
+
+
+@lru_cache(maxsize=4096)  # definitions of one network share it
+def _pool(
+    subnets: tuple[str, ...],
+    excludes: tuple[str, ...],
+    infrastructure: tuple[str, ...],
+    reserved: tuple[str, ...],
+    gateways: tuple[str, ...],
+    role: str,
+    topology: str,
+) -> Pool:
+    return Pool(subnets, excludes, infrastructure, reserved, gateways, role=role, topology=topology)
 
 
 def _reduce(wire: _NetworkAttachmentDefinition) -> NetworkAttachmentDefinition:
-    text = wire.spec.config if wire.spec else None
-    try:
-        network = _CONFIG.decode(text).name or "" if text else ""
-    except msgspec.DecodeError:
-        network = ""  # the API accepts any text here, and OVN-Kubernetes ignores such a definition too
-    return NetworkAttachmentDefinition(*identity(wire.metadata), network=intern(network))
+    meta = wire.metadata
+    fields = identity(meta)
+    conf = read((wire.spec and wire.spec.config) or "", f"{fields[0]}/{fields[1]}")
+    return NetworkAttachmentDefinition(
+        *fields,
+        network=intern(conf.network),
+        readable=conf.readable,
+        ovn=conf.ovn,
+        topology=intern(conf.topology),
+        role=intern(conf.role),
+        persistent=conf.persistent,
+        effective=_effective(conf),
+        subnets=conf.subnets,
+        excludes=conf.excludes,
+        infrastructure=conf.infrastructure,
+        reserved=conf.reserved,
+        gateways=conf.gateways,
+        accepted=bool(meta.annotations and meta.annotations.network_id),
+        made_by=_made_by(meta),
+        problems=conf.problems,
+        signature=signature_of(conf),
+    )
+
+
+def _effective(conf: NetConf) -> bool:
+    kept = conf.topology == "layer2" or (conf.topology == "localnet" and conf.role != "primary")
+    return (
+        conf.ovn
+        and conf.persistent
+        and conf.kept
+        and kept
+        and bool(conf.subnets)
+        and _REJECTING.isdisjoint(conf.problems)
+    )
+
+
+def _made_by(meta: _Meta) -> str:
+    owners = [owner.kind or "" for owner in meta.owner_references or () if owner and _of_ovn(owner)]
+    made = [kind for kind in owners if kind in _MAKERS]
+    if made:
+        return intern(made[0])
+    labelled = meta.labels is not None and meta.labels.user_defined is not None
+    return "UserDefinedNetwork" if labelled else ""
+
+
+def _of_ovn(owner: WireOwner) -> bool:
+    return (owner.api_version or "").partition("/")[0] == "k8s.ovn.org"
 
 
 KIND = ApiKind(

@@ -1,0 +1,92 @@
+"""What UserDefinedNetworks and ClusterUserDefinedNetworks have in common (ipamclaims B.2)."""
+
+from __future__ import annotations
+
+from sys import intern
+from typing import NamedTuple
+
+from .cidr import blocks
+from .record import Wire, WireMeta, epoch
+
+__all__ = ["Layer", "Network", "Status", "Trouble", "WireUserDefined", "facts_of", "trouble_of"]
+
+_MESSAGE = 200  # characters kept of a condition's message
+_CREATED = ("NetworkCreated", "NetworkAllocationSucceeded")
+
+
+class _Ipam(Wire, frozen=True, gc=False):
+    mode: str | None = None
+    lifecycle: str | None = None
+
+
+class Layer(Wire, frozen=True, gc=False):
+    role: str | None = None
+    subnets: list[str | None] | None = None  # of layer 3 they are objects, and not read
+    ipam: _Ipam | None = None
+
+
+class _Layer3(Wire, frozen=True, gc=False):
+    role: str | None = None
+
+
+class Network(Wire, frozen=True, gc=False):
+    topology: str | None = None
+    layer2: Layer | None = None
+    layer3: _Layer3 | None = None
+    localnet: Layer | None = None
+
+
+class _Condition(Wire, frozen=True, gc=False):
+    type: str | None = None
+    status: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    last_transition_time: str | None = None
+
+
+class Status(Wire, frozen=True, gc=False):
+    conditions: list[_Condition | None] | None = None
+
+
+class WireUserDefined(Wire, frozen=True, gc=False):
+    metadata: WireMeta = WireMeta()
+    spec: Network | None = None
+    status: Status | None = None
+
+
+class Facts(NamedTuple):
+    topology: str  # as definitions spell it: layer2, layer3, localnet
+    role: str  # primary or secondary
+    subnets: tuple[str, ...]  # canonical; none of layer 3
+    persistent: bool
+
+
+class Trouble(NamedTuple):
+    """The condition that says that the network does not come about; all empty where none does."""
+
+    failed: str
+    reason: str
+    message: str
+    since: float | None
+
+
+def facts_of(network: Network | None) -> Facts:
+    network = network or Network()
+    topology = (network.topology or "").lower()
+    flat = {"layer2": network.layer2, "localnet": network.localnet}.get(topology)
+    layer = flat or network.layer3
+    ipam = flat.ipam if flat else None
+    return Facts(
+        intern(topology),
+        "primary" if layer is not None and (layer.role or "").lower() == "primary" else "secondary",
+        tuple(str(block) for block in blocks(text for text in (flat.subnets if flat else None) or () if text)),
+        ipam is not None and ipam.lifecycle == "Persistent" and ipam.mode in (None, "Enabled"),
+    )
+
+
+def trouble_of(status: Status | None) -> Trouble:
+    for each in (status and status.conditions) or ():
+        if each and each.type in _CREATED and each.status == "False":
+            message = (each.message or "")[:_MESSAGE]
+            return Trouble(intern(each.type), intern(each.reason or ""), message, epoch(each.last_transition_time))
+    return Trouble("", "", "", None)

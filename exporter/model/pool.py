@@ -1,0 +1,181 @@
+"""The address pool of a layer-2 or localnet network of OVN-Kubernetes: how many addresses it can give out, and where an
+address stands in it (ipamclaims B.5).
+
+Addresses are integers here, in the hot path too: a network may have tens of thousands of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from .cidr import Address, Block, blocks, number, parse_entry
+
+__all__ = ["Capacity", "Place", "Pool", "implicit"]
+
+Range = tuple[int, int]  # first, last
+
+_V6_WINDOW = 65536  # OVN-Kubernetes hands out no more of an IPv6 subnet, however large it is
+
+
+class Place(Enum):
+    """Where an address stands in a pool."""
+
+    INSIDE = "inside"
+    EXCLUDED = "excluded"  # of an exclude, an infrastructure or a reserved range, or the network's own gateway
+    OUTSIDE = "outside"  # of every subnet of its family
+    EDGE = "edge"  # a network or broadcast address
+    BEYOND = "beyond"  # past the part of an IPv6 subnet that is given out
+    NO_FAMILY = "noFamily"  # the network has no subnet of this family
+    UNREADABLE = "unreadable"
+
+
+class Capacity(NamedTuple):
+    """What one subnet can give out. `dynamic` is what pods get by themselves, `static` what they must ask for."""
+
+    subnet: str
+    window: int
+    dynamic: int
+    static: int
+    excluded: int
+    infrastructure: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Subnet:
+    block: Block
+    low: int  # the window in which addresses are given out
+    high: int
+    starts: tuple[int, ...]  # of the ranges that are not given out by themselves; sorted, merged
+    ends: tuple[int, ...]
+    capacity: Capacity
+
+    def place(self, value: int) -> Place:
+        if not self.low <= value <= self.high:
+            edge = value == self.block.first or self.block.version == 4
+            return Place.EDGE if edge else Place.BEYOND
+        at = bisect_right(self.starts, value) - 1
+        return Place.EXCLUDED if at >= 0 and value <= self.ends[at] else Place.INSIDE
+
+
+class Pool:
+    """Made of the texts of a definition; what is no CIDR there is left out. Layer 3 has no pool of the network."""
+
+    def __init__(
+        self,
+        subnets: Iterable[str],
+        excludes: Iterable[str] = (),
+        infrastructure: Iterable[str] = (),
+        reserved: Iterable[str] = (),
+        gateways: Iterable[str] = (),
+        *,
+        role: str = "secondary",
+        topology: str = "layer2",
+    ) -> None:
+        flat = topology in ("layer2", "localnet")
+        own = blocks(infrastructure)
+        self._subnets = tuple(
+            _subnet(block, blocks(excludes), own, blocks(reserved), implicit(block, gateways, role, topology, own))
+            for block in (blocks(subnets) if flat else ())
+        )
+
+    def capacity(self) -> tuple[Capacity, ...]:
+        """In the order of the subnets."""
+        return tuple(subnet.capacity for subnet in self._subnets)
+
+    def place(self, text: str) -> Place:
+        """Where one entry of a claim's `status.ips` stands; an entry without a prefix is unreadable (C-16)."""
+        address = parse_entry(text)
+        return self.locate(address)[0] if address else Place.UNREADABLE
+
+    def locate(self, address: Address) -> tuple[Place, int]:
+        """Where an address stands, and in which subnet, counted from 0; -1 for none."""
+        version, value = address
+        place = Place.NO_FAMILY
+        for at, subnet in enumerate(self._subnets):
+            block = subnet.block
+            if block.version == version:
+                if block.first <= value <= block.last:
+                    return subnet.place(value), at
+                place = Place.OUTSIDE
+        return place, -1
+
+    def used(self, hosts: Iterable[str]) -> tuple[int, ...]:
+        """How many of these addresses, each named once, each subnet has given out; other places don't count (B.5)."""
+        counts = [0] * len(self._subnets)
+        for host in hosts:
+            address = number(host)
+            if address is not None:
+                place, at = self.locate(address)
+                if place is Place.INSIDE:
+                    counts[at] += 1
+        return tuple(counts)
+
+    def free(self, used: Iterable[int]) -> int:
+        """How many more pods fit: each takes an address of every subnet, so the fullest one decides."""
+        return min((max(0, c.dynamic - n) for c, n in zip(self.capacity(), used, strict=True)), default=0)
+
+    def utilisation(self, used: Iterable[int]) -> float:
+        """The share of the fullest subnet that is given out; 0 where nothing can be."""
+        shares = (n / c.dynamic for c, n in zip(self.capacity(), used, strict=True) if c.dynamic)
+        return max(shares, default=0.0)
+
+
+def _subnet(
+    block: Block, excludes: tuple[Block, ...], own: tuple[Block, ...], reserved: tuple[Block, ...], implicit: list[int]
+) -> _Subnet:
+    low, high = _window(block)
+    excluded = _merged(_clipped(low, high, block.version, excludes))
+    kept = _merged(
+        [*excluded, *_clipped(low, high, block.version, own), *((v, v) for v in implicit if low <= v <= high)]
+    )
+    taken = _merged([*kept, *_clipped(low, high, block.version, reserved)])
+    size = max(0, high - low + 1)
+    capacity = Capacity(
+        str(block),
+        window=size,
+        dynamic=size - _count(taken),
+        static=_count(taken) - _count(kept),
+        excluded=_count(excluded),
+        infrastructure=_count(kept) - _count(excluded),
+    )
+    return _Subnet(block, low, high, tuple(a for a, _ in taken), tuple(b for _, b in taken), capacity)
+
+
+def _window(block: Block) -> Range:
+    if block.version == 4:
+        return block.first + 1, block.last - 1
+    return block.first + 1, min(block.last, block.first + _V6_WINDOW - 1)
+
+
+def implicit(
+    block: Block, gateways: Iterable[str], role: str, topology: str, infrastructure: tuple[Block, ...]
+) -> list[int]:
+    """The gateway and the management address that a primary layer-2 network takes for itself."""
+    if role != "primary" or topology != "layer2" or infrastructure:
+        return []
+    given = [address[1] for address in map(number, gateways) if address and address[0] == block.version]
+    gateway = given[0] if given else block.first + 1
+    return [gateway, block.first + 1 if gateway == block.first + 2 else block.first + 2]
+
+
+def _clipped(low: int, high: int, version: int, ranges: Iterable[Block]) -> list[Range]:
+    found = ((max(low, each.first), min(high, each.last)) for each in ranges if each.version == version)
+    return [(first, last) for first, last in found if first <= last]
+
+
+def _merged(ranges: Iterable[Range]) -> list[Range]:
+    merged: list[Range] = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
+        else:
+            merged.append((first, last))
+    return merged
+
+
+def _count(ranges: Iterable[Range]) -> int:
+    return sum(last - first + 1 for first, last in ranges)
