@@ -25,10 +25,12 @@ def api_kinds() -> dict[str, ApiKind[Any]]:
 
 
 class Judging:
-    def __init__(self, checks: Iterable[Check], unsynced: Iterable[str] = ()) -> None:
+    def __init__(self, checks: Iterable[Check], unsynced: Iterable[str] = (), *, patient: bool = False) -> None:
+        """An engine that is not patient shows at once what is first seen; what has a time waits for its grace."""
+        self.now = NOW
         ticks = itertools.count()
-        self.engine = Engine(checks, clock=lambda: NOW, timer=lambda: next(ticks) * 1e-9)
-        self.intake = Intake(self.engine, lambda: NOW)
+        self.engine = Engine(checks, clock=lambda: self.now, timer=lambda: next(ticks) * 1e-9, patient=patient)
+        self.intake = Intake(self.engine, lambda: self.now)
         self.kinds = api_kinds()
         self._decoders = {name: Decoder(kind) for name, kind in self.kinds.items()}
         for name in self.kinds:

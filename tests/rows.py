@@ -19,10 +19,10 @@ def full(row: dict[str, Any]) -> dict[str, Any]:
     meta = {
         "name": row["name"],
         "uid": row.get("uid") or f"uid-{row['kind']}-{row.get('namespace', 'ns')}-{row['name']}",
-        "creationTimestamp": CREATED,
+        "creationTimestamp": row.get("created", CREATED),
         **made.pop("metadata", {}),
     }
-    if row["kind"] != "Namespace":
+    if row["kind"] not in ("Namespace", "MutatingWebhookConfiguration"):
         meta["namespace"] = row.get("namespace", "ns")
     if row.get("deleting"):
         meta["deletionTimestamp"] = DELETED
@@ -50,13 +50,45 @@ def _claim(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "metadata": meta,
         "spec": {"network": row.get("network", "tenantblue"), "interface": ""},
-        "status": {"ips": row.get("ips")},
+        "status": {"ips": row.get("ips"), "conditions": _conditions(row)},
     }
+
+
+def _conditions(row: dict[str, Any]) -> list[dict[str, Any]]:
+    if "refused" not in row:
+        return []
+    return [{"type": "IPsAllocated", "status": "False", "reason": row["refused"], "lastTransitionTime": CREATED}]
+
+
+def _networks(row: dict[str, Any]) -> dict[str, Any]:
+    """`networks` of a row: logical name to definition, or to `pod`; the ones named in `absent` are being unplugged."""
+    networks: list[dict[str, Any]] = []
+    interfaces: list[dict[str, Any]] = []
+    for name, definition in row.get("networks", {"blue": "blue", "red": "red"}).items():
+        way = {"pod": {}} if definition == "pod" else {"multus": {"networkName": definition}}
+        if name in row.get("default", ()):
+            way["multus"]["default"] = True
+        networks.append({"name": name, **way})
+        interfaces.append({"name": name, "state": "absent" if name in row.get("absent", ()) else None})
+    return {"networks": networks, "domain": {"devices": {"interfaces": interfaces}}}
+
+
+def _vm(row: dict[str, Any]) -> dict[str, Any]:
+    made: dict[str, Any] = {"spec": {"template": {"spec": _networks(row)}}}
+    if "stopped" in row:
+        ready = {"type": "Ready", "status": "False", "reason": "VMINotExists", "lastTransitionTime": row["stopped"]}
+        made["status"] = {"conditions": [ready]}
+    return made
 
 
 def _vmi(row: dict[str, Any]) -> dict[str, Any]:
     owners = [_owner("VirtualMachine", row["name"], row["vm"])] if "vm" in row else []
-    return {"metadata": {"ownerReferences": owners}, "status": {"phase": "Running", "nodeName": "node01"}}
+    notes = {"network.kubevirt.io/addresses": json.dumps(row["requested"])} if "requested" in row else None
+    return {
+        "metadata": {"ownerReferences": owners, "annotations": notes},
+        "spec": _networks(row),
+        "status": {"phase": row.get("phase", "Running"), "nodeName": "node01"},
+    }
 
 
 def _pod(row: dict[str, Any]) -> dict[str, Any]:
@@ -69,6 +101,13 @@ def _pod(row: dict[str, Any]) -> dict[str, Any]:
         notes["k8s.v1.cni.cncf.io/networks"] = json.dumps(
             [{"name": "blue", "namespace": "ns", "ipam-claim-reference": claim} for claim in row["claims"]]
         )
+    if "attached" in row:  # definition to claim, or to nothing
+        notes["k8s.v1.cni.cncf.io/networks"] = json.dumps(
+            [
+                {"namespace": key.split("/")[0], "name": key.split("/")[1], "ipam-claim-reference": claim}
+                for key, claim in row["attached"]
+            ]
+        )
     if "addresses" in row:
         notes["k8s.ovn.org/pod-networks"] = json.dumps(
             {"default": {"ip_addresses": ["10.244.0.9/24"]}}
@@ -76,18 +115,41 @@ def _pod(row: dict[str, Any]) -> dict[str, Any]:
         )
     return {
         "metadata": {"labels": labels, "annotations": notes},
-        "spec": {"nodeName": "node01"},
+        "spec": {"nodeName": row.get("node", "node01")},
         "status": {"phase": row.get("phase", "Running")},
     }
 
 
 def _nad(row: dict[str, Any]) -> dict[str, Any]:
-    return {"spec": {"config": json.dumps({"cniVersion": "1.0.0", "name": row["network"]})}}
+    """A definition that is well, with `config` over it; a `config` that is text is taken as it is."""
+    config: Any = {
+        "cniVersion": "1.0.0",
+        "name": row.get("network", "tenantblue"),
+        "type": "ovn-k8s-cni-overlay",
+        "topology": "layer2",
+        "netAttachDefName": f"{row.get('namespace', 'ns')}/{row['name']}",
+        "subnets": row.get("subnets", "10.0.0.0/16"),
+        "allowPersistentIPs": row.get("persistent", True),
+    }
+    extra = row.get("config", {})
+    text = extra if isinstance(extra, str) else json.dumps({**config, **extra})
+    notes = {"k8s.ovn.org/network-id": "7"} if row.get("accepted", True) else {}
+    return {"metadata": {"annotations": notes}, "spec": {"config": text}}
+
+
+def _deployment(row: dict[str, Any]) -> dict[str, Any]:
+    return {"spec": {"replicas": row.get("replicas", 1)}, "status": {"readyReplicas": row.get("ready", 1)}}
+
+
+def _webhook(row: dict[str, Any]) -> dict[str, Any]:
+    return {"webhooks": [{"name": row["webhook"], "clientConfig": {"caBundle": row.get("ca")}}]}
 
 
 _BUILDERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "IPAMClaim": _claim,
-    "VirtualMachine": lambda _: {"spec": {}},
+    "VirtualMachine": _vm,
+    "Deployment": _deployment,
+    "MutatingWebhookConfiguration": _webhook,
     "VirtualMachineInstance": _vmi,
     "Pod": _pod,
     "NetworkAttachmentDefinition": _nad,

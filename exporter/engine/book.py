@@ -27,10 +27,8 @@ _NOTHING = Entry()
 
 
 class Book:
-    def __init__(self, check: Check, patient: bool) -> None:
-        """A book that is not `patient` looks once: what nobody knows the beginning of does not wait for its grace."""
+    def __init__(self, check: Check) -> None:
         self._check = check
-        self._patient = patient
         self._open: dict[str, tuple[Finding, ...]] = {}
         self._early: dict[str, tuple[Finding, ...]] = {}  # found, and younger than their reason's grace
         self._homes: dict[str, str] = {}  # the partition of each finding of both, by its fingerprint
@@ -39,8 +37,11 @@ class Book:
         for findings in self._open.values():
             yield from findings
 
-    def judged(self, partition: str, found: Iterable[Finding], now: float) -> Entry:
-        """Takes in what was found in a partition just now."""
+    def judged(self, partition: str, found: Iterable[Finding], now: float, *, patient: bool = True) -> Entry:
+        """Takes in what was found in a partition just now.
+
+        Unless `patient`, what nobody knows the beginning of does not wait for its grace: it may be old already.
+        """
         before, early = self._open.get(partition, ()), self._early.get(partition, ())
         fresh = {fingerprint(self._check.id, finding): finding for finding in found}
         if not fresh and not before and not early:
@@ -49,6 +50,8 @@ class Book:
         known = {finding.fingerprint: finding for finding in (*before, *early, *moved)}
         whole = {mark: self._complete(mark, each, known.get(mark), now) for mark, each in fresh.items()}
         dues = {mark: self._due(each) for mark, each in whole.items()}
+        if not patient:
+            dues |= {mark: 0.0 for mark, each in whole.items() if each.since_source is Since.FIRST_SEEN}
         after = {mark: each for mark, each in whole.items() if dues[mark] <= now}
         _keep(self._open, partition, tuple(after.values()))
         _keep(self._early, partition, tuple(each for mark, each in whole.items() if mark not in after))
@@ -84,9 +87,7 @@ class Book:
     def _due(self, finding: Finding) -> float:
         """When it comes out of its grace."""
         grace = self._check.reasons[finding.reason].grace
-        if not grace or (not self._patient and finding.since_source is Since.FIRST_SEEN):
-            return 0.0
-        return (finding.since or 0.0) + grace
+        return (finding.since or 0.0) + grace if grace else 0.0
 
 
 def _keep(place: dict[str, tuple[Finding, ...]], partition: str, findings: tuple[Finding, ...]) -> None:

@@ -64,7 +64,7 @@ class Engine:
         self.generation = 0
         self.judged = {check.id: Judged() for check in self.checks}
         self.changed = asyncio.Condition()  # told when the generation grew, and when all is judged
-        self._clock, self._timer, self._settle = clock, timer, settle
+        self._clock, self._timer, self._settle, self._patient = clock, timer, settle, patient
         self._readers: dict[type[Record], list[Check]] = {}
         for check in self.checks:
             for kind in check.reads:
@@ -74,7 +74,7 @@ class Engine:
         for check in self.checks:
             if check.scope is Scope.CLUSTER:
                 self._pending[check.id].mark(("",), timer())
-        self._books = {check.id: Book(check, patient) for check in self.checks}
+        self._books = {check.id: Book(check) for check in self.checks}
         self._waiting: list[tuple[float, str, str]] = []  # a heap: when a grace ends, of which check and partition
         self._dues: dict[tuple[str, str], float] = {}  # the last time put into it, so that events do not fill it
         self._broken: dict[tuple[str, str], str] = {}
@@ -194,7 +194,9 @@ class Engine:
             self._broken[check.id, partition] = f"the check raised {type(error).__name__}: {error}; please report it"
             return
         self._broken.pop((check.id, partition), None)
-        entry = self._books[check.id].judged(partition, found, self._clock())
+        # What was there when we started may be old: after a restart its alert must not begin anew.
+        patient = self._patient and self.judged[check.id].once
+        entry = self._books[check.id].judged(partition, found, self._clock(), patient=patient)
         gone += entry.gone
         come += entry.come
         if entry.due is not None and self._dues.get((check.id, partition)) != entry.due:

@@ -63,6 +63,4 @@ def _reduce(wire: _Deployment) -> Deployment | None:
     )
 
 
-KIND = ApiKind(
-    Deployment, Reach.CLUSTER, group="apps", plural="deployments", wire=_Deployment, reduce=_reduce
-)
+KIND = ApiKind(Deployment, Reach.CLUSTER, group="apps", plural="deployments", wire=_Deployment, reduce=_reduce)

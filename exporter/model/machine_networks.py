@@ -7,7 +7,7 @@ from sys import intern
 
 from .record import Wire
 
-__all__ = ["MachineNetwork", "WireMachineSpec", "claim_name", "networks_of"]
+__all__ = ["MachineNetwork", "WireMachineSpec", "claim_name", "networks_of", "whole_claim_name"]
 
 MachineNetwork = tuple[str, str, bool]
 """Logical name, `namespace/name` of its definition (empty for the pod network), whether its unplug was asked for."""
@@ -83,4 +83,9 @@ def networks_of(
 
 def claim_name(machine: str, network: str) -> str:
     """The name of the IPAMClaim of a machine's logical network (`ComposeKey`, ipamclaims A.3)."""
-    return ".".join(_TOKEN.findall(f"{machine}.{network}".lower()))[:_LONGEST_NAME]
+    return whole_claim_name(machine, network)[:_LONGEST_NAME]
+
+
+def whole_claim_name(machine: str, network: str) -> str:
+    """The same before it is cut to the length that a name may have."""
+    return ".".join(_TOKEN.findall(f"{machine}.{network}".lower()))

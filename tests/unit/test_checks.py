@@ -18,8 +18,17 @@ CASES = Path(__file__).parents[1] / "checks"
 
 
 def cases_of(check: Check) -> dict[str, dict[str, Any]]:
-    loaded: dict[str, dict[str, Any]] = yaml.safe_load((CASES / f"{check.id}.yaml").read_text(encoding="utf-8"))
+    """The cases of a check; the rows under `_always` are in each of them that does not give the same object."""
+    loaded: dict[str, Any] = yaml.safe_load((CASES / f"{check.id}.yaml").read_text(encoding="utf-8"))
+    always: list[dict[str, Any]] = loaded.pop("_always", [])
+    for case in loaded.values():
+        given = {_named(row) for row in case["given"]}
+        case["given"] += [row for row in always if _named(row) not in given and row["name"] not in case.get("but", ())]
     return loaded
+
+
+def _named(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["kind"], row.get("namespace", "ns"), row["name"]
 
 
 def judged(check: Check, case: dict[str, Any]) -> Judging:

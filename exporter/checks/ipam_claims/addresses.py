@@ -44,7 +44,7 @@ def ip_outside_pool(it: Situation) -> Finding | None:
     return it.finding(
         "IpOutsidePool",
         Severity.WARNING if first_taken else Severity.CRITICAL,
-        f"{' and '.join(twice)} are of one subnet of network {it.claim.network}, which takes one address of a claim only",
+        f"{' and '.join(twice)} are of one subnet of network {it.claim.network}, which takes one of them only",
     )
 
 
@@ -125,11 +125,13 @@ def _last_given(claim: IPAMClaim, holders: Iterable[IPAMClaim | Pod]) -> Moment:
 
 
 def ip_drift(it: Situation) -> Finding | None:
-    """C-15: a pod that refers to the claim has other addresses. A pod without an answer of the network is no evidence."""
+    """C-15: a pod that refers to the claim has other addresses. One without any yet is no evidence."""
     for pod, given in _given(it):
         hosts = {host for host, _ in given}
         if hosts != set(it.claim.hosts):
-            what = f"{pod.ref} has {', '.join(sorted(hosts))}: it moves to {', '.join(it.claim.hosts)} at its next start"
+            what = (
+                f"{pod.ref} has {', '.join(sorted(hosts))}: it moves to {', '.join(it.claim.hosts)} at its next start"
+            )
             return it.finding("IpDrift", Severity.CRITICAL, what, (pod.created, Since.CREATION), related=[pod.ref])
     return None
 
@@ -142,7 +144,9 @@ def prefix_mismatch(it: Situation) -> Finding | None:
         if other:
             host, length = other[0]
             what = f"{pod.ref} has {host}/{length}, and the claim /{lengths[host]}"
-            return it.finding("PrefixMismatch", Severity.WARNING, what, (pod.created, Since.CREATION), related=[pod.ref])
+            return it.finding(
+                "PrefixMismatch", Severity.WARNING, what, (pod.created, Since.CREATION), related=[pod.ref]
+            )
     return None
 
 
@@ -166,5 +170,7 @@ def family_incomplete(it: Situation) -> Finding | None:
         return None
     missing = "IPv6" if True not in held else "IPv4"
     return it.finding(
-        "FamilyIncomplete", Severity.WARNING, f"network {it.claim.network} has {missing} too, and the claim holds none of it"
+        "FamilyIncomplete",
+        Severity.WARNING,
+        f"network {it.claim.network} has {missing} too, and the claim holds none of it",
     )

@@ -33,7 +33,12 @@ def stuck_terminating(it: Situation) -> Finding | None:
     if claim.deleting is None or FINALIZER not in claim.finalizers or owned.state is OwnerState.REPLACED:
         return None
     if owned.state is OwnerState.LIVE:
-        return _stuck(it, "DeletedByHand", Severity.WARNING, f"it was deleted while {owned.ref} lives; only the finalizer still protects it")
+        return _stuck(
+            it,
+            "DeletedByHand",
+            Severity.WARNING,
+            f"it was deleted while {owned.ref} lives; only the finalizer still protects it",
+        )
     if owned.instance or it.users:
         state = "is gone" if owned.state is OwnerState.GONE else "is being deleted"
         holder = owned.instance or it.users[0].ref

@@ -36,7 +36,9 @@ def network_missing(it: Situation) -> Finding | None:
     if not claim.network or it.unreadable_definition or (it.vm and not it.interfaces):
         return None  # without the interface it is a leak, C-10
     if not it.definitions:
-        what = f"no NetworkAttachmentDefinition is of network {claim.network}; make it again with the same subnets or more"
+        what = (
+            f"no NetworkAttachmentDefinition is of network {claim.network}; make it again with the same subnets or more"
+        )
         return it.finding("NetworkMissing", _severity(it), what)
     here = any(definition.namespace == claim.namespace for definition in it.definitions)
     elsewhere = any(key and key.partition("/")[0] != claim.namespace for _, key in it.interfaces)

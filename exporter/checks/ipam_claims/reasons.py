@@ -34,7 +34,9 @@ _METADATA = Family("kubevirt_ipamclaim_unprotected", "An IPAMClaim lacks what pr
 _ADDRESS = Family(
     "kubevirt_ipamclaim_address_invalid", "An IPAMClaim's addresses do not fit its network or its pod.", _LABELS
 )
-_NETWORK = Family("kubevirt_ipamclaim_network_mismatch", "An IPAMClaim's network is not there, or another one.", _LABELS)
+_NETWORK = Family(
+    "kubevirt_ipamclaim_network_mismatch", "An IPAMClaim's network is not there, or another one.", _LABELS
+)
 _UNUSED = Family("kubevirt_ipamclaim_unused", "An IPAMClaim does not do what it is for.", _LABELS)
 
 REASONS = {
@@ -84,7 +86,7 @@ REASONS = {
     ),
     "IpOutsidePool": Reason(
         (Severity.CRITICAL, Severity.WARNING),
-        "The claim holds an address that its network can't give out: the network's control plane fails at its next start.",
+        "The claim holds an address that its network can't give out: its control plane fails at its next start.",
         _ADDRESS,
         "C-16",
     ),
@@ -149,10 +151,16 @@ REASONS = {
         5 * MINUTE,
     ),
     "UnprotectedClaim": Reason(
-        _WARNING, "The claim lacks KubeVirt's finalizer: any deletion frees the running machine's address.", _METADATA, "C-05"
+        _WARNING,
+        "The claim lacks KubeVirt's finalizer: any deletion frees the running machine's address.",
+        _METADATA,
+        "C-05",
     ),
     "UnlabelledClaim": Reason(
-        _WARNING, "The claim lacks its machine's label: it will be stuck when the machine is deleted.", _METADATA, "C-05"
+        _WARNING,
+        "The claim lacks its machine's label: it will be stuck when the machine is deleted.",
+        _METADATA,
+        "C-05",
     ),
     "IdleReservation": Reason(
         _INFO, "The machine has been stopped for a month and keeps its addresses.", _UNUSED, "C-18", 30 * DAY

@@ -1,9 +1,8 @@
-"""What a claim is for, and whether it does that: leaked, empty, not referred to, idle (ipamclaims C-10, C-12, C-13, C-18)."""
+"""What a claim is for: leaked, empty, not referred to, idle (ipamclaims C-10, C-12, C-13, C-18)."""
 
 from __future__ import annotations
 
 from ...findings import Finding, Severity, Since
-from ...model.machine_networks import claim_name
 from ...model.pod import Pod
 from .owner import OwnerState
 from .situation import Situation, controller_away
@@ -17,9 +16,6 @@ def leaked_claim(it: Situation) -> Finding | None:
     An interface whose unplug was asked for is still in the spec, and so no leak yet.
     """
     if it.owned.state is not OwnerState.LIVE or it.vm is None or it.interfaces or it.users:
-        return None
-    own = f"{it.claim.namespace}/{it.claim.name}"
-    if any(claim_name(it.vm.name, network) == it.claim.name for network, _, _ in it.vm.networks) or own == "":
         return None
     what = f"{it.vm.ref} has no interface of this name any more, and keeps {', '.join(it.claim.hosts) or 'no address'}"
     return it.finding("LeakedClaim", Severity.INFO, what, related=[it.vm.ref])
@@ -53,7 +49,10 @@ def _cause(it: Situation, pods: list[Pod]) -> tuple[str, str]:
     if any(key.partition("/")[0] != it.claim.namespace for key in keys):
         return "CrossNamespaceNad", "its definition is in another namespace, where OVN-Kubernetes looks for the claim"
     if any(sum(key == other for other, _ in pod.selections) > 1 for pod in pods for key in keys):
-        return "SameNadTwice", "two interfaces of the machine use one definition, and only one of their claims is filled"
+        return (
+            "SameNadTwice",
+            "two interfaces of the machine use one definition, and only one of their claims is filled",
+        )
     if pods and not any(own in pod.claims for pod in pods):
         return "NotReferenced", "the machine's pod does not refer to it"
     return "unknown", "no object says why; look at the events of the pod and at ovnkube-control-plane"

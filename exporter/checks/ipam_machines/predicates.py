@@ -1,0 +1,127 @@
+"""What is judged of one interface (ipamclaims C-11, C-20, C-21, C-22)."""
+
+from __future__ import annotations
+
+from ...findings import Finding, Severity
+from ...model.deployment import CLAIM_CONTROLLER, Deployment
+from ...model.joins import CLAIM, CLAIM_NAME
+from ...model.machine_networks import claim_name, whole_claim_name
+from ...model.pod import Pod
+from ...model.virtual_machine import VirtualMachine
+from ...model.virtual_machine_instance import VirtualMachineInstance
+from .interface import Interface
+
+__all__ = ["cross_namespace_nad", "missing_claim", "name_collision", "name_too_long", "static_request_conflict"]
+
+_LONGEST_LABEL, _LONGEST_NAME = 63, 253
+_STARTED = ("Scheduling", "Scheduled", "Running")
+
+
+def missing_claim(it: Interface) -> Finding | None:
+    """C-11: of a running instance; why, where objects show it."""
+    vmi = it.machine
+    if not isinstance(vmi, VirtualMachineInstance) or vmi.phase not in _STARTED or vmi.deleting is not None:
+        return None
+    if not it.persistent or it.unplugged or it.claim is not None or _controller_away(it):
+        return None
+    own = f"{vmi.namespace}/{it.claim_name}"
+    waiting = [user for user in it.view.sharing(CLAIM, own) if isinstance(user, Pod)]
+    cause, words = _cause(it)
+    what = f"IPAMClaim {it.claim_name} does not exist{words}"
+    if waiting:
+        what += f", and {waiting[0].ref} refers to it: it can't get its address, or loses it when it stops"
+    return it.finding(
+        "MissingClaim",
+        Severity.CRITICAL if waiting else Severity.WARNING,
+        what,
+        vmi.created,
+        cause=cause,
+        pods=[f"{user.namespace}/{user.name}" for user in waiting],
+    )
+
+
+def _cause(it: Interface) -> tuple[str, str]:
+    broken = it.sibling_without_definition()
+    if broken:
+        return "DefinitionMissing", f", since the definition of interface {broken} is missing or can't be read"
+    if _too_long(it):
+        return "NameTooLong", ", since its machine's name is too long for its label"
+    return "", ""
+
+
+def _controller_away(it: Interface) -> bool:
+    """C-23 is told once then, and this is its consequence."""
+    found = [each for each in it.view.all(Deployment) if each.role == CLAIM_CONTROLLER]
+    return bool(found) and not any(each.ready for each in found)
+
+
+def name_too_long(it: Interface) -> Finding | None:
+    """C-20: no claim can be made."""
+    if not isinstance(it.machine, VirtualMachine) or not it.persistent or not _too_long(it):
+        return None
+    what = f"no IPAMClaim can be made for a machine with a name of {len(it.machine.name)} characters: rename it"
+    return it.finding("NameTooLong", Severity.WARNING, what)
+
+
+def _too_long(it: Interface) -> bool:
+    return (
+        len(it.machine.name) > _LONGEST_LABEL
+        or len(whole_claim_name(it.machine.name, it.network)) >= _LONGEST_NAME
+        or not it.claim_name[-1:].isalnum()
+    )
+
+
+def name_collision(it: Interface) -> Finding | None:
+    """C-20: another interface, of this machine or another one, has the same claim name."""
+    if not isinstance(it.machine, VirtualMachine) or not it.persistent:
+        return None
+    own = [network for network, _ in it.siblings if claim_name(it.machine.name, network) == it.claim_name]
+    key = f"{it.machine.namespace}/{it.claim_name}"
+    others = [
+        other
+        for other in it.view.sharing(CLAIM_NAME, key)
+        if isinstance(other, VirtualMachine) and other.name != it.machine.name
+    ]
+    if len(own) < 2 and not others:
+        return None
+    running = [
+        other
+        for other in others
+        if it.runs and it.view.named(VirtualMachineInstance, other.namespace, other.name) is not None
+    ]
+    whose = ", ".join(str(other.ref) for other in others) or f"interface {next(n for n in own if n != it.network)}"
+    return it.finding(
+        "NameCollision",
+        Severity.CRITICAL if running or (len(own) > 1 and it.runs) else Severity.WARNING,
+        f"its claim would be called {it.claim_name}, as the one of {whose}: they share one claim, and so one address",
+        others=[other.name for other in others],
+    )
+
+
+def cross_namespace_nad(it: Interface) -> Finding | None:
+    """C-21: the claim is made beside the machine, and looked for beside the definition."""
+    definition = it.definition
+    if definition is None or not it.persistent or not it.key or definition.namespace == it.machine.namespace:
+        return None
+    if isinstance(it.machine, VirtualMachineInstance) and it.view.named(
+        VirtualMachine, it.machine.namespace, it.machine.name
+    ):
+        return None  # told of the machine
+    what = (
+        f"{it.key} is in another namespace, where the claim is looked for and not found: "
+        f"use a definition in namespace {it.machine.namespace}"
+    )
+    return it.finding("CrossNamespaceNad", Severity.CRITICAL if it.runs else Severity.WARNING, what)
+
+
+def static_request_conflict(it: Interface) -> Finding | None:
+    """C-22: OVN-Kubernetes compares the texts, so another spelling of an IPv6 address is a conflict too."""
+    vmi, claim = it.machine, it.claim
+    if not isinstance(vmi, VirtualMachineInstance) or claim is None or not claim.ips or it.key:
+        return None
+    held = {ip.partition("/")[0] for ip in claim.ips}
+    missing = [address for network, address in vmi.requested if network == it.network and address not in held]
+    if not missing or not it.persistent:
+        return None
+    what = f"it asks for {', '.join(missing)}, and its claim holds {', '.join(claim.ips)}"
+    return it.finding("StaticRequestConflict", Severity.INFO, what, requested=missing)
