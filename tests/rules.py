@@ -1,0 +1,89 @@
+"""What rules/ holds, read for tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import promql_parser
+import yaml
+
+__all__ = ["FILES", "RULES", "TESTS", "Rule", "Selector", "blocks", "rules_of", "selectors"]
+
+RULES = Path(__file__).parents[1] / "rules"
+FILES = sorted(RULES.glob("*.yaml"))
+TESTS = sorted((RULES / "tests").glob("*.yaml"))
+
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An alerting or a recording rule; what the one has and the other has not is empty."""
+
+    stem: str
+    name: str
+    alerts: bool
+    expr: str
+    waits: str = ""
+    keeps_firing: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Selector:
+    """One `metric{label="value"}` of an expression."""
+
+    metric: str
+    matchers: tuple[promql_parser.Matcher, ...]
+
+    def names(self, label: str, value: str) -> bool:
+        return any(m.name == label and m.op == promql_parser.MatchOp.Equal and m.value == value for m in self.matchers)
+
+    def takes(self, label: str, value: str) -> bool:
+        """Whether a series with this value of the label, of which nothing else is known, is selected."""
+        return all(_takes(matcher, value) for matcher in self.matchers if matcher.name == label)
+
+
+def _takes(matcher: promql_parser.Matcher, value: str) -> bool:
+    op = promql_parser.MatchOp
+    if matcher.op in (op.Equal, op.NotEqual):
+        return (matcher.value == value) is (matcher.op == op.Equal)
+    return bool(re.fullmatch(matcher.value, value)) is (matcher.op == op.Re)
+
+
+def selectors(expr: str) -> tuple[Selector, ...]:
+    """All selectors of an expression. Raises ValueError where it is no PromQL."""
+    found: list[Selector] = []
+
+    def visit(part: promql_parser.Expr) -> None:
+        if isinstance(part, promql_parser.VectorSelector):
+            found.append(Selector(part.name or "", tuple(part.matchers.matchers)))
+
+    promql_parser.walk(promql_parser.parse(expr), visit)
+    return tuple(found)
+
+
+def rules_of(file: Path) -> Iterator[Rule]:
+    content: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    for group in content["groups"]:
+        for rule in group["rules"]:
+            yield Rule(
+                file.stem,
+                rule.get("alert") or rule["record"],
+                "alert" in rule,
+                rule["expr"],
+                rule.get("for", ""),
+                rule.get("keep_firing_for", ""),
+                rule.get("labels", {}),
+                rule.get("annotations", {}),
+            )
+
+
+def blocks(runbook: Path, language: str) -> list[str]:
+    """The code blocks of a runbook in one language."""
+    return [text for kind, text in _BLOCK.findall(runbook.read_text(encoding="utf-8")) if kind == language]

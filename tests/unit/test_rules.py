@@ -1,0 +1,245 @@
+"""The rule pack against the checks: nothing is missing, and nothing speaks of what does not exist.
+
+Whether the rules do what they should is tried by tests/cluster/test_rules.py, which runs rules/tests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from exporter.checks import all_checks
+from exporter.checks.base import Check, Family
+from exporter.findings import Severity
+from exporter.metrics.telemetry import METRICS, PREFIX
+from tests.rules import FILES, RULES, TESTS, Rule, Selector, blocks, rules_of, selectors
+
+ROOT = RULES.parent
+EVERY_RULE = [rule for file in FILES for rule in rules_of(file)]
+ALERTS = [rule for rule in EVERY_RULE if rule.alerts]
+RECORDED = {rule.name: rule for rule in EVERY_RULE if not rule.alerts}
+NAMES = sorted({alert.name for alert in ALERTS})
+RUNBOOKS = sorted((RULES / "runbooks").glob("*.md"))
+HEADINGS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "Remediation"]
+RUNBOOK_URL = "https://github.com/kubevirt-steward/kubevirt-steward/blob/main/rules/runbooks/"
+LONGEST_GAP = 5 * 60  # seconds without a scrape that what fires must outlast
+
+
+def families(check: Check) -> set[Family]:
+    return {reason.family for reason in check.reasons.values()}
+
+
+def exported() -> Iterator[str]:
+    """Every metric name that a scrape of the steward can hold, but for those of the process."""
+    for family in chain.from_iterable(map(families, all_checks())):
+        yield family.name
+        if family.aged:
+            yield f"{family.name}_since_timestamp_seconds"
+    for name, described in METRICS.items():
+        yield PREFIX + name + ("_total" if described.type == "counter" else "")
+
+
+KNOWN = {*exported(), "up"}  # up is Prometheus's own
+
+
+def read_by(selector: Selector) -> set[str]:
+    """The metrics behind a selector: of a recorded one, those that its rule reads."""
+    rule = RECORDED.get(selector.metric)
+    return {each.metric for each in selectors(rule.expr)} if rule else {selector.metric}
+
+
+def id_of(rule: Rule) -> str:
+    return f"{rule.name}-{rule.labels['severity']}" if rule.alerts else rule.name
+
+
+def seconds(duration: str) -> int:
+    found = re.fullmatch(r"(\d+)([smh])", duration)
+    assert found, f"{duration!r} is no duration as we write them"
+    return int(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
+
+
+def cases() -> Iterator[dict[str, Any]]:
+    for file in TESTS:
+        for test in yaml.safe_load(file.read_text(encoding="utf-8"))["tests"]:
+            yield from test["alert_rule_test"]
+
+
+# -- every check has its files
+
+
+@pytest.mark.parametrize("check", [c for c in all_checks() if c.id != "sources"], ids=lambda check: check.id)
+@pytest.mark.parametrize("path", ["tests/checks/{}.yaml", "rules/{}.yaml", "rules/tests/{}.yaml"])
+def test_a_check_has_cases_rules_and_tests_of_its_rules(check: Check, path: str) -> None:
+    assert (ROOT / path.format(check.id)).is_file()
+
+
+def test_rules_and_their_tests_have_the_same_stems() -> None:
+    assert [file.stem for file in TESTS] == [file.stem for file in FILES]
+    assert {file.stem for file in FILES} == {check.id for check in all_checks() if check.id != "sources"} | {"exporter"}
+
+
+@pytest.mark.parametrize("file", TESTS, ids=lambda file: file.stem)
+def test_tests_are_of_the_rules_beside_them(file: Path) -> None:
+    assert yaml.safe_load(file.read_text(encoding="utf-8"))["rule_files"] == [f"../{file.stem}.yaml"]
+
+
+def test_the_steward_s_own_rules_read_the_families_of_the_check_sources() -> None:
+    sources = next(check for check in all_checks() if check.id == "sources")
+    read = {one.metric for rule in EVERY_RULE if rule.stem == "exporter" for one in selectors(rule.expr)}
+
+    assert {family.name for family in families(sources)} <= read
+
+
+# -- every finding that matters is alerted on
+
+
+REASONS = [
+    pytest.param(check, reason, severity, id=f"{reason}-{severity.value}")
+    for check in all_checks()
+    for reason, declared in check.reasons.items()
+    for severity in declared.severities
+]
+
+
+def alerting(check: Check, reason: str, severity: Severity) -> list[Rule]:
+    """The alerts of this severity that name the reason, and select the series of its family."""
+    family = check.reasons[reason].family
+    return [
+        alert
+        for alert in ALERTS
+        if alert.labels["severity"] == severity.value
+        and any(
+            family.name in read_by(each) and each.names("reason", reason) and each.takes("severity", severity.value)
+            for each in selectors(alert.expr)
+        )
+    ]
+
+
+@pytest.mark.parametrize(("check", "reason", "severity"), REASONS)
+def test_a_finding_has_one_alert_and_one_that_only_informs_has_none(
+    check: Check, reason: str, severity: Severity
+) -> None:
+    assert len(alerting(check, reason, severity)) == (0 if severity is Severity.INFO else 1)
+
+
+# -- every rule is whole
+
+
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=id_of)
+def test_a_rule_reads_metrics_that_exist(rule: Rule) -> None:
+    read = {each.metric for each in selectors(rule.expr)}
+
+    assert read
+    assert read <= KNOWN | RECORDED.keys()
+
+
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=id_of)
+def test_a_rule_compares_reasons_that_exist(rule: Rule) -> None:
+    for selector in selectors(rule.expr):
+        for matcher in selector.matchers:
+            if matcher.name == "reason":
+                found = [
+                    r for check in all_checks() for r, d in check.reasons.items() if d.family.name in read_by(selector)
+                ]
+                assert any(selector.takes("reason", reason) for reason in found), matcher.value
+
+
+@pytest.mark.parametrize("rule", RECORDED.values(), ids=id_of)
+def test_a_recorded_series_is_named_after_level_metric_and_operation(rule: Rule) -> None:
+    level, metric, operation = rule.name.split(":")
+
+    assert level
+    assert metric in {each.metric for each in selectors(rule.expr)}
+    assert operation
+    assert any(each.metric == rule.name for other in EVERY_RULE for each in selectors(other.expr)), "nobody reads it"
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=id_of)
+def test_an_alert_says_what_a_user_needs_and_waits(alert: Rule) -> None:
+    assert set(alert.labels) == {"severity", "operator_health_impact", "kubernetes_operator_part_of"}
+    assert alert.labels["severity"] in {severity.value for severity in Severity}
+    assert alert.labels["operator_health_impact"] in {"none", "warning", "critical"}
+    assert alert.labels["kubernetes_operator_part_of"] == "kubevirt"
+    assert set(alert.annotations) == {"summary", "description", "runbook_url"}
+    assert alert.annotations["runbook_url"] == f"{RUNBOOK_URL}{alert.name}.md"
+    assert seconds(alert.waits) >= 60
+    assert seconds(alert.keeps_firing) >= LONGEST_GAP
+
+
+def test_alerts_are_told_apart_by_name_and_severity() -> None:
+    told = [(alert.name, alert.labels["severity"]) for alert in ALERTS]
+
+    assert len(told) == len(set(told))
+    assert all(re.fullmatch(r"(VM|KubeVirt|Steward)[A-Za-z]+", name) for name in NAMES)
+
+
+# -- every alert is tried
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_alert_is_tried_firing_in_each_severity_and_quiet(name: str) -> None:
+    tried = [case["exp_alerts"] for case in cases() if case["alertname"] == name]
+    fired = {alert["exp_labels"]["severity"] for alerts in tried for alert in alerts}
+
+    assert fired == {alert.labels["severity"] for alert in ALERTS if alert.name == name}
+    assert [] in tried
+
+
+def test_what_is_tried_exists() -> None:
+    assert {case["alertname"] for case in cases()} == set(NAMES)
+
+
+# -- every alert is explained
+
+
+def test_each_alert_has_a_runbook_and_each_runbook_an_alert() -> None:
+    assert [runbook.stem for runbook in RUNBOOKS] == NAMES
+
+
+@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+def test_a_runbook_has_its_headings_in_order_and_text_under_each(runbook: Path) -> None:
+    title, *sections = re.split(r"^#+ ", runbook.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    headings = {section.partition("\n")[0]: section.partition("\n")[2].strip() for section in sections}
+
+    assert title.strip() == runbook.stem
+    assert list(headings) == HEADINGS
+    assert all(headings.values())
+
+
+@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+def test_a_runbook_asks_for_metrics_that_exist(runbook: Path) -> None:
+    for query in blocks(runbook, "promql"):
+        assert {each.metric for each in selectors(query)} <= KNOWN | RECORDED.keys()
+
+
+@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+def test_a_runbook_names_the_reasons_that_its_alert_fires_for(runbook: Path) -> None:
+    text = runbook.read_text(encoding="utf-8")
+    named = {
+        matcher.value
+        for alert in ALERTS
+        if alert.name == runbook.stem and alert.stem != "exporter"
+        for each in selectors(alert.expr)
+        for matcher in each.matchers
+        if matcher.name == "reason"
+    }
+
+    assert all(f"`{reason}`" in text for reason in named)
+
+
+@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+def test_a_runbook_writes_only_what_was_read(runbook: Path) -> None:
+    for block in blocks(runbook, "sh"):
+        assert "--force" not in block
+        assert "--type=merge" not in block
+        if "kubectl patch" in block or "ipamclaims/NAME" in block:
+            assert "UID" in block
+            assert "RESOURCEVERSION" in block
+        if '"op": "remove"' in block:
+            assert '"op": "test", "path": "/metadata/finalizers/INDEX", "value": "kubevirt.io/persistent-ipam"' in block
