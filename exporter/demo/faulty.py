@@ -123,6 +123,22 @@ def held_by_a_pod(now: datetime) -> Case:
     return Case([virtual_machine(machine), disk(machine), left, pod], [_trouble(left, "C-14", wrong)])
 
 
+def of_an_earlier_network(now: datetime) -> Case:
+    machine = _machine(now, LAB, "archive-2", 118)
+    left = claim(machine)
+    left["status"] = left["status"] | {"ips": ["10.99.0.18/24"]}
+    wrong = "its network was made again with other subnets: OVN-Kubernetes' control plane fails at its next start"
+    return Case([virtual_machine(machine), disk(machine), left], [_trouble(left, "C-16", wrong)])
+
+
+def unprotected(now: datetime) -> Case:
+    machine = _machine(now, SHOP, "cache-7", 119)
+    bare = claim(machine)
+    bare["metadata"] = {key: value for key, value in bare["metadata"].items() if key != "finalizers"}
+    wrong = "lost its finalizer: whoever deletes it takes the VM its address"
+    return Case([virtual_machine(machine), disk(machine), bare], [_trouble(bare, "C-05", wrong)])
+
+
 def misshapen(now: datetime) -> Case:
     machine = _machine(now, LEGACY, "old-import", 10)
     left = claim(machine)
@@ -144,6 +160,8 @@ CASES: tuple[Callable[[datetime], Case], ...] = (
     ownerless_in_use,
     cloned,
     held_by_a_pod,
+    of_an_earlier_network,
+    unprotected,
     misshapen,
 )
 

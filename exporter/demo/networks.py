@@ -56,8 +56,19 @@ def ground(now: datetime) -> list[Obj]:
         *(attachment(network, born) for network in NETWORKS),
         kubevirt(born),
         *(deployment(name, born) for name in ("virt-operator", "virt-api", "virt-controller")),
-        deployment("kubevirt-ipam-controller-manager", born),
+        *(deployment(name, born) for name in ("kubevirt-ipam-controller-manager", "ovnkube-control-plane")),
+        webhook("kubevirt-ipam-controller-mutating-webhook-configuration", born),
     ]
+
+
+def webhook(name: str, born: str) -> Obj:
+    """By which launcher pods come to refer to their claims."""
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": _meta("MutatingWebhookConfiguration", "", name, born),
+        "webhooks": [{"name": "ipam-claims.k8s.cni.cncf.io", "clientConfig": {"caBundle": "Q0E="}}],
+    }
 
 
 def namespace(name: str, born: str) -> Obj:

@@ -51,6 +51,13 @@ RESOURCES = (
     Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", generation=False, short=("pvc",)),
     Resource("apps", "v1", "controllerrevisions", "ControllerRevision", status=False, generation=False),
     Resource("apps", "v1", "deployments", "Deployment", short=("deploy",)),
+    Resource(
+        "admissionregistration.k8s.io",
+        "v1",
+        "mutatingwebhookconfigurations",
+        "MutatingWebhookConfiguration",
+        namespaced=False,
+    ),
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",)),
     Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine", short=("vm", "vms")),
     Resource("kubevirt.io", "v1", "virtualmachineinstances", "VirtualMachineInstance", status=False, short=("vmi",)),

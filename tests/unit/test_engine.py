@@ -39,10 +39,19 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
     row["odd"] = draw(st.integers(0, 19)) == 0
     if kind == "Namespace":
         row["name"] = row["namespace"]
+    if kind == "Deployment":
+        row |= {"name": "kubevirt-ipam-controller-manager", "ready": draw(st.integers(0, 1)), "odd": False}
+    if kind == "MutatingWebhookConfiguration":
+        row |= {"namespace": "", "webhook": "ipam-claims.k8s.cni.cncf.io", "odd": False}
+    if kind in ("VirtualMachine", "VirtualMachineInstance"):
+        networks = st.sampled_from(("blue", "red", "other/red", "pod"))
+        row["networks"] = draw(st.dictionaries(st.sampled_from(("n.1", "n_1", "blue")), networks, max_size=2))
     if kind == "VirtualMachineInstance" and draw(st.booleans()):
         row["vm"] = machine
     if kind == "NetworkAttachmentDefinition":
         row |= {"name": draw(st.sampled_from(("blue", "red"))), "network": draw(st.sampled_from(("", *NETWORKS)))}
+        row |= draw(st.sampled_from(({}, {"persistent": False}, {"config": "{"}, {"config": {"role": "primary"}})))
+        row |= draw(st.sampled_from(({}, {"subnets": "10.0.0.0/29"}, {"subnets": "10.0.0.0/16,fd00::/64"})))
         row["uid"] += row["name"]
     if kind == "IPAMClaim":
         row |= {"network": draw(st.sampled_from(NETWORKS)), "ips": draw(st.lists(st.sampled_from(IPS), max_size=2))}
@@ -50,10 +59,10 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
         row |= draw(st.sampled_from(({}, {"owner": machine, "ownerName": name}, {"owner": machine, "ownerName": "b"})))
     if kind == "Pod":
         row |= draw(st.sampled_from(({}, {"domain": name})))
-        row |= draw(st.sampled_from(({}, {"claims": [name]})))
+        row |= draw(st.sampled_from(({}, {"claims": [name]}, {"attached": [["ns/blue", None]]}, {"phase": "Pending"})))
         nads = st.sampled_from(("ns/blue", "other/red"))
         row |= {"addresses": draw(st.dictionaries(nads, st.lists(st.sampled_from(IPS), max_size=2)))}
-        row["phase"] = draw(st.sampled_from(("Running", "Running", "Succeeded")))
+        row |= draw(st.sampled_from(({}, {}, {"phase": "Succeeded"})))
     return row
 
 

@@ -62,7 +62,10 @@ async def test_the_report_has_the_documented_shape(http: aiohttp.ClientSession) 
     assert all(set(finding) == FIELDS for finding in whole["findings"])
     assert {f["severity"] for f in whole["findings"]} == {"critical", "warning", "info"}
     assert set(whole["findings"][0]["subject"]) == {"kind", "namespace", "name", "uid"}
-    assert [(u["check"], u["partition"]) for u in whole["unknown"]] == [("ipam_claims", "legacy")]
+    assert [(u["check"], u["partition"]) for u in whole["unknown"]] == [
+        ("ipam_claims", "legacy"),
+        ("ipam_machines", "legacy"),
+    ]
     assert [(o["kind"], o["namespace"], o["name"]) for o in whole["undecodable"]] == [
         ("IPAMClaim", "legacy", "old-import.net1")
     ]
@@ -176,7 +179,7 @@ async def test_check_of_a_cluster_without_fault_is_quiet(tmp_path: Path, capsys:
     blind, told, _ = await looked(server, tmp_path, capsys)
     await server.stop()
 
-    assert (code, out) == (0, "0 findings; 6 of 6 kinds seen.\n")
+    assert (code, out) == (0, "0 findings; 8 of 8 kinds seen.\n")
     assert blind == 2
     assert "does not serve ipamclaims.k8s.cni.cncf.io" in told
 

@@ -3,7 +3,7 @@
 KubeVirt's webhook lets a pod refer to a claim by the name it should have; whether that claim exists, whose it is,
 and where the network looks for it, nobody checks. A machine on such an interface starts without a word and hangs.
 
-Not seen here: whether the cluster honours addresses that a machine asks for (a flag of OVN-Kubernetes), so that is info.
+Not seen here: whether the cluster honours addresses that a machine asks for (a flag of OVN-Kubernetes).
 """
 
 from __future__ import annotations
