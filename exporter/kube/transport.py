@@ -11,7 +11,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import aiohttp
@@ -52,6 +52,7 @@ class Transport:
         self._loader = loader
         self._reload_seconds = reload_seconds
         self._session: _Session | None = None
+        self._doubted: _Session | None = None  # TLS was refused with it
         self._retired: set[_Session] = set()
         self._loaded_at = -reload_seconds
         self._failure: ConfigError | None = None
@@ -96,7 +97,7 @@ class Transport:
         Raises StatusError from 400 on, UnreachableError where there is no answer, ConfigError.
         """
         request = _Request(method, path, query, headers or {}, read_seconds)
-        session = await self._load(None)
+        session, tries = await self._load(self._doubted), 1
         while True:
             async with self._sent(session, request) as response:
                 if response.status < 400:
@@ -104,14 +105,14 @@ class Transport:
                     return
                 body = await response.content.read(65536)
                 error = StatusError.of(response.status, body, response.headers.get("Retry-After"))
-            fresh = await self._load(session) if error.code == 401 else session
+            fresh = await self._load(session) if error.code == 401 and tries == 1 else session
             if fresh is session:
                 raise error
-            session = fresh
+            session, tries = fresh, 2
 
     async def close(self) -> None:
         sessions = {*self._retired, *((self._session,) if self._session else ())}
-        self._session = None
+        self._session = self._doubted = None
         self._retired.clear()
         for session in sessions:
             await session.client.close()
@@ -127,11 +128,9 @@ class Transport:
                 finally:
                     _drop(response)
         except UnreachableError as error:
-            if isinstance(error.__cause__, aiohttp.ClientSSLError | ssl.SSLError) or isinstance(
-                getattr(error.__cause__, "__cause__", None), ssl.SSLError
-            ):
-                with suppress(ConfigError):  # the next request will tell
-                    await self._load(session)
+            cause = error.__cause__
+            if isinstance(cause, aiohttp.ClientSSLError) or isinstance(cause and cause.__cause__, ssl.SSLError):
+                self._doubted = session
             raise
         finally:
             session.requests -= 1
