@@ -6,7 +6,6 @@ Truth is an engine of its own, fed with what the server has. See fault_table.py 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -32,6 +31,8 @@ from exporter.kube.transport import Transport
 from exporter.model.source import Sight, Source
 from tests.judging import Judging, api_kinds
 
+from .secure_server import config
+
 __all__ = ["PACE", "Stage", "staged"]
 
 PACE = Pace(
@@ -49,7 +50,8 @@ PACE = Pace(
 )
 _PATIENCE = 10.0  # seconds, for anything to happen
 _NOW = datetime(2026, 11, 1, tzinfo=UTC)
-_MACHINES = healthy_machines(_NOW)[:6]
+_FLEET = healthy_machines(_NOW)
+_STOPPED = [machine for machine in _FLEET if machine.network and not machine.running]
 
 Facts = dict[str, tuple[Any, ...]]
 
@@ -107,7 +109,7 @@ class Stage:
         self.remove("ipamclaims", "shop", old)
 
     def change_machine(self) -> None:
-        machine = _MACHINES[self.changes]
+        machine = _STOPPED[self.changes]
         self.changes += 1
         self.remove("virtualmachines", machine.namespace, machine.name)
 
@@ -221,17 +223,14 @@ class _Collect(logging.Handler):
 async def staged(folder: Path, prepare: Callable[[ApiServer], None], pace: dict[str, float]) -> AsyncIterator[Stage]:
     """A server with a small fleet, and a steward that watches it."""
     server = ApiServer()
-    server.load([*ground(_NOW), *(obj for machine in _MACHINES for obj in complete(machine))])
+    server.load([*ground(_NOW), *(obj for machine in (*_FLEET[:3], *_STOPPED) for obj in complete(machine))])
     server.load([obj for case in faulty(_NOW) for obj in case.objects])
     await server.start()
-    path = folder / "kubeconfig"
-    named = {"name": "test"}
-    clusters, contexts = [{**named, "cluster": {"server": server.url}}], [{**named, "context": {"cluster": "test"}}]
-    path.write_text(json.dumps({"clusters": clusters, "contexts": contexts, "current-context": "test"}))
+    path = config(folder / "kubeconfig", server.url, {"token": "t0ken"})
     prepare(server)
     clock = Clock()
     with mock.patch("time.time", clock):
-        steward = assemble(Transport.from_environment(str(path)), pace=replace(PACE, **pace), settle=0.02)  # type: ignore[arg-type]
+        steward = assemble(Transport.from_environment(path), pace=replace(PACE, **pace), settle=0.02)  # type: ignore[arg-type]
         stage = Stage(server, steward, clock)
         handler = _Collect(stage.logged)
         logging.getLogger().addHandler(handler)
