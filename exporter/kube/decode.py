@@ -122,7 +122,7 @@ class Decoder:
             return self._event_by_object(line)
         if typed.type in ("BOOKMARK", "ERROR"):
             return self._event_by_object(line)
-        return Event(typed.type, self._reduced(typed.object), str(typed.object.metadata.resource_version or ""))
+        return _event(typed.type, self._reduced(typed.object), str(typed.object.metadata.resource_version or ""))
 
     def _event_by_object(self, line: bytes) -> Event:
         try:
@@ -136,9 +136,7 @@ class Decoder:
         except MALFORMED as error:
             raise GarbledError(f"a line of the watch is no event: {error}") from error
         seen = self.object(raw.object)
-        if not seen.name:
-            raise GarbledError(f"a line of the watch names no object: {seen.why}")
-        return Event(raw.type, seen, _version(raw.object))
+        return _event(raw.type, seen, _version(raw.object))
 
     def object(self, raw: bytes | msgspec.Raw) -> Seen:
         """One object by itself; never raises."""
@@ -162,6 +160,12 @@ class Decoder:
         # As in its record, a Namespace stands among what it holds.
         namespace = name if self._kind.reach is Reach.NAMESPACE else str(meta.namespace or "")
         return Seen(namespace, name, None, str(meta.uid or ""), why)
+
+
+def _event(type_: str, seen: Seen, version: str) -> Event:
+    if not seen.name:
+        raise GarbledError(f"a line of the watch names no object: {seen.why}")
+    return Event(type_, seen, version)
 
 
 def _meta(raw: bytes | msgspec.Raw) -> _NameMeta:
