@@ -25,10 +25,10 @@ def api_kinds() -> dict[str, ApiKind[Any]]:
 
 
 class Judging:
-    def __init__(self, checks: Iterable[Check], unsynced: Iterable[str] = ()) -> None:
+    def __init__(self, checks: Iterable[Check], unsynced: Iterable[str] = (), now: float = NOW) -> None:
         ticks = itertools.count()
-        self.engine = Engine(checks, clock=lambda: NOW, timer=lambda: next(ticks) * 1e-9)
-        self.intake = Intake(self.engine, lambda: NOW)
+        self.engine = Engine(checks, clock=lambda: now, timer=lambda: next(ticks) * 1e-9)
+        self.intake = Intake(self.engine, lambda: now)
         self.kinds = api_kinds()
         self._decoders = {name: Decoder(kind) for name, kind in self.kinds.items()}
         for name in self.kinds:

@@ -32,8 +32,8 @@ _RESOURCES = msgspec.json.Decoder(_ResourceList)
 
 
 class Client:
-    def __init__(self, transport: Transport, pace: Pace) -> None:
-        self._transport, self._pace = transport, pace
+    def __init__(self, transport: Transport, pace: Pace | None = None) -> None:
+        self._transport, self._pace = transport, pace or Pace()
 
     async def served_version(self, kind: ApiKind[Any]) -> str:
         """The first of the kind's versions that the API server serves. Raises AbsentError if it serves none.
@@ -58,8 +58,9 @@ class Client:
                 return version
         raise AbsentError(f"the cluster does not serve {kind.resource}")
 
-    async def page(self, kind: ApiKind[Any], version: str, rest: str, limit: int) -> bytes:
+    async def page(self, kind: ApiKind[Any], version: str, rest: str, limit: int | None = None) -> bytes:
         """One page of the list in all namespaces; `rest` is what the page before said, `limit` 0 for all at once."""
+        limit = self._pace.page if limit is None else limit
         query = [
             *kind.selectors,
             *((("limit", str(limit)),) if limit else ()),

@@ -29,7 +29,7 @@ from .decode import Decoder, Event, Seen
 from .errors import AbsentError, ConfigError, GarbledError, KubeError, StatusError, UnreachableError
 from .pace import Pace
 
-__all__ = ["Reflector", "Stats"]
+__all__ = ["Pace", "Reflector", "Stats"]
 
 log = logging.getLogger(__name__)
 _LASTING = 1.0  # seconds; a watch that ends sooner is no sign that all is well again
@@ -86,7 +86,8 @@ class Reflector:
     async def _list(self, served: str) -> None:
         started = time.monotonic()
         seen: list[Seen] = []
-        rest, limit, version = "", self._pace.page, ""
+        rest, version = "", ""
+        limit: int | None = None
         while True:
             try:
                 page = self._decoder.page(await self._client.page(self.kind, served, rest, limit))

@@ -152,7 +152,7 @@ class Stage:
         return source.sight
 
     def truth(self) -> Judging:
-        judging = Judging(all_checks())
+        judging = Judging(all_checks(), now=self.clock())
         for kind in api_kinds().values():
             for obj in self.server.objects(kind.plural):
                 judging.seen(obj)
