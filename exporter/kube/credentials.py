@@ -103,7 +103,7 @@ def _why(error: Exception) -> str:
 
 def _opened(path: str, context: str | None) -> Any:
     if not any(Path(each).expanduser().is_file() for each in path.split(os.pathsep) if each):
-        raise ConfigError(f"there is no kubeconfig at {path}")
+        raise ConfigError(f"kubeconfig {path} can't be used: there is no such file")
     loader = KubeConfigLoader(KubeConfigMerger(path).config, active_context=context, config_base_path=None)
     if not loader._cluster.safe_get("server"):
         raise ConfigError(f"kubeconfig {path} can't be used: its cluster names no server")

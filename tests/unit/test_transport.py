@@ -140,7 +140,7 @@ async def test_a_bad_kubeconfig(tmp_path: Path, text: str, why: str) -> None:
 
 async def test_no_such_file_and_nothing_at_all(tmp_path: Path) -> None:
     async with opened(str(tmp_path / "none")) as transport:
-        with pytest.raises(ConfigError, match=r"there is no kubeconfig at .*/none$"):
+        with pytest.raises(ConfigError, match=r"^kubeconfig .*/none can't be used: there is no such file$"):
             await get(transport)
     with pytest.raises(ConfigError, match=r"^no cluster is configured: .*; name a kubeconfig with --kubeconfig$"):
         Transport.from_environment()
