@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from .background import alongside
 from .checks import all_checks
 from .engine.engine import Engine
 from .engine.intake import Intake
@@ -18,7 +19,7 @@ from .http.page import Page, stylesheet
 from .http.scrape import Scrape
 from .http.server import build, serving
 from .kube.live import LiveSource
-from .kube.reflector import Pace
+from .kube.pace import Pace
 from .kube.transport import Transport
 from .metrics.exposition import Budget, Exposition
 from .metrics.telemetry import Scrapes, Telemetry, registry_of
@@ -37,13 +38,9 @@ class Steward:
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Watches and judges while entered."""
-        judging = asyncio.create_task(self.engine.run(), name="judge")
-        try:
-            async with self.source.watching():
-                yield
-        finally:
-            judging.cancel()
+        """Watches and judges while entered; an error of that which nobody expects ends the block with it."""
+        async with alongside({"judge": self.engine.run()}), self.source.watching():
+            yield
 
 
 def assemble(
@@ -73,12 +70,12 @@ async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-s
             "/api/v1/findings": Findings(steward.engine, secrets.token_hex(4)).handle,
         },
     )
-    async with serving(app, host, port) as url, steward.watching():
-        freezing = asyncio.create_task(_freeze_when_ready(steward.engine), name="freeze")
-        try:
-            yield url
-        finally:
-            freezing.cancel()
+    async with (
+        serving(app, host, port) as url,
+        steward.watching(),
+        alongside({"freeze": _freeze_when_ready(steward.engine)}),
+    ):
+        yield url
 
 
 async def _freeze_when_ready(engine: Engine) -> None:

@@ -25,9 +25,11 @@ def api_kinds() -> dict[str, ApiKind[Any]]:
 
 
 class Judging:
-    def __init__(self, checks: Iterable[Check], unsynced: Iterable[str] = (), *, patient: bool = False) -> None:
+    def __init__(
+        self, checks: Iterable[Check], unsynced: Iterable[str] = (), now: float = NOW, *, patient: bool = False
+    ) -> None:
         """An engine that is not patient shows at once what is first seen; what has a time waits for its grace."""
-        self.now = NOW
+        self.now = now
         ticks = itertools.count()
         self.engine = Engine(checks, clock=lambda: self.now, timer=lambda: next(ticks) * 1e-9, patient=patient)
         self.intake = Intake(self.engine, lambda: self.now)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .errors import bad_request, page_not_found
 from .resources import Obj, Resource
 
-NOTED = ("Accept", "Authorization", "Content-Type", "User-Agent")
+NOTED = ("Accept", "Accept-Encoding", "Authorization", "Content-Type", "User-Agent")
 """Request headers that are kept."""
 
 

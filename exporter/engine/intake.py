@@ -52,7 +52,15 @@ class Intake:
                 self.gone(kind, namespace, name)
             for done, sighting in enumerate(latest.values()):
                 await self._breathe(done)
+                self._forget_newer(sighting)
                 self.seen(kind, sighting)
+
+    def _forget_newer(self, sighting: Sighting) -> None:
+        """A list is the truth, even where it is older than what we hold: an API server was restored from a backup."""
+        record = sighting.record
+        held = self._engine.cluster.get(type(record), record.namespace, record.name) if record is not None else None
+        if record is not None and held is not None and record.rv < held.rv:
+            self._engine.remove(type(record), record.namespace, record.name)
 
     async def _breathe(self, done: int) -> None:
         if done % _SLICE == _SLICE - 1:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import aiohttp
 import msgspec
 
 from ..model.kind import ApiKind
-from .errors import AbsentError, GarbledError, StatusError
+from .errors import MALFORMED, AbsentError, GarbledError, StatusError
+from .pace import Pace
 from .transport import Transport
 
 __all__ = ["Client"]
 
-_PAGE = 250  # objects; a page of twice as many stalls the loop for twice as long
-_READ_SECONDS = 60.0
 _LINE_BYTES = 16 * 2**20  # more than the API server stores in one object
 
 
@@ -33,8 +32,8 @@ _RESOURCES = msgspec.json.Decoder(_ResourceList)
 
 
 class Client:
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    def __init__(self, transport: Transport, pace: Pace | None = None) -> None:
+        self._transport, self._pace = transport, pace or Pace()
 
     async def served_version(self, kind: ApiKind[Any]) -> str:
         """The first of the kind's versions that the API server serves. Raises AbsentError if it serves none.
@@ -53,14 +52,15 @@ class Client:
                 raise
             try:
                 resources = _RESOURCES.decode(body).resources or ()
-            except msgspec.DecodeError as error:
+            except MALFORMED as error:
                 raise GarbledError(f"the discovery of {kind.base(version)} can't be read: {error}") from error
             if any(resource.name == kind.plural for resource in resources):
                 return version
         raise AbsentError(f"the cluster does not serve {kind.resource}")
 
-    async def page(self, kind: ApiKind[Any], version: str, rest: str, limit: int = _PAGE) -> bytes:
+    async def page(self, kind: ApiKind[Any], version: str, rest: str, limit: int | None = None) -> bytes:
         """One page of the list in all namespaces; `rest` is what the page before said, `limit` 0 for all at once."""
+        limit = self._pace.page if limit is None else limit
         query = [
             *kind.selectors,
             *((("limit", str(limit)),) if limit else ()),
@@ -82,25 +82,33 @@ class Client:
         else:
             query.append(("resourceVersion", since))
         path = f"{kind.base(version)}/{kind.plural}"
-        async with self._transport.open("GET", path, query, read_seconds=seconds + 30) as response:
-            yield _lines(response)
+        async with (
+            self._transport.open("GET", path, query, read_seconds=seconds + 30) as response,
+            aclosing(_lines(response)) as lines,
+        ):
+            yield lines
 
     async def _get(self, path: str, query: list[tuple[str, str]] | tuple[()]) -> bytes:
-        async with self._transport.open("GET", path, query, read_seconds=_READ_SECONDS) as response:
+        async with (
+            self._transport.open("GET", path, query, read_seconds=self._pace.silence) as response,
+            asyncio.timeout(self._pace.longest_list),
+        ):
             return await response.read()
 
 
-async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
     """Whole lines; what comes after the last line break was cut off, and is dropped.
 
     aiohttp's own readline refuses lines above a limit that big objects reach.
     """
-    rest = b""
+    rest = bytearray()
     async for chunk in response.content.iter_any():
-        *lines, rest = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
-        for line in lines:
-            if line:
-                yield line
+        rest += chunk
+        if b"\n" in chunk:
+            *lines, rest = rest.split(b"\n")
+            for line in lines:
+                if line:
+                    yield bytes(line)
         await asyncio.sleep(0)  # a buffer that never runs dry must not keep the loop to itself
         if len(rest) > _LINE_BYTES:
             raise GarbledError(f"a line of the watch is longer than {_LINE_BYTES} bytes")

@@ -12,7 +12,7 @@ import msgspec
 
 from ..model.kind import ApiKind, Reach
 from ..model.record import Record, WireMeta
-from .errors import GarbledError, StatusError
+from .errors import MALFORMED, GarbledError, Status, StatusError
 
 __all__ = ["Decoder", "Event", "Page", "Seen"]
 
@@ -103,16 +103,14 @@ class Decoder:
         try:
             whole = self._list.decode(body)
             seen = [self._reduced(wire) for wire in whole.items or ()]
-        except msgspec.ValidationError:
+        except MALFORMED:
             whole, seen = self._page_by_object(body)
-        except msgspec.DecodeError as error:
-            raise GarbledError(f"the list is no JSON: {error}") from error
         return Page(seen, whole.metadata.resource_version or "", whole.metadata.rest or "")
 
     def _page_by_object(self, body: bytes) -> tuple[Any, list[Seen]]:
         try:
             whole = _RAW_LIST.decode(body)
-        except msgspec.DecodeError as error:
+        except MALFORMED as error:
             raise GarbledError(f"the answer is no list: {error}") from error
         return whole, [self.object(raw) for raw in whole.items or ()]
 
@@ -120,11 +118,11 @@ class Decoder:
         """Raises StatusError for an ERROR event, GarbledError for a line that is no event."""
         try:
             typed = self._line.decode(line)
-        except msgspec.DecodeError:
+        except MALFORMED:
             return self._event_by_object(line)
         if typed.type in ("BOOKMARK", "ERROR"):
             return self._event_by_object(line)
-        return Event(typed.type, self._reduced(typed.object), str(typed.object.metadata.resource_version or ""))
+        return _event(typed.type, self._reduced(typed.object), str(typed.object.metadata.resource_version or ""))
 
     def _event_by_object(self, line: bytes) -> Event:
         try:
@@ -135,16 +133,16 @@ class Decoder:
                 mark = _BOOKMARK.decode(raw.object).metadata
                 ends = (mark.annotations or {}).get("k8s.io/initial-events-end") == "true"
                 return Event("BOOKMARK", None, mark.resource_version or "", ends)
-        except msgspec.DecodeError as error:
+        except MALFORMED as error:
             raise GarbledError(f"a line of the watch is no event: {error}") from error
         seen = self.object(raw.object)
-        return Event(raw.type, seen, _version(raw.object))
+        return _event(raw.type, seen, _version(raw.object))
 
     def object(self, raw: bytes | msgspec.Raw) -> Seen:
         """One object by itself; never raises."""
         try:
             return self._reduced(self._one.decode(raw))
-        except (msgspec.DecodeError, ValueError) as error:
+        except (*MALFORMED, ValueError) as error:
             return self._unreadable(_meta(raw), str(error))
 
     def _reduced(self, wire: Any) -> Seen:
@@ -164,10 +162,16 @@ class Decoder:
         return Seen(namespace, name, None, str(meta.uid or ""), why)
 
 
+def _event(type_: str, seen: Seen, version: str) -> Event:
+    if not seen.name:
+        raise GarbledError(f"a line of the watch names no object: {seen.why}")
+    return Event(type_, seen, version)
+
+
 def _meta(raw: bytes | msgspec.Raw) -> _NameMeta:
     try:
         return _NAMED.decode(raw).metadata
-    except msgspec.DecodeError:
+    except MALFORMED:
         return _NameMeta()
 
 
@@ -177,6 +181,7 @@ def _version(raw: msgspec.Raw) -> str:
 
 def _code(raw: msgspec.Raw) -> int:
     try:
-        return msgspec.json.decode(raw, type=dict[str, Any]).get("code") or 500
-    except msgspec.DecodeError:
-        return 500
+        code = msgspec.json.decode(raw, type=Status).code or 0
+    except MALFORMED:
+        code = 0
+    return code if 400 <= code < 600 else 500

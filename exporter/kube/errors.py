@@ -13,7 +13,19 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["AbsentError", "ConfigError", "GarbledError", "KubeError", "Status", "StatusError", "UnreachableError"]
+__all__ = [
+    "MALFORMED",
+    "AbsentError",
+    "ConfigError",
+    "GarbledError",
+    "KubeError",
+    "Status",
+    "StatusError",
+    "UnreachableError",
+]
+
+MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises: bytes that are no UTF-8 and bottomless nesting have errors of their own."""
 
 
 class KubeError(Exception):
@@ -57,7 +69,7 @@ class StatusError(KubeError):
         """From an answer; its body is trusted only if it is a Status, and cut: it may be anybody's page."""
         try:
             message = msgspec.json.decode(body, type=Status).message or ""
-        except msgspec.DecodeError:
+        except MALFORMED:
             message = body[:256].decode("utf-8", "replace").strip()
         seconds = float(retry_after) if retry_after and retry_after.isdecimal() else None
         return cls(code, message[:512] or "without a message", seconds)

@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from ..background import alongside
 from ..engine.intake import Intake
 from ..model.kind import ApiKind, Kind
 from .client import Client
-from .reflector import Pace, Reflector
+from .pace import Pace
+from .reflector import Reflector
 from .transport import Transport
 
 __all__ = ["LiveSource"]
@@ -22,23 +24,19 @@ class LiveSource:
     def __init__(
         self, transport: Transport, kinds: Iterable[Kind[Any]], intake: Intake, pace: Pace | None = None
     ) -> None:
+        pace = pace or Pace()
         self._transport = transport
-        client = Client(transport)
-        self.reflectors = [
-            Reflector(kind, client, intake, pace or Pace()) for kind in kinds if isinstance(kind, ApiKind)
-        ]
+        client = Client(transport, pace)
+        self.reflectors = [Reflector(kind, client, intake, pace) for kind in kinds if isinstance(kind, ApiKind)]
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
         """Reflects while entered; an error that no reflector expects ends the block with it. Raises ConfigError."""
         try:
             await self._transport.load()
-            async with asyncio.TaskGroup() as tasks:
-                running = [tasks.create_task(each.run(), name=f"reflect {each.kind.name}") for each in self.reflectors]
-                running.append(tasks.create_task(self._age(), name="age"))
+            jobs = {f"reflect {each.kind.name}": each.run() for each in self.reflectors}
+            async with alongside({**jobs, "age": self._age()}):
                 yield
-                for task in running:
-                    task.cancel()
         finally:
             await self._transport.close()
 

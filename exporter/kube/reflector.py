@@ -4,11 +4,12 @@ List, hand the whole over, then watch from the list's resourceVersion. Where the
 watch are one stream. What we hold is never emptied in between: until a new list is complete, the old content stays.
 
 Goes on from the last event or bookmark: the server's timeout, a broken connection, a watch that outlives its own
-timeout (a frozen connection). Lists again: 410 Gone, an ERROR event, a resourceVersion that the server does not know.
-Looks again which version is served: 404, 403. Gives up for good: never, since rights can be granted and CRDs
-installed while we run. Waits between tries grow to half a minute, and a Retry-After is kept.
+timeout (a frozen connection). Lists again: 410 Gone, an ERROR event, a resourceVersion that the server does not know, a
+line that can't be read, events that go back in time. Looks again which version is served: 404, 403. Gives up for good:
+never, since rights can be granted and CRDs installed while we run. Waits between tries grow to half a minute until a
+watch lasts, and a shorter Retry-After is kept.
 
-Not done here: judging how old is too old. See live.py.
+Not done here: judging what is seen. A watch from which the server withholds events is not noticed before it ends.
 """
 
 from __future__ import annotations
@@ -26,23 +27,12 @@ from ..model.source import Sight
 from .client import Client
 from .decode import Decoder, Event, Seen
 from .errors import AbsentError, ConfigError, GarbledError, KubeError, StatusError, UnreachableError
+from .pace import Pace
 
 __all__ = ["Pace", "Reflector", "Stats"]
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Pace:
-    """Waiting times in seconds."""
-
-    watch: float = 270.0  # a watch's own timeout, varied by a ninth
-    grace: float = 15.0  # a watch that outlives its timeout by this is frozen
-    first_wait: float = 0.8
-    longest_wait: float = 30.0
-    look_again: float = 10.0  # for rights or a CRD
-    stale_after: float = 60.0  # without a connection
-    jitter: bool = True
+_LASTING = 1.0  # seconds; a watch that ends sooner is no sign that all is well again
 
 
 @dataclass(slots=True)
@@ -68,8 +58,9 @@ class Reflector:
         self._decoder = Decoder(kind)
         self._served: str | None = None  # the API version, once asked
         self._version: str | None = None  # the resourceVersion to go on from; None: list first
-        self._streams = True  # whether the server may offer streaming lists
+        self._streams = True  # whether to ask for a streaming list; where that failed, pages come next
         self._failures = 0
+        self._following: float | None = None  # on the timer, since when the watch goes
         self._tell(Sight.STARTING, f"{kind.resource} has not been listed yet")
 
     async def run(self) -> None:
@@ -95,7 +86,8 @@ class Reflector:
     async def _list(self, served: str) -> None:
         started = time.monotonic()
         seen: list[Seen] = []
-        rest, limit, version = "", 250, ""
+        rest, version = "", ""
+        limit: int | None = None
         while True:
             try:
                 page = self._decoder.page(await self._client.page(self.kind, served, rest, limit))
@@ -112,64 +104,108 @@ class Reflector:
         await self._listed(seen, version, started)
 
     async def _listed(self, seen: list[Seen], version: str, started: float) -> None:
+        if not version:
+            raise GarbledError("the answer is no list: it has no resourceVersion")  # and not an empty one
         await self._intake.swap(self.kind, seen)
         self.stats.relists += self.synced
         self.stats.last_event = time.time()
-        self.synced = True
+        self.synced = self._streams = True
         self._version = version
         log.info('event="listed" kind=%s objects=%d took=%.3f', self.kind.name, len(seen), time.monotonic() - started)
 
     # -- watch
 
     async def _follow(self, served: str, since: str | None) -> None:
-        """One watch, until the server ends it; a streaming list first where `since` is None."""
+        """One watch, until it ends; a streaming list first where `since` is None."""
         seconds = self._pace.watch * (random.uniform(8 / 9, 10 / 9) if self._pace.jitter else 1)  # noqa: S311
-        initial: list[Seen] | None = [] if since is None else None
-        started, events = time.monotonic(), self.stats.events
+        events = self.stats.events
+        try:
+            if since is None:
+                await self._stream(served, seconds)
+            else:
+                await self._resume(served, since, seconds)
+        finally:
+            following, self._following = self._following, None
+            lasted = time.monotonic() - following if following is not None else 0.0
+            if lasted >= _LASTING:
+                self._failures = 0
+        if following is not None:
+            self._ended(lasted, self.stats.events - events)
+            if self._failures:
+                await asyncio.sleep(self._wait())
+
+    async def _resume(self, served: str, since: str, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        live: asyncio.TimerHandle | None = None
         try:
             async with (
                 asyncio.timeout(seconds + self._pace.grace),
                 self._client.watch(self.kind, served, since, max(1, int(seconds))) as lines,
             ):
-                if initial is None:
-                    self._connected()
+                self._following = time.monotonic()
+                # Not yet: what happened meanwhile is still to come, or an ERROR event.
+                live = loop.call_later(self._pace.catch_up, self._connected)
                 async for line in lines:
-                    event = self._decoder.event(line)
-                    if initial is not None:
-                        initial = await self._initial(initial, event, started)
-                    else:
-                        self._take(event)
-        except StatusError as error:
-            if initial is not None and error.code not in (401, 403, 404, 429, 502, 503):
-                # Not offered here: as an error before the stream, or as its first event.
-                log.info('event="no streaming list" kind=%s why="%s"', self.kind.name, error)
-                self._streams = False
-                return
-            raise
+                    self._take(self._decoder.event(line))
         except TimeoutError:
             self._count("frozen")
             log.warning(
                 'event="watch cut off" kind=%s why="it outlived its timeout of %.0f s"', self.kind.name, seconds
             )
-        if initial is not None:
-            raise UnreachableError("the streaming list ended before it was complete")
-        self._ended(time.monotonic() - started, self.stats.events - events)
-        if self._failures:
-            await asyncio.sleep(self._wait())
+        finally:
+            if live is not None:
+                live.cancel()
 
-    async def _initial(self, initial: list[Seen], event: Event, started: float) -> list[Seen] | None:
-        """Gathers a streaming list; None once it is complete."""
-        if event.seen is not None:
-            initial.append(event.seen)
-        if not event.initial_end:
-            return initial
-        await self._listed(initial, event.version, started)
-        self._connected()
-        return None
+    async def _stream(self, served: str, seconds: float) -> None:
+        """A streaming list, and the watch that it goes over into.
+
+        The list may take its time, as long as it goes on; the server is asked for as much, so we end the watch.
+        """
+        started, initial = time.monotonic(), []
+        complete = False
+        asked = int(self._pace.longest_list + seconds) + 1
+        try:
+            async with (
+                asyncio.timeout(self._pace.silence) as patience,
+                self._client.watch(self.kind, served, None, asked) as lines,
+            ):
+                async for line in lines:
+                    event = self._decoder.event(line)
+                    if complete:
+                        self._take(event)
+                        continue
+                    patience.reschedule(asyncio.get_running_loop().time() + self._pace.silence)
+                    if event.seen is not None:
+                        initial.append(event.seen)
+                    if event.initial_end:
+                        await self._listed(initial, event.version, started)
+                        initial, complete = [], True
+                        self._following = time.monotonic()
+                        self._connected()
+                        patience.reschedule(asyncio.get_running_loop().time() + seconds)
+        except TimeoutError as error:
+            if not complete:
+                self._streams = False
+                raise UnreachableError(f"the streaming list was silent for {self._pace.silence:.0f} s") from error
+        except StatusError as error:
+            if complete or error.code in (401, 403, 404, 429, 502, 503):
+                raise
+            # Not offered here: as an error before the stream, or as its first event.
+            log.info('event="no streaming list" kind=%s why="%s"', self.kind.name, error)
+            self._streams = False
+            return
+        except KubeError:
+            self._streams = complete
+            raise
+        if not complete:
+            self._streams = False
+            raise UnreachableError("the streaming list ended before it was complete")
 
     def _take(self, event: Event) -> None:
         stats = self.stats
         if event.version:
+            if 0 < _number(event.version) < _number(self._version or ""):
+                raise GarbledError(f"the watch goes back in time, from {self._version} to {event.version}")
             self._version = event.version
         if event.seen is None:
             stats.last_bookmark = time.time()
@@ -177,22 +213,20 @@ class Reflector:
         stats.events += 1
         stats.last_event = time.time()
         if event.type == "DELETED":
-            version = int(event.version) if event.version.isdecimal() else 0
-            self._intake.gone(self.kind, event.seen.namespace, event.seen.name, version)
+            self._intake.gone(self.kind, event.seen.namespace, event.seen.name, _number(event.version))
         else:
             self._intake.seen(self.kind, event.seen)
 
     # -- how well we see
 
     def _connected(self) -> None:
-        self._failures = 0
         self.stats.last_connect = time.time()
         self.stats.disconnected = None
         self._tell(Sight.LIVE)
 
     def _ended(self, seconds: float, events: int) -> None:
         """A watch ended as it should; one that ends at once, again and again, is slowed down like a failure."""
-        if seconds < 1 and not events:
+        if seconds < _LASTING and not events:
             self._failures += 1
             self._lost("the API server ends the watch at once")
         else:
@@ -203,6 +237,7 @@ class Reflector:
             self.stats.disconnected = time.monotonic()
         if self.synced and self.sight is not Sight.STALE:
             self._tell(Sight.BEHIND, why)
+            self.age()
 
     def age(self) -> None:
         """Called now and then: a connection lost for too long makes what we hold stale."""
@@ -259,13 +294,13 @@ class Reflector:
 
     def _wait(self, error: KubeError | None = None) -> float:
         """Seconds until the next try."""
-        if isinstance(error, StatusError) and error.retry_after is not None:
-            return min(error.retry_after, self._pace.longest_wait)
-        if isinstance(error, StatusError) and error.code == 410:
-            return self._spread(min(self._pace.first_wait, 0.1 * self._failures))
         if self.sight in (Sight.ABSENT, Sight.FORBIDDEN):
             return self._spread(self._pace.look_again)
-        return self._spread(min(self._pace.longest_wait, self._pace.first_wait * 2 ** min(self._failures - 1, 10)))
+        grown = self._pace.first_wait * 2 ** min(self._failures - 1, 10)
+        if isinstance(error, StatusError) and error.code == 410 and self._failures == 1:
+            grown /= 8  # nothing is wrong with the server
+        asked = (error.retry_after or 0.0) if isinstance(error, StatusError) else 0.0
+        return max(min(asked, self._pace.longest_wait), self._spread(min(grown, self._pace.longest_wait)))
 
     def _spread(self, seconds: float) -> float:
         return seconds * random.uniform(0.5, 1.0) if self._pace.jitter else seconds  # noqa: S311
@@ -275,3 +310,8 @@ def _name(error: KubeError) -> str:
     if isinstance(error, StatusError):
         return str(error.code)
     return {AbsentError: "absent", GarbledError: "garbled", ConfigError: "config"}.get(type(error), "unreachable")
+
+
+def _number(version: str) -> int:
+    """To order two resourceVersions; 0 for one that says nothing."""
+    return int(version) if version.isdecimal() and len(version) < 30 else 0

@@ -1,70 +1,86 @@
-"""The one place that knows the `kubernetes` package: its configuration, its authentication, its HTTP client.
+"""Requests to one API server: a request goes in, a response with its body still to be read comes out.
 
-A request goes in, a response with its body still to be read comes out; every failure is of our own error tree.
-Tokens are read again as they rotate: a service account's and a `tokenFile`'s each minute, an exec plugin's when it
-expires, and everything, certificates included, after a 401 or a refused TLS connection.
+With credentials.py the one place that knows the `kubernetes` package. Every failure is of our own error tree.
+After a 401 or a refused TLS connection everything is loaded afresh, certificates included; requests that are under way
+go on with what they began with.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
+import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 
 import aiohttp
 from kubernetes.aio import client as kube_client
-from kubernetes.aio import config as kube_config
-from kubernetes.aio.config.config_exception import ConfigException
 
-from .errors import ConfigError, StatusError, UnreachableError
+from .credentials import Loader, loader_from_environment
+from .errors import ConfigError, KubeError, StatusError, UnreachableError
 
 __all__ = ["Transport"]
 
-log = logging.getLogger(__name__)
-
-Loader = Callable[[kube_client.Configuration], Awaitable[None]]
 _CONNECT_SECONDS = 10
-_RELOAD_SECONDS = 5.0  # at least between two reloads of the credentials
+_RELOAD_SECONDS = 5.0  # at least between two loads of the credentials
 _TOKEN_SECONDS = 60.0
+
+
+@dataclass(eq=False, slots=True)
+class _Session:
+    """One load of the credentials, and the connections that were opened with it."""
+
+    client: kube_client.ApiClient
+    requests: int = 0
+    retired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    path: str
+    query: Sequence[tuple[str, str]]
+    headers: Mapping[str, str]
+    read_seconds: float
 
 
 class Transport:
     """Sends requests to one API server."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: Loader, *, reload_seconds: float = _RELOAD_SECONDS) -> None:
         self._loader = loader
-        self._client: kube_client.ApiClient | None = None
-        self._retired: list[kube_client.ApiClient] = []
-        self._loaded_at = -_RELOAD_SECONDS
+        self._reload_seconds = reload_seconds
+        self._session: _Session | None = None
+        self._doubted: _Session | None = None  # TLS was refused with it
+        self._retired: set[_Session] = set()
+        self._loaded_at = -reload_seconds
+        self._failure: ConfigError | None = None
         self._loading = asyncio.Lock()
 
     @classmethod
-    def from_environment(cls, kubeconfig: str | None = None, context: str | None = None) -> Transport:
-        """A kubeconfig by its path, by $KUBECONFIG or at its usual place; else the pod's service account."""
-        usual = Path("~/.kube/config").expanduser()
-        if kubeconfig or context or os.environ.get("KUBECONFIG") or usual.exists():
-            path = kubeconfig or os.environ.get("KUBECONFIG") or str(usual)
-            return cls(lambda into: _from_kubeconfig(into, path, context))
-        if os.environ.get("KUBERNETES_SERVICE_HOST"):
-            return cls(_from_service_account)
-        raise ConfigError(
-            "no cluster is configured: there is no ~/.kube/config, $KUBECONFIG is not set, and this is not a pod; "
-            "name a kubeconfig with --kubeconfig"
-        )
+    def from_environment(
+        cls,
+        kubeconfig: str | None = None,
+        context: str | None = None,
+        *,
+        token_seconds: float = _TOKEN_SECONDS,
+        reload_seconds: float = _RELOAD_SECONDS,
+    ) -> Transport:
+        """A kubeconfig by its path, by $KUBECONFIG or at its usual place; else the pod's service account.
+
+        Raises ConfigError where there is nothing of these.
+        """
+        return cls(loader_from_environment(kubeconfig, context, token_seconds), reload_seconds=reload_seconds)
 
     @property
     def server(self) -> str:
         """The API server's URL; empty before the first request."""
-        return str(self._client.configuration.host) if self._client else ""
+        return str(self._session.client.configuration.host) if self._session else ""
 
     async def load(self) -> None:
         """Loads the credentials, so that what is wrong with them shows at once. Raises ConfigError."""
-        await self._reload()
+        await self._load(None)
 
     @asynccontextmanager
     async def open(
@@ -80,71 +96,109 @@ class Transport:
 
         Raises StatusError from 400 on, UnreachableError where there is no answer, ConfigError.
         """
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=read_seconds)
-        try:
-            response = await self._send(method, path, query, headers, timeout)
-            if response.status == 401 and await self._reload():
-                response.close()
-                response = await self._send(method, path, query, headers, timeout)
-            try:
-                if response.status >= 400:
-                    body = await response.content.read(65536)
-                    raise StatusError.of(response.status, body, response.headers.get("Retry-After"))
-                yield response
-            finally:
-                _drop(response)
-        except aiohttp.ClientConnectorCertificateError as error:
-            await self._reload()
-            raise UnreachableError(f"{self.server} does not prove who it is: {error.certificate_error}") from error
-        except TimeoutError as error:
-            raise UnreachableError(f"no answer from {self.server} within {read_seconds:.0f} s") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise UnreachableError(f"no connection to {self.server}: {error or type(error).__name__}") from error
+        request = _Request(method, path, query, headers or {}, read_seconds)
+        session, tries = await self._load(self._doubted), 1
+        while True:
+            async with self._sent(session, request) as response:
+                if response.status < 400:
+                    yield response
+                    return
+                body = await response.content.read(65536)
+                error = StatusError.of(response.status, body, response.headers.get("Retry-After"))
+            fresh = await self._load(session) if error.code == 401 and tries == 1 else session
+            if fresh is session:
+                raise error
+            session, tries = fresh, 2
 
     async def close(self) -> None:
-        for client in (*self._retired, *((self._client,) if self._client else ())):
-            await client.close()
-        self._client, self._retired = None, []
+        sessions = {*self._retired, *((self._session,) if self._session else ())}
+        self._session = self._doubted = None
+        self._retired.clear()
+        for session in sessions:
+            await session.client.close()
 
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        query: Sequence[tuple[str, str]],
-        headers: Mapping[str, str] | None,
-        timeout: aiohttp.ClientTimeout,
-    ) -> aiohttp.ClientResponse:
-        if self._client is None:
-            await self._reload()
-        client = self._client
-        if client is None:
-            raise ConfigError("the credentials could not be loaded")
-        request = await client.param_serialize(
-            method,
-            path,
-            query_params=list(query),
-            # Asked for gzip, the server packs and we unpack for nothing: half the cost of a list.
-            header_params={"Accept": "application/json", "Accept-Encoding": "identity", **(headers or {})},
-            auth_settings=["BearerToken"],
-        )
-        answer = await client.call_api(*request, _request_timeout=timeout)
-        response: aiohttp.ClientResponse = answer.response
-        return response
+    @asynccontextmanager
+    async def _sent(self, session: _Session, request: _Request) -> AsyncIterator[aiohttp.ClientResponse]:
+        session.requests += 1
+        try:
+            with _translated(str(session.client.configuration.host)):
+                response = await _send(session.client, request)
+                try:
+                    yield response
+                finally:
+                    _drop(response)
+        except UnreachableError as error:
+            cause = error.__cause__
+            if isinstance(cause, aiohttp.ClientSSLError) or isinstance(cause and cause.__cause__, ssl.SSLError):
+                self._doubted = session
+            raise
+        finally:
+            session.requests -= 1
+            await self._close_unused()
 
-    async def _reload(self) -> bool:
-        """Loads the credentials afresh, unless that was just done; whether they may differ now."""
+    async def _load(self, used: _Session | None) -> _Session:
+        """The session to send with. Where it was `used` in vain it is loaded afresh, unless that was just done."""
+        if self._session is not None and self._session is not used:
+            return self._session
         async with self._loading:
-            if time.monotonic() - self._loaded_at < _RELOAD_SECONDS:
-                return False
-            self._loaded_at = time.monotonic()
-            fresh = kube_client.Configuration()
-            await self._loader(fresh)
-            if self._client is not None:
-                self._retired.append(self._client)  # its watches go on until they end, or until the next reload
-            if len(self._retired) > 1:
-                await self._retired.pop(0).close()
-            self._client = kube_client.ApiClient(fresh)
-            return True
+            if self._session is not None and self._session is not used:
+                return self._session  # somebody else was faster
+            if time.monotonic() - self._loaded_at < self._reload_seconds:
+                if self._failure is not None:
+                    raise ConfigError(str(self._failure))
+                if self._session is not None:
+                    return self._session
+            try:
+                fresh = await self._opened()
+            except ConfigError as error:
+                self._failure = error
+                raise
+            finally:
+                self._loaded_at = time.monotonic()
+            self._failure = None
+            if self._session is not None:
+                self._session.retired = True
+                self._retired.add(self._session)
+            self._session = fresh
+        await self._close_unused()
+        return fresh
+
+    async def _opened(self) -> _Session:
+        configuration = kube_client.Configuration()
+        await self._loader(configuration)
+        try:
+            client = kube_client.ApiClient(configuration)
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            raise ConfigError(f"the certificates for {configuration.host} can't be used: {error}") from error
+        client.user_agent = "kubevirt-steward"
+        return _Session(client)
+
+    async def _close_unused(self) -> None:
+        for session in [each for each in self._retired if not each.requests]:
+            self._retired.discard(session)
+            await session.client.close()
+
+
+async def _send(client: kube_client.ApiClient, request: _Request) -> aiohttp.ClientResponse:
+    method, url, headers, body, form = await client.param_serialize(
+        request.method,
+        request.path,
+        query_params=list(request.query),
+        # Asked for gzip, the server packs and we unpack for nothing: half the cost of a list.
+        header_params={"Accept": "application/json", "Accept-Encoding": "identity", **request.headers},
+        auth_settings=["BearerToken"],
+    )
+    # A token file usually ends with a line break, which no header may have.
+    headers = {name: value.strip() for name, value in headers.items()}
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=request.read_seconds)
+    try:
+        answer = await client.call_api(method, url, headers, body, form, _request_timeout=timeout)
+    except aiohttp.ClientError:
+        raise  # some of them are ValueErrors as well
+    except ValueError as error:
+        raise ConfigError(f"a request to {client.configuration.host} can't be sent: {error}") from error
+    response: aiohttp.ClientResponse = answer.response
+    return response
 
 
 def _drop(response: aiohttp.ClientResponse) -> None:
@@ -155,48 +209,19 @@ def _drop(response: aiohttp.ClientResponse) -> None:
     response.close()
 
 
-async def _from_service_account(into: kube_client.Configuration) -> None:
+@contextmanager
+def _translated(server: str) -> Iterator[None]:
+    """Turns what aiohttp raises into errors of ours."""
     try:
-        kube_config.load_incluster_config(into)
-    except ConfigException as error:
-        raise ConfigError(f"the pod's service account can't be used: {error}") from error
-
-
-async def _from_kubeconfig(into: kube_client.Configuration, path: str, context: str | None) -> None:
-    try:
-        loader = await kube_config.load_kube_config(path, context, into, persist_config=False)
-    except (ConfigException, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ConfigError(f"kubeconfig {path} can't be used: {error}") from error
-    user: Any = loader._user or {}
-    if "exec" in user:
-        if "BearerToken" not in into.api_key and not into.cert_file:
-            raise ConfigError(
-                f"kubeconfig {path}: the exec plugin {user['exec'].value.get('command')!r} gave no credentials; "
-                "run it by hand to see why"
-            )
-        into.refresh_api_key_hook = _again_from_exec(loader)
-    elif "tokenFile" in user:
-        into.refresh_api_key_hook = _again_from_file(loader)
-
-
-def _again_from_exec(loader: Any) -> Callable[[Any], Awaitable[None]]:
-    async def hook(configuration: Any) -> None:
-        # The loader runs the plugin only if what it gave before has expired.
-        if hasattr(loader, "exec_plugin_expiry"):
-            await loader.load_from_exec_plugin()
-            configuration.api_key["BearerToken"] = loader.token
-
-    return hook
-
-
-def _again_from_file(loader: Any) -> Callable[[Any], Awaitable[None]]:
-    read_at = time.monotonic()
-
-    async def hook(configuration: Any) -> None:
-        nonlocal read_at
-        if time.monotonic() - read_at >= _TOKEN_SECONDS:
-            read_at = time.monotonic()
-            loader._load_user_token()
-            configuration.api_key["BearerToken"] = loader.token
-
-    return hook
+        yield
+    except KubeError:
+        raise
+    except aiohttp.ClientConnectorCertificateError as error:
+        why = getattr(error.certificate_error, "verify_message", "") or error.certificate_error
+        raise UnreachableError(f"{server} does not prove who it is: {why}") from error
+    except aiohttp.ConnectionTimeoutError as error:
+        raise UnreachableError(f"no connection to {server} within {_CONNECT_SECONDS} s") from error
+    except TimeoutError as error:
+        raise UnreachableError(f"no answer from {server} in time") from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise UnreachableError(f"no connection to {server}: {error or type(error).__name__}") from error

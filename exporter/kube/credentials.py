@@ -1,0 +1,159 @@
+"""Which API server, and who we are there: a kubeconfig or a pod's service account, read by the `kubernetes` package.
+
+Loaded once, and again when the transport asks for it. Between that, tokens are kept fresh: a service account's and a
+`tokenFile`'s is read again each minute, an exec plugin is run again when what it gave expires.
+
+Every failure is a ConfigError of one sentence. Not here: certificates that change on disk; those need a new load.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import yaml
+from kubernetes.aio import client as kube_client
+from kubernetes.aio.config import incluster_config
+from kubernetes.aio.config.config_exception import ConfigException
+from kubernetes.aio.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
+
+from .errors import ConfigError
+
+__all__ = ["Loader", "loader_from_environment"]
+
+log = logging.getLogger(__name__)
+
+Loader = Callable[[kube_client.Configuration], Awaitable[None]]
+_PLUGIN_SECONDS = 60.0
+
+
+def loader_from_environment(kubeconfig: str | None, context: str | None, token_seconds: float) -> Loader:
+    """A kubeconfig by its path, by $KUBECONFIG or at its usual place; else the pod's service account."""
+    usual = Path("~/.kube/config").expanduser()
+    if kubeconfig or context or os.environ.get("KUBECONFIG") or usual.exists():
+        path = kubeconfig or os.environ.get("KUBECONFIG") or str(usual)
+
+        async def load(into: kube_client.Configuration) -> None:
+            await _from_kubeconfig(into, path, context, token_seconds)
+
+    elif os.environ.get("KUBERNETES_SERVICE_HOST"):
+
+        async def load(into: kube_client.Configuration) -> None:
+            _from_service_account(into, token_seconds)
+
+    else:
+        raise ConfigError(
+            "no cluster is configured: there is no ~/.kube/config, $KUBECONFIG is not set, and this is not a pod; "
+            "name a kubeconfig with --kubeconfig"
+        )
+    return load
+
+
+def _from_service_account(into: kube_client.Configuration, token_seconds: float) -> None:
+    loader = incluster_config.InClusterConfigLoader(
+        incluster_config.SERVICE_TOKEN_FILENAME, incluster_config.SERVICE_CERT_FILENAME, try_refresh_token=False
+    )
+    try:
+        loader.load_and_set(into)
+    except (ConfigException, OSError, ValueError) as error:
+        raise ConfigError(f"the pod's service account can't be used: {error}") from error
+    into.refresh_api_key_hook = _again_from_file(loader, loader._read_token_file, token_seconds)
+    _connect_as_told(into)
+
+
+async def _from_kubeconfig(
+    into: kube_client.Configuration, path: str, context: str | None, token_seconds: float
+) -> None:
+    try:
+        loader = _opened(path, context)
+        async with asyncio.timeout(_PLUGIN_SECONDS):
+            await loader.load_and_set(into)
+    except TimeoutError as error:
+        raise ConfigError(f"kubeconfig {path}: no credentials came within {_PLUGIN_SECONDS:.0f} s") from error
+    except _UNUSABLE as error:
+        raise ConfigError(f"kubeconfig {path} can't be used: {_why(error)}") from error
+    user: Any = loader._user
+    if "exec" in user:
+        if "BearerToken" not in into.api_key and not into.cert_file:
+            raise ConfigError(
+                f"kubeconfig {path}: the exec plugin {user['exec'].safe_get('command')!r} gave no credentials; "
+                "run it by hand to see why"
+            )
+        into.refresh_api_key_hook = _again_from_exec(loader, path)
+    elif "tokenFile" in user:
+        into.refresh_api_key_hook = _again_from_file(loader, loader._load_user_token, token_seconds)
+    _connect_as_told(into)
+
+
+_UNUSABLE = (ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, KeyError, AttributeError)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, TypeError | KeyError | AttributeError):
+        return "it does not have the shape of a kubeconfig"
+    return " ".join(str(error).removeprefix("Invalid kube-config file. ").split())
+
+
+def _opened(path: str, context: str | None) -> Any:
+    if not any(Path(each).expanduser().is_file() for each in path.split(os.pathsep) if each):
+        raise ConfigError(f"kubeconfig {path} can't be used: there is no such file")
+    loader = KubeConfigLoader(KubeConfigMerger(path).config, active_context=context, config_base_path=None)
+    if not loader._cluster.safe_get("server"):
+        raise ConfigError(f"kubeconfig {path} can't be used: its cluster names no server")
+    if loader._user is None:
+        if name := loader._current_context["context"].safe_get("user"):
+            raise ConfigError(f"kubeconfig {path} can't be used: it has no user {name!r}, which its context names")
+        loader._user = ConfigNode("user", {}, loader._cluster.path)  # nobody; the library stumbles over None
+    return loader
+
+
+def _connect_as_told(into: kube_client.Configuration) -> None:
+    """Proxies come from the kubeconfig, else from the environment; a password in ~/.netrc is not for us."""
+    host = urlsplit(into.host)
+    if not into.proxy and not proxy_bypass(host.hostname or ""):
+        into.proxy = getproxies().get(host.scheme)
+    into.client_session_kwargs = {"trust_env": False}
+
+
+def _again_from_exec(loader: Any, path: str) -> Callable[[Any], Awaitable[None]]:
+    running = asyncio.Lock()  # many requests find the token expired at once
+
+    async def hook(configuration: Any) -> None:
+        async with running:
+            if not hasattr(loader, "exec_plugin_expiry"):
+                return
+            try:
+                async with asyncio.timeout(_PLUGIN_SECONDS):
+                    await loader.load_from_exec_plugin()  # runs it only if what it gave before has expired
+            except TimeoutError as error:
+                raise ConfigError(
+                    f"kubeconfig {path}: the exec plugin gave no credentials within {_PLUGIN_SECONDS:.0f} s"
+                ) from error
+            configuration.api_key["BearerToken"] = loader.token
+
+    return hook
+
+
+def _again_from_file(loader: Any, read: Callable[[], object], seconds: float) -> Callable[[Any], Awaitable[None]]:
+    read_at = time.monotonic()
+
+    async def hook(configuration: Any) -> None:
+        nonlocal read_at
+        if time.monotonic() - read_at < seconds:
+            return
+        read_at = time.monotonic()
+        try:
+            read()
+        except (ConfigException, OSError, ValueError) as error:
+            log.warning('event="token not read again" why="%s"', error)  # the one we have may well be good
+            return
+        configuration.api_key["BearerToken"] = loader.token
+
+    return hook

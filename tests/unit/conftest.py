@@ -1,0 +1,49 @@
+"""Fixtures of more than one module."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import trustme
+
+__all__ = ["Tls"]
+
+
+@dataclass
+class Tls:
+    """A CA of its own, a server's side for 127.0.0.1, and files for a client's."""
+
+    authority: trustme.CA
+    server: ssl.SSLContext
+    ca: str
+    certificate: str
+    key: str
+
+    def serves(self, *names: str) -> ssl.SSLContext:
+        """Another server's side, by other names."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.authority.issue_cert(*names).configure_cert(context)
+        return context
+
+    def wants_certificates(self) -> ssl.SSLContext:
+        context = self.serves("127.0.0.1")
+        self.authority.configure_trust(context)
+        context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+
+@pytest.fixture(scope="session")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
+    folder: Path = tmp_path_factory.mktemp("tls")
+    authority = trustme.CA()
+    client = authority.issue_cert("steward@example.org", common_name="steward")
+    paths = [folder / name for name in ("ca.pem", "client.pem", "client.key")]
+    authority.cert_pem.write_to_path(str(paths[0]))
+    client.cert_chain_pems[0].write_to_path(str(paths[1]))
+    client.private_key_pem.write_to_path(str(paths[2]))
+    tls = Tls(authority, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), *map(str, paths))
+    tls.server = tls.serves("127.0.0.1")
+    return tls

@@ -1,0 +1,168 @@
+"""What can be made to go wrong, and when; each act ends with the fault still there or just over."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from exporter.demo import faults
+from exporter.demo.apiserver import ApiServer
+from exporter.demo.errors import PlainError
+from exporter.demo.faults import Fault
+from exporter.model.source import Sight
+
+from .fault_stage import Stage
+
+CLAIMS = "/ipamclaims"
+
+Act = Callable[[Stage], Awaitable[None]]
+"""Injects a fault, changes the fleet meanwhile, and calls `over` when the truth can be seen again."""
+
+
+def watched(fault: Callable[[], Fault], fleet: Callable[[Stage], None] = Stage.change) -> Act:
+    """The next watch meets the fault, and then the fleet changes."""
+
+    async def act(stage: Stage) -> None:
+        stage.inject(fault())
+        stage.cut()
+        await stage.server.until_unwatched("ipamclaims")
+        await stage.server.until_watched("ipamclaims")
+        stage.over()
+        fleet(stage)
+
+    return act
+
+
+def met(*injected: Callable[[], Fault], lists: bool = False) -> Act:
+    """The connections end, the fleet changes, and what is asked next meets the faults, all kinds alike."""
+
+    async def act(stage: Stage) -> None:
+        for each in injected:
+            stage.inject(each())
+        stage.over()
+        if lists:
+            stage.outdate()
+        else:
+            stage.cut()
+            stage.change()
+
+    return act
+
+
+def on_claims(**effects: Any) -> Callable[[], Fault]:
+    """Befalls watches of claims, one of them unless told otherwise."""
+    return lambda: Fault(CLAIMS, watch=True, **copy.deepcopy({"times": 1, **effects}))
+
+
+def on_watches(answer: faults.Answer, times: int = 6) -> Callable[[], Fault]:
+    return lambda: Fault(watch=True, answer=answer, times=times)
+
+
+def on_lists(answer: faults.Answer, times: int = 6) -> Callable[[], Fault]:
+    return lambda: Fault(watch=False, answer=answer, times=times)
+
+
+def trickle() -> Fault:
+    return Fault("/namespaces", watch=False, drip=0.05, times=1)
+
+
+def body(text: str) -> faults.Answer:
+    return lambda _call, _target: PlainError(200, text)
+
+
+def plain_lists(server: ApiServer) -> None:
+    server.streaming_lists = False
+
+
+def reorder(stage: Stage) -> None:
+    """Two events of one object, the later one first: taken as they come, they would bring a dead claim back."""
+    stage.remove("ipamclaims", "shop", "checkout-canary.blue")
+    stage.change_machine()
+
+
+def big(stage: Stage) -> None:
+    claim = stage.dead_claim("big", 240)
+    claim["metadata"]["annotations"] = {"note": "x" * 1_400_000}
+    stage.server.create(claim)
+    stage.change()
+
+
+async def big_in_list(stage: Stage) -> None:
+    stage.over()
+    big(stage)
+    stage.cut()
+    stage.server.compact()
+
+
+async def frozen_list(stage: Stage) -> None:
+    stage.inject(Fault(CLAIMS, watch=False, frozen=True, times=1))
+    stage.over()
+    stage.outdate()
+
+
+async def between_pages(stage: Stage) -> None:
+    stage.inject(Fault(CLAIMS, paged=True, before=stage.change, times=2))
+    stage.over()
+    stage.outdate()
+    await stage.until(lambda: stage.changes >= 3)
+
+
+async def snapshot_expires(stage: Stage) -> None:
+    stage.inject(Fault(CLAIMS, paged=True, before=stage.server.compact, times=2))
+    stage.over()
+    stage.outdate()
+
+
+def jump(seconds: float) -> Act:
+    async def act(stage: Stage) -> None:
+        stage.clock.offset = seconds
+        stage.over()
+        stage.cut()
+        stage.change()
+
+    return act
+
+
+def refused(answer: faults.Answer, sight: Sight, **pace: float) -> Act:
+    async def act(stage: Stage) -> None:
+        fault = stage.inject(Fault(CLAIMS, answer=answer))
+        stage.cut()
+        await stage.until_sight(sight)
+        stage.change()
+        await stage.until_sight(Sight.LIVE, "VirtualMachine")
+        stage.server.faults.remove(fault)
+        stage.over()
+
+    return act
+
+
+async def unserved(stage: Stage) -> None:
+    server = stage.server
+    kept = server.objects("ipamclaims")
+    server.unserve("ipamclaims")
+    await stage.until_sight(Sight.ABSENT)
+    server.serve("ipamclaims")
+    server.load(kept)
+    stage.change()
+    stage.over()
+
+
+async def restarted(stage: Stage) -> None:
+    server, port = stage.server, int(stage.server.url.rpartition(":")[2])
+    await server.stop()
+    stage.change()
+    await stage.until_sight(Sight.STALE)
+    await server.start(port=port)
+    stage.over()
+
+
+def group_down(server: ApiServer) -> None:
+    server.faults.add(Fault("/apis/k8s.cni.cncf.io/v1alpha1", answer=faults.unavailable()))
+
+
+async def group_up(stage: Stage) -> None:
+    await stage.until_sight(Sight.FAILING)
+    await stage.until_sight(Sight.LIVE, "VirtualMachine")
+    stage.server.faults.clear()
+    stage.over()

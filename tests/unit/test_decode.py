@@ -1,0 +1,77 @@
+"""Whatever bytes come, decoding ends in an object, in an object that can't be read, or in an error that is expected."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.kube.decode import Decoder
+from exporter.kube.errors import GarbledError, StatusError
+from exporter.model.kind import ApiKind
+from tests.judging import api_kinds
+
+KINDS = api_kinds().values()
+DEEP = b'{"metadata":{"name":"a"},"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+OBJECTS = {
+    "empty": b"{}",
+    "null": b"null",
+    "list": b"[]",
+    "no text": b'{"metadata":{"name":"\xff"}}',
+    "no text beside a name": b'{"metadata":{"name":"a","uid":"\xff"}}',
+    "deep": DEEP,
+    "metadata null": b'{"metadata":null}',
+    "metadata text": b'{"metadata":"x"}',
+    "name number": b'{"metadata":{"name":7}}',
+    "endless number": b'{"metadata":{"name":"a","resourceVersion":"' + b"9" * 5000 + b'"}}',
+    "first moment": b'{"metadata":{"name":"a","creationTimestamp":"0001-01-01T00:00:00+14:00"}}',
+    "no moment": b'{"metadata":{"name":"a","deletionTimestamp":"tomorrow"}}',
+    "code text": b'{"code":"x","message":7}',
+    "code odd": b'{"code":12,"message":"\xff"}',
+}
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(("name", "ips", "x")), inner),
+    max_leaves=6,
+)
+FIELDS = ("metadata", "spec", "status", "name", "namespace", "labels", "annotations", "ownerReferences", "conditions")
+
+
+@pytest.mark.parametrize("obj", OBJECTS.values(), ids=OBJECTS)
+def test_odd_objects(obj: bytes) -> None:
+    for kind in KINDS:
+        for type_ in ("ADDED", "DELETED", "BOOKMARK", "ERROR", ""):
+            decode(kind, type_, obj)
+
+
+@given(st.sampled_from(tuple(KINDS)), st.dictionaries(st.sampled_from(FIELDS), json_values))
+def test_any_object(kind: ApiKind[Any], obj: dict[str, Any]) -> None:
+    decode(kind, "MODIFIED", json.dumps(obj).encode())
+
+
+@given(st.sampled_from(tuple(KINDS)), st.binary())
+def test_any_bytes(kind: ApiKind[Any], obj: bytes) -> None:
+    decode(kind, "MODIFIED", obj)
+
+
+def decode(kind: ApiKind[Any], type_: str, obj: bytes) -> None:
+    decoder = Decoder(kind)
+    seen = decoder.object(obj)
+    assert seen.record is None or not seen.why
+    with suppress(GarbledError, StatusError):
+        event = decoder.event(b'{"type":"' + type_.encode() + b'","object":' + obj + b"}")
+        assert event.seen is None or event.seen.name
+    with suppress(GarbledError):
+        decoder.page(b'{"metadata":{"resourceVersion":"1"},"items":[' + obj + b"]}")
+
+
+def test_a_refusal_may_say_anything() -> None:
+    assert str(StatusError.of(500, b'{"message":"\xff"}')) == '500 {"message":"\ufffd"}'
+    assert StatusError.of(429, b"slow down", "7").retry_after == 7.0
+    assert StatusError.of(429, b"slow down", "Wed, 21 Oct 2026 07:28:00 GMT").retry_after is None
+    assert str(StatusError.of(503, b"")) == "503 without a message"

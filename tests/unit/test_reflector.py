@@ -1,0 +1,288 @@
+"""What a reflector asks for, how it waits, and what it says of how well it sees."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exporter.app import assemble
+from exporter.demo import faults
+from exporter.demo.apiserver import ApiServer
+from exporter.demo.calls import Call
+from exporter.demo.faults import Fault
+from exporter.engine.intake import Intake
+from exporter.kube.decode import Decoder
+from exporter.kube.live import LiveSource
+from exporter.kube.transport import Transport
+from exporter.model.ipam_claim import IPAMClaim
+from exporter.model.source import Sight, Source
+from tests.judging import Judging
+
+from .fault_acts import plain_lists
+from .fault_stage import PACE, Stage, staged
+
+CLAIMS = "ipamclaims.k8s.cni.cncf.io"
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110 # nothing tells of a request
+            await asyncio.sleep(0.005)
+
+
+def asked(stage: Stage, *, watch: bool, path: str = "/ipamclaims") -> list[Call]:
+    return [call for call in stage.server.requests if call.path.endswith(path) and call.watch is watch]
+
+
+def resumed_from(stage: Stage) -> str:
+    return asked(stage, watch=True)[-1].query.get("resourceVersion", "")
+
+
+def why(stage: Stage, kind: str = "IPAMClaim") -> str:
+    source = stage.steward.engine.cluster.get(Source, "", kind)
+    assert source is not None
+    return source.why
+
+
+def nothing(_: ApiServer) -> None:
+    pass
+
+
+# -- what it asks for
+
+
+async def test_every_request_carries_the_token_and_asks_for_no_compression(tmp_path: Path) -> None:
+    async with staged(tmp_path, plain_lists, {}) as stage:
+        await stage.until_true()
+        calls = list(stage.server.requests)
+
+    assert {call.watch for call in calls} == {True, False}
+    assert {call.headers.get("Authorization") for call in calls} == {"Bearer t0ken"}
+    assert {call.headers.get("Accept-Encoding") for call in calls} == {"identity"}
+
+
+async def test_a_list_comes_in_pages_and_the_watch_goes_on_from_it(tmp_path: Path) -> None:
+    async with staged(tmp_path, plain_lists, {}) as stage:
+        await stage.until_true()
+        lists, watches = asked(stage, watch=False), asked(stage, watch=True)
+        version = stage.server.version
+
+    assert len(lists) > 2
+    assert {call.query["limit"] for call in lists} == {"5"}
+    assert ["continue" in call.query for call in lists] == [False] + [True] * (len(lists) - 1)
+    assert [call.query.get("sendInitialEvents") for call in watches] == ["true", None]
+    assert watches[1].query["resourceVersion"] == str(version)
+    assert watches[1].query["allowWatchBookmarks"] == "true"
+    assert watches[1].query["timeoutSeconds"] == "30"
+
+
+async def test_a_bookmark_is_where_it_goes_on(tmp_path: Path) -> None:
+    async with staged(tmp_path, nothing, {}) as stage:
+        await stage.until_true()
+        stage.change_machine()  # other kinds' versions count on, those of claims do not
+        claims = next(each for each in stage.steward.source.reflectors if each.kind.resource == CLAIMS)
+        stage.server.bookmark()
+        await until(lambda: claims.stats.last_bookmark > 0)
+        before = len(asked(stage, watch=True))
+        stage.cut()
+        await until(lambda: len(asked(stage, watch=True)) > before)
+        assert resumed_from(stage) == str(stage.server.version)
+
+
+async def test_a_watch_that_ends_in_order_goes_on_from_its_last_event(tmp_path: Path) -> None:
+    def short(server: ApiServer) -> None:
+        server.pace.longest, server.pace.bookmarks = 0.15, None
+
+    async with staged(tmp_path, short, {}) as stage:
+        await stage.until_true()
+        stage.server.create(stage.dead_claim("late", 230))
+        await until(lambda: resumed_from(stage) == str(stage.server.version))
+        assert len([call for call in asked(stage, watch=True) if "sendInitialEvents" in call.query]) == 1
+
+
+async def test_a_list_again_tells_differences_only(tmp_path: Path) -> None:
+    async with staged(tmp_path, nothing, {}) as stage:
+        await stage.until_true()
+        stage.start_recording()
+        stage.outdate()
+        await stage.until_true()
+        claims = next(each for each in stage.steward.source.reflectors if each.kind.resource == CLAIMS)
+        assert claims.stats.relists == 1
+        # the dead claim that went; that of the machine that went, and the new one
+        assert [each.subject.name for each in stage.gone] == ["checkout-canary.blue"]
+        assert {each.subject.name for each in stage.come} == {"dead-1.blue", "promo-1.blue"}
+
+
+async def test_a_streaming_list_may_take_longer_than_a_watch(tmp_path: Path) -> None:
+    def slow(server: ApiServer) -> None:
+        server.faults.add(Fault("/namespaces", watch=True, drip=0, times=1))
+
+    async with staged(tmp_path, slow, {"watch": 0.05, "grace": 0.01, "silence": 3, "longest_list": 5}) as stage:
+        await stage.until_sight(Sight.LIVE, "Namespace")
+        assert time.monotonic() - stage.began > 0.06
+        first = asked(stage, watch=True, path="/namespaces")[0]
+        assert int(first.query["timeoutSeconds"]) > 5
+        assert not asked(stage, watch=False, path="/namespaces")
+
+
+# -- what it says
+
+
+async def test_it_says_how_well_it_sees(tmp_path: Path) -> None:
+    def failing(server: ApiServer) -> None:
+        server.faults.add(Fault("/ipamclaims", answer=faults.internal_error()))
+
+    async with staged(tmp_path, failing, {}) as stage:
+        assert (stage.sight("IPAMClaim"), why(stage)) == (Sight.STARTING, f"{CLAIMS} has not been listed yet")
+        await stage.until_sight(Sight.FAILING)
+        assert why(stage) == f"cannot see {CLAIMS}: 500 etcdserver: request timed out"
+        stage.server.faults.clear()
+        await stage.until_sight(Sight.LIVE)
+        assert why(stage) == ""
+
+        port = int(stage.server.url.rpartition(":")[2])
+        await stage.server.stop()
+        await stage.until_sight(Sight.BEHIND)
+        await stage.until(lambda: why(stage).startswith(f"cannot see {CLAIMS}: no connection to http://"))
+        await stage.until_sight(Sight.STALE)
+        assert why(stage) == f"no connection for {CLAIMS} for 0 s"
+        await stage.server.start(port=port)
+        await stage.until_sight(Sight.LIVE)
+
+        stage.server.faults.add(Fault("/ipamclaims", answer=faults.forbidden()))
+        stage.cut()
+        await stage.until_sight(Sight.FORBIDDEN)
+        assert why(stage).startswith(f"cannot list {CLAIMS} in all namespaces: 403 {CLAIMS} is forbidden: User ")
+        assert why(stage).endswith(f'; grant "list" and "watch" on {CLAIMS}')
+        stage.server.faults.clear()
+        await stage.until_sight(Sight.LIVE)
+
+        stage.server.unserve("ipamclaims")
+        await stage.until_sight(Sight.ABSENT)
+        assert why(stage) == (
+            f"the cluster does not serve {CLAIMS}; checks that read it have no answer until its CRD is installed"
+        )
+
+
+async def test_what_was_forbidden_for_long_is_stale_at_once_when_the_server_fails(tmp_path: Path) -> None:
+    async with staged(tmp_path, nothing, {}) as stage:
+        await stage.until_true()
+        forbidden = stage.server.faults.add(Fault("/ipamclaims", answer=faults.forbidden()))
+        stage.cut()
+        await stage.until_sight(Sight.FORBIDDEN)
+        await asyncio.sleep(PACE.stale_after)
+        stage.server.faults.add(Fault("k8s.cni.cncf.io", answer=faults.unavailable()))
+        seen: list[Sight] = []
+        stage.server.faults.remove(forbidden)
+        await stage.until(lambda: seen.append(stage.sight("IPAMClaim")) or seen[-1] is Sight.STALE)  # type: ignore[func-returns-value]
+        assert Sight.BEHIND not in seen
+
+
+# -- how it waits
+
+
+async def gaps(folder: Path, count: int, pace: dict[str, float], **effects: Any) -> list[float]:
+    """The seconds between requests for claims that all meet the fault, from the first one on."""
+    times: list[float] = []
+    async with staged(folder, plain_lists, pace) as stage:
+        await stage.until_true()
+        stage.server.faults.add(
+            Fault("/ipamclaims", watch=True, before=lambda: times.append(time.monotonic()), **effects)
+        )
+        stage.cut()
+        await until(lambda: len(times) > count)
+    return [after - before for before, after in itertools.pairwise(times)][:count]
+
+
+async def test_waits_grow_up_to_a_bound(tmp_path: Path) -> None:
+    waits = await gaps(tmp_path, 6, {}, answer=faults.unavailable())
+
+    # the first wait was that after the cut
+    for wait, least in zip(waits, (0.08, 0.16, 0.2, 0.2, 0.2, 0.2), strict=True):
+        assert least <= wait < 0.2 + 1.0
+
+
+async def test_retry_after_is_kept(tmp_path: Path) -> None:
+    assert (await gaps(tmp_path, 1, {"longest_wait": 1.0}, answer=faults.too_many_requests(1)))[0] >= 1.0
+
+
+async def test_retry_after_0_is_no_leave_to_hurry(tmp_path: Path) -> None:
+    waits = await gaps(tmp_path, 3, {}, answer=faults.too_many_requests(0))
+    assert all(wait >= least for wait, least in zip(waits, (0.08, 0.16, 0.2), strict=True))
+
+
+async def test_a_watch_that_ends_at_once_again_and_again_is_slowed(tmp_path: Path) -> None:
+    times: list[float] = []
+
+    def at_once(server: ApiServer) -> None:
+        server.pace.longest, server.pace.bookmarks = 0.0, None
+        server.faults.add(Fault("/ipamclaims", watch=True, before=lambda: times.append(time.monotonic())))
+
+    async with staged(tmp_path, at_once, {}):
+        await until(lambda: len(times) > 6)
+    assert times[6] - times[5] >= PACE.longest_wait
+
+
+# -- errors that nobody expects
+
+
+async def test_an_error_of_a_reflector_ends_the_block_and_comes_out_as_it_is(tmp_path: Path) -> None:
+    class Broken(Intake):
+        async def swap(self, *_: Any) -> None:
+            raise ZeroDivisionError from KeyError("why")
+
+    async with staged(tmp_path, nothing, {}) as stage:
+        await stage.until_true()
+        kinds = [each.kind for each in stage.steward.source.reflectors]
+        transport = Transport.from_environment(str(tmp_path / "kubeconfig"))
+        source = LiveSource(transport, kinds, Broken(stage.steward.engine, time.time), PACE)
+        with pytest.raises(ZeroDivisionError) as caught:
+            async with source.watching():
+                await asyncio.Event().wait()
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+async def test_an_error_of_the_engine_does_so_too(tmp_path: Path) -> None:
+    def broken(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    async with staged(tmp_path, nothing, {}) as stage:
+        steward = assemble(Transport.from_environment(str(tmp_path / "kubeconfig")), pace=PACE, settle=0)
+        steward.engine.listen(broken)
+        with pytest.raises(ZeroDivisionError):
+            async with steward.watching():
+                await asyncio.Event().wait()
+        await stage.until_true()
+
+
+async def test_an_error_of_the_block_comes_out_as_it_is(tmp_path: Path) -> None:
+    async with staged(tmp_path, nothing, {}):
+        steward = assemble(Transport.from_environment(str(tmp_path / "kubeconfig")), pace=PACE)
+        with pytest.raises(OSError, match="taken"):
+            async with steward.watching():
+                raise OSError("taken")
+
+
+async def test_a_list_counts_even_where_its_versions_went_back() -> None:
+    judging = Judging(())
+    kind = judging.kinds["IPAMClaim"]
+    decoder = Decoder(kind)
+
+    def claim(version: int, network: str) -> Any:
+        meta = f'{{"name":"a","namespace":"ns","uid":"u","resourceVersion":"{version}"}}'
+        return decoder.object(f'{{"metadata":{meta},"spec":{{"network":"{network}"}}}}'.encode())
+
+    def held() -> str:
+        return next(judging.engine.cluster.all(IPAMClaim)).network
+
+    await judging.intake.swap(kind, [claim(900, "blue")])
+    judging.intake.seen(kind, claim(800, "late"))
+    assert held() == "blue"
+    await judging.intake.swap(kind, [claim(7, "red")])
+    assert held() == "red"
