@@ -52,7 +52,9 @@ class Book:
         dues = {mark: self._due(each) for mark, each in whole.items()}
         if not patient:
             dues |= {mark: 0.0 for mark, each in whole.items() if each.since_source is Since.FIRST_SEEN}
-        after = {mark: each for mark, each in whole.items() if dues[mark] <= now}
+        # What is open stays open while it is found, whatever happens to the clock.
+        opened = {finding.fingerprint for finding in (*before, *moved)}
+        after = {mark: each for mark, each in whole.items() if dues[mark] <= now or mark in opened}
         _keep(self._open, partition, tuple(after.values()))
         _keep(self._early, partition, tuple(each for mark, each in whole.items() if mark not in after))
         for mark in known.keys() - whole.keys():
@@ -62,7 +64,7 @@ class Book:
         return Entry(
             tuple(finding for mark, finding in shown.items() if after.get(mark) != finding),
             tuple(finding for mark, finding in after.items() if shown.get(mark) != finding),
-            min((due for due in dues.values() if due > now), default=None),
+            min((due for mark, due in dues.items() if mark not in after), default=None),
         )
 
     def _taken(self, partition: str, mark: str) -> list[Finding]:
