@@ -152,7 +152,8 @@ class Stage:
         return source.sight
 
     def truth(self) -> Judging:
-        judging = Judging(all_checks(), now=self.clock())
+        # What came out of its grace before the clock went back stays open.
+        judging = Judging(all_checks(), now=self.clock() - min(self.clock.offset, 0.0))
         for kind in api_kinds().values():
             for obj in self.server.objects(kind.plural):
                 judging.seen(obj)
