@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from ...findings import Finding, Severity, Since
+from ...findings import Finding, Severity
 from ...model.ipam_claim import IPAMClaim
 from ...model.joins import REFERENCE, primary
 from ...model.machine_networks import claim_name
@@ -65,9 +65,7 @@ class Interface:
                 return network
         return ""
 
-    def finding(
-        self, reason: str, severity: Severity, message: str, since: float | None = None, **evidence: object
-    ) -> Finding:
+    def finding(self, reason: str, severity: Severity, message: str, **evidence: object) -> Finding:
         facts = {
             "kind": self.machine.ref.kind,
             "interface": self.network,
@@ -82,8 +80,6 @@ class Interface:
             message=f"interface {self.network}: {message}",
             related=(self.definition.ref,) if self.definition else (),
             network=self.definition.network if self.definition else "",
-            since=since,
-            since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
             evidence={name: fact for name, fact in facts.items() if fact},
         )
 

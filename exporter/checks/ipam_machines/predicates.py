@@ -34,7 +34,6 @@ def missing_claim(it: Interface) -> Finding | None:
         "MissingClaim",
         Severity.CRITICAL if waiting else Severity.WARNING,
         what,
-        vmi.created,
         cause=cause,
         pods=[f"{user.namespace}/{user.name}" for user in waiting],
     )
