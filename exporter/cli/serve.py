@@ -6,11 +6,13 @@ import argparse
 import asyncio
 import signal
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 from ..app import Steward, assemble, serve
 from ..checks import all_checks
+from ..checks.base import Check
 from ..config.forms import address
 from ..config.loading import Loaded, Sources, load
 from ..config.reloading import Reloading, Watched
@@ -50,14 +52,16 @@ async def _serve(loaded: Loaded, sources: Sources) -> int:
     return 0
 
 
-async def follow(steward: Steward, loaded: Loaded, sources: Sources, look: float = _LOOK) -> None:
+async def follow(
+    steward: Steward, loaded: Loaded, sources: Sources, *, look: float = _LOOK, checks: Iterable[Check] | None = None
+) -> None:
     """Follows the configuration's file, for ever; `look` is in seconds."""
 
     def take(new: Loaded) -> None:
         log_as(new.config.log_level, new.config.log_format)
         steward.take(new.config)
 
-    reloading = Reloading(loaded, lambda: load(all_checks(), sources), take, steward.config)
+    reloading = Reloading(loaded, lambda: load(checks or all_checks(), sources), take, steward.config)
     if sources.file is None:
         await asyncio.Event().wait()
         return

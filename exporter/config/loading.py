@@ -20,7 +20,7 @@ from .keys import CONFIG_VARIABLE, PREFIX, Key, keys_of
 from .mistakes import Mistake, Mistakes, nearest
 from .reader import read
 from .settings import CheckSettings, Config
-from .tree import flat
+from .tree import Leaf, flat
 
 __all__ = ["Loaded", "Sources", "Value", "digest_of", "load"]
 
@@ -102,11 +102,11 @@ class _Loading:
     def take_file(self, content: bytes, place: str) -> None:
         data, mistakes = read(content, place)
         self.mistakes += mistakes
-        found, wrong = flat(data, self.keys)
-        for path, what in wrong:
-            self.wrong(place, path, what)
-        for key, value in found:
-            self._set(key, value, _Place(place, key.name, "file"))
+        for each in flat(data, self.keys):
+            if isinstance(each, Leaf):
+                self._set(each.key, each.value, _Place(place, each.key.name, "file"))
+            else:
+                self.wrong(place, each.path, each.why)
 
     def take_environment(self, environment: Mapping[str, str]) -> None:
         known = {key.variable: key for key in self.keys}
@@ -122,7 +122,7 @@ class _Loading:
         rest = name.removeprefix(PREFIX)
         if _SERVICE.fullmatch(rest):
             return
-        near = nearest(rest, [variable.removeprefix(PREFIX) for variable in (*known, CONFIG_VARIABLE)])
+        near = nearest(rest, [variable.removeprefix(PREFIX) for variable in (*known, CONFIG_VARIABLE)], 0.75)
         if "__" in rest or (near and len(near) - 2 <= len(rest) <= len(near) + 2):
             hint = f'; did you mean "{PREFIX}{near}"?' if near else ""
             self.wrong("environment", name, f"no such key{hint}")

@@ -51,10 +51,10 @@ def quoted(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     """The name that was probably meant: the same but for case and separators, else one that looks like it."""
     plain = {_plain(name): name for name in known}
-    close = difflib.get_close_matches(_plain(word[:100]), plain, 1, 0.6)
+    close = difflib.get_close_matches(_plain(word[:100]), plain, 1, alike)
     return plain[close[0]] if close else None
 
 

@@ -72,7 +72,7 @@ def _where(error: yaml.MarkedYAMLError) -> tuple[str, str]:
     mark = error.problem_mark or error.context_mark
     what = ", ".join(part for part in (error.context, error.problem) if part)
     if "single document" in what:
-        what = "a second document starts here; there may be one"
+        what = "a second document starts here; only one may be there"
     what = "".join(character if character.isprintable() else "?" for character in what)
     return (f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""), what or "this is no YAML"
 

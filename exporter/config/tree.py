@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from .keys import Key
 from .mistakes import nearest, quoted
 
-__all__ = ["flat", "names_below"]
-
-Found = list[tuple[Key, Any]]
-Wrong = list[tuple[str, str]]  # path, what is wrong there
+__all__ = ["Leaf", "Stray", "flat", "names_below"]
 
 
-def flat(data: Any, keys: Iterable[Key]) -> tuple[Found, Wrong]:
-    """The values of a file by their key, and what belongs to none."""
-    found: Found = []
-    wrong: Wrong = []
+@dataclass(frozen=True)
+class Leaf:
+    """A value where one may stand."""
+
+    key: Key
+    value: Any
+
+
+@dataclass(frozen=True)
+class Stray:
+    """Something that can't stand where it does, and why."""
+
+    path: str
+    why: str
+
+
+def flat(data: Any, keys: Iterable[Key]) -> Iterator[Leaf | Stray]:
+    """All of a file, in its order."""
     if data is not None:
-        _walk(data, (), tuple(keys), (found, wrong))
-    return found, wrong
+        yield from _walk(data, (), tuple(keys))
 
 
 def names_below(path: tuple[str, ...], keys: Iterable[Key]) -> list[str]:
@@ -29,31 +40,30 @@ def names_below(path: tuple[str, ...], keys: Iterable[Key]) -> list[str]:
     return list(dict.fromkeys(key.path[depth] for key in keys if key.path[:depth] == path and len(key.path) > depth))
 
 
-def _walk(data: Any, path: tuple[str, ...], keys: tuple[Key, ...], out: tuple[Found, Wrong]) -> None:
-    found, wrong = out
+def _walk(data: Any, path: tuple[str, ...], keys: tuple[Key, ...]) -> Iterator[Leaf | Stray]:
     names = names_below(path, keys)
     if not isinstance(data, dict):
-        wrong.append((_shown(path), f"{quoted(data)} can't stand here; write a mapping with {_listed(names)}"))
+        yield Stray(_shown(path), f"{quoted(data)} can't stand here; write a mapping with {_listed(names)}")
         return
     for name, value in data.items():
         here = (*path, name)
-        if name not in names:
-            wrong.append((_shown(here), _unknown(name, path, names, keys)))
-            continue
         key = next((key for key in keys if key.path == here), None)
-        if key is not None:
-            found.append((key, value))
+        if name not in names:
+            yield Stray(_shown(here), _unknown(name, path, keys))
+        elif key is not None:
+            yield Leaf(key, value)
         elif value is not None:  # a section may be empty: all of it may be comments
-            _walk(value, here, keys, out)
+            yield from _walk(value, here, keys)
 
 
-def _unknown(name: str, path: tuple[str, ...], names: list[str], keys: tuple[Key, ...]) -> str:
-    what = "no such check" if path == ("checks",) else "no such key"
-    near = nearest(name, names)
-    if near is None:  # perhaps it is right elsewhere
-        elsewhere = {key.path[-1]: key.name for key in keys if key.path[-1] != "enabled"}
-        near = elsewhere.get(nearest(name, elsewhere) or "")
-    return f'{what}; did you mean "{near}"?' if near else f"{what}; there may be {_listed(names)}"
+def _unknown(name: str, path: tuple[str, ...], keys: tuple[Key, ...]) -> str:
+    what, names = "no such check" if path == ("checks",) else "no such key", names_below(path, keys)
+    if near := nearest(name, names):
+        return f'{what}; did you mean "{near}"?'
+    elsewhere = {key.path[-1]: key.name for key in reversed(keys) if key.path[-1] != "enabled"}
+    if right := elsewhere.get(nearest(name, elsewhere) or ""):
+        return f'{what}; did you mean "{right}"{"" if "." in right else " at the top"}?'
+    return f"{what}; there may be {_listed(names)}"
 
 
 def _listed(names: list[str]) -> str:
