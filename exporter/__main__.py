@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from collections.abc import Sequence
 
-from .cli import check, demo, explain, serve
+from .cli import check, config, demo, explain, serve
+from .cli.configured import MistakesError
+from .cli.logs import log_as
+from .config.settings import Config
 from .kube.errors import ConfigError
 
 __all__ = ["main"]
@@ -18,17 +20,18 @@ def main(words: Sequence[str] | None = None) -> int:
         prog="steward", description="Sees, explains and alerts on drift in KubeVirt fleets."
     )
     parser.add_argument(
-        "--log-level", choices=("debug", "info", "warning", "error"), default="warning", help="default: warning"
+        "--log-level", choices=("debug", "info", "warning", "error"), help=f"default: {Config().log_level}"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (serve, check, explain, demo):
+    for command in (serve, check, explain, demo, config):
         command.add(commands)
     arguments = parser.parse_args(words)
-    logging.basicConfig(
-        level=arguments.log_level.upper(), format="level=%(levelname)s logger=%(name)s %(message)s", stream=sys.stderr
-    )
+    log_as(arguments.log_level or Config().log_level)
     try:
         code: int = arguments.run(arguments)
+    except MistakesError as error:
+        print(error, file=sys.stderr)
+        return 2
     except ConfigError as error:
         print(f"steward: {error}", file=sys.stderr)
         return 2

@@ -6,12 +6,15 @@ import asyncio
 import gc
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .background import alongside
 from .checks import all_checks
+from .checks.base import Check
+from .config.reloading import Status
+from .config.settings import Config
 from .engine.engine import Engine
 from .engine.intake import Intake
 from .http.api import Findings
@@ -27,14 +30,21 @@ from .model.source import Sight, Source
 
 __all__ = ["Steward", "assemble", "serve", "wait_until_seen"]
 
-_SETTLE = 0.25  # seconds; kinds arrive on connections of their own, a few milliseconds apart
-
 
 @dataclass(frozen=True)
 class Steward:
     engine: Engine
     source: LiveSource
     exposition: Exposition
+    config: Status = field(default_factory=lambda: Status(tried=time.time()))
+
+    def take(self, config: Config) -> None:
+        """Puts into effect what can change while running."""
+        self.engine.settle = config.settle.total_seconds()
+        self.exposition.budget = _budget(config)
+        for check in self.engine.checks:
+            if check.settings:
+                self.engine.configure(check.id, config.of(check.id).settings or check.settings())
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -44,14 +54,40 @@ class Steward:
 
 
 def assemble(
-    transport: Transport, *, pace: Pace | None = None, settle: float = _SETTLE, budget: Budget | None = None
+    transport: Transport,
+    config: Config | None = None,
+    *,
+    checks: Iterable[Check] | None = None,
+    pace: Pace | None = None,
+    settle: float | None = None,
 ) -> Steward:
-    checks = all_checks()
-    engine = Engine(checks, clock=time.time, timer=time.monotonic, settle=settle)
-    exposition = Exposition(checks, budget)
+    """`pace` and `settle` (seconds) go before those of the configuration, and may be out of its ranges."""
+    config = config or Config()
+    enabled = [check for check in checks or all_checks() if config.of(check.id).enabled]
+    engine = Engine(enabled, clock=time.time, timer=time.monotonic)
+    exposition = Exposition(enabled, _budget(config))
     engine.listen(exposition.update)
-    kinds = dict.fromkeys(kind for check in checks for kind in check.reads)
-    return Steward(engine, LiveSource(transport, kinds, Intake(engine, time.time), pace), exposition)
+    kinds = dict.fromkeys(kind for check in enabled for kind in check.reads)
+    source = LiveSource(transport, kinds, Intake(engine, time.time), pace or _pace(config))
+    steward = Steward(engine, source, exposition)
+    steward.take(config)
+    if settle is not None:
+        engine.settle = settle
+    return steward
+
+
+def _budget(config: Config) -> Budget:
+    return Budget(config.budget.family, config.budget.total)
+
+
+def _pace(config: Config) -> Pace:
+    pace = config.pace
+    return Pace(
+        watch=pace.watch.total_seconds(),
+        stale_after=pace.stale_after.total_seconds(),
+        look_again=pace.look_again.total_seconds(),
+        longest_wait=pace.longest_wait.total_seconds(),
+    )
 
 
 @asynccontextmanager
@@ -60,11 +96,11 @@ async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-s
     # Records are flat and not tracked: collecting seldom costs no memory here, and halves what decoding costs.
     gc.set_threshold(50_000, 20, 1000)
     scrapes = Scrapes()
-    telemetry = Telemetry(steward.engine, steward.exposition, steward.source.reflectors, scrapes)
+    telemetry = Telemetry(steward.engine, steward.exposition, steward.source.reflectors, scrapes, steward.config)
     app = build(
         steward.engine,
         {
-            "/": Page(steward.engine, title).handle,
+            "/": Page(steward.engine, title, steward.config).handle,
             "/style.css": stylesheet,
             "/metrics": Scrape(steward.exposition, registry_of(telemetry), scrapes).handle,
             "/api/v1/findings": Findings(steward.engine, secrets.token_hex(4)).handle,

@@ -1,4 +1,4 @@
-"""Writes what is generated from the registry: docs/checks.md, docs/metrics.md and the exporter's ClusterRole.
+"""Writes what is generated from the registry: docs/ of checks, metrics and configuration, and the ClusterRole.
 
 `python -m exporter.docgen` writes them; with `--verify` it writes nothing and fails where one is out of date.
 """
@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from .checks import all_checks
 from .checks.base import Check, Family
+from .config.documents import pages, schema
+from .config.keys import keys_of
 from .metrics.telemetry import METRICS, PREFIX
 from .model.kind import ApiKind
 
@@ -26,6 +29,8 @@ def generated() -> dict[str, str]:
     return {
         "docs/checks.md": "\n".join(_checks(all_checks())) + "\n",
         "docs/metrics.md": "\n".join(_metrics(all_checks())) + "\n",
+        "docs/config.md": "\n".join(pages(keys_of(all_checks()), _NOTE)) + "\n",
+        "docs/config.schema.json": json.dumps(schema(keys_of(all_checks())), indent=2, ensure_ascii=False) + "\n",
         "deploy/base/exporter/clusterrole.yaml": "\n".join(_cluster_role(all_checks())) + "\n",
     }
 

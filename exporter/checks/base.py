@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from ..findings import Finding, Severity
 from ..model.cluster import Cluster
 from ..model.index import Index
@@ -14,7 +16,7 @@ from ..model.joins import MACHINE
 from ..model.kind import Kind, Reach
 from ..model.record import Record
 
-__all__ = ["Check", "Family", "Reason", "Scope", "UndeclaredReadError", "View"]
+__all__ = ["Check", "Family", "Reason", "Scope", "Setting", "UndeclaredReadError", "View"]
 
 R = TypeVar("R", bound=Record)
 
@@ -56,9 +58,25 @@ class Reason:
     grace: float = 0.0
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What the configuration says of a field: `Annotated[timedelta, Setting("How long …", low="1s", high="1d")]`.
+
+    `low` and `high` are the range, written as in the file; `unit` is what a number counts.
+    """
+
+    meaning: str
+    unit: str = ""
+    low: str | float | None = None
+    high: str | float | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Check:
-    """Data plus one pure function from a view to findings. `joins` are the indexes that it looks others up by."""
+    """Data plus one pure function from a view to findings. `joins` are the indexes that it looks others up by.
+
+    `settings` is a frozen struct whose fields all have a default and a `Setting`; `find` gets it as `view.settings`.
+    """
 
     id: str
     title: str
@@ -67,6 +85,7 @@ class Check:
     reasons: dict[str, Reason]
     find: Callable[[View], Iterable[Finding]] = field(repr=False)
     joins: tuple[Index, ...] = ()
+    settings: type[Struct] | None = None
 
     @property
     def indexes(self) -> tuple[Index, ...]:
@@ -97,6 +116,7 @@ class View:
         self._check = check
         self._reach = {kind.record: kind.reach for kind in check.reads}
         self.partition = partition
+        self.settings: Any = check.settings() if check.settings else None
 
     def at(self, partition: str) -> View:
         """This view, of another partition."""

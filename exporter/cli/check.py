@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 
 from ..app import assemble, wait_until_seen
+from ..config.settings import Config
 from ..report import Report, take
 from .cluster import add_cluster_options, transport_of
+from .configured import add_config_option, configured
 from .table import table
 
 __all__ = ["add", "run"]
@@ -23,6 +25,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "check", help="look once and print the findings", description="Looks once.", epilog=_EXIT
     )
+    add_config_option(parser)
     add_cluster_options(parser)
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
     parser.add_argument(
@@ -42,7 +45,8 @@ def _seconds(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    report, in_time = asyncio.run(_look(arguments))
+    config = configured(arguments).config
+    report, in_time = asyncio.run(_look(arguments, config))
     sys.stdout.write(_rendered(report, arguments.output))
     if not in_time:
         print(f"steward: not everything was seen within {arguments.timeout:.0f} s", file=sys.stderr)
@@ -56,8 +60,8 @@ def exit_code(report: Report, in_time: bool = True) -> int:
     return 1 if report.findings else 0
 
 
-async def _look(arguments: argparse.Namespace) -> tuple[Report, bool]:
-    steward = assemble(transport_of(arguments))
+async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Report, bool]:
+    steward = assemble(transport_of(config), config)
     async with steward.watching():
         in_time = await wait_until_seen(
             steward, arguments.timeout, lambda text: print(f"steward: {text}", file=sys.stderr, flush=True)

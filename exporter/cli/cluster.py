@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..config.settings import Config
 from ..kube.transport import Transport
 
 __all__ = ["add_cluster_options", "transport_of"]
@@ -17,6 +18,6 @@ def add_cluster_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
 
 
-def transport_of(arguments: argparse.Namespace) -> Transport:
+def transport_of(config: Config) -> Transport:
     """Raises ConfigError where no cluster is configured."""
-    return Transport.from_environment(arguments.kubeconfig, arguments.context)
+    return Transport.from_environment(config.kubeconfig, config.context)

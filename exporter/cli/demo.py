@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ..app import Steward, assemble, serve, wait_until_seen
+from ..config.forms import address
+from ..config.settings import Config
 from ..demo.apiserver import ApiServer
 from ..demo.fleet import sample_fleet
 from ..demo.story import tell
@@ -44,7 +46,7 @@ async def _demo(arguments: argparse.Namespace) -> int:
         server.load(fleet.objects)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="steward-demo-")))
         steward = assemble(Transport.from_environment(str(kubeconfig(folder, server.url))))
-        url = await _serve(stack, steward, *arguments.listen)
+        url = await _serve(stack, steward, *address(arguments.listen or Config().listen))
         await wait_until_seen(steward, 30)
         _say_what_to_look_at(url, folder, fleet.troubles)
         await tell(

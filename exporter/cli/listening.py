@@ -10,6 +10,9 @@ import sys
 from collections.abc import Coroutine
 from typing import Any
 
+from ..config.forms import address
+from ..config.settings import Config
+
 __all__ = ["add_listen_option", "run_until_signalled"]
 
 
@@ -18,16 +21,16 @@ def add_listen_option(parser: argparse.ArgumentParser) -> None:
         "--listen",
         metavar="HOST:PORT",
         type=_address,
-        default=("127.0.0.1", 9877),
-        help="default: 127.0.0.1:9877. Anybody who reaches it can read all findings: there is no login yet",
+        help=f"default: {Config().listen}. Anybody who reaches it can read all findings: there is no login yet",
     )
 
 
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not port.isdecimal() or int(port) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT; write it as 127.0.0.1:9877 or [::1]:9877")
-    return host.strip("[]") or "127.0.0.1", int(port)
+def _address(text: str) -> str:
+    try:
+        address(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def run_until_signalled(main: Coroutine[Any, Any, int]) -> int:

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import sys
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
-from ..app import assemble, serve
+from ..app import Steward, assemble, serve
+from ..checks import all_checks
+from ..checks.base import Check
+from ..config.forms import address
+from ..config.loading import Loaded, Sources, load
+from ..config.reloading import Reloading, Watched
 from .cluster import add_cluster_options, transport_of
+from .configured import add_config_option, configured, sources_of
 from .listening import add_listen_option, run_until_signalled
+from .logs import log_as
 
-__all__ = ["add", "run"]
+__all__ = ["add", "follow", "run"]
+
+_LOOK = 2.0  # seconds; a change counts once two looks agree
 
 
 def add(commands: Any) -> None:
@@ -19,19 +31,50 @@ def add(commands: Any) -> None:
         "serve",
         help="watch a cluster; serve metrics, JSON API and page",
         description="Watches a cluster and writes nothing.",
+        epilog="The configuration file is followed while it runs; SIGHUP has it read at once.",
     )
+    add_config_option(parser)
     add_cluster_options(parser)
     add_listen_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return run_until_signalled(_serve(arguments))
+    return run_until_signalled(_serve(configured(arguments), sources_of(arguments)))
 
 
-async def _serve(arguments: argparse.Namespace) -> int:
-    host, port = arguments.listen
-    async with serve(assemble(transport_of(arguments)), host, port) as url:
+async def _serve(loaded: Loaded, sources: Sources) -> int:
+    config = loaded.config
+    steward = assemble(transport_of(config), config)
+    async with serve(steward, *address(config.listen)) as url:
         print(f"Serving {url}/ and {url}/metrics", file=sys.stderr, flush=True)
-        await asyncio.Event().wait()
+        await follow(steward, loaded, sources)
     return 0
+
+
+async def follow(
+    steward: Steward, loaded: Loaded, sources: Sources, *, look: float = _LOOK, checks: Iterable[Check] | None = None
+) -> None:
+    """Follows the configuration's file, for ever; `look` is in seconds."""
+
+    def take(new: Loaded) -> None:
+        log_as(new.config.log_level, new.config.log_format)
+        steward.take(new.config)
+
+    reloading = Reloading(loaded, lambda: load(checks or all_checks(), sources), take, steward.config)
+    if sources.file is None:
+        await asyncio.Event().wait()
+        return
+    watched = Watched(sources.file, loaded.digest)
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, asked.set)
+    try:
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asked.wait(), look)
+            if asked.is_set() or watched.changed():
+                asked.clear()
+                reloading.now()
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)

@@ -10,7 +10,7 @@ from ..model.joins import MACHINE
 from ..model.kind import Reach
 from ..model.record import Record
 
-__all__ = ["Pending", "concerned"]
+__all__ = ["Pending", "concerned", "everything"]
 
 
 def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
@@ -18,7 +18,7 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
     reach = next(kind.reach for kind in check.reads if kind.record is change.kind)
     records = [record for record in (change.before, change.after) if record is not None]
     if check.scope is Scope.CLUSTER or reach is Reach.CLUSTER:
-        yield from _all(check, cluster)
+        yield from everything(check, cluster)
         return
     for record in records:
         yield from _within(check, cluster, record.namespace) if reach is Reach.NAMESPACE else check.partitions(record)
@@ -28,7 +28,8 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
                 yield from check.partitions(other)
 
 
-def _all(check: Check, cluster: Cluster) -> Iterable[str]:
+def everything(check: Check, cluster: Cluster) -> Iterable[str]:
+    """All partitions of a check."""
     if check.scope is Scope.CLUSTER:
         return ("",)
     if check.scope is Scope.MACHINE:

@@ -25,7 +25,7 @@ from ..model.kind import Kind
 from ..model.record import Record
 from ..model.source import Sight, Source, Undecodable
 from .book import Book
-from .dirty import Pending, concerned
+from .dirty import Pending, concerned, everything
 
 __all__ = ["Engine", "Judged", "Listener"]
 
@@ -64,7 +64,7 @@ class Engine:
         self.generation = 0
         self.judged = {check.id: Judged() for check in self.checks}
         self.changed = asyncio.Condition()  # told when the generation grew, and when all is judged
-        self._clock, self._timer, self._settle, self._patient = clock, timer, settle, patient
+        self._clock, self._timer, self.settle, self._patient = clock, timer, settle, patient
         self._readers: dict[type[Record], list[Check]] = {}
         for check in self.checks:
             for kind in check.reads:
@@ -120,6 +120,14 @@ class Engine:
         """`listener(gone, come)` is called with each batch of differences; a changed finding is in both."""
         self._listeners.append(listener)
 
+    def configure(self, check_id: str, settings: object) -> None:
+        """Gives a check other settings: everything is judged again by them."""
+        for check in self.checks:
+            if check.id == check_id and self._views[check_id].settings != settings:
+                self._views[check_id].settings = settings
+                self._pending[check_id].mark(tuple(everything(check, self.cluster)), self._timer())
+                self._dirty.set()
+
     # -- what goes out
 
     def findings(self) -> Iterator[Finding]:
@@ -174,7 +182,7 @@ class Engine:
         pending, judged, blocked = self._pending[check.id], self.judged[check.id], self._blocked(check)
         begun = now = self._timer()
         while now - started < _SLICE:
-            partition = pending.take(started - self._settle, blocked)
+            partition = pending.take(started - self.settle, blocked)
             if partition is None:
                 judged.once = judged.once or pending.empty
                 judged.seconds += now - begun
@@ -209,7 +217,7 @@ class Engine:
         while self._waiting and self._waiting[0][0] <= now:
             _, check_id, partition = heappop(self._waiting)
             self._dues.pop((check_id, partition), None)
-            self._pending[check_id].mark((partition,), self._timer() - self._settle)
+            self._pending[check_id].mark((partition,), self._timer() - self.settle)
 
     def _answers(self, check: Check) -> bool:
         """Whether what the check reads is all there and current."""
@@ -255,7 +263,7 @@ class Engine:
             await self._tell()
             if not self.caught_up and not self._held:
                 self._dirty.set()
-                await asyncio.sleep(max(self._settle / 4, 0.001))
+                await asyncio.sleep(max(self.settle / 4, 0.001))
 
     async def _something_due(self) -> None:
         """Until something is dirty or a grace ends; looks up once a minute, since the wall clock may jump."""

@@ -9,6 +9,7 @@ from importlib.resources import files
 from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from ..config.reloading import Status
 from ..engine.engine import Engine
 from ..findings import Severity
 from ..report import Filter, FindingReport, take
@@ -29,8 +30,8 @@ _TEMPLATES = Environment(
 
 
 class Page:
-    def __init__(self, engine: Engine, title: str) -> None:
-        self._engine, self._title = engine, title
+    def __init__(self, engine: Engine, title: str, config: Status) -> None:
+        self._engine, self._title, self._config = engine, title, config
         self._meanings = {name: reason.meaning for check in engine.checks for name, reason in check.reasons.items()}
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -53,6 +54,7 @@ class Page:
             unknown_places={(unknown.check, unknown.partition.partition("/")[0]) for unknown in report.unknown},
             meanings=self._meanings,
             ready=self._engine.ready,
+            config=self._config,
             ago=_ago,
             now=time.time(),
         )

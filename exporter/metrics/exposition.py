@@ -14,6 +14,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from ..checks.base import Check, Family, Reason
 from ..findings import Finding
@@ -45,6 +46,13 @@ class _Kept:
     def series(self) -> int:
         return len(self.shown) * self.each
 
+    def leave_out(self, series: int) -> None:
+        """Takes out at least so many, the last ones that came; they are the first to come in again."""
+        count = -(-series // self.each)
+        if count > 0:
+            out = {mark: self.shown.pop(mark) for mark in list(self.shown)[-count:]}
+            self.left_out = {**out, **self.left_out}
+
 
 class Exposition:
     def __init__(self, checks: Iterable[Check], budget: Budget | None = None) -> None:
@@ -70,16 +78,41 @@ class Exposition:
         for finding in come:
             self.counts[finding.check, finding.reason, finding.severity.value] += 1
             self._show(finding)
+        self._fill()
+
+    def _fill(self) -> None:
+        total = sum(kept.series for kept in self._kept.values())
         for kept in self._kept.values():
-            while kept.left_out and self._room(kept):
-                mark = next(iter(kept.left_out))
+            room = min(self._budget.family - kept.series, self._budget.total - total) // kept.each
+            for mark in list(islice(kept.left_out, max(room, 0))):
                 kept.shown[mark] = kept.left_out.pop(mark)
+                total += kept.each
 
     def _show(self, finding: Finding) -> None:
         kept = self._kept[self._reasons[finding.check, finding.reason].family.name]
         line = (_label_block(kept.family, finding), finding.since or 0.0)
-        place = kept.shown if finding.fingerprint in kept.shown or self._room(kept) else kept.left_out
-        place[finding.fingerprint] = line
+        if finding.fingerprint in kept.shown or self._room(kept):
+            kept.left_out.pop(finding.fingerprint, None)  # it changed while it waited
+            kept.shown[finding.fingerprint] = line
+        else:
+            kept.left_out[finding.fingerprint] = line
+
+    @property
+    def budget(self) -> Budget:
+        return self._budget
+
+    @budget.setter
+    def budget(self, budget: Budget) -> None:
+        """Less room leaves out who came last, of the largest families first; more room lets in who waits."""
+        self._budget = budget
+        sizes = [kept.series for kept in self._kept.values()]
+        low, high = 0, budget.family  # the largest cap for each family by which all together fit
+        while low < high:
+            cap = (low + high + 1) // 2
+            low, high = (cap, high) if sum(min(size, cap) for size in sizes) <= budget.total else (low, cap - 1)
+        for kept in self._kept.values():
+            kept.leave_out(kept.series - low)
+        self._fill()
 
     def _room(self, kept: _Kept) -> bool:
         total = sum(each.series for each in self._kept.values())

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from ..config.reloading import Status
 from ..engine.engine import Engine
 from ..kube.reflector import Reflector
 from ..model.source import Sight, Source, Undecodable
@@ -41,6 +42,11 @@ METRICS: dict[str, Described] = {
     "check_errors": Described("counter", ("check",), "Times the check raised."),
     "check_duration_seconds": Described("counter", ("check",), "Time spent in the check."),
     "check_partitions": Described("counter", ("check",), "Partitions that the check judged."),
+    "config_hash": Described(
+        "gauge", ("hash",), "The configuration file in effect: the first 12 hex digits of its sha256; always 1."
+    ),
+    "config_reload_success": Described("gauge", (), "1 if the configuration was right when it was last read."),
+    "config_reload_timestamp_seconds": Described("gauge", (), "When the configuration was last read."),
     "generation": Described("gauge", (), "Grows with every difference of the findings."),
     "kind_synced": Described("gauge", ("kind",), "1 while what we hold of the kind is all there and current."),
     "kind_sight": Described("gauge", ("kind", "sight"), "How well the kind is seen: 1 for the state that holds."),
@@ -71,8 +77,9 @@ class Telemetry(Collector):
         exposition: Exposition,
         reflectors: Iterable[Reflector],
         scrapes: Scrapes,
+        config: Status,
     ) -> None:
-        self._engine, self._exposition = engine, exposition
+        self._engine, self._exposition, self._config = engine, exposition, config
         self._reflectors, self._scrapes = tuple(reflectors), scrapes
 
     def collect(self) -> Iterator[Metric]:
@@ -89,6 +96,9 @@ class Telemetry(Collector):
             "build_info": [((_version(),), 1)],
             "ready": [((), float(self._engine.ready))],
             "findings": [(key, value) for key, value in self._exposition.counts.items()],
+            "config_hash": [((self._config.digest,), 1)],
+            "config_reload_success": [((), float(self._config.mistakes is None))],
+            "config_reload_timestamp_seconds": [((), self._config.tried)],
             "generation": [((), self._engine.generation)],
             "series_dropped": [((family,), count) for family, count in self._exposition.left_out.items()],
             "scrape_duration_seconds": [((), self._scrapes.seconds)],

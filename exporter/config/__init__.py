@@ -1,0 +1,1 @@
+"""The configuration: what can be set, in a file, the environment and flags; and what is wrong with what was set."""

@@ -1,0 +1,95 @@
+"""Follows a configuration that changes while the steward runs.
+
+A change of the file counts once two looks in a row see the same content: an editor may be half done. What is wrong
+keeps what was right, and is told until it is right again. What can't change while running is told, and waits.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .loading import Loaded, digest_of
+from .mistakes import Mistakes
+
+__all__ = ["Reloading", "Status", "Watched"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Status:
+    """What metrics and page tell of the configuration. `tried` is in seconds since 1970."""
+
+    digest: str = digest_of(b"")
+    tried: float = 0.0
+    mistakes: Mistakes | None = None  # of the last try
+    waiting: tuple[str, ...] = ()  # keys whose change takes effect at the next start
+
+    @property
+    def notices(self) -> list[str]:
+        return [f"{name} changed; it takes effect at the next start" for name in self.waiting]
+
+
+class Reloading:
+    """`load` gives what holds now, `take` puts it into effect; `loaded` is what the steward was started with."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        load: Callable[[], Loaded | Mistakes],
+        take: Callable[[Loaded], None],
+        status: Status,
+    ) -> None:
+        self._started, self._load, self._take, self.status = loaded, load, take, status
+        self.status.digest, self.status.tried = loaded.digest, time.time()
+
+    def now(self) -> None:
+        """Reads the configuration again, and takes it or says what is wrong with it."""
+        self.status.tried = time.time()
+        loaded = self._load()
+        if isinstance(loaded, Mistakes):
+            self.status.mistakes = loaded
+            log.error('event="configuration refused" kept=%s why="%s"', self.status.digest, _one_line(loaded))
+            return
+        self._take(loaded)
+        self.status.digest, self.status.mistakes = loaded.digest, None
+        before, started = self.status.waiting, self._started.values
+        self.status.waiting = tuple(
+            key.name for key in loaded.keys if not key.live and loaded.values[key.name].value != started[key.name].value
+        )
+        log.info('event="configuration taken" hash=%s', loaded.digest)
+        for name, notice in zip(self.status.waiting, self.status.notices, strict=True):
+            if name not in before:
+                log.warning('event="change waits" key=%s why="%s"', name, notice)
+
+
+class Watched:
+    """Tells when a file's content has changed and stays so. A ConfigMap is swapped by a link: only content counts."""
+
+    def __init__(self, file: Path, digest: str) -> None:
+        """`digest` is that of the content which was loaded."""
+        self._file = file
+        self._known = self._last = digest
+
+    def changed(self) -> bool:
+        """Whether there is something new since the last time that this was true; ask every few seconds."""
+        look, last = self._look(), self._last
+        self._last = look
+        if look != last or look == self._known:
+            return False
+        self._known = look
+        return True
+
+    def _look(self) -> str:
+        try:
+            return digest_of(self._file.read_bytes())
+        except OSError as error:
+            return f"unreadable: {error.errno}"
+
+
+def _one_line(mistakes: Mistakes) -> str:
+    return "; ".join(f"{each.place} {each.path}: {each.what}" for each in mistakes.each).replace('"', "'")
