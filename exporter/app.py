@@ -24,8 +24,10 @@ from .kube.transport import Transport
 from .metrics.exposition import Budget, Exposition
 from .metrics.telemetry import Scrapes, Telemetry, registry_of
 from .model.source import Sight, Source
+from .offline.files import files
+from .offline.source import OfflineSource, Progress, Tally
 
-__all__ = ["Steward", "assemble", "serve", "wait_until_seen"]
+__all__ = ["Steward", "assemble", "read_dump", "serve", "wait_until_seen"]
 
 _SETTLE = 0.25  # seconds; kinds arrive on connections of their own, a few milliseconds apart
 
@@ -109,3 +111,16 @@ async def wait_until_seen(steward: Steward, seconds: float, say: Callable[[str],
     except TimeoutError:
         return False
     return True
+
+
+async def read_dump(path: str, now: float, *, complete: bool, progress: Progress) -> tuple[Engine, Tally]:
+    """Judges what the dump at a path holds, as of `now`, in seconds since 1970. Raises DumpError."""
+    gc.set_threshold(50_000, 20, 1000)
+    checks = all_checks()
+    engine = Engine(checks, clock=lambda: now, timer=time.monotonic)
+    kinds = dict.fromkeys(kind for check in checks for kind in check.reads)
+    source = OfflineSource(kinds, Intake(engine, lambda: now), complete=complete)
+    await source.read(files(path), progress)
+    while engine.step():
+        pass
+    return engine, source.tally
