@@ -38,8 +38,8 @@ class Tally(msgspec.Struct):
 
 
 _TELL = 500  # objects between two tellings of progress
-_NO_FILE = "there is no .yaml, .yml or .json file in it; an archive in it must be named by itself"
-_NOTHING = "there is no Kubernetes object in it"
+_NO_FILE = "the dump holds no .yaml, .yml or .json file; an archive in it must be named by itself"
+_NOTHING = "the dump holds no Kubernetes object"
 
 Progress = Callable[[Tally], None]
 
