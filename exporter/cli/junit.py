@@ -18,7 +18,7 @@ Row = tuple[str, str, str, str]  # failure or error, the test's name, the type, 
 
 
 def junit(report: Report, checks: frozenset[str], unread: Iterable[tuple[str, str]]) -> str:
-    """`checks` are the ids of the chosen ones, `unread` files and why. A check without findings is one test that passes."""
+    """`checks` are the ids of the chosen ones, `unread` files and why. A check without any is one test that passes."""
     root = Element("testsuites", name="steward")
     for check in all_checks():
         if check.id in checks:
