@@ -27,8 +27,10 @@ from .kube.transport import Transport
 from .metrics.exposition import Budget, Exposition
 from .metrics.telemetry import Scrapes, Telemetry, registry_of
 from .model.source import Sight, Source
+from .offline.files import files
+from .offline.source import OfflineSource, Progress, Tally
 
-__all__ = ["Steward", "assemble", "serve", "wait_until_seen"]
+__all__ = ["Steward", "assemble", "read_dump", "serve", "wait_until_seen"]
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,7 @@ class Steward:
         """Puts into effect what can change while running."""
         self.engine.settle = config.settle.total_seconds()
         self.exposition.budget = _budget(config)
-        for check in self.engine.checks:
-            if check.settings:
-                self.engine.configure(check.id, config.of(check.id).settings or check.settings())
+        _configure(self.engine, config)
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
@@ -145,3 +145,25 @@ async def wait_until_seen(steward: Steward, seconds: float, say: Callable[[str],
     except TimeoutError:
         return False
     return True
+
+
+async def read_dump(
+    path: str, now: float, config: Config, *, complete: bool, progress: Progress
+) -> tuple[Engine, Tally]:
+    """Judges what the dump at a path holds, as of `now`, in seconds since 1970. Raises DumpError."""
+    gc.set_threshold(50_000, 20, 1000)
+    checks = [check for check in all_checks() if config.of(check.id).enabled]
+    engine = Engine(checks, clock=lambda: now, timer=time.monotonic)
+    _configure(engine, config)
+    kinds = dict.fromkeys(kind for check in checks for kind in check.reads)
+    source = OfflineSource(kinds, Intake(engine, lambda: now), complete=complete)
+    await source.read(files(path), progress)
+    while engine.step():
+        pass
+    return engine, source.tally
+
+
+def _configure(engine: Engine, config: Config) -> None:
+    for check in engine.checks:
+        if check.settings:
+            engine.configure(check.id, config.of(check.id).settings or check.settings())

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ..findings import Finding, Severity, Since
 from ..model.record import Ref
-from ..model.source import SOURCE, UNDECODABLE, Sight, Source, Undecodable
+from ..model.source import FILE, SOURCE, UNDECODABLE, Sight, Source, Undecodable
 from .base import Check, Family, Reason, Scope, View
 
 __all__ = ["CHECK"]
@@ -62,6 +62,8 @@ def find(view: View) -> Iterator[Finding]:
             evidence={"kind": source.name, "resource": source.resource},
         )
     for odd in view.all(Undecodable):
+        if odd.kind == FILE:
+            continue  # the reader of the dump is told by itself
         yield Finding(
             reason="UndecodableObject",
             severity=Severity.WARNING,

@@ -1,4 +1,4 @@
-"""`steward check`: looks once, and prints what it finds."""
+"""`steward check`: looks once, at a cluster or at a dump of one, and prints what it finds."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import asyncio
 import sys
 from typing import Any
 
-import msgspec
-
-from ..app import assemble, wait_until_seen
+from ..app import assemble, read_dump, wait_until_seen
 from ..config.settings import Config
+from ..offline.files import DumpError
 from ..report import Report, take
+from .choice import Choice, UsageError, add_choice_options, choice_of
 from .cluster import add_cluster_options, transport_of
 from .configured import add_config_option, configured
-from .table import table
+from .output import FORMATS, rendered, unread
+from .progress import progress_line
 
 __all__ = ["add", "run"]
 
@@ -27,9 +28,23 @@ def add(commands: Any) -> None:
     )
     add_config_option(parser)
     add_cluster_options(parser)
-    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
+    dump = parser.add_argument_group("dump, instead of a cluster")
+    dump.add_argument(
+        "--from",
+        dest="dump",
+        metavar="PATH",
+        help="a directory, tar or zip archive, or file of YAML or JSON, as kubectl get, must-gather and oc adm inspect "
+        "write them; - for standard input",
+    )
+    dump.add_argument(
+        "--complete",
+        action="store_true",
+        help="the dump holds the whole cluster: a kind that is not in it has no objects",
+    )
+    add_choice_options(parser)
+    parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="default: table")
     parser.add_argument(
-        "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="to see everything; default: 60"
+        "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
     )
     parser.set_defaults(run=run)
 
@@ -45,17 +60,41 @@ def _seconds(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    config = configured(arguments).config
-    report, in_time = asyncio.run(_look(arguments, config))
-    sys.stdout.write(_rendered(report, arguments.output))
+    try:
+        choice = choice_of(arguments)
+        if arguments.dump is None:
+            return _live(arguments, choice)
+        return _offline(arguments, choice)
+    except (UsageError, DumpError) as error:
+        print(f"steward: {error}", file=sys.stderr)
+        return 2
+
+
+def _live(arguments: argparse.Namespace, choice: Choice) -> int:
+    if arguments.complete:
+        raise UsageError("--complete says what a dump holds; it needs --from")
+    whole, in_time = asyncio.run(_look(arguments, configured(arguments).config))
+    report = choice.of(whole)
+    sys.stdout.write(rendered(report, arguments.output, choice.checks))
     if not in_time:
         print(f"steward: not everything was seen within {arguments.timeout:.0f} s", file=sys.stderr)
     return exit_code(report, in_time)
 
 
+def _offline(arguments: argparse.Namespace, choice: Choice) -> int:
+    with progress_line() as progress:
+        reading = read_dump(
+            arguments.dump, choice.now, configured(arguments).config, complete=arguments.complete, progress=progress
+        )
+        engine, tally = asyncio.run(reading)
+    report = choice.of(take(engine))
+    sys.stdout.write(rendered(report, arguments.output, choice.checks, f"read {tally}"))
+    return exit_code(report)
+
+
 def exit_code(report: Report, in_time: bool = True) -> int:
     """2 goes before 1: what was found may not be all."""
-    if report.unknown or not in_time:
+    if report.unknown or unread(report) or not in_time:
         return 2
     return 1 if report.findings else 0
 
@@ -67,25 +106,3 @@ async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Report, 
             steward, arguments.timeout, lambda text: print(f"steward: {text}", file=sys.stderr, flush=True)
         )
         return take(steward.engine), in_time
-
-
-def _rendered(report: Report, output: str) -> str:
-    if output == "json":
-        return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
-    if output == "yaml":
-        return msgspec.yaml.encode(report).decode()
-    return _text(report)
-
-
-def _text(report: Report) -> str:
-    parts = []
-    if report.findings:
-        rows = [(f.severity, f.reason, f"{f.subject}", f.since, f.message) for f in report.findings]
-        parts.append(table(("SEVERITY", "REASON", "OBJECT", "SINCE", "WHAT"), rows))
-    if report.unknown:
-        places = [(u.check, u.partition or "everywhere", u.why) for u in report.unknown]
-        parts.append("No answer:\n" + table(("CHECK", "WHERE", "WHY"), places))
-    found = f"{len(report.findings)} findings" if len(report.findings) != 1 else "1 finding"
-    seen = sum(source.synced for source in report.sources)
-    parts.append(f"{found}; {seen} of {len(report.sources)} kinds seen.\n")
-    return "\n".join(parts)

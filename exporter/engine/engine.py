@@ -23,7 +23,7 @@ from ..findings import Finding, Unknown
 from ..model.cluster import Cluster
 from ..model.kind import Kind
 from ..model.record import Record
-from ..model.source import Sight, Source, Undecodable
+from ..model.source import Source, Undecodable
 from .book import Book
 from .dirty import Pending, concerned, everything
 
@@ -226,7 +226,7 @@ class Engine:
         return (
             "" not in blocked
             and not (blocked and check.scope is Scope.CLUSTER)
-            and all(source is not None and source.sight is Sight.LIVE for source in sources)
+            and all(source is not None and source.current for source in sources)
         )
 
     def _blocked(self, check: Check) -> frozenset[str]:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from ..model.kind import ApiKind
 from ..model.record import Record
-from ..model.source import Sight, Source, Undecodable
+from ..model.source import FILE, Sight, Source, Undecodable
 from .engine import Engine
 
 __all__ = ["Intake", "Sighting"]
@@ -92,6 +92,10 @@ class Intake:
             return
         since = before.since if before is not None and before.sight is sight else self._clock()
         self._engine.put(Source("", kind.name, "", 0, kind.resource, sight, why, since, kind.optional))
+
+    def unread(self, file: str, why: str) -> None:
+        """Takes in that a file of a dump could not be read; it may have held objects of any kind."""
+        self._engine.put(Undecodable("", f"{FILE} {file}", "", 0, FILE, file, why[:256], self._clock()))
 
     def _unreadable(self, kind: ApiKind[Any], sighting: Sighting) -> None:
         name = f"{kind.name} {sighting.name}"

@@ -1,7 +1,7 @@
 """From bytes of the API server to records, one object at a time where one is odd.
 
 A page is decoded typed in one go. Only when that fails each object is decoded alone, so that one odd object costs
-itself and not its page. What can't be read keeps its name, if that can be read.
+itself and not its page.
 """
 
 from __future__ import annotations
@@ -10,23 +10,13 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from ..model.kind import ApiKind, Reach
-from ..model.record import Record, WireMeta
-from .errors import MALFORMED, GarbledError, Status, StatusError
+from ..decode import MALFORMED, ObjectDecoder, Seen, name_of
+from ..model.kind import ApiKind
+from .errors import GarbledError, Status, StatusError
 
 __all__ = ["Decoder", "Event", "Page", "Seen"]
 
 W = TypeVar("W")
-
-
-class Seen(msgspec.Struct, frozen=True, gc=False):
-    """One object: its record, or None where checks need nothing of it or, with `why`, where it can't be read."""
-
-    namespace: str
-    name: str
-    record: Record | None
-    uid: str = ""
-    why: str = ""
 
 
 class Page(msgspec.Struct, frozen=True, gc=False):
@@ -61,19 +51,6 @@ class _Line(msgspec.Struct, Generic[W], frozen=True, gc=False):
     object: W
 
 
-class _NameMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Just what names an object whose rest may be anything."""
-
-    name: Any = None
-    namespace: Any = None
-    uid: Any = None
-    resource_version: Any = None
-
-
-class _Named(msgspec.Struct, frozen=True, gc=False):
-    metadata: _NameMeta = _NameMeta()
-
-
 class _BookmarkMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     resource_version: str | None = None
     annotations: dict[str, str] | None = None
@@ -85,16 +62,14 @@ class _Bookmark(msgspec.Struct, frozen=True, gc=False):
 
 _RAW_LIST = msgspec.json.Decoder(_List[msgspec.Raw])
 _RAW_LINE = msgspec.json.Decoder(_Line[msgspec.Raw])
-_NAMED = msgspec.json.Decoder(_Named)
 _BOOKMARK = msgspec.json.Decoder(_Bookmark)
 
 
-class Decoder:
+class Decoder(ObjectDecoder):
     """Decodes lists and watches of one kind."""
 
     def __init__(self, kind: ApiKind[Any]) -> None:
-        self._kind = kind
-        self._one = msgspec.json.Decoder(kind.wire)
+        super().__init__(kind)
         self._list = msgspec.json.Decoder(_List[kind.wire])  # type: ignore[name-defined]
         self._line = msgspec.json.Decoder(_Line[kind.wire])  # type: ignore[name-defined]
 
@@ -102,7 +77,7 @@ class Decoder:
         """Raises GarbledError for a body that is no list."""
         try:
             whole = self._list.decode(body)
-            seen = [self._reduced(wire) for wire in whole.items or ()]
+            seen = [self.reduced(wire) for wire in whole.items or ()]
         except MALFORMED:
             whole, seen = self._page_by_object(body)
         return Page(seen, whole.metadata.resource_version or "", whole.metadata.rest or "")
@@ -122,7 +97,7 @@ class Decoder:
             return self._event_by_object(line)
         if typed.type in ("BOOKMARK", "ERROR"):
             return self._event_by_object(line)
-        return _event(typed.type, self._reduced(typed.object), str(typed.object.metadata.resource_version or ""))
+        return _event(typed.type, self.reduced(typed.object), str(typed.object.metadata.resource_version or ""))
 
     def _event_by_object(self, line: bytes) -> Event:
         try:
@@ -138,29 +113,6 @@ class Decoder:
         seen = self.object(raw.object)
         return _event(raw.type, seen, _version(raw.object))
 
-    def object(self, raw: bytes | msgspec.Raw) -> Seen:
-        """One object by itself; never raises."""
-        try:
-            return self._reduced(self._one.decode(raw))
-        except (*MALFORMED, ValueError) as error:
-            return self._unreadable(_meta(raw), str(error))
-
-    def _reduced(self, wire: Any) -> Seen:
-        meta = wire.metadata
-        try:
-            record = self._kind.reduce(wire)
-        except ValueError as error:
-            return self._unreadable(meta, str(error))
-        if record is None:
-            return Seen(meta.namespace or "", meta.name or "", None)
-        return Seen(record.namespace, record.name, record)
-
-    def _unreadable(self, meta: WireMeta | _NameMeta, why: str) -> Seen:
-        name = str(meta.name or "")
-        # As in its record, a Namespace stands among what it holds.
-        namespace = name if self._kind.reach is Reach.NAMESPACE else str(meta.namespace or "")
-        return Seen(namespace, name, None, str(meta.uid or ""), why)
-
 
 def _event(type_: str, seen: Seen, version: str) -> Event:
     if not seen.name:
@@ -168,15 +120,8 @@ def _event(type_: str, seen: Seen, version: str) -> Event:
     return Event(type_, seen, version)
 
 
-def _meta(raw: bytes | msgspec.Raw) -> _NameMeta:
-    try:
-        return _NAMED.decode(raw).metadata
-    except MALFORMED:
-        return _NameMeta()
-
-
 def _version(raw: msgspec.Raw) -> str:
-    return str(_meta(raw).resource_version or "")
+    return str(name_of(raw).resource_version or "")
 
 
 def _code(raw: msgspec.Raw) -> int:

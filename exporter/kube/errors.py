@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import msgspec
 
+from ..decode import MALFORMED
+
 __all__ = [
     "MALFORMED",
     "AbsentError",
@@ -23,9 +25,6 @@ __all__ = [
     "StatusError",
     "UnreachableError",
 ]
-
-MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding raises: bytes that are no UTF-8 and bottomless nesting have errors of their own."""
 
 
 class KubeError(Exception):

@@ -10,7 +10,9 @@ from enum import StrEnum
 from .kind import Kind
 from .record import Record, Ref
 
-__all__ = ["SOURCE", "UNDECODABLE", "Sight", "Source", "Undecodable"]
+__all__ = ["FILE", "SOURCE", "UNDECODABLE", "Sight", "Source", "Undecodable"]
+
+FILE = "File"  # the kind of an Undecodable that stands for a whole file of a dump
 
 
 class Sight(StrEnum):
@@ -23,6 +25,8 @@ class Sight(StrEnum):
     FAILING = "failing"  # never listed, and the API server answers with errors
     FORBIDDEN = "forbidden"
     ABSENT = "absent"  # not served by this cluster
+    READ = "read"  # out of a dump, which does not change
+    MISSING = "missing"  # in no file of a dump
 
 
 class Source(Record, frozen=True, gc=False):
@@ -42,7 +46,12 @@ class Source(Record, frozen=True, gc=False):
     @property
     def readable(self) -> bool:
         """Whether what we hold of this kind is the truth, up to moments."""
-        return self.sight in (Sight.LIVE, Sight.BEHIND)
+        return self.sight in (Sight.LIVE, Sight.BEHIND, Sight.READ)
+
+    @property
+    def current(self) -> bool:
+        """Whether it can be judged now: what comes is not about to catch up with what we missed."""
+        return self.sight in (Sight.LIVE, Sight.READ)
 
 
 class Undecodable(Record, frozen=True, gc=False):

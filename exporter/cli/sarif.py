@@ -1,0 +1,70 @@
+"""A report as SARIF 2.1.0, which code hosts show: a rule for each reason, a result for each finding.
+
+What is not known, and files that were not read, are notifications of the run, which then did not succeed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+
+from ..checks import all_checks
+from ..findings import Severity
+from ..report import FindingReport, Report
+
+__all__ = ["sarif"]
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+Obj = dict[str, Any]
+
+
+def sarif(report: Report, checks: frozenset[str], unread: Iterable[tuple[str, str]]) -> str:
+    """`checks` are the ids of the chosen ones, `unread` files and why."""
+    rules = list(_rules(checks))
+    places = {rule["id"]: index for index, rule in enumerate(rules)}
+    unseen = [f"{u.check}, {u.partition or 'everywhere'}: {u.why}" for u in report.unknown]
+    unseen += [f"{name} was not read: {why}" for name, why in unread]
+    driver = {"name": "steward", "version": version("kubevirt-steward"), "rules": rules}
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [
+            {
+                "executionSuccessful": not unseen,
+                "toolExecutionNotifications": [{"level": "error", "message": {"text": text}} for text in unseen],
+            }
+        ],
+        "results": [_result(finding, places) for finding in report.findings],
+    }
+    whole = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode() + "\n"
+
+
+def _rules(checks: frozenset[str]) -> Iterator[Obj]:
+    for check in all_checks():
+        if check.id in checks:
+            for name, reason in check.reasons.items():
+                yield {
+                    "id": f"{check.id}/{name}",
+                    "name": name,
+                    "shortDescription": {"text": reason.meaning},
+                    "defaultConfiguration": {"level": _LEVELS[reason.severities[0]]},
+                }
+
+
+def _result(finding: FindingReport, places: dict[str, int]) -> Obj:
+    rule, subject = f"{finding.check}/{finding.reason}", finding.subject
+    place = {"name": subject.name, "fullyQualifiedName": f"{subject.kind}/{subject.path}", "kind": "resource"}
+    return {
+        "ruleId": rule,
+        "ruleIndex": places[rule],
+        "level": _LEVELS[Severity(finding.severity)],
+        "message": {"text": f"{subject}: {finding.message}"},
+        "locations": [{"logicalLocations": [place]}],
+        "partialFingerprints": {"steward/v1": finding.fingerprint},
+        "properties": {"severity": finding.severity, "since": finding.since, "network": finding.network},
+    }

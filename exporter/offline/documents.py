@@ -1,0 +1,185 @@
+"""The objects in the text of one file.
+
+JSON: an object, a list of any kind, an array, or a stream of them, one a line or not. YAML: one document or more. Of a
+list that has a kind of its own (`PodList`) the items need say neither apiVersion nor kind. Between documents there may
+be container logs, as `kubectl cluster-info dump` writes them on its standard output.
+
+Documents of kinds that nobody reads are passed over, as early as their kind is known; they may hold anything.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from .wanted import Wanted
+from .yaml_events import YamlError, documents
+
+__all__ = ["Bad", "Found", "Listed", "objects"]
+
+
+class Found(msgspec.Struct, frozen=True, gc=False):
+    """One object, as JSON, and what it says that it is."""
+
+    api_version: str
+    kind: str
+    raw: bytes | msgspec.Raw
+
+
+class Listed(msgspec.Struct, frozen=True, gc=False):
+    """A list, also an empty one. Its `kind` was asked for then; empty for a list of any kind."""
+
+    api_version: str
+    kind: str
+
+
+class Bad(msgspec.Struct, frozen=True):
+    """A part of the file that could not be read, and why."""
+
+    why: str
+
+
+class _Document(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    api_version: Any = None
+    kind: Any = None
+    items: msgspec.Raw = msgspec.Raw()
+
+
+_DOCUMENT = msgspec.json.Decoder(_Document)
+_RAW = msgspec.json.Decoder(msgspec.Raw)
+_RAWS = msgspec.json.Decoder(list[msgspec.Raw] | None)
+_ENCODE = msgspec.json.Encoder().encode
+
+_LOG = re.compile(
+    rb"^==== START logs for container (.*) of pod (.*) ====\n.*?==== END logs for container \1 of pod \2 ====$",
+    re.MULTILINE | re.DOTALL,
+)
+_JSON = re.compile(rb"\s*[{\[]")
+_BETWEEN_JSON = re.compile(rb"(?<=[}\]])\s*?\n\s*(?=[{\[])")  # no string of JSON holds the end of a line
+_BETWEEN_YAML = re.compile(rb"^(?=---(?:\s|$))", re.MULTILINE)
+_DIRECTIVE = re.compile(rb"^%", re.MULTILINE)
+_SAYS = re.compile(rb"^(?![ \t\r]*(?:#|$)|---[ \t\r]*$|\.\.\.)", re.MULTILINE)  # a line with more than a comment
+_HEAD = re.compile(rb"^(apiVersion|kind):[ \t]+[\"']?([\w./-]+)[\"']?[ \t]*\r?$", re.MULTILINE)
+
+
+def objects(content: bytes, wanted: Wanted, *, json_only: bool = False) -> Iterator[Found | Listed | Bad]:
+    """Every object in the text, but those that can be seen from afar to be of no wanted kind. Never raises."""
+    try:
+        text = _utf8(content)
+    except UnicodeError as error:
+        yield Bad(f"it is no text in UTF-8: {error.reason if isinstance(error, UnicodeDecodeError) else error}")
+        return
+    if b"==== START logs for container " in text:
+        text = _LOG.sub(b"", text)
+    if _JSON.match(text):
+        try:
+            parts = _json(text)
+        except (RecursionError, ValueError) as error:
+            if json_only:
+                yield Bad(f"it is no JSON: {error}")
+                return
+        else:
+            for part in parts:
+                yield from _flat(part)
+            return
+    yield from _yaml(text, wanted)
+
+
+def _utf8(content: bytes) -> bytes:
+    """Windows shells redirect to UTF-16. Raises UnicodeError."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16").encode()
+    if b"\0" in content[:4096]:
+        raise UnicodeError("it has bytes of zero")
+    return content.removeprefix(codecs.BOM_UTF8)
+
+
+# -- JSON
+
+
+def _json(text: bytes) -> list[msgspec.Raw]:
+    """The documents of a stream. Raises RecursionError, and ValueError, as msgspec's errors are."""
+    try:
+        return [_RAW.decode(text)]
+    except msgspec.DecodeError:
+        parts = _BETWEEN_JSON.split(text.strip())
+        if len(parts) == 1:
+            parts = list(_one_after_the_other(text.decode()))
+        return [_RAW.decode(part) for part in parts]
+
+
+def _one_after_the_other(text: str) -> Iterator[bytes]:
+    """Documents without a line's end between them. Raises ValueError."""
+    decoder, position = json.JSONDecoder(), 0
+    while rest := _NEXT.search(text, position):
+        _, position = decoder.raw_decode(text, rest.start())
+        yield text[rest.start() : position].encode()
+
+
+_NEXT = re.compile(r"\S")
+
+
+def _flat(raw: bytes | msgspec.Raw, api_version: str = "", kind: str = "") -> Iterator[Found | Listed | Bad]:
+    """One document, lists taken apart; the items of a list of one kind are told what they are."""
+    try:
+        document = _DOCUMENT.decode(raw)
+    except msgspec.ValidationError:
+        with contextlib.suppress(msgspec.ValidationError):  # a number, or text: somebody else's file
+            for each in _RAWS.decode(raw) or ():
+                yield from _flat(each)
+        return
+    api_version = document.api_version if isinstance(document.api_version, str) else api_version
+    kind = document.kind if isinstance(document.kind, str) else kind
+    items = bytes(memoryview(document.items)[:1])
+    if items and not kind and api_version:
+        yield Bad("a list without a kind: it is cut off")  # kind comes after the items
+    elif items and kind.endswith("List"):
+        yield from _items(document.items, api_version, kind.removesuffix("List"))
+    else:
+        yield Found(api_version, kind, raw)
+
+
+def _items(raw: msgspec.Raw, api_version: str, kind: str) -> Iterator[Found | Listed | Bad]:
+    try:
+        items = _RAWS.decode(raw) or ()
+    except msgspec.ValidationError:
+        yield Bad(f"the items of a {kind}List are no list")
+        return
+    yield Listed(api_version, kind)
+    for item in items:
+        yield from _flat(item, api_version if kind else "", kind)
+
+
+# -- YAML
+
+
+def _yaml(text: bytes, wanted: Wanted) -> Iterator[Found | Listed | Bad]:
+    line = 0
+    for part in [text] if _DIRECTIVE.search(text) else _BETWEEN_YAML.split(text):
+        says = _SAYS.search(part)
+        if says:
+            yield from _document(part, part[says.start() :].lstrip()[:1] in (b"{", b"["), wanted, line)
+        line += part.count(b"\n")
+
+
+def _document(part: bytes, flow: bool, wanted: Wanted, line: int) -> Iterator[Found | Listed | Bad]:
+    """`flow` tells that it is written in brackets, where the start of a line says nothing."""
+    heads = [] if flow else _HEAD.findall(part)
+    if sorted(key for key, _ in heads) == [b"apiVersion", b"kind"]:
+        says = {key: value.decode() for key, value in heads}
+        if not wanted.may_hold(says[b"apiVersion"], says[b"kind"]):
+            yield Found(says[b"apiVersion"], says[b"kind"], b"")
+            return
+    try:
+        for document in documents(part, wanted.keep, line):
+            yield from _flat(_ENCODE(document))
+    except (YamlError, RecursionError) as error:
+        yield Bad(str(error))
+    except ValueError as error:
+        yield Bad(f"it is no YAML that JSON could say: {error}")

@@ -1,0 +1,170 @@
+"""The offline source: all of a dump, read once.
+
+Of two files with the same object the newer state counts: by resourceVersion, where both have one, else by the time of
+creation, else the file that is read later. A kind that is in no file at all is missing, not empty, unless the dump is
+said to be complete: nobody may have asked for it. An empty list of the kind (`kind: IPAMClaimList`) says that somebody
+did. The items of a plain `kind: List` say nothing of other kinds.
+
+Not seen here: whether a list is of all namespaces, or of some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from ..decode import ObjectDecoder, Seen
+from ..engine.intake import Intake
+from ..model.kind import ApiKind, Kind
+from ..model.source import Sight
+from .documents import Bad, Found, Listed, objects
+from .files import DumpError, File, Unread
+from .wanted import Wanted
+
+__all__ = ["OfflineSource", "Progress", "Tally", "command"]
+
+
+class Tally(msgspec.Struct):
+    """What was read so far."""
+
+    files: int = 0
+    objects: int = 0
+    others: int = 0  # objects, and lists, of kinds that nobody reads
+
+    def __str__(self) -> str:
+        return f"{_count(self.files, 'file')}, {_count(self.objects, 'object')}, {self.others} of other kinds"
+
+
+_TELL = 500  # objects between two tellings of progress
+_NO_FILE = "the dump holds no .yaml, .yml or .json file; an archive in it must be named by itself"
+_NOTHING = "the dump holds no Kubernetes object"
+
+Progress = Callable[[Tally], None]
+
+
+class _RankMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    resource_version: Any = None
+    creation_timestamp: Any = None
+
+
+class _Ranked(msgspec.Struct, frozen=True, gc=False):
+    metadata: _RankMeta = _RankMeta()
+
+
+class _Status(msgspec.Struct, frozen=True, gc=False):
+    message: Any = None
+
+
+_RANKED = msgspec.json.Decoder(_Ranked)
+
+
+class _Held(msgspec.Struct, frozen=True, gc=False):
+    """A state of an object: its resourceVersion, 0 for none, and when the object was created, as text."""
+
+    seen: Seen
+    version: int
+    created: str
+
+    def yields_to(self, other: _Held) -> bool:
+        """Whether the other, read later, is the newer one; of one state, the form of it that can be read."""
+        if self.version and other.version and self.version != other.version:
+            return self.version < other.version
+        if self.created != other.created:
+            return self.created < other.created
+        return bool(self.seen.why) or not other.seen.why
+
+
+class OfflineSource:
+    def __init__(self, kinds: Iterable[Kind[Any]], intake: Intake, *, complete: bool = False) -> None:
+        """`complete` says that the dump holds all of the cluster, so that a kind without objects is empty."""
+        self.kinds = [kind for kind in kinds if isinstance(kind, ApiKind)]
+        self.tally = Tally()
+        self._wanted = Wanted(self.kinds)
+        self._intake, self._complete = intake, complete
+        self._decoders = {kind: ObjectDecoder(kind) for kind in self.kinds}
+        self._held: dict[ApiKind[Any], dict[tuple[str, str], _Held]] = {kind: {} for kind in self.kinds}
+        self._listed: set[ApiKind[Any]] = set()
+        self._any = False  # whether there was anything to read
+
+    async def read(self, files: Iterable[File | Unread], progress: Progress = lambda _: None) -> None:
+        """Reads all files, and hands over what they hold. Raises DumpError where there is nothing to read."""
+        for file in files:
+            self.tally.files += 1
+            if isinstance(file, Unread):
+                self._unread(file.name, file.why)
+            else:
+                self._read(file, progress)
+            progress(self.tally)
+        if not self._any:
+            raise DumpError(_NOTHING if self.tally.files else _NO_FILE)
+        for kind, held in self._held.items():
+            await self._intake.swap(kind, (each.seen for each in held.values()))
+            if held or self._complete or kind in self._listed:
+                self._intake.sight(kind, Sight.READ)
+            else:
+                why = f"no {kind.name}s in the dump; add the output of: {command([kind.resource])}"
+                self._intake.sight(kind, Sight.MISSING, why)
+
+    def _unread(self, file: str, why: str) -> None:
+        self._any = True
+        self._intake.unread(file, why)
+
+    def _read(self, file: File, progress: Progress) -> None:
+        for found in objects(file.content, self._wanted, json_only=file.json):
+            if isinstance(found, Bad):
+                self._unread(file.name, found.why)
+                continue
+            self._any = self._any or bool(found.kind and found.api_version) or isinstance(found, Listed)
+            kind = self._wanted.kind(found.api_version, found.kind)
+            if isinstance(found, Listed):
+                self._listed |= {kind} if kind else set()
+            elif kind:
+                self._hold(kind, found, file.name)
+                if self.tally.objects % _TELL == 0:
+                    progress(self.tally)
+            elif (found.api_version, found.kind) == ("v1", "Status"):
+                self._unread(file.name, f"it holds no objects but an answer: {_message(found.raw)}")
+            else:
+                self.tally.others += 1
+
+    def _hold(self, kind: ApiKind[Any], found: Found, file: str) -> None:
+        self.tally.objects += 1
+        seen = self._decoders[kind].object(found.raw)
+        if found.api_version.rpartition("/")[2] not in kind.versions:
+            read = " and ".join(kind.versions)
+            seen = msgspec.structs.replace(
+                seen, record=None, why=f"its version is {found.api_version}; read are {read} of its group"
+            )
+        if seen.why:
+            seen = msgspec.structs.replace(seen, why=f"{seen.why[:160]} ({file})")
+        meta = _rank(found.raw)
+        text = str(meta.resource_version or "")
+        state = _Held(seen, int(text) if text.isdecimal() else 0, str(meta.creation_timestamp or ""))
+        before = self._held[kind].get((seen.namespace, seen.name))
+        if before is None or before.yields_to(state):
+            self._held[kind][seen.namespace, seen.name] = state
+
+
+def command(resources: Iterable[str]) -> str:
+    """What gets these kinds out of a cluster, whole."""
+    return f"kubectl get {','.join(resources)} -A -o yaml"
+
+
+def _message(raw: bytes | msgspec.Raw) -> str:
+    try:
+        return str(msgspec.json.decode(raw, type=_Status).message)
+    except (msgspec.DecodeError, RecursionError):
+        return "one that can't be read"
+
+
+def _rank(raw: bytes | msgspec.Raw) -> _RankMeta:
+    try:
+        return _RANKED.decode(raw).metadata
+    except (msgspec.DecodeError, RecursionError):
+        return _RankMeta()
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

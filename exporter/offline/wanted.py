@@ -1,0 +1,70 @@
+"""Which kinds are wanted out of a dump, and which fields of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec.inspect import StructType, UnionType
+
+from ..model.kind import ApiKind
+from .yaml_events import Keep
+
+__all__ = ["Wanted", "group_of"]
+
+_MESSAGE: Keep = {"message": None}  # of a Status, which is an error in the place of objects
+_RANKED: Keep = {"metadata": dict.fromkeys(("name", "namespace", "uid", "resourceVersion", "creationTimestamp"))}
+
+
+class Wanted:
+    def __init__(self, kinds: Iterable[ApiKind[Any]]) -> None:
+        self._kinds = {(kind.group, kind.name): kind for kind in kinds}
+        self._keep = {key: _united(_RANKED, _fields(kind.wire)) for key, kind in self._kinds.items()}
+        self._any: Keep | None = _RANKED
+        for keep in self._keep.values():
+            self._any = _united(self._any, keep)
+
+    def __iter__(self) -> Iterable[ApiKind[Any]]:
+        return iter(self._kinds.values())
+
+    def kind(self, api_version: str, kind: str) -> ApiKind[Any] | None:
+        """Of any version of its group."""
+        return self._kinds.get((group_of(api_version), kind))
+
+    def may_hold(self, api_version: str, kind: str) -> bool:
+        """Whether a document that is this may hold wanted objects."""
+        return kind in ("List", "Status") or (group_of(api_version), kind.removesuffix("List")) in self._kinds
+
+    def keep(self, api_version: str, kind: str) -> Keep | None:
+        """The fields to keep of an object; where it has not said yet what it is, those of all kinds."""
+        if not api_version or not kind:
+            return self._any
+        return self._keep.get((group_of(api_version), kind), _MESSAGE)
+
+
+def group_of(api_version: str) -> str:
+    """Empty for the core group."""
+    group, slash, _ = api_version.partition("/")
+    return group if slash else ""
+
+
+def _fields(wire: Any) -> Keep | None:
+    """The names, in JSON, of the fields that a struct has, and of the structs in them; None for anything else."""
+    described = msgspec.inspect.type_info(wire)
+    return _of(described)
+
+
+def _of(described: Any) -> Keep | None:
+    structs = [each for each in getattr(described, "types", (described,)) if isinstance(each, StructType)]
+    others = isinstance(described, UnionType) and len(described.types) > 2  # a struct or null, else it may be anything
+    if len(structs) != 1 or others:
+        return None
+    return {field.encode_name: _of(field.type) for field in structs[0].fields}
+
+
+def _united(one: Keep | None, other: Keep | None) -> Keep | None:
+    if one is None or other is None:
+        return None
+    shared = {key: _united(one[key], other[key]) for key in one.keys() & other.keys()}
+    return {**one, **other, **shared}

@@ -1,0 +1,197 @@
+"""From YAML to JSON, of just what is wanted of each object.
+
+Reads libyaml's events and builds only what somebody reads: what PyYAML does beyond them, nodes and then constructors,
+costs ten times as much. What plain text means is as in Kubernetes' own reader, so that times stay text, and so does
+`52:54:00:12:34:56`; a key is always text. A plain `=` is text, unlike in PyYAML.
+
+Aliases stand for what they name, up to a bound; nesting has one too. A document that names something in a part that was
+skipped is read again, whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import yaml
+from yaml._yaml import CParser
+from yaml.events import (
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+__all__ = ["Keep", "KeepOf", "YamlError", "documents"]
+
+Keep: TypeAlias = "Mapping[str, Keep | None]"  # which keys are wanted, and which of their keys; None: all
+KeepOf: TypeAlias = "Callable[[str, str], Keep | None]"  # by apiVersion and kind, empty where not known yet
+
+_DEEPEST = 100
+_MOST_ALIASED = 1_000_000  # values
+_HEAD = ("apiVersion", "kind")
+
+_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+}
+_INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0b[01]+|[0-9]+)\Z")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
+
+
+class YamlError(ValueError):
+    """Its text is one sentence."""
+
+
+class _SkippedError(Exception):
+    """An alias names what was skipped."""
+
+
+def documents(text: bytes, keep_of: KeepOf, first_line: int = 0) -> list[Any]:
+    """The documents of a stream, of each object just what is to be kept. Raises YamlError.
+
+    `first_line` is where the text stands in its file, for what the error says.
+    """
+    try:
+        try:
+            return _Reader(text, keep_of).all()
+        except _SkippedError:
+            return _Reader(text, None).all()
+    except _SkippedError as error:
+        raise YamlError(f"it names {error}, which is nowhere before") from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {first_line + mark.line + 1}: " if mark else ""
+        raise YamlError(f"it is no YAML: {where}{error.problem or error.context}") from error
+    except yaml.YAMLError as error:
+        raise YamlError("it is no YAML: " + " ".join(str(error).split())) from error
+
+
+class _Reader:
+    def __init__(self, text: bytes, keep_of: KeepOf | None) -> None:
+        self._event: Callable[[], Any] = CParser(text).get_event
+        self._keep_of = keep_of
+        self._anchors: dict[str, tuple[Any, int]] = {}  # each with how many values it is
+        self._values = 0
+        self._aliased = 0
+
+    def all(self) -> list[Any]:
+        found = []
+        while type(event := self._event()) is not StreamEndEvent:
+            if type(event) is DocumentStartEvent:
+                self._anchors.clear()
+                found.append(self._object(self._event(), 0))
+        return found
+
+    def _object(self, event: Any, depth: int) -> Any:
+        """An object or a list of them; anything else whole."""
+        if self._keep_of is None or type(event) not in (SequenceStartEvent, MappingStartEvent):
+            return self._value(event, None, depth)
+        if type(event) is SequenceStartEvent:
+            return self._sequence(lambda each: self._object(each, depth + 1), depth)
+        keep_of, head = self._keep_of, dict.fromkeys(_HEAD, "")
+        keep = keep_of("", "")
+
+        def entry(key: str) -> Any:
+            nonlocal keep
+            if key in _HEAD:
+                value = self._value(self._event(), None, depth)
+                head[key] = value if isinstance(value, str) else ""
+                keep = keep_of(head["apiVersion"], head["kind"])
+                return value
+            if key == "items" and (head["kind"].endswith("List") or not head["kind"]):
+                return self._object(self._event(), depth + 1)
+            return self._kept(key, keep, depth)
+
+        return self._mapping(entry, depth)
+
+    def _value(self, event: Any, keep: Keep | None, depth: int) -> Any:
+        before = self._values
+        self._values += 1
+        value: Any
+        match event:
+            case ScalarEvent():
+                value = event.value if not event.implicit[0] or event.tag else _plain(event.value)
+            case MappingStartEvent():
+                value = self._mapping(lambda key: self._kept(key, keep, depth), depth)
+            case SequenceStartEvent():
+                value = self._sequence(lambda each: self._value(each, keep, depth + 1), depth)
+            case _:
+                return self._alias(event.anchor)
+        if event.anchor is not None and keep is None:  # what is there in part only must not stand for it elsewhere
+            self._anchors[event.anchor] = value, self._values - before
+        return value
+
+    def _kept(self, key: str, keep: Keep | None, depth: int) -> Any:
+        if keep is None:
+            return self._value(self._event(), None, depth + 1)
+        if key in keep:
+            return self._value(self._event(), keep[key], depth + 1)
+        self._skip()
+        return _NOTHING
+
+    def _mapping(self, entry: Callable[[str], Any], depth: int) -> dict[str, Any]:
+        if depth > _DEEPEST:
+            raise YamlError(f"it is nested more than {_DEEPEST} deep")
+        merged, built = dict[str, Any](), dict[str, Any]()
+        while type(event := self._event()) is not MappingEndEvent:
+            if type(event) is not ScalarEvent:
+                raise YamlError(f"line {event.start_mark.line + 1}: a key is no text")
+            if event.value == "<<" and event.implicit[0]:
+                value = self._value(self._event(), None, depth + 1)
+                for each in reversed(value if isinstance(value, list) else [value]):
+                    merged |= each if isinstance(each, dict) else {}
+            elif (value := entry(event.value)) is not _NOTHING:
+                built[event.value] = value
+        return {**merged, **built} if merged else built
+
+    def _sequence(self, entry: Callable[[Any], Any], depth: int) -> list[Any]:
+        if depth > _DEEPEST:
+            raise YamlError(f"it is nested more than {_DEEPEST} deep")
+        built: list[Any] = []
+        while type(event := self._event()) is not SequenceEndEvent:
+            built.append(entry(event))
+        return built
+
+    def _alias(self, name: str) -> Any:
+        if name not in self._anchors:
+            raise _SkippedError(f"*{name}")
+        value, size = self._anchors[name]
+        self._values += size
+        self._aliased += size
+        if self._aliased > _MOST_ALIASED:
+            raise YamlError(f"its aliases stand for more than {_MOST_ALIASED} values")
+        return value
+
+    def _skip(self) -> None:
+        """Passes over one value."""
+        depth = 0
+        while True:
+            kind = type(self._event())
+            if kind is MappingStartEvent or kind is SequenceStartEvent:
+                depth += 1
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                depth -= 1
+            if not depth:
+                return
+
+
+_NOTHING = object()
+
+
+def _plain(text: str) -> Any:
+    """What text without quotes or tag stands for."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    if len(text) < 20 and _INTEGER.match(text):
+        digits = text.lstrip("+-")
+        base = 0 if digits[1:2] in tuple("xXoObB") else 8 if digits[0] == "0" and digits.strip("01234567") == "" else 10
+        return int(text, base)
+    return float(text) if _FLOAT.match(text) else text
