@@ -139,15 +139,18 @@ class Reflector:
         live: asyncio.TimerHandle | None = None
         try:
             async with (
-                asyncio.timeout(seconds + self._pace.grace),
+                asyncio.timeout(self._pace.silence) as patience,
                 self._client.watch(self.kind, served, since, max(1, int(seconds))) as lines,
             ):
                 self._following = time.monotonic()
+                patience.reschedule(loop.time() + seconds + self._pace.grace)
                 # Not yet: what happened meanwhile is still to come, or an ERROR event.
                 live = loop.call_later(self._pace.catch_up, self._connected)
                 async for line in lines:
                     self._take(self._decoder.event(line))
-        except TimeoutError:
+        except TimeoutError as error:
+            if self._following is None:
+                raise UnreachableError(f"no answer to the watch within {self._pace.silence:.0f} s") from error
             self._count("frozen")
             log.warning(
                 'event="watch cut off" kind=%s why="it outlived its timeout of %.0f s"', self.kind.name, seconds

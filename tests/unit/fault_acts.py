@@ -138,7 +138,7 @@ def refused(answer: faults.Answer, sight: Sight, **pace: float) -> Act:
 
 
 async def unserved(stage: Stage) -> None:
-    server = stage.server
+    server, stage.emptied = stage.server, True
     kept = server.objects("ipamclaims")
     server.unserve("ipamclaims")
     await stage.until_sight(Sight.ABSENT)

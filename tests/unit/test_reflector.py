@@ -229,6 +229,26 @@ async def test_a_watch_that_ends_at_once_again_and_again_is_slowed(tmp_path: Pat
     assert times[6] - times[5] >= PACE.longest_wait
 
 
+async def test_a_watch_that_is_never_answered_is_asked_for_again(tmp_path: Path) -> None:
+    accepted = 0
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal accepted
+        accepted += 1
+        await reader.read()
+        writer.close()
+
+    async with staged(tmp_path, nothing, {}) as stage:
+        await stage.until_true()
+        port = int(stage.server.url.rpartition(":")[2])
+        await stage.server.stop()
+        async with await asyncio.start_server(silent, "127.0.0.1", port):
+            kinds = len(stage.steward.source.reflectors)
+            await until(lambda: accepted > 2 * kinds)
+        await stage.server.start(port=port)
+        await stage.until_true()
+
+
 # -- errors that nobody expects
 
 
