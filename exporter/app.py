@@ -153,7 +153,7 @@ async def read_dump(
     """Judges what the dump at a path holds, as of `now`, in seconds since 1970. Raises DumpError."""
     gc.set_threshold(50_000, 20, 1000)
     checks = [check for check in all_checks() if config.of(check.id).enabled]
-    engine = Engine(checks, clock=lambda: now, timer=time.monotonic)
+    engine = Engine(checks, clock=lambda: now, timer=time.monotonic, patient=False)
     _configure(engine, config)
     kinds = dict.fromkeys(kind for check in checks for kind in check.reads)
     source = OfflineSource(kinds, Intake(engine, lambda: now), complete=complete)
