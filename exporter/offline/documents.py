@@ -56,10 +56,7 @@ _RAW = msgspec.json.Decoder(msgspec.Raw)
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _ENCODE = msgspec.json.Encoder().encode
 
-_LOG = re.compile(
-    rb"^==== START logs for container (.*) of pod (.*) ====\n.*?==== END logs for container \1 of pod \2 ====$",
-    re.MULTILINE | re.DOTALL,
-)
+_LOG = re.compile(rb"^==== START (logs for container [^\n]+ of pod [^\n]+) ====$", re.MULTILINE)
 _JSON = re.compile(rb"\s*[{\[]")
 _BETWEEN_JSON = re.compile(rb"(?<=[}\]])\s*?\n\s*(?=[{\[])")  # no string of JSON holds the end of a line
 _BETWEEN_YAML = re.compile(rb"^(?=---(?:\s|$))", re.MULTILINE)
@@ -75,8 +72,7 @@ def objects(content: bytes, wanted: Wanted, *, json_only: bool = False) -> Itera
     except UnicodeError as error:
         yield Bad(f"it is no text in UTF-8: {error.reason if isinstance(error, UnicodeDecodeError) else error}")
         return
-    if b"==== START logs for container " in text:
-        text = _LOG.sub(b"", text)
+    text = _without_logs(text)
     if _JSON.match(text):
         try:
             parts = _json(text)
@@ -98,6 +94,17 @@ def _utf8(content: bytes) -> bytes:
     if b"\0" in content[:4096]:
         raise UnicodeError("it has bytes of zero")
     return content.removeprefix(codecs.BOM_UTF8)
+
+
+def _without_logs(text: bytes) -> bytes:
+    """A log may hold anything but the line that ends it; one without that runs to the end."""
+    kept, position = [], 0
+    while log := _LOG.search(text, position):
+        kept.append(text[position : log.start()])
+        end = b"==== END " + log[1] + b" ===="
+        found = text.find(end, log.end())
+        position = found + len(end) if found >= 0 else len(text)
+    return b"".join([*kept, text[position:]]) if kept else text
 
 
 # -- JSON

@@ -171,6 +171,15 @@ async def test_check_says_what_it_found_and_that_it_did_not_see_all(
     ]
 
 
+async def test_check_shows_of_a_cluster_what_is_asked_for(
+    cluster: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = await looked(cluster, tmp_path, capsys, "--check", "sources", "-n", "legacy", "-o", "json")
+    report = json.loads(out)
+    assert (code, report["unknown"]) == (1, [])
+    assert [f["reason"] for f in report["findings"]] == ["UndecodableObject"]
+
+
 async def test_check_of_a_cluster_without_fault_is_quiet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server = ApiServer()
     await server.start()

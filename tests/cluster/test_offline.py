@@ -1,0 +1,102 @@
+"""What the real kubectl gets out of a real API server gives the findings of the exporter that watches it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exporter.__main__ import main
+from tests.cluster.apiserver import ApiServer
+from tests.cluster.client import Client
+from tests.cluster.conftest import Tools
+from tests.cluster.exporter import Exporter, grant
+from tests.cluster.fleet import delete_machine, machine
+from tests.judging import api_kinds
+
+Kubectl = Callable[..., bytes]
+Outline = set[tuple[str, str, str, str]]
+
+
+@pytest.fixture
+def kubectl(binary: Tools, api_server: ApiServer, tmp_path: Path) -> Kubectl:
+    """`kubectl("get", "pods")`: what it prints."""
+    config = api_server.kubeconfig("steward-exporter")
+    env = {**os.environ, "KUBECONFIG": str(config), "HOME": str(tmp_path)}
+
+    def run(*words: str) -> bytes:
+        return subprocess.run([binary("kubectl"), *words], env=env, capture_output=True, check=True, timeout=60).stdout
+
+    return run
+
+
+def outline(report: Any) -> Outline:
+    """The findings of objects: of the sources of a dump and of a cluster there is not the same to say."""
+    return {
+        (f["fingerprint"], f["reason"], f["severity"], f["subject"]["name"])
+        for f in report["findings"]
+        if f["check"] != "sources"
+    }
+
+
+@pytest.fixture
+def live(api_server: ApiServer, client: Client, namespace: str) -> Outline:
+    """What an exporter finds that starts now, on a server with a few findings."""
+    grant(client)
+    for name in ("db", "web", "cache"):
+        machine(client, namespace, name, ip="10.0.0.9/24")
+    delete_machine(client, namespace, "cache")
+    with Exporter(api_server.kubeconfig("steward-exporter")) as running:
+        found = outline(running.wait_ready().report())
+    reasons = {reason for _, reason, _, name in found if name in ("db.blue", "web.blue", "cache.blue")}
+    assert {"DuplicateIP", "StuckTerminatingOwnerGone"} <= reasons
+    return found
+
+
+def checked(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
+    code = main(["check", "--from", str(path), "-o", "json", *words])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+def test_one_output_of_kubectl_for_each_kind(
+    output: str, live: Outline, kubectl: Kubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = tmp_path / "dump"
+    dump.mkdir()
+    for kind in api_kinds().values():
+        (dump / f"{kind.plural}.{output}").write_bytes(kubectl("get", kind.resource, "-A", "-o", output))
+
+    code, report = checked(dump, capsys, "--complete")
+    assert (code, outline(report)) == (1, live)
+    assert {source["state"] for source in report["sources"]} == {"read"}
+
+
+def test_the_command_that_a_report_names_fills_the_dump(
+    live: Outline, kubectl: Kubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = tmp_path / "dump.yaml"
+    dump.write_bytes(kubectl("get", "namespaces", "-o", "yaml"))
+    assert main(["check", "--from", str(dump)]) == 2
+    command = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("  kubectl get "))
+    with dump.open("ab") as file:
+        file.write(b"---\n" + kubectl(*command.split()[1:]))
+
+    code, report = checked(dump, capsys, "--complete")
+    assert (code, outline(report)) == (1, live)
+
+
+def test_raw_lists_say_themselves_that_there_are_none(
+    live: Outline, kubectl: Kubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = tmp_path / "dump.json"
+    paths = [f"{kind.base(kind.versions[0])}/{kind.plural}" for kind in api_kinds().values()]
+    dump.write_bytes(b"".join(kubectl("get", "--raw", path) for path in paths))
+
+    code, report = checked(dump, capsys)
+    assert (code, outline(report), report["unknown"]) == (1, live, [])

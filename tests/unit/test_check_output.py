@@ -1,0 +1,166 @@
+"""What `steward check` prints for people and programs, what it leaves out, and how it exits."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from exporter.__main__ import main
+from exporter.checks import all_checks
+from exporter.demo.fleet import sample_fleet
+from tests.dumps import many
+
+Check = Callable[..., tuple[int, str, str]]
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("dump") / "all.yaml"
+    path.write_text(many(sample_fleet(NOW).objects), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def check(dump: Path, capsys: pytest.CaptureFixture[str]) -> Check:
+    def run(*words: str, path: Path | str = dump) -> tuple[int, str, str]:
+        code = main(["check", "--from", str(path), "--now", "2026-11-21T00:00:00Z", *words])
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return run
+
+
+@pytest.fixture
+def whole(check: Check) -> Any:
+    return json.loads(check("-o", "json")[1])
+
+
+def test_the_report_is_the_one_of_the_api(whole: Any, check: Check) -> None:
+    assert set(whole) == {"generation", "findings", "unknown", "sources", "undecodable"}
+    assert {"critical", "warning"} <= {f["severity"] for f in whole["findings"]}
+    assert {source["state"] for source in whole["sources"]} == {"read"}
+    assert yaml.safe_load(check("-o", "yaml")[1]) == whole
+
+
+def test_junit_has_a_suite_for_each_check(whole: Any, check: Check) -> None:
+    code, text, _ = check("-o", "junit")
+    root = ElementTree.fromstring(text)
+
+    assert code == 2
+    assert [suite.get("name") for suite in root] == [each.id for each in all_checks()]
+    assert len(root.findall(".//failure")) == len(whole["findings"]) == int(root.get("failures", ""))
+    assert len(root.findall(".//error")) == len(whole["unknown"]) == int(root.get("errors", ""))
+    for suite in root:
+        assert len(suite) == int(suite.get("tests", "")) > 0
+        assert all(case.get("classname") == suite.get("name") and case.get("name") for case in suite)
+
+
+def test_sarif_has_what_its_schema_requires(whole: Any, check: Check) -> None:
+    log = json.loads(check("-o", "sarif")[1])
+    (run,) = log["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    (invocation,) = run["invocations"]
+
+    assert (log["version"], run["tool"]["driver"]["name"]) == ("2.1.0", "steward")
+    assert len({rule["id"] for rule in rules}) == len(rules) == sum(len(each.reasons) for each in all_checks())
+    assert invocation["executionSuccessful"] is False
+    assert len(invocation["toolExecutionNotifications"]) == len(whole["unknown"])
+    levels = {"critical": "error", "warning": "warning", "info": "note"}
+    for result, finding in zip(run["results"], whole["findings"], strict=True):
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == f"{finding['check']}/{finding['reason']}"
+        assert result["level"] == levels[finding["severity"]]
+        assert finding["message"] in result["message"]["text"]
+        (place,) = result["locations"][0]["logicalLocations"]
+        assert place["fullyQualifiedName"].endswith(f"/{finding['subject']['name']}")
+
+
+def test_what_no_xml_may_hold_is_replaced(tmp_path: Path, check: Check) -> None:
+    claim = {
+        "apiVersion": "k8s.cni.cncf.io/v1alpha1",
+        "kind": "IPAMClaim",
+        "metadata": {"namespace": "ns", "name": "a\x00\x1b<b>&\ufffe", "labels": {"kubevirt.io/vm": "db"}},
+        "spec": {"network": "blue", "interface": ""},
+    }
+    path = tmp_path / "claim.json"
+    path.write_text(json.dumps(claim), encoding="utf-8")
+    code, text, _ = check("-o", "junit", "--complete", path=path)
+    assert code == 1
+    assert any("a??<b>&?" in str(case.get("name")) for case in ElementTree.fromstring(text).iter("testcase"))
+
+
+def test_what_is_shown_can_be_narrowed(whole: Any, check: Check) -> None:
+    def shown(*words: str) -> list[Any]:
+        found: list[Any] = json.loads(check("-o", "json", *words)[1])["findings"]
+        return found
+
+    every = whole["findings"]
+    assert shown("--min-severity", "critical") == [f for f in every if f["severity"] == "critical"]
+    assert shown("--min-severity", "warning") == [f for f in every if f["severity"] != "info"]
+    assert shown("-n", "shop", "--namespace", "billing") == [
+        f for f in every if f["subject"]["namespace"] in ("shop", "billing")
+    ]
+    assert shown("--check", "sources") == [f for f in every if f["check"] == "sources"] != []
+    assert shown("--check", "sources", "--check", "ipam_claims") == [
+        f for f in every if f["check"] in ("sources", "ipam_claims")
+    ]
+    for words, seconds in (("90s", 90), ("10m", 600), ("2h", 7200), ("1d", 86400), ("0.5d", 43200)):
+        old = [f for f in every if (NOW - datetime.fromisoformat(f["since"])).total_seconds() >= seconds]
+        assert shown("--min-age", words) == old
+        assert 0 < len(old) < len(every)
+
+
+def test_the_exit_code_is_of_what_is_shown_and_of_all_that_is_not_known(check: Check) -> None:
+    assert check("--check", "sources")[0] == 1
+    assert check("--check", "sources", "--min-severity", "critical")[0] == 0
+    assert check("--check", "sources", "--namespace", "shop")[0] == 0
+    assert check("--check", "ipam_claims", "--namespace", "shop", "--min-age", "9000d")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--check", "ipam_claim"], "no check is called 'ipam_claim'; did you mean ipam_claims?"),
+        (["--min-age", "10"], "'10' is no duration; write it as 90s, 10m, 2h or 1d"),
+        (["--now", "yesterday"], "'yesterday' is no time"),
+        (["--now", "2026-11-21T00:00:00"], "is no time; write it as 2026-11-21T17:30:00Z"),
+        (["--min-severity", "bad"], "invalid choice: 'bad'"),
+    ],
+)
+def test_a_wrong_word_is_answered_in_a_sentence(
+    words: list[str], said: str, dump: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(["check", "--from", str(dump), *words])
+    except SystemExit as stopped:  # argparse puts the usage before its sentence
+        code = int(str(stopped.code))
+    assert code == 2
+    assert said in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_complete_needs_a_dump(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--complete"]) == 2
+    assert "it needs --from" in capsys.readouterr().err
+
+
+def test_a_terminal_sees_how_far_it_is_and_nobody_else(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check()[2] == ""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    check()
+    assert "reading: 1 file, " in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
