@@ -98,13 +98,15 @@ def _utf8(content: bytes) -> bytes:
 
 def _without_logs(text: bytes) -> bytes:
     """A log may hold anything but the line that ends it; one without that runs to the end."""
+    if b"==== START logs for container " not in text:
+        return text
     kept, position = [], 0
     while log := _LOG.search(text, position):
         kept.append(text[position : log.start()])
         end = b"==== END " + log[1] + b" ===="
         found = text.find(end, log.end())
         position = found + len(end) if found >= 0 else len(text)
-    return b"".join([*kept, text[position:]]) if kept else text
+    return b"".join([*kept, text[position:]])
 
 
 # -- JSON
