@@ -41,8 +41,9 @@ def write(folder: Path, count: int) -> None:
 def ours(folder: Path) -> int:
     """All that `steward check --from` does, the judging too, which is the larger part of it where files are JSON."""
     from exporter.app import read_dump
+    from exporter.config.settings import Config
 
-    engine, tally = asyncio.run(read_dump(str(folder), time.time(), complete=True, progress=lambda _: None))
+    engine, tally = asyncio.run(read_dump(str(folder), time.time(), Config(), complete=True, progress=lambda _: None))
     assert not engine.unknowns()
     return tally.objects
 

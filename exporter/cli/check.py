@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from ..app import assemble, read_dump, wait_until_seen
+from ..checks import all_checks
 from ..config.settings import Config
 from ..offline.files import DumpError
 from ..report import Report, take
@@ -61,19 +62,18 @@ def _seconds(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        choice = choice_of(arguments)
-        if arguments.dump is None:
-            return _live(arguments, choice)
-        return _offline(arguments, choice)
+        config = configured(arguments).config
+        choice = choice_of(arguments, [check.id for check in all_checks() if config.of(check.id).enabled])
+        return (_live if arguments.dump is None else _offline)(arguments, config, choice)
     except (UsageError, DumpError) as error:
         print(f"steward: {error}", file=sys.stderr)
         return 2
 
 
-def _live(arguments: argparse.Namespace, choice: Choice) -> int:
+def _live(arguments: argparse.Namespace, config: Config, choice: Choice) -> int:
     if arguments.complete:
         raise UsageError("--complete says what a dump holds; it needs --from")
-    whole, in_time = asyncio.run(_look(arguments, configured(arguments).config))
+    whole, in_time = asyncio.run(_look(arguments, config))
     report = choice.of(whole)
     sys.stdout.write(rendered(report, arguments.output, choice.checks))
     if not in_time:
@@ -81,11 +81,9 @@ def _live(arguments: argparse.Namespace, choice: Choice) -> int:
     return exit_code(report, in_time)
 
 
-def _offline(arguments: argparse.Namespace, choice: Choice) -> int:
+def _offline(arguments: argparse.Namespace, config: Config, choice: Choice) -> int:
     with progress_line() as progress:
-        reading = read_dump(
-            arguments.dump, choice.now, configured(arguments).config, complete=arguments.complete, progress=progress
-        )
+        reading = read_dump(arguments.dump, choice.now, config, complete=arguments.complete, progress=progress)
         engine, tally = asyncio.run(reading)
     report = choice.of(take(engine))
     sys.stdout.write(rendered(report, arguments.output, choice.checks, f"read {tally}"))

@@ -6,6 +6,7 @@ import argparse
 import difflib
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,15 +78,18 @@ def add_choice_options(parser: Any) -> None:
     )
 
 
-def choice_of(arguments: argparse.Namespace) -> Choice:
-    """Raises UsageError for a check that there is not."""
+def choice_of(arguments: argparse.Namespace, enabled: Iterable[str]) -> Choice:
+    """`enabled` are the ids of the checks that run. Raises UsageError for a check that does not, or is none."""
+    running = frozenset(enabled)
     known = [check.id for check in all_checks()]
     for each in arguments.check or ():
         if each not in known:
             close = difflib.get_close_matches(each, known, 1, cutoff=0)
             raise UsageError(f"no check is called {each!r}; did you mean {close[0]}?")
+        if each not in running:
+            raise UsageError(f"check {each} is switched off by the configuration, and says nothing")
     return Choice(
-        frozenset(arguments.check or known),
+        frozenset(arguments.check or running),
         frozenset(arguments.namespace or ()),
         Severity(arguments.min_severity),
         arguments.min_age,

@@ -25,9 +25,6 @@ class Wanted:
         for keep in self._keep.values():
             self._any = _united(self._any, keep)
 
-    def __iter__(self) -> Iterable[ApiKind[Any]]:
-        return iter(self._kinds.values())
-
     def kind(self, api_version: str, kind: str) -> ApiKind[Any] | None:
         """Of any version of its group."""
         return self._kinds.get((group_of(api_version), kind))

@@ -147,6 +147,16 @@ def test_a_wrong_word_is_answered_in_a_sentence(
     assert said in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_a_check_that_is_switched_off_is_not_fine(dump: Path, tmp_path: Path, check: Check) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("checks: {ipam_claims: {enabled: false}}", encoding="utf-8")
+    code, out, err = check("--config", str(config), "--check", "ipam_claims")
+    assert (code, out) == (2, "")
+    assert "switched off by the configuration" in err
+    suites = ElementTree.fromstring(check("--config", str(config), "-o", "junit")[1])
+    assert "ipam_claims" not in [suite.get("name") for suite in suites]
+
+
 def test_complete_needs_a_dump(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--complete"]) == 2
     assert "it needs --from" in capsys.readouterr().err

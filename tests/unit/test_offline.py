@@ -17,6 +17,7 @@ import yaml
 from exporter.__main__ import main
 from exporter.app import assemble, read_dump, wait_until_seen
 from exporter.cli.demo import kubeconfig
+from exporter.config.settings import Config
 from exporter.demo.apiserver import ApiServer
 from exporter.demo.fleet import sample_fleet
 from exporter.demo.resources import RESOURCES
@@ -39,7 +40,7 @@ def outline(findings: Any) -> Outline:
 
 
 def read(path: Path | str, *, now: float = NOW, complete: bool = False) -> Engine:
-    return asyncio.run(read_dump(str(path), now, complete=complete, progress=lambda _: None))[0]
+    return asyncio.run(read_dump(str(path), now, Config(), complete=complete, progress=lambda _: None))[0]
 
 
 def sights(engine: Engine) -> dict[str, str]:

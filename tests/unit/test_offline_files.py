@@ -15,6 +15,7 @@ import pytest
 
 from exporter.__main__ import main
 from exporter.app import read_dump
+from exporter.config.settings import Config
 from exporter.model.source import FILE, Undecodable
 from exporter.offline.files import DumpError, File, Unread, files
 from exporter.offline.unpacking import Limits
@@ -61,7 +62,7 @@ def test_a_file_that_cannot_be_read_is_named_and_costs_itself(
     (tmp_path / name).write_bytes(content)
     (tmp_path / "good.json").write_text(VM, encoding="utf-8")
 
-    engine, tally = asyncio.run(read_dump(str(tmp_path), NOW, complete=True, progress=lambda _: None))
+    engine, tally = asyncio.run(read_dump(str(tmp_path), NOW, Config(), complete=True, progress=lambda _: None))
     (odd,) = [each for each in engine.cluster.all(Undecodable) if each.kind == FILE]
     assert odd.object_name == str(tmp_path / name)
     assert why in odd.why
