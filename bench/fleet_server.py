@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import sys
 from typing import Any
 
@@ -20,8 +21,27 @@ def machines(count: int) -> list[dict[str, Any]]:
         uid = f"00000000-0000-4000-8000-{number:012d}"
         if number % _PER_NAMESPACE == 0:
             objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+            objects.append(_definition(namespace))
         objects += [_machine(namespace, name, uid), _claim(namespace, name, uid, number)]
     return objects
+
+
+def _definition(namespace: str) -> dict[str, Any]:
+    config = {
+        "cniVersion": "1.0.0",
+        "name": f"{namespace}_blue",
+        "type": "ovn-k8s-cni-overlay",
+        "topology": "layer2",
+        "netAttachDefName": f"{namespace}/blue",
+        "subnets": "10.0.0.0/8",
+        "allowPersistentIPs": True,
+    }
+    return {
+        "apiVersion": "k8s.cni.cncf.io/v1",
+        "kind": "NetworkAttachmentDefinition",
+        "metadata": {"namespace": namespace, "name": "blue"},
+        "spec": {"config": json.dumps(config)},
+    }
 
 
 def _machine(namespace: str, name: str, uid: str) -> dict[str, Any]:
@@ -64,7 +84,7 @@ def _claim(namespace: str, name: str, uid: str, number: int) -> dict[str, Any]:
             "ownerReferences": [{**owner, "blockOwnerDeletion": True}],
         },
         "spec": {"network": f"{namespace}_blue", "interface": ""},
-        "status": {"ips": [f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}/8"]},
+        "status": {"ips": [f"10.{1 + (number >> 16)}.{number >> 8 & 255}.{number & 255}/8"]},
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from ..checks.base import Check, Scope
 from ..model.cluster import Change, Cluster
@@ -24,7 +25,7 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
         yield from _within(check, cluster, record.namespace) if reach is Reach.NAMESPACE else check.partitions(record)
     for index, key in change.touched:
         if index in check.indexes:
-            for other in cluster.sharing(index, key):
+            for other in chain(cluster.sharing(index, key), cluster.listening(index, key)):
                 yield from check.partitions(other)
 
 

@@ -39,6 +39,7 @@ class Cluster:
                 chain[index.through[1]] = None
             chain[index] = None
         self._indexes: dict[Index, dict[str, Bucket]] = {index: {} for index in chain}
+        self._quiet: dict[Index, dict[str, Bucket]] = {index: {} for index in chain if index.quiet}
         self._records: dict[type[Record], dict[str, dict[str, Record]]] = {}
 
     def get(self, kind: type[R], namespace: str, name: str) -> R | None:
@@ -56,7 +57,12 @@ class Cluster:
         return sum(map(len, self._records.get(kind, {}).values()))
 
     def sharing(self, index: Index, key: str) -> Iterable[Record]:
+        """The records under a key, without the quiet ones."""
         return members(self._indexes[index].get(key))
+
+    def listening(self, index: Index, key: str) -> Iterable[Record]:
+        """The quiet records under a key."""
+        return members(self._quiet[index].get(key)) if index.quiet else ()
 
     def keys(self, index: Index) -> Iterable[str]:
         return self._indexes[index].keys()
@@ -119,19 +125,21 @@ class Cluster:
                 self._index(index, after, touched)
 
     def _index(self, index: Index, record: Record, touched: list[tuple[Index, str]]) -> None:
-        buckets = self._indexes[index]
+        quiet = isinstance(record, index.quiet)
+        buckets = self._quiet[index] if quiet else self._indexes[index]
         for key in index.keys(record, self.get):
             buckets[key] = added(buckets.get(key), record)
-            if not isinstance(record, index.quiet):
+            if not quiet:
                 touched.append((index, key))
 
     def _unindex(self, index: Index, record: Record, touched: list[tuple[Index, str]]) -> None:
-        buckets = self._indexes[index]
+        quiet = isinstance(record, index.quiet)
+        buckets = self._quiet[index] if quiet else self._indexes[index]
         for key in index.keys(record, self.get):
             left = removed(buckets.get(key), record)
             if left is None:
                 buckets.pop(key, None)
             else:
                 buckets[key] = left
-            if not isinstance(record, index.quiet):
+            if not quiet:
                 touched.append((index, key))
