@@ -32,6 +32,7 @@ Keep: TypeAlias = "Mapping[str, Keep | None]"  # which keys are wanted, and whic
 KeepOf: TypeAlias = "Callable[[str, str], Keep | None]"  # by apiVersion and kind, empty where not known yet
 
 _DEEPEST = 100
+_LONGEST = 68  # characters of an integer: 64 bits, each one of them
 _MOST_ALIASED = 1_000_000  # values
 _HEAD = ("apiVersion", "kind")
 
@@ -190,8 +191,9 @@ def _plain(text: str) -> Any:
         return _WORDS[text]
     if text[0] not in "+-.0123456789":
         return text
-    if len(text) < 20 and _INTEGER.match(text):
+    if len(text) <= _LONGEST and _INTEGER.match(text):
         digits = text.lstrip("+-")
         base = 0 if digits[1:2] in tuple("xXoObB") else 8 if digits[0] == "0" and digits.strip("01234567") == "" else 10
-        return int(text, base)
+        number = int(text, base)
+        return number if -(2**63) <= number < 2**64 else float(number)  # as JSON has them
     return float(text) if _FLOAT.match(text) else text

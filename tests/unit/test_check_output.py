@@ -49,7 +49,8 @@ def test_the_report_is_the_one_of_the_api(whole: Any, check: Check) -> None:
     assert set(whole) == {"generation", "findings", "unknown", "sources", "undecodable"}
     assert {"critical", "warning"} <= {f["severity"] for f in whole["findings"]}
     assert {source["state"] for source in whole["sources"]} == {"read"}
-    assert yaml.safe_load(check("-o", "yaml")[1]) == whole
+    again = yaml.safe_load(check("-o", "yaml")[1])
+    assert {**again, "generation": 0} == {**whole, "generation": 0}  # it counts the slices that judging was cut into
 
 
 def test_junit_has_a_suite_for_each_check(whole: Any, check: Check) -> None:
