@@ -16,6 +16,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from heapq import heappop, heappush
 
 from ..checks.base import Check, Scope, View
@@ -70,7 +71,7 @@ class Engine:
             for kind in check.reads:
                 self._readers.setdefault(kind.record, []).append(check)
         self._views = {check.id: View(self.cluster, check, "") for check in self.checks}
-        self._pending = {check.id: Pending() for check in self.checks}
+        self._pending = {check.id: Pending(partial(check.homes, cluster=self.cluster)) for check in self.checks}
         for check in self.checks:
             if check.scope is Scope.CLUSTER:
                 self._pending[check.id].mark(("",), timer())
