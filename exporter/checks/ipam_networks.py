@@ -14,6 +14,7 @@ that tell of an exhausted pool; whether its flag for persistent addresses is on;
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from ..findings import Finding, Severity
 from ..model import (
@@ -88,23 +89,22 @@ _REASONS = {
 
 
 class _Members:
-    """What belongs to one network, told apart in a single pass."""
+    """What belongs to one network, of which there may be tens of thousands."""
 
     def __init__(self, network: str, records: Iterable[object]) -> None:
+        records = tuple(records)
         self.network = network
-        self.claims: list[IPAMClaim] = []
-        self.pods: list[Pod] = []
-        for record in records:
-            if isinstance(record, IPAMClaim):
-                self.claims.append(record)
-            elif isinstance(record, Pod):
-                self.pods.append(record)
+        self.claims = [record for record in records if isinstance(record, IPAMClaim)]
+        self._pods = [record for record in records if isinstance(record, Pod)]
 
-    def hosts(self, definitions: Iterable[NetworkAttachmentDefinition]) -> set[str]:
-        """The addresses that they hold of the network, each once (ipamclaims B.5)."""
-        held = {host for claim in self.claims for host in claim.hosts}
+    def addresses(self, definitions: Iterable[NetworkAttachmentDefinition]) -> set[int]:
+        """The addresses that claims and pods hold of the network, each once (ipamclaims B.5)."""
         attachments = {f"{each.namespace}/{each.name}" for each in definitions}
-        held.update(host for pod in self.pods for at, host, _ in pod.addresses if at in attachments)
+        held = set(chain.from_iterable([claim.numbers for claim in self.claims]))
+        for each in self._pods:
+            for (attachment, _, _), number in zip(each.addresses, each.numbers, strict=True):
+                if attachment in attachments:
+                    held.add(number)
         return held
 
 
@@ -184,7 +184,7 @@ def _pressure(
     """C-17."""
     pool = pool_of(ruler)
     starved = sorted(f"{c.namespace}/{c.name}" for c in members.claims if c.refused == "SubnetExhausted")
-    used = pool.used(members.hosts(definitions))
+    used = pool.used(members.addresses(definitions))
     share = pool.utilisation(used)
     if share < _NEARLY and not starved:
         return
