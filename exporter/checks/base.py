@@ -101,9 +101,9 @@ class Check:
         return cluster.keys_of(_OWN_INDEXES[self.scope][0], record)
 
     def homes(self, partition: str, cluster: Cluster) -> Iterable[str]:
-        """The namespaces whose objects a partition is judged by; a network is at home where it is defined."""
+        """The namespaces whose objects a partition is judged by; a network is at home wherever something is of it."""
         if self.scope is Scope.NETWORK:
-            return [definition.namespace for definition in cluster.sharing(DEFINED, partition)]
+            return {record.namespace for record in cluster.sharing(NETWORK, partition)}
         return (partition.partition("/")[0],)
 
 

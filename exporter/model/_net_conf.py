@@ -60,7 +60,7 @@ def _conf(top: dict[str, Any], home: str) -> NetConf:
     plugins = top.get("plugins")
     first = plugins[0] if isinstance(plugins, list) and plugins else None
     inner = {**_folded(first), "name": top.get("name", "")} if isinstance(first, dict) else top
-    subnets = blocks(_listed(inner, "subnets"))
+    subnets = tuple(dict.fromkeys(blocks(_listed(inner, "subnets"))))
     conf = NetConf(
         network=_string(top, "name"),
         ovn=_string(inner, "type") == OVN,

@@ -47,7 +47,8 @@ class Source(Record, frozen=True, gc=False):
     @property
     def current(self) -> bool:
         """Whether it can be judged now: what comes is not about to catch up with what we missed."""
-        return self.sight in (Sight.LIVE, Sight.READ) or (self.dispensable and self.sight is Sight.ABSENT)
+        none = self.dispensable and self.sight is Sight.ABSENT
+        return none or self.sight in (Sight.LIVE, Sight.READ)
 
     @property
     def readable(self) -> bool:
