@@ -36,7 +36,7 @@ class Use(StrEnum):
 
 
 _ORDER = tuple(Use)
-_SLICE = 1000
+_SLICE = 250  # addresses, which take a few milliseconds
 _NOWHERE = -1  # in no subnet that could have given it out
 Kind = tuple[int, Use]  # the subnet, counted from 0, and the use
 
@@ -103,7 +103,7 @@ class Uses:
                 self._marked.update(dict.fromkeys(self._cluster.keys_of(ADDRESS, record)))
 
     def settle(self) -> Iterator[None]:
-        """Counts what was marked again, and stops after each thousand, so that others get their turn."""
+        """Counts what was marked again, and stops after each few, so that others get their turn."""
         while self._redefined:
             self._redefine(self._redefined.popitem()[0])
         done = 0
