@@ -14,7 +14,7 @@ import msgspec
 from .findings import Finding
 from .model.cluster import Cluster
 from .model.ipam_claim import IPAMClaim
-from .model.joins import DEFINED
+from .model.joins import DEFINITION
 from .model.network_attachment_definition import NetworkAttachmentDefinition
 from .model.pool import Capacity
 from .model.record import Ref
@@ -128,7 +128,7 @@ def _network(
     cluster: Cluster, uses: Uses, network: str, findings: list[Finding], holes: frozenset[str]
 ) -> NetworkReport:
     ruler = uses.ruling(network)
-    defined = [each for each in cluster.sharing(DEFINED, network) if isinstance(each, NetworkAttachmentDefinition)]
+    defined = [each for each in cluster.sharing(DEFINITION, network) if isinstance(each, NetworkAttachmentDefinition)]
     subnets = tuple(subnet_reports(uses, network))
     reclaim = _ranked(cluster, findings)
     counted: dict[str, int] = {}

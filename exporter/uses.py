@@ -12,7 +12,7 @@ from enum import StrEnum
 from .model.cidr import NONE, number
 from .model.cluster import Change, Cluster
 from .model.ipam_claim import IPAMClaim
-from .model.joins import ADDRESS, CLAIM, DEFINED, MACHINE, NETWORK
+from .model.joins import ADDRESS, CLAIM, DEFINITION, MACHINE, NETWORK
 from .model.machine_networks import claim_name
 from .model.network_attachment_definition import NetworkAttachmentDefinition, pool_of, ruling
 from .model.pod import Pod
@@ -42,7 +42,7 @@ Kind = tuple[int, Use]  # the subnet, counted from 0, and the use
 
 
 class Uses:
-    INDEXES = (MACHINE, ADDRESS, CLAIM, DEFINED, NETWORK)
+    INDEXES = (MACHINE, ADDRESS, CLAIM, DEFINITION, NETWORK)
     KINDS = (NetworkAttachmentDefinition, IPAMClaim, Pod, VirtualMachine, VirtualMachineInstance)
 
     def __init__(self, cluster: Cluster) -> None:
@@ -94,7 +94,7 @@ class Uses:
                 self._marked[key] = None
             elif (index is CLAIM and change.kind is Pod) or (index is MACHINE and owns):
                 self._mark_all(self._cluster.sharing(index, key))
-            elif defines and index is DEFINED:
+            elif defines and index is DEFINITION:
                 self._redefined[key] = None
 
     def _mark_all(self, records: Iterable[object]) -> None:
@@ -114,7 +114,7 @@ class Uses:
                 yield
 
     def _redefine(self, network: str) -> None:
-        definitions = self._cluster.sharing(DEFINED, network)
+        definitions = self._cluster.sharing(DEFINITION, network)
         ruler = ruling(each for each in definitions if isinstance(each, NetworkAttachmentDefinition))
         before = self.pool(network)
         if ruler is None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from ..findings import Finding, Severity
 from ..model.cluster import Cluster
 from ..model.index import Index
-from ..model.joins import DEFINED, MACHINE, NETWORK
+from ..model.joins import DEFINITION, MACHINE, NETWORK
 from ..model.kind import Kind, Reach
 from ..model.record import Record
 
@@ -108,7 +108,7 @@ class Check:
 
 
 # The index by which a scope is divided comes first.
-_OWN_INDEXES: dict[Scope, tuple[Index, ...]] = {Scope.MACHINE: (MACHINE,), Scope.NETWORK: (NETWORK, DEFINED)}
+_OWN_INDEXES: dict[Scope, tuple[Index, ...]] = {Scope.MACHINE: (MACHINE,), Scope.NETWORK: (NETWORK, DEFINITION)}
 
 
 class UndeclaredReadError(LookupError):

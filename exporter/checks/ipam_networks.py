@@ -26,7 +26,7 @@ from ..model import (
 )
 from ..model.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ..model.ipam_claim import IPAMClaim
-from ..model.joins import DEFINED, NETWORK
+from ..model.joins import DEFINITION, NETWORK
 from ..model.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of, ruling
 from ..model.pod import Pod
 from ..model.pool import Pool
@@ -109,7 +109,7 @@ class _Members:
 
 
 def find(view: View) -> Iterator[Finding]:
-    found = list(view.sharing(DEFINED, view.partition))
+    found = list(view.sharing(DEFINITION, view.partition))
     definitions = [each for each in found if isinstance(each, NetworkAttachmentDefinition) and each.shared]
     ruler = ruling(definitions)
     if ruler is None:

@@ -26,7 +26,7 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
             yield from _within(check, cluster, record.namespace)
         else:
             yield from check.partitions(record, cluster)
-    indexes = check.indexes
+    indexes = check.joins if check.scope is Scope.NETWORK else check.indexes
     for index, key in change.touched:
         if index is NETWORK and check.scope is Scope.NETWORK:
             yield key  # and not by its members, of which there may be tens of thousands

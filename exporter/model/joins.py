@@ -20,7 +20,6 @@ __all__ = [
     "ATTACHMENT",
     "CLAIM",
     "CLAIM_NAME",
-    "DEFINED",
     "DEFINITION",
     "MACHINE",
     "NETWORK",
@@ -66,19 +65,12 @@ def _network(definition: str, lookup: Lookup) -> str:
     return found.network if isinstance(found, NetworkAttachmentDefinition) else ""
 
 
-def _defined(record: Record, _: Lookup) -> Iterable[str]:
-    """The network that the record defines."""
-    if isinstance(record, NetworkAttachmentDefinition | UserDefinedNetwork | ClusterUserDefinedNetwork):
-        return (record.network,) if record.network else ()
-    return ()
-
-
 def _networks(record: Record, lookup: Lookup) -> Iterable[str]:
     if isinstance(record, Pod):
         return {network for definition, _, _ in record.addresses if (network := _network(definition, lookup))}
-    if isinstance(record, IPAMClaim):
+    if isinstance(record, IPAMClaim | NetworkAttachmentDefinition | UserDefinedNetwork | ClusterUserDefinedNetwork):
         return (record.network,) if record.network else ()
-    return _defined(record, lookup)
+    return ()
 
 
 def _claims(record: Record, _: Lookup) -> Iterable[str]:
@@ -90,6 +82,8 @@ def _claims(record: Record, _: Lookup) -> Iterable[str]:
 def _definitions(record: Record, _: Lookup) -> Iterable[str]:
     if isinstance(record, NetworkAttachmentDefinition):
         return (record.network,) if record.readable else (unreadable(record.namespace),)
+    if isinstance(record, UserDefinedNetwork | ClusterUserDefinedNetwork):
+        return (record.network,)
     return (record.network, unreadable(record.namespace)) if isinstance(record, IPAMClaim) else ()
 
 
@@ -126,5 +120,4 @@ CLAIM = Index("claim", _claims)
 DEFINITION = Index("definition", _definitions, quiet=(IPAMClaim,))
 REFERENCE = Index("reference", _references, quiet=(VirtualMachine, VirtualMachineInstance))
 CLAIM_NAME = Index("claim name", _claim_names)
-DEFINED = Index("defined", _defined)
 NETWORK = Index("network", _networks, through=(NetworkAttachmentDefinition, ATTACHMENT))
