@@ -18,6 +18,7 @@ from .config.settings import Config
 from .engine.engine import Engine
 from .engine.intake import Intake
 from .http.api import Findings
+from .http.networks import NetworksView
 from .http.page import Page, stylesheet
 from .http.scrape import Scrape
 from .http.server import build, serving
@@ -25,10 +26,12 @@ from .kube.live import LiveSource
 from .kube.pace import Pace
 from .kube.transport import Transport
 from .metrics.exposition import Budget, Exposition
+from .metrics.states import States
 from .metrics.telemetry import Scrapes, Telemetry, registry_of
 from .model.source import Sight, Source
 from .offline.files import files
 from .offline.source import OfflineSource, Progress, Tally
+from .uses import Uses
 
 __all__ = ["Steward", "assemble", "read_dump", "serve", "wait_until_seen"]
 
@@ -38,6 +41,7 @@ class Steward:
     engine: Engine
     source: LiveSource
     exposition: Exposition
+    uses: Uses
     config: Status = field(default_factory=lambda: Status(tried=time.time()))
 
     def take(self, config: Config) -> None:
@@ -64,12 +68,14 @@ def assemble(
     """`pace` and `settle` (seconds) go before those of the configuration, and may be out of its ranges."""
     config = config or Config()
     enabled = [check for check in checks or all_checks() if config.of(check.id).enabled]
-    engine = Engine(enabled, clock=time.time, timer=time.monotonic)
-    exposition = Exposition(enabled, _budget(config))
+    engine = Engine(enabled, clock=time.time, timer=time.monotonic, indexes=Uses.INDEXES)
+    uses = Uses(engine.cluster)
+    exposition = Exposition(enabled, _budget(config), States(engine.cluster, uses))
     engine.listen(exposition.update)
+    engine.observe(uses.changed)
     kinds = dict.fromkeys(kind for check in enabled for kind in check.reads)
     source = LiveSource(transport, kinds, Intake(engine, time.time), pace or _pace(config))
-    steward = Steward(engine, source, exposition)
+    steward = Steward(engine, source, exposition, uses)
     steward.take(config)
     if settle is not None:
         engine.settle = settle
@@ -97,13 +103,16 @@ async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-s
     gc.set_threshold(50_000, 20, 1000)
     scrapes = Scrapes()
     telemetry = Telemetry(steward.engine, steward.exposition, steward.source.reflectors, scrapes, steward.config)
+    instance = secrets.token_hex(4)
+    networks = NetworksView(steward.engine, steward.uses, instance)
     app = build(
         steward.engine,
         {
-            "/": Page(steward.engine, title, steward.config).handle,
+            "/": Page(steward.engine, title, steward.config, networks).handle,
             "/style.css": stylesheet,
             "/metrics": Scrape(steward.exposition, registry_of(telemetry), scrapes).handle,
-            "/api/v1/findings": Findings(steward.engine, secrets.token_hex(4)).handle,
+            "/api/v1/findings": Findings(steward.engine, instance).handle,
+            "/api/v1/networks": networks.handle,
         },
     )
     async with (
@@ -153,7 +162,7 @@ async def read_dump(
     """Judges what the dump at a path holds, as of `now`, in seconds since 1970. Raises DumpError."""
     gc.set_threshold(50_000, 20, 1000)
     checks = [check for check in all_checks() if config.of(check.id).enabled]
-    engine = Engine(checks, clock=lambda: now, timer=time.monotonic, patient=False)
+    engine = Engine(checks, clock=lambda: now, timer=time.monotonic, indexes=Uses.INDEXES, patient=False)
     _configure(engine, config)
     kinds = dict.fromkeys(kind for check in checks for kind in check.reads)
     source = OfflineSource(kinds, Intake(engine, lambda: now), complete=complete)

@@ -15,6 +15,7 @@ from .checks import all_checks
 from .checks.base import Check, Family
 from .config.documents import pages, schema
 from .config.keys import keys_of
+from .metrics.states import STATES
 from .metrics.telemetry import METRICS, PREFIX
 from .model.kind import ApiKind
 
@@ -60,6 +61,11 @@ def _metrics(checks: Iterable[Check]) -> Iterator[str]:
     for name, family in sorted(families.items()):
         aged = "yes" if family.aged else "no"
         yield f"| `{name}` | {_code(family.labels)} | {aged} | {family.stability} | {family.help} |"
+    yield "\n## States\n"
+    yield "There for every network, whether or not it has a finding; absent while what they count can't be seen.\n"
+    yield "| Family | Labels | Stability | Meaning |\n| --- | --- | --- | --- |"
+    for state in STATES:
+        yield f"| `{state.name}` | {_code(state.labels)} | {state.stability} | {state.help} |"
     yield "\n## The steward itself\n"
     yield "| Family | Type | Labels | Meaning |\n| --- | --- | --- | --- |"
     for name, described in METRICS.items():

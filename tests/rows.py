@@ -22,7 +22,7 @@ def full(row: dict[str, Any]) -> dict[str, Any]:
         "creationTimestamp": row.get("created", CREATED),
         **made.pop("metadata", {}),
     }
-    if row["kind"] not in ("Namespace", "MutatingWebhookConfiguration"):
+    if row["kind"] not in ("Namespace", "ClusterUserDefinedNetwork", "MutatingWebhookConfiguration"):
         meta["namespace"] = row.get("namespace", "ns")
     if row.get("deleting"):
         meta["deletionTimestamp"] = DELETED
@@ -145,6 +145,16 @@ def _webhook(row: dict[str, Any]) -> dict[str, Any]:
     return {"webhooks": [{"name": row["webhook"], "clientConfig": {"caBundle": row.get("ca")}}]}
 
 
+def _udn(row: dict[str, Any]) -> dict[str, Any]:
+    network = {"topology": "Layer2", "layer2": {"role": "Secondary", "subnets": row.get("subnets", [])}}
+    conditions = []
+    if "failed" in row:
+        message = {"reason": "SyncError", "message": row["failed"], "lastTransitionTime": CREATED}
+        conditions.append({"type": "NetworkCreated", "status": "False", **message})
+    spec = network if row["kind"] == "UserDefinedNetwork" else {"namespaceSelector": {}, "network": network}
+    return {"spec": spec, "status": {"conditions": conditions}}
+
+
 _BUILDERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "IPAMClaim": _claim,
     "VirtualMachine": _vm,
@@ -153,5 +163,7 @@ _BUILDERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "VirtualMachineInstance": _vmi,
     "Pod": _pod,
     "NetworkAttachmentDefinition": _nad,
+    "UserDefinedNetwork": _udn,
+    "ClusterUserDefinedNetwork": _udn,
     "Namespace": lambda _: {},
 }

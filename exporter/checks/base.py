@@ -12,7 +12,7 @@ from msgspec import Struct
 from ..findings import Finding, Severity
 from ..model.cluster import Cluster
 from ..model.index import Index
-from ..model.joins import MACHINE
+from ..model.joins import DEFINITION, MACHINE, NETWORK
 from ..model.kind import Kind, Reach
 from ..model.record import Record
 
@@ -25,6 +25,7 @@ class Scope(Enum):
     """What one evaluation sees of the kinds that a check reads, beside cluster-wide objects and joins."""
 
     MACHINE = "one machine"
+    NETWORK = "one network"
     NAMESPACE = "one namespace"
     CLUSTER = "the whole cluster"
 
@@ -89,19 +90,25 @@ class Check:
 
     @property
     def indexes(self) -> tuple[Index, ...]:
-        return (MACHINE, *self.joins) if self.scope is Scope.MACHINE else self.joins
+        return (*_OWN_INDEXES.get(self.scope, ()), *self.joins)
 
-    def partitions(self, record: Record) -> tuple[str, ...]:
+    def partitions(self, record: Record, cluster: Cluster) -> Iterable[str]:
         """The partitions that judge this record; none where it is only ever looked up."""
         if self.scope is Scope.CLUSTER:
             return ("",)
         if self.scope is Scope.NAMESPACE:
             return (record.namespace,)
-        return tuple(MACHINE.keys(record, _nothing))
+        return cluster.keys_of(_OWN_INDEXES[self.scope][0], record)
+
+    def homes(self, partition: str, cluster: Cluster) -> Iterable[str]:
+        """The namespaces whose objects a partition is judged by; a network is at home wherever something is of it."""
+        if self.scope is Scope.NETWORK:
+            return {record.namespace for record in cluster.sharing(NETWORK, partition)}
+        return (partition.partition("/")[0],)
 
 
-def _nothing(*_: object) -> None:
-    return None
+# The index by which a scope is divided comes first.
+_OWN_INDEXES: dict[Scope, tuple[Index, ...]] = {Scope.MACHINE: (MACHINE,), Scope.NETWORK: (NETWORK, DEFINITION)}
 
 
 class UndeclaredReadError(LookupError):
@@ -134,7 +141,8 @@ class View:
             return list(self._cluster.all(kind))
         if self._check.scope is Scope.NAMESPACE or reach is Reach.NAMESPACE:
             return list(self._cluster.within(kind, self.namespace))
-        return [record for record in self._cluster.sharing(MACHINE, self.partition) if isinstance(record, kind)]
+        own = self._check.indexes[0]
+        return [record for record in self._cluster.sharing(own, self.partition) if isinstance(record, kind)]
 
     def named(self, kind: type[R], namespace: str, name: str) -> R | None:
         """One object by its name, wherever it is."""

@@ -49,7 +49,7 @@ _BY_SIGHT = {
 
 def find(view: View) -> Iterator[Finding]:
     for source in view.all(Source):
-        if source.sight not in _BY_SIGHT:
+        if source.current or source.sight not in _BY_SIGHT:
             continue
         reason, severity = _BY_SIGHT[source.sight]
         yield Finding(

@@ -18,7 +18,7 @@ from .configured import add_config_option, configured
 from .output import FORMATS, rendered, unread
 from .progress import progress_line
 
-__all__ = ["add", "run"]
+__all__ = ["add", "add_dump_options", "run", "seconds"]
 
 _EXIT = "Exit code: 0 nothing found, 1 findings, 2 could not see everything."
 
@@ -29,6 +29,16 @@ def add(commands: Any) -> None:
     )
     add_config_option(parser)
     add_cluster_options(parser)
+    add_dump_options(parser)
+    add_choice_options(parser)
+    parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="default: table")
+    parser.add_argument(
+        "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
+    )
+    parser.set_defaults(run=run)
+
+
+def add_dump_options(parser: argparse.ArgumentParser) -> None:
     dump = parser.add_argument_group("dump, instead of a cluster")
     dump.add_argument(
         "--from",
@@ -42,22 +52,16 @@ def add(commands: Any) -> None:
         action="store_true",
         help="the dump holds the whole cluster: a kind that is not in it has no objects",
     )
-    add_choice_options(parser)
-    parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="default: table")
-    parser.add_argument(
-        "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
-    )
-    parser.set_defaults(run=run)
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
     try:
-        seconds = float(text.removesuffix("s"))
+        given = float(text.removesuffix("s"))
     except ValueError:
-        seconds = 0.0
-    if seconds <= 0:
+        given = 0.0
+    if given <= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds; write it as 60")
-    return seconds
+    return given
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from ..checks.base import Check, Scope
 from ..model.cluster import Change, Cluster
-from ..model.joins import MACHINE
+from ..model.joins import NETWORK
 from ..model.kind import Reach
 from ..model.record import Record
 
@@ -22,19 +22,25 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
         yield from everything(check, cluster)
         return
     for record in records:
-        yield from _within(check, cluster, record.namespace) if reach is Reach.NAMESPACE else check.partitions(record)
+        if reach is Reach.NAMESPACE:
+            yield from _within(check, cluster, record.namespace)
+        else:
+            yield from check.partitions(record, cluster)
+    indexes = check.joins if check.scope is Scope.NETWORK else check.indexes
     for index, key in change.touched:
-        if index in check.indexes:
+        if index is NETWORK and check.scope is Scope.NETWORK:
+            yield key  # and not by its members, of which there may be tens of thousands
+        elif index in indexes:
             for other in chain(cluster.sharing(index, key), cluster.listening(index, key)):
-                yield from check.partitions(other)
+                yield from check.partitions(other, cluster)
 
 
 def everything(check: Check, cluster: Cluster) -> Iterable[str]:
     """All partitions of a check."""
     if check.scope is Scope.CLUSTER:
         return ("",)
-    if check.scope is Scope.MACHINE:
-        return cluster.keys(MACHINE)
+    if check.scope in (Scope.MACHINE, Scope.NETWORK):
+        return cluster.keys(check.indexes[0])
     return {record.namespace for kind in check.reads for record in cluster.all(kind.record)}
 
 
@@ -42,16 +48,18 @@ def _within(check: Check, cluster: Cluster, namespace: str) -> Iterator[str]:
     for kind in check.reads:
         record: Record
         for record in cluster.within(kind.record, namespace):
-            yield from check.partitions(record)
+            yield from check.partitions(record, cluster)
 
 
 class Pending:
     """Partitions that wait, in the order in which they became dirty, each with the time of that.
 
-    Those of a blocked namespace are set aside when their turn comes, until `unblock`.
+    Those of a blocked namespace are set aside when their turn comes, until `unblock`. `homes` gives the namespaces
+    that a partition is judged by.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, homes: Callable[[str], Iterable[str]]) -> None:
+        self._homes = homes
         self._marked: dict[str, float] = {}
         self._aside: dict[str, float] = {}
 
@@ -66,7 +74,7 @@ class Pending:
             if marked > before:
                 return None
             del self._marked[partition]
-            if partition.partition("/")[0] not in blocked:
+            if not blocked or blocked.isdisjoint(self._homes(partition)):
                 return partition
             self._aside[partition] = marked
         return None

@@ -16,11 +16,13 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from heapq import heappop, heappush
 
 from ..checks.base import Check, Scope, View
 from ..findings import Finding, Unknown
-from ..model.cluster import Cluster
+from ..model.cluster import Change, Cluster
+from ..model.index import Index
 from ..model.kind import Kind
 from ..model.record import Record
 from ..model.source import Source, Undecodable
@@ -53,14 +55,16 @@ class Engine:
         clock: Callable[[], float],
         timer: Callable[[], float],
         settle: float = 0.0,
+        indexes: Iterable[Index] = (),
         patient: bool = True,
     ) -> None:
-        """`clock` gives seconds since 1970, `timer` seconds that only grow; `settle` is in seconds.
+        """`clock` gives seconds since 1970, `timer` seconds that only grow; `settle` is in seconds. The cluster keeps
+        `indexes` beside those of the checks.
 
         An engine that is not `patient` looks once: findings whose beginning nobody knows do not wait for their grace.
         """
         self.checks = tuple(checks)
-        self.cluster = Cluster(index for check in self.checks for index in check.indexes)
+        self.cluster = Cluster([*(index for check in self.checks for index in check.indexes), *indexes])
         self.generation = 0
         self.judged = {check.id: Judged() for check in self.checks}
         self.changed = asyncio.Condition()  # told when the generation grew, and when all is judged
@@ -70,7 +74,7 @@ class Engine:
             for kind in check.reads:
                 self._readers.setdefault(kind.record, []).append(check)
         self._views = {check.id: View(self.cluster, check, "") for check in self.checks}
-        self._pending = {check.id: Pending() for check in self.checks}
+        self._pending = {check.id: Pending(partial(check.homes, cluster=self.cluster)) for check in self.checks}
         for check in self.checks:
             if check.scope is Scope.CLUSTER:
                 self._pending[check.id].mark(("",), timer())
@@ -79,6 +83,7 @@ class Engine:
         self._dues: dict[tuple[str, str], float] = {}  # the last time put into it, so that events do not fill it
         self._broken: dict[tuple[str, str], str] = {}
         self._listeners: list[Listener] = []
+        self._observers: list[Callable[[Change], None]] = []
         self._held = 0
         self._ready = False
         self._told = (0, False)
@@ -87,19 +92,19 @@ class Engine:
     # -- what comes in
 
     def put(self, record: Record) -> None:
-        change = self.cluster.put(record)
-        if change is not None:
-            self._mark(change.kind, lambda check: concerned(check, self.cluster, change))
+        self._mark(self.cluster.put(record))
 
     def remove(self, kind: type[Record], namespace: str, name: str) -> None:
-        change = self.cluster.remove(kind, namespace, name)
-        if change is not None:
-            self._mark(kind, lambda check: concerned(check, self.cluster, change))
+        self._mark(self.cluster.remove(kind, namespace, name))
 
-    def _mark(self, kind: type[Record], partitions: Callable[[Check], Iterable[str]]) -> None:
-        now = self._timer()
+    def _mark(self, change: Change | None) -> None:
+        if change is None:
+            return
+        kind, now = change.kind, self._timer()
         for check in self._readers.get(kind, ()):
-            self._pending[check.id].mark(partitions(check), now)
+            self._pending[check.id].mark(concerned(check, self.cluster, change), now)
+        for observer in self._observers:
+            observer(change)
         if kind in _OWN:
             self.generation += 1  # what is unknown may have changed
             for pending in self._pending.values():
@@ -127,6 +132,10 @@ class Engine:
                 self._views[check_id].settings = settings
                 self._pending[check_id].mark(tuple(everything(check, self.cluster)), self._timer())
                 self._dirty.set()
+
+    def observe(self, observer: Callable[[Change], None]) -> None:
+        """`observer` is called with each change of the cluster, and has to be quick."""
+        self._observers.append(observer)
 
     # -- what goes out
 

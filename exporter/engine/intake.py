@@ -91,7 +91,9 @@ class Intake:
         if before is not None and before.sight is sight and before.why == why:
             return
         since = before.since if before is not None and before.sight is sight else self._clock()
-        self._engine.put(Source("", kind.name, "", 0, kind.resource, sight, why, since, kind.optional))
+        self._engine.put(
+            Source("", kind.name, "", 0, kind.resource, sight, why, since, kind.optional, kind.dispensable)
+        )
 
     def unread(self, file: str, why: str) -> None:
         """Takes in that a file of a dump could not be read; it may have held objects of any kind."""

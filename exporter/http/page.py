@@ -14,10 +14,12 @@ from ..engine.engine import Engine
 from ..findings import Severity
 from ..report import Filter, FindingReport, take
 from .api import filter_of
+from .networks import NetworksView
 
 __all__ = ["Page", "stylesheet"]
 
 _SHOWN = 500  # findings on one page
+_SHOWN_NETWORKS = 100
 _CHOICES = ("severity", "check", "reason", "namespace", "network")
 
 _TEMPLATES = Environment(
@@ -30,8 +32,8 @@ _TEMPLATES = Environment(
 
 
 class Page:
-    def __init__(self, engine: Engine, title: str, config: Status) -> None:
-        self._engine, self._title, self._config = engine, title, config
+    def __init__(self, engine: Engine, title: str, config: Status, networks: NetworksView) -> None:
+        self._engine, self._title, self._config, self._networks = engine, title, config, networks
         self._meanings = {name: reason.meaning for check in engine.checks for name, reason in check.reasons.items()}
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -40,11 +42,14 @@ class Page:
             wanted = filter_of({key: values for key, values in query.items() if values})
         except ValueError as error:
             return web.Response(status=400, text=f"{error}\n")
+        networks = await self._networks.take()
         report = take(self._engine)
         chosen = take(self._engine, wanted).findings
         html = _TEMPLATES.get_template("page.html").render(
             title=self._title,
             report=report,
+            networks=networks,
+            shown_networks=networks.networks[:_SHOWN_NETWORKS],
             total=len(chosen),
             findings=chosen[:_SHOWN],
             counts={s.value: sum(f.severity == s.value for f in report.findings) for s in reversed(Severity)},

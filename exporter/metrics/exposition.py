@@ -18,6 +18,8 @@ from itertools import islice
 
 from ..checks.base import Check, Family, Reason
 from ..findings import Finding
+from .states import States
+from .text import escaped, head
 
 __all__ = ["Budget", "Exposition"]
 
@@ -55,12 +57,13 @@ class _Kept:
 
 
 class Exposition:
-    def __init__(self, checks: Iterable[Check], budget: Budget | None = None) -> None:
+    def __init__(self, checks: Iterable[Check], budget: Budget | None = None, states: States | None = None) -> None:
         self._reasons: dict[tuple[str, str], Reason] = {
             (check.id, name): reason for check in checks for name, reason in check.reasons.items()
         }
         self._kept = {reason.family.name: _Kept(reason.family) for reason in self._reasons.values()}
         self._budget = budget or Budget()
+        self._states = states
         self.counts: Counter[tuple[str, str, str]] = Counter(
             {(check, name, s.value): 0 for (check, name), reason in self._reasons.items() for s in reason.severities}
         )
@@ -121,31 +124,31 @@ class Exposition:
     @property
     def left_out(self) -> dict[str, int]:
         """Series left out by the budget, by family."""
-        return {name: len(kept.left_out) * kept.each for name, kept in self._kept.items()}
+        found = {name: len(kept.left_out) * kept.each for name, kept in self._kept.items()}
+        return found | (self._states.left_out if self._states else {})
 
     async def render(self) -> AsyncIterator[bytes]:
         """The text of all families, in slices; the same in the text format and in OpenMetrics."""
         for name, kept in sorted(self._kept.items()):
             lines = list(kept.shown.values())  # one moment of the family
-            yield _head(name, kept.family.help)
+            yield head(name, kept.family.help)
             for start in range(0, len(lines), _SLICE):
                 yield "".join(f"{name}{block} 1\n" for block, _ in lines[start : start + _SLICE]).encode()
                 await asyncio.sleep(0)
             if kept.family.aged:
                 aged = f"{name}_since_timestamp_seconds"
-                yield _head(aged, f"Since when: {kept.family.help}")
+                yield head(aged, f"Since when: {kept.family.help}")
                 for start in range(0, len(lines), _SLICE):
                     part = lines[start : start + _SLICE]
                     yield "".join(f"{aged}{block} {since:.3f}\n" for block, since in part).encode()
                     await asyncio.sleep(0)
-
-
-def _head(name: str, text: str) -> bytes:
-    return f"# HELP {name} {_escaped(text)}\n# TYPE {name} gauge\n".encode()
+        if self._states:
+            async for text in self._states.render():
+                yield text
 
 
 def _label_block(family: Family, finding: Finding) -> str:
-    return "{" + ",".join(f'{label}="{_escaped(_value(finding, label))}"' for label in family.labels) + "}"
+    return "{" + ",".join(f'{label}="{escaped(_value(finding, label))}"' for label in family.labels) + "}"
 
 
 def _value(finding: Finding, label: str) -> str:
@@ -156,7 +159,3 @@ def _value(finding: Finding, label: str) -> str:
     if label in ("reason", "node", "feature", "network", "group"):
         return str(getattr(finding, label))
     return str(finding.evidence.get(label, ""))
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

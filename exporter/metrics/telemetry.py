@@ -127,7 +127,7 @@ class Telemetry(Collector):
         odd = [each.kind for each in cluster.all(Undecodable)]
         told = [(each.kind, each.stats) for each in self._reflectors]
         return {
-            "kind_synced": [((each.name,), each.sight is Sight.LIVE) for each in sources],
+            "kind_synced": [((each.name,), each.current) for each in sources],
             "kind_sight": [((each.name, sight.value), each.sight is sight) for each in sources for sight in Sight],
             "kind_objects": [((kind.name,), cluster.count(kind.record)) for kind, _ in told],
             "kind_undecodable_objects": [((each.name,), odd.count(each.name)) for each in sources],

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from .cidr import Block, blocks, number, parse_block
+from .cidr import NONE, Block, blocks, number, parse_block
 from .pool import implicit
 
 __all__ = ["SIGNATURE", "NetConf", "differing", "read", "signature_of"]
@@ -60,7 +60,7 @@ def _conf(top: dict[str, Any], home: str) -> NetConf:
     plugins = top.get("plugins")
     first = plugins[0] if isinstance(plugins, list) and plugins else None
     inner = {**_folded(first), "name": top.get("name", "")} if isinstance(first, dict) else top
-    subnets = blocks(_listed(inner, "subnets"))
+    subnets = tuple(dict.fromkeys(blocks(_listed(inner, "subnets"))))
     conf = NetConf(
         network=_string(top, "name"),
         ovn=_string(inner, "type") == OVN,
@@ -72,7 +72,7 @@ def _conf(top: dict[str, Any], home: str) -> NetConf:
         excludes=_texts(blocks(_listed(inner, "excludesubnets"))),
         infrastructure=_texts(blocks(_listed(inner, "infrastructuresubnets"))),
         reserved=_texts(blocks(_listed(inner, "reservedsubnets"))),
-        gateways=tuple(text for text in _listed(inner, "defaultgatewayips") if number(text)),
+        gateways=tuple(text for text in _listed(inner, "defaultgatewayips") if number(text) != NONE),
         raw=inner,
     )
     found = (*_misread(top), *_unpersisted(conf, inner is not top), *(_refused(conf, home) if conf.ovn else ()))
@@ -127,7 +127,7 @@ def _refused(conf: NetConf, home: str) -> list[str]:
 
 def _covers_gateway(conf: NetConf, subnet: Block, excludes: tuple[Block, ...], own: tuple[Block, ...]) -> bool:
     taken = implicit(subnet, conf.gateways, conf.role, conf.topology, own)
-    return any(e.version == subnet.version and e.first <= value <= e.last for value in taken for e in excludes)
+    return any(e.first <= value <= e.last for value in taken for e in excludes)
 
 
 # -- what the definitions of one network must agree on

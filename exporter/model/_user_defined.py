@@ -11,6 +11,7 @@ from .record import Wire, WireMeta, epoch
 __all__ = ["Layer", "Network", "Status", "Trouble", "WireUserDefined", "facts_of", "trouble_of"]
 
 _MESSAGE = 200  # characters kept of a condition's message
+_FLAG_OFF = "persistentips is disabled"  # OVN-Kubernetes' own words
 _CREATED = ("NetworkCreated", "NetworkAllocationSucceeded")
 
 
@@ -68,6 +69,7 @@ class Trouble(NamedTuple):
     reason: str
     message: str
     since: float | None
+    flag_off: bool  # it fails since OVN-Kubernetes runs without --enable-persistent-ips
 
 
 def facts_of(network: Network | None) -> Facts:
@@ -87,6 +89,7 @@ def facts_of(network: Network | None) -> Facts:
 def trouble_of(status: Status | None) -> Trouble:
     for each in (status and status.conditions) or ():
         if each and each.type in _CREATED and each.status == "False":
-            message = (each.message or "")[:_MESSAGE]
-            return Trouble(intern(each.type), intern(each.reason or ""), message, epoch(each.last_transition_time))
-    return Trouble("", "", "", None)
+            text = each.message or ""
+            since, flag_off = epoch(each.last_transition_time), _FLAG_OFF in text.lower()
+            return Trouble(intern(each.type), intern(each.reason or ""), text[:_MESSAGE], since, flag_off)
+    return Trouble("", "", "", None, False)

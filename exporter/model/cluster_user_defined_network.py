@@ -31,6 +31,7 @@ class ClusterUserDefinedNetwork(Record, frozen=True, gc=False):
     reason: str  # of that condition, as are the following
     message: str
     since: float | None
+    flag_off: bool  # it fails since OVN-Kubernetes runs without --enable-persistent-ips
 
 
 def _reduce(wire: _ClusterUserDefinedNetwork) -> ClusterUserDefinedNetwork:
@@ -47,6 +48,7 @@ def _reduce(wire: _ClusterUserDefinedNetwork) -> ClusterUserDefinedNetwork:
         trouble.reason,
         trouble.message,
         trouble.since,
+        trouble.flag_off,
     )
 
 
@@ -57,4 +59,5 @@ KIND = ApiKind(
     wire=_ClusterUserDefinedNetwork,
     reduce=_reduce,
     optional=True,
+    dispensable=True,
 )

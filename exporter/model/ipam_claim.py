@@ -7,6 +7,7 @@ from sys import intern
 from msgspec import field
 
 from .addresses import host, prefix
+from .cidr import NONE, number
 from .kind import ApiKind
 from .record import Owner, Record, Wire, WireMeta, WireOwner, epoch, identity, kubevirt_owners
 
@@ -57,6 +58,7 @@ class IPAMClaim(Record, frozen=True, gc=False):
     network: str
     hosts: tuple[str, ...]  # canonical addresses without prefix; text that is no address is left as it is
     prefixes: tuple[int, ...]  # of the hosts, in their order; -1 where one has none
+    numbers: tuple[int, ...]  # the hosts that are addresses, as integers (cidr.py)
     ips: tuple[str, ...]  # as they are written
     allocated: float | None  # when the addresses were given out, where the condition says so
     refused: str  # why none were, the reason of the condition where it is False
@@ -85,6 +87,7 @@ def _reduce(wire: _IPAMClaim) -> IPAMClaim:
     meta, status = wire.metadata, wire.status or _Status()
     owners = kubevirt_owners(meta.owner_references)
     ips = tuple(ip for ip in status.ips or () if ip)
+    hosts = tuple(host(ip) or ip for ip in ips)
     condition = _condition(status)
     return IPAMClaim(
         *identity(meta),
@@ -95,8 +98,9 @@ def _reduce(wire: _IPAMClaim) -> IPAMClaim:
         other_owners=sum(owner is not None for owner in meta.owner_references or ()) - len(owners),
         finalizers=tuple(map(intern, meta.finalizers or ())),
         network=intern((wire.spec and wire.spec.network) or ""),
-        hosts=tuple(host(ip) or ip for ip in ips),
+        hosts=hosts,
         prefixes=tuple(map(prefix, ips)),
+        numbers=tuple(address for address in map(number, hosts) if address != NONE),
         ips=ips,
         allocated=epoch(condition.last_transition_time) if condition.status == "True" else None,
         refused=intern(condition.reason or "") if condition.status == "False" else "",

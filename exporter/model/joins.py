@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .cluster_user_defined_network import ClusterUserDefinedNetwork
 from .index import Index, Lookup
 from .ipam_claim import IPAMClaim
 from .machine_networks import claim_name
 from .network_attachment_definition import NetworkAttachmentDefinition
 from .pod import Pod
 from .record import Record
+from .user_defined_network import UserDefinedNetwork
 from .virtual_machine import VirtualMachine
 from .virtual_machine_instance import VirtualMachineInstance
 
@@ -20,6 +22,7 @@ __all__ = [
     "CLAIM_NAME",
     "DEFINITION",
     "MACHINE",
+    "NETWORK",
     "REFERENCE",
     "address",
     "machine",
@@ -51,13 +54,23 @@ def _addresses(record: Record, lookup: Lookup) -> Iterable[str]:
         return {address(record.network, host) for host in record.hosts} if record.network else ()
     if not isinstance(record, Pod):
         return ()
-    keys = set()
-    for definition, host, _ in record.addresses:
-        namespace, _, name = definition.partition("/")
-        found = lookup(NetworkAttachmentDefinition, namespace, name)
-        if isinstance(found, NetworkAttachmentDefinition) and found.network:
-            keys.add(address(found.network, host))
-    return keys
+    attached = ((_network(definition, lookup), host) for definition, host, _ in record.addresses)
+    return {address(network, host) for network, host in attached if network}
+
+
+def _network(definition: str, lookup: Lookup) -> str:
+    """The network that a definition, by its `namespace/name`, stands for."""
+    namespace, _, name = definition.partition("/")
+    found = lookup(NetworkAttachmentDefinition, namespace, name)
+    return found.network if isinstance(found, NetworkAttachmentDefinition) else ""
+
+
+def _networks(record: Record, lookup: Lookup) -> Iterable[str]:
+    if isinstance(record, Pod):
+        return {network for definition, _, _ in record.addresses if (network := _network(definition, lookup))}
+    if isinstance(record, IPAMClaim | NetworkAttachmentDefinition | UserDefinedNetwork | ClusterUserDefinedNetwork):
+        return (record.network,) if record.network else ()
+    return ()
 
 
 def _claims(record: Record, _: Lookup) -> Iterable[str]:
@@ -69,6 +82,8 @@ def _claims(record: Record, _: Lookup) -> Iterable[str]:
 def _definitions(record: Record, _: Lookup) -> Iterable[str]:
     if isinstance(record, NetworkAttachmentDefinition):
         return (record.network,) if record.readable else (unreadable(record.namespace),)
+    if isinstance(record, UserDefinedNetwork | ClusterUserDefinedNetwork):
+        return (record.network,)
     return (record.network, unreadable(record.namespace)) if isinstance(record, IPAMClaim) else ()
 
 
@@ -105,3 +120,4 @@ CLAIM = Index("claim", _claims)
 DEFINITION = Index("definition", _definitions, quiet=(IPAMClaim,))
 REFERENCE = Index("reference", _references, quiet=(VirtualMachine, VirtualMachineInstance))
 CLAIM_NAME = Index("claim name", _claim_names)
+NETWORK = Index("network", _networks, through=(NetworkAttachmentDefinition, ATTACHMENT))

@@ -43,7 +43,8 @@ class ApiKind(Kind[R]):
 
     `reduce` turns a decoded object into its record, or None where checks need nothing of it; it raises
     ValueError on content that can't be read. `versions` are in the order of preference. `optional` says that a
-    healthy cluster may not serve it. `selectors` are list and watch parameters.
+    healthy cluster may not serve it, and `dispensable` that it then has none of it, so that checks answer without.
+    `selectors` are list and watch parameters.
     """
 
     group: str = ""
@@ -52,6 +53,7 @@ class ApiKind(Kind[R]):
     wire: type[Any] = object
     reduce: Callable[[Any], R | None] = lambda _: None
     optional: bool = False
+    dispensable: bool = False
     selectors: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -6,6 +6,8 @@ of `plugins` where there is such a list, KubeVirt's ipam-extensions the top leve
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from sys import intern
 
@@ -16,7 +18,7 @@ from .kind import ApiKind
 from .pool import Pool
 from .record import Record, Wire, WireMeta, WireOwner, identity
 
-__all__ = ["KIND", "NetworkAttachmentDefinition", "differing", "pool_of"]
+__all__ = ["KIND", "NetworkAttachmentDefinition", "differing", "pool_of", "ruling"]
 
 
 class _Annotations(Wire, frozen=True, gc=False):
@@ -78,6 +80,19 @@ _MAKERS = ("UserDefinedNetwork", "ClusterUserDefinedNetwork")
 
 def pool_of(nad: NetworkAttachmentDefinition) -> Pool:
     return _pool(nad.subnets, nad.excludes, nad.infrastructure, nad.reserved, nad.gateways, nad.role, nad.topology)
+
+
+def ruling(definitions: Iterable[NetworkAttachmentDefinition]) -> NetworkAttachmentDefinition | None:
+    """Of several definitions of one network the one that OVN-Kubernetes most likely runs.
+
+    One that it has accepted and does not refuse, set up as most of those are; the first by name where that leaves more.
+    """
+    shared = [each for each in definitions if each.shared]
+    accepted = [each for each in shared if each.accepted and not each.rejected] or shared
+    if not accepted:
+        return None
+    alike = Counter(each.signature for each in accepted)
+    return min(accepted, key=lambda each: (-alike[each.signature], each.namespace, each.name))
 
 
 @lru_cache(maxsize=4096)  # definitions of one network share it

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import field
 
 from .addresses import host, prefix
+from .cidr import number
 from .kind import ApiKind
 from .record import Record, Wire, WireMeta, epoch, identity
 
@@ -74,6 +75,7 @@ class Pod(Record, frozen=True, gc=False):
     selections: tuple[tuple[str, str], ...]  # (`namespace/name` of a definition it attaches to, claim or empty)
     # (`namespace/name` of the attachment's definition, canonical address, prefix length or -1)
     addresses: tuple[tuple[str, str, int], ...]
+    numbers: tuple[int, ...]  # the addresses as integers (cidr.py), in their order
 
     @property
     def machines(self) -> tuple[str, ...]:
@@ -151,6 +153,7 @@ def _reduce(wire: _Pod) -> Pod | None:
         claims=claims,
         selections=_selected(fields[0], notes) if launcher else (),
         addresses=addresses,
+        numbers=tuple(number(host) for _, host, _ in addresses),
     )
 
 

@@ -6,13 +6,13 @@ Addresses are integers here, in the hot path too: a network may have tens of tho
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from .cidr import Address, Block, blocks, number, parse_entry
+from .cidr import NONE, SIX, Block, blocks, number, parse_entry
 
 __all__ = ["Capacity", "Place", "Pool", "implicit"]
 
@@ -60,6 +60,11 @@ class _Subnet:
         at = bisect_right(self.starts, value) - 1
         return Place.EXCLUDED if at >= 0 and value <= self.ends[at] else Place.INSIDE
 
+    def used(self, held: Sequence[int]) -> int:
+        """How many of these addresses, sorted, it has given out."""
+        taken = (_between(held, start, end) for start, end in zip(self.starts, self.ends, strict=True))
+        return _between(held, self.low, self.high) - sum(taken)
+
 
 class Pool:
     """Made of the texts of a definition; what is no CIDR there is left out. Layer 3 has no pool of the network."""
@@ -89,30 +94,23 @@ class Pool:
     def place(self, text: str) -> Place:
         """Where one entry of a claim's `status.ips` stands; an entry without a prefix is unreadable (C-16)."""
         address = parse_entry(text)
-        return self.locate(address)[0] if address else Place.UNREADABLE
+        return Place.UNREADABLE if address == NONE else self.locate(address)[0]
 
-    def locate(self, address: Address) -> tuple[Place, int]:
+    def locate(self, address: int) -> tuple[Place, int]:
         """Where an address stands, and in which subnet, counted from 0; -1 for none."""
-        version, value = address
         place = Place.NO_FAMILY
         for at, subnet in enumerate(self._subnets):
             block = subnet.block
-            if block.version == version:
-                if block.first <= value <= block.last:
-                    return subnet.place(value), at
+            if block.first <= address <= block.last:
+                return subnet.place(address), at
+            if (block.first >= SIX) == (address >= SIX):
                 place = Place.OUTSIDE
         return place, -1
 
-    def used(self, hosts: Iterable[str]) -> tuple[int, ...]:
-        """How many of these addresses, each named once, each subnet has given out; other places don't count (B.5)."""
-        counts = [0] * len(self._subnets)
-        for host in hosts:
-            address = number(host)
-            if address is not None:
-                place, at = self.locate(address)
-                if place is Place.INSIDE:
-                    counts[at] += 1
-        return tuple(counts)
+    def used(self, addresses: Iterable[int]) -> tuple[int, ...]:
+        """How many different ones of these addresses each subnet has given out; other places don't count (B.5)."""
+        held = sorted(set(addresses))
+        return tuple(subnet.used(held) for subnet in self._subnets)
 
     def free(self, used: Iterable[int]) -> int:
         """How many more pods fit: each takes an address of every subnet, so the fullest one decides."""
@@ -128,11 +126,9 @@ def _subnet(
     block: Block, excludes: tuple[Block, ...], own: tuple[Block, ...], reserved: tuple[Block, ...], implicit: list[int]
 ) -> _Subnet:
     low, high = _window(block)
-    excluded = _merged(_clipped(low, high, block.version, excludes))
-    kept = _merged(
-        [*excluded, *_clipped(low, high, block.version, own), *((v, v) for v in implicit if low <= v <= high)]
-    )
-    taken = _merged([*kept, *_clipped(low, high, block.version, reserved)])
+    excluded = _merged(_clipped(low, high, excludes))
+    kept = _merged([*excluded, *_clipped(low, high, own), *((v, v) for v in implicit if low <= v <= high)])
+    taken = _merged([*kept, *_clipped(low, high, reserved)])
     size = max(0, high - low + 1)
     capacity = Capacity(
         str(block),
@@ -157,13 +153,15 @@ def implicit(
     """The gateway and the management address that a primary layer-2 network takes for itself."""
     if role != "primary" or topology != "layer2" or infrastructure:
         return []
-    given = [address[1] for address in map(number, gateways) if address and address[0] == block.version]
+    given = [
+        address for address in map(number, gateways) if address != NONE and (address >= SIX) == (block.first >= SIX)
+    ]
     gateway = given[0] if given else block.first + 1
     return [gateway, block.first + 1 if gateway == block.first + 2 else block.first + 2]
 
 
-def _clipped(low: int, high: int, version: int, ranges: Iterable[Block]) -> list[Range]:
-    found = ((max(low, each.first), min(high, each.last)) for each in ranges if each.version == version)
+def _clipped(low: int, high: int, ranges: Iterable[Block]) -> list[Range]:
+    found = ((max(low, each.first), min(high, each.last)) for each in ranges)
     return [(first, last) for first, last in found if first <= last]
 
 
@@ -179,3 +177,7 @@ def _merged(ranges: Iterable[Range]) -> list[Range]:
 
 def _count(ranges: Iterable[Range]) -> int:
     return sum(last - first + 1 for first, last in ranges)
+
+
+def _between(held: Sequence[int], first: int, last: int) -> int:
+    return max(0, bisect_right(held, last) - bisect_left(held, first))

@@ -37,6 +37,7 @@ class Source(Record, frozen=True, gc=False):
     why: str  # one sentence, empty while live
     since: float  # seconds since 1970 at which it came into this state
     optional: bool
+    dispensable: bool = False  # where the cluster does not serve it there is none of it
 
     @property
     def settled(self) -> bool:
@@ -44,14 +45,15 @@ class Source(Record, frozen=True, gc=False):
         return self.sight not in (Sight.STARTING, Sight.FAILING)
 
     @property
-    def readable(self) -> bool:
-        """Whether what we hold of this kind is the truth, up to moments."""
-        return self.sight in (Sight.LIVE, Sight.BEHIND, Sight.READ)
-
-    @property
     def current(self) -> bool:
         """Whether it can be judged now: what comes is not about to catch up with what we missed."""
-        return self.sight in (Sight.LIVE, Sight.READ)
+        none = self.dispensable and self.sight is Sight.ABSENT
+        return none or self.sight in (Sight.LIVE, Sight.READ)
+
+    @property
+    def readable(self) -> bool:
+        """Whether what we hold of this kind is the truth, up to moments."""
+        return self.current or self.sight is Sight.BEHIND
 
 
 class Undecodable(Record, frozen=True, gc=False):

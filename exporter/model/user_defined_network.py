@@ -21,6 +21,7 @@ class UserDefinedNetwork(Record, frozen=True, gc=False):
     reason: str  # of that condition, as are the following
     message: str
     since: float | None
+    flag_off: bool  # it fails since OVN-Kubernetes runs without --enable-persistent-ips
 
 
 def _reduce(wire: WireUserDefined) -> UserDefinedNetwork:
@@ -37,6 +38,7 @@ def _reduce(wire: WireUserDefined) -> UserDefinedNetwork:
         trouble.reason,
         trouble.message,
         trouble.since,
+        trouble.flag_off,
     )
 
 
@@ -47,4 +49,5 @@ KIND = ApiKind(
     wire=WireUserDefined,
     reduce=_reduce,
     optional=True,
+    dispensable=True,
 )

@@ -11,11 +11,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from exporter.checks import all_checks
+from exporter.checks.base import Scope
 from exporter.engine.engine import Engine
 from exporter.findings import Finding
 from exporter.kube.decode import Decoder
 from exporter.metrics.exposition import Exposition
+from exporter.model.joins import NETWORK
 from exporter.model.source import Sight, Source
+from exporter.networks import subnet_reports
+from exporter.uses import Uses
 from tests.judging import Judging, api_kinds
 from tests.rows import full
 
@@ -23,7 +27,7 @@ NAMESPACES = ("ns", "other")
 NAMES = ("a", "b")
 UIDS = ("u1", "u2", "u3")
 IPS = ("10.0.0.5/24", "10.0.0.6/24")
-NETWORKS = ("tenantblue", "tenantred")
+NETWORKS = ("tenantblue", "tenantred", "ns_a", "cluster_udn_a")
 KINDS = tuple(api_kinds())
 
 
@@ -51,8 +55,17 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
     if kind == "NetworkAttachmentDefinition":
         row |= {"name": draw(st.sampled_from(("blue", "red"))), "network": draw(st.sampled_from(("", *NETWORKS)))}
         row |= draw(st.sampled_from(({}, {"persistent": False}, {"config": "{"}, {"config": {"role": "primary"}})))
-        row |= draw(st.sampled_from(({}, {"subnets": "10.0.0.0/29"}, {"subnets": "10.0.0.0/16,fd00::/64"})))
+        row |= draw(
+            st.sampled_from(
+                ({}, {"subnets": "10.0.0.4/30"}, {"subnets": "10.0.0.4/31"}, {"subnets": "10.0.0.0/16,fd00::/64"})
+            )
+        )
+        row["accepted"] = draw(st.booleans())
         row["uid"] += row["name"]
+    if kind == "ClusterUserDefinedNetwork":
+        row |= {"namespace": "", "odd": False}
+    if kind == "UserDefinedNetwork":
+        row |= draw(st.sampled_from(({}, {"failed": "no"})))
     if kind == "IPAMClaim":
         row |= {"network": draw(st.sampled_from(NETWORKS)), "ips": draw(st.lists(st.sampled_from(IPS), max_size=2))}
         row |= draw(st.sampled_from(({}, {"finalizers": []}, {"vm": name}, {"vm": "b"})))
@@ -66,12 +79,22 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
     return row
 
 
+def blind_networks(engine: Engine, holes: set[str]) -> set[str]:
+    """The networks of which something lives in a namespace with a hole."""
+    cluster = engine.cluster
+    return {key for key in cluster.keys(NETWORK) for each in cluster.sharing(NETWORK, key) if each.namespace in holes}
+
+
 def comparable(findings: Any) -> list[tuple[Any, ...]]:
     """Findings without the time of their first sight, which only the one that was there can know."""
     return sorted(
         (f.check, f.reason, f.severity.value, str(f.subject), f.message, f.fingerprint, f.group, str(f.evidence))
         for f in findings
     )
+
+
+def counted(uses: Uses) -> dict[str, Any]:
+    return {network: (tuple(subnet_reports(uses, network)), uses.elsewhere(network)) for network in uses.networks()}
 
 
 class Fleet(RuleBasedStateMachine):
@@ -83,6 +106,8 @@ class Fleet(RuleBasedStateMachine):
         self.shown: dict[str, Finding] = {}
         self.exposition = Exposition(all_checks())
         self.judging.engine.listen(self._listen)
+        self.uses = Uses(self.judging.engine.cluster)
+        self.judging.engine.observe(self.uses.changed)
         self.judging.engine.listen(self.exposition.update)
         self.version = 0
 
@@ -158,12 +183,26 @@ class Fleet(RuleBasedStateMachine):
         if not self.lost:
             holes = {partition for _, partition in unknown}
             assert unknown == {(each.check, each.partition) for each in fresh.engine.unknowns()}
-            assert self.of(engine, holes) == self.of(fresh.engine, holes)
+            blind = blind_networks(engine, holes) | blind_networks(fresh.engine, holes)
+            assert self.of(engine, holes, blind) == self.of(fresh.engine, holes, blind)
 
     @staticmethod
-    def of(engine: Engine, holes: set[str]) -> list[tuple[Any, ...]]:
-        """What is judged now: findings of blind checks and of namespaces with holes are the last ones known."""
-        return comparable(f for f in engine.findings() if f.check == "sources" or f.subject.namespace not in holes)
+    def of(engine: Engine, holes: set[str], blind: set[str]) -> list[tuple[Any, ...]]:
+        """What is judged now: findings of blind checks, networks and namespaces are the last ones known."""
+        scopes = {check.id: check.scope for check in engine.checks}
+        return comparable(
+            f
+            for f in engine.findings()
+            if f.check == "sources"
+            or (f.network not in blind if scopes[f.check] is Scope.NETWORK else f.subject.namespace not in holes)
+        )
+
+    @invariant()
+    def uses_equal_a_count_from_scratch(self) -> None:
+        fresh = Uses.over(self.judging.engine.cluster)
+        list(fresh.settle())
+        list(self.uses.settle())
+        assert counted(self.uses) == counted(fresh)
 
     @invariant()
     def counts_equal_what_is_open(self) -> None:

@@ -65,6 +65,7 @@ async def test_the_report_has_the_documented_shape(http: aiohttp.ClientSession) 
     assert [(u["check"], u["partition"]) for u in whole["unknown"]] == [
         ("ipam_claims", "legacy"),
         ("ipam_machines", "legacy"),
+        ("ipam_networks", "legacy"),
     ]
     assert [(o["kind"], o["namespace"], o["name"]) for o in whole["undecodable"]] == [
         ("IPAMClaim", "legacy", "old-import.net1")
@@ -118,6 +119,34 @@ async def test_the_page_escapes_what_objects_are_called(http: aiohttp.ClientSess
     assert "<script" not in html
     assert "&lt;script&gt;" in html
     assert "default-src 'none'" in headers["Content-Security-Policy"]
+
+
+async def test_networks_are_told_with_what_could_be_had_back(http: aiohttp.ClientSession) -> None:
+    status, text, headers = await get(http, "/api/v1/networks")
+    networks = {each["network"]: each for each in json.loads(text)["networks"]}
+    assert status == 200
+    assert networks["shop-blue"]["subnets"][0]["capacity"] == 254
+    assert "checkout-canary.blue" in [each["claim"]["name"] for each in networks["shop-blue"]["reclaim"]]
+    assert {name for name, each in networks.items() if not each["complete"]} == {"legacy-old"}
+    again, nothing, _ = await get(http, "/api/v1/networks", **{"If-None-Match": headers["ETag"]})
+    assert (again, nothing) == (304, "")
+
+    _, text, _ = await get(http, "/api/v1/networks?network=shop-blue")
+    assert [each["network"] for each in json.loads(text)["networks"]] == ["shop-blue"]
+    assert (await get(http, "/api/v1/networks?colour=red"))[0] == 400
+
+
+async def test_networks_are_on_the_page_and_in_the_scrape(http: aiohttp.ClientSession) -> None:
+    _, html, _ = await get(http, "/")
+    section = html[html.index('id="networks"') : html.index('id="sources"')]
+    assert "telecom-signalling" in section
+    assert '<meter min="0" max="254"' in section
+    assert "shop/checkout-canary.blue" in section
+    assert "not all could be read" in section
+
+    _, text, _ = await get(http, "/metrics")
+    assert 'kubevirt_network_pool_capacity{network="shop-blue",subnet="192.168.10.0/24"} 254' in text
+    assert 'kubevirt_steward_series_dropped{family="kubevirt_network_pool_used"} 0.0' in text
 
 
 async def test_the_page_filters_without_script(http: aiohttp.ClientSession) -> None:
@@ -180,6 +209,29 @@ async def test_check_shows_of_a_cluster_what_is_asked_for(
     assert [f["reason"] for f in report["findings"]] == ["UndecodableObject"]
 
 
+async def test_networks_as_a_table_and_as_json(
+    cluster: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = str(kubeconfig(tmp_path, cluster.url))
+    code, out, _ = await asyncio.to_thread(run, ["networks", "--kubeconfig", config], capsys)
+    assert code == 2  # the demo has a claim that can't be read
+    assert "shop/checkout-canary.blue" in out
+    assert "0 % or more" in out
+
+    code, out, _ = await asyncio.to_thread(run, ["networks", "lab-bench", "-o", "json", "--kubeconfig", config], capsys)
+    assert code == 0
+    assert [each["network"] for each in json.loads(out)["networks"]] == ["lab-bench"]
+
+
+def test_networks_of_a_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    objects = sample_fleet(datetime.now(UTC)).objects
+    (tmp_path / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    _, out, err = run(["networks", "shop-blue", "--from", str(tmp_path), "--complete"], capsys)
+    assert "13 vm_running" in out, err
+    code, out, err = run(["networks", "--from", str(tmp_path / "nowhere")], capsys)
+    assert (code, out) == (2, "")
+
+
 async def test_check_of_a_cluster_without_fault_is_quiet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server = ApiServer()
     await server.start()
@@ -188,7 +240,7 @@ async def test_check_of_a_cluster_without_fault_is_quiet(tmp_path: Path, capsys:
     blind, told, _ = await looked(server, tmp_path, capsys)
     await server.stop()
 
-    assert (code, out) == (0, "0 findings; 8 of 8 kinds seen.\n")
+    assert (code, out) == (0, "0 findings; 10 of 10 kinds seen.\n")
     assert blind == 2
     assert "does not serve ipamclaims.k8s.cni.cncf.io" in told
 

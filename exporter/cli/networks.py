@@ -1,0 +1,126 @@
+"""`steward networks`: how full each network is, of what, and which addresses could be had back."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from collections import deque
+from typing import Any
+
+import msgspec
+
+from ..app import assemble, read_dump, wait_until_seen
+from ..config.settings import Config
+from ..engine.engine import Engine
+from ..networks import NetworkReport, Networks, take
+from ..offline.files import DumpError
+from ..uses import Uses
+from .check import add_dump_options, seconds
+from .choice import UsageError
+from .cluster import add_cluster_options, transport_of
+from .configured import add_config_option, configured
+from .progress import progress_line
+from .table import table
+
+__all__ = ["add", "run"]
+
+_EXIT = "Exit code: 0 all counted, 2 could not see everything."
+_SHOWN = 10  # claims to reclaim of one network
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "networks",
+        help="how full networks are, and what could be had back",
+        description="Looks once. Claims are listed the safest first; nothing is changed.",
+        epilog=_EXIT,
+    )
+    add_config_option(parser)
+    add_cluster_options(parser)
+    add_dump_options(parser)
+    parser.add_argument("network", metavar="NETWORK", nargs="?", default="", help="just this one; default: all")
+    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
+    parser.add_argument(
+        "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    config = configured(arguments).config
+    try:
+        if arguments.dump is None and arguments.complete:
+            raise UsageError("--complete says what a dump holds; it needs --from")
+        networks, in_time = asyncio.run(
+            _look(arguments, config) if arguments.dump is None else _read(arguments, config)
+        )
+    except (UsageError, DumpError) as error:
+        print(f"steward: {error}", file=sys.stderr)
+        return 2
+    sys.stdout.write(_rendered(networks, arguments.output))
+    if not in_time:
+        print(f"steward: not everything was seen within {arguments.timeout:.0f} s", file=sys.stderr)
+    if networks.unseen:
+        print(f"steward: nothing is counted while {', '.join(networks.unseen)} can't be seen", file=sys.stderr)
+    return 2 if networks.unseen or not in_time or not all(each.complete for each in networks.networks) else 0
+
+
+async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
+    steward = assemble(transport_of(config), config)
+    async with steward.watching():
+        in_time = await wait_until_seen(
+            steward, arguments.timeout, lambda text: print(f"steward: {text}", file=sys.stderr, flush=True)
+        )
+        return _taken(steward.engine, steward.uses, arguments.network), in_time
+
+
+async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
+    with progress_line() as progress:
+        engine, _ = await read_dump(arguments.dump, time.time(), config, complete=arguments.complete, progress=progress)
+    return _taken(engine, Uses.over(engine.cluster), arguments.network), True
+
+
+def _taken(engine: Engine, uses: Uses, only: str) -> Networks:
+    deque(uses.settle(), maxlen=0)
+    return take(engine.cluster, uses, engine.findings(), engine.generation, only)
+
+
+def _rendered(networks: Networks, output: str) -> str:
+    if output == "json":
+        return msgspec.json.format(msgspec.json.encode(networks), indent=2).decode() + "\n"
+    if output == "yaml":
+        return msgspec.yaml.encode(networks).decode()
+    return "\n".join([table(_HEAD, [row for each in networks.networks for row in _rows(each)]), *_reclaims(networks)])
+
+
+_HEAD = ("NETWORK", "SUBNET", "USED", "CAPACITY", "FREE", "FULL", "OF WHAT")
+
+
+def _rows(network: NetworkReport) -> list[tuple[str, ...]]:
+    if not network.subnets:
+        return [(network.network, "-", "-", "-", "-", "-", f"{network.topology}: it has no pool of its own")]
+    return [
+        (
+            network.network,
+            subnet.subnet,
+            str(subnet.used),
+            str(subnet.capacity),
+            str(subnet.free),
+            f"{int(subnet.utilisation * 100)} %" + ("" if network.complete else " or more"),
+            ", ".join(f"{count} {use}" for use, count in subnet.uses.items() if count) or "nothing",
+        )
+        for subnet in network.subnets
+    ]
+
+
+def _reclaims(networks: Networks) -> list[str]:
+    parts = []
+    for network in networks.networks:
+        if network.reclaim:
+            rows = [(each.claim.path, each.reason, ", ".join(each.ips), each.loss) for each in network.reclaim[:_SHOWN]]
+            count = f"{network.reclaimable} {'addresses' if network.reclaimable > 1 else 'address'}"
+            title = f"{count} of {network.network} could be had back, the safest first:\n"
+            parts.append(title + table(("CLAIM", "REASON", "ADDRESSES", "WHAT IS LOST"), rows))
+    return parts

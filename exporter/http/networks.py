@@ -1,0 +1,39 @@
+"""/api/v1/networks: how full each network is, of what, and what could be had back; with an ETag."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+from aiohttp import web
+
+from ..engine.engine import Engine
+from ..networks import Networks, take
+from ..uses import Uses
+from .api import json_error
+
+__all__ = ["NetworksView"]
+
+_ENCODE = msgspec.json.Encoder().encode
+
+
+class NetworksView:
+    def __init__(self, engine: Engine, uses: Uses, instance: str) -> None:
+        """`instance` tells one run of the steward from the next: generations begin anew with each."""
+        self._engine, self._uses, self._instance = engine, uses, instance
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """With the parameter `network` just that one."""
+        if odd := [key for key in request.query if key != "network"]:
+            return json_error(400, f"{odd[0]!r} is no filter; there is: network")
+        networks = await self.take(request.query.get("network", ""))
+        etag = f'"{self._instance}.{self._engine.generation}.{self._uses.version}"'
+        if request.headers.get("If-None-Match") == etag:
+            return web.Response(status=304, headers={"ETag": etag})
+        return web.Response(body=_ENCODE(networks), content_type="application/json", headers={"ETag": etag})
+
+    async def take(self, only: str = "") -> Networks:
+        for _ in self._uses.settle():
+            await asyncio.sleep(0)
+        engine = self._engine
+        return take(engine.cluster, self._uses, engine.findings(), engine.generation, only)

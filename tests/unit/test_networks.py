@@ -1,0 +1,213 @@
+"""Networks as a view: how full, of what, and what could be had back first."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import pytest
+
+from exporter.checks import all_checks
+from exporter.metrics.states import States
+from exporter.model.source import Sight
+from exporter.networks import RECLAIMABLE, NetworkReport, Networks, take
+from exporter.uses import Use, Uses
+from tests.judging import Judging
+from tests.rows import full
+
+NAD = {"kind": "NetworkAttachmentDefinition", "name": "blue", "network": "tenantblue", "subnets": "10.0.0.0/24"}
+
+
+class Viewed(Judging):
+    """With what the app puts beside the engine."""
+
+    def __init__(self, rows: Iterable[dict[str, Any]] = ()) -> None:
+        super().__init__(all_checks())
+        self.uses = Uses(self.engine.cluster)
+        self.engine.observe(self.uses.changed)
+        for row in rows:
+            self.seen(full(row))
+
+    def take(self, only: str = "") -> Networks:
+        self.judge()
+        list(self.uses.settle())
+        return take(self.engine.cluster, self.uses, self.engine.findings(), self.engine.generation, only)
+
+    def one(self) -> NetworkReport:
+        (report,) = self.take().networks
+        return report
+
+    def used(self) -> dict[str, int]:
+        return {use: count for use, count in self.one().subnets[0].uses.items() if count}
+
+    def scrape(self, budget: int = 50_000) -> tuple[list[str], States]:
+        states = States(self.engine.cluster, self.uses, budget)
+
+        async def text() -> str:
+            return b"".join([part async for part in states.render()]).decode()
+
+        return asyncio.run(text()).splitlines(), states
+
+
+def claim(name: str, ip: str, **more: Any) -> dict[str, Any]:
+    row = {"kind": "IPAMClaim", "name": f"{name}.blue", "vm": name, "owner": f"u-{name}", "ips": [f"{ip}/24"]}
+    return row | {"network": "tenantblue"} | more
+
+
+def machine(name: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "VirtualMachine", "name": name, "uid": f"u-{name}", "networks": {"blue": "blue"}} | more
+
+
+def pod(name: str, ip: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "Pod", "name": name, "addresses": {"ns/blue": [f"{ip}/24"]}} | more
+
+
+@pytest.mark.parametrize(
+    ("rows", "used"),
+    [
+        ([claim("a", "10.0.0.5"), machine("a"), pod("p", "10.0.0.5", domain="a")], {"vm_running": 1}),
+        ([claim("a", "10.0.0.5"), machine("a")], {"vm_stopped": 1}),
+        ([claim("a", "10.0.0.5"), machine("a", networks={"red": "red"})], {"leaked": 1}),
+        ([claim("a", "10.0.0.5")], {"orphaned": 1}),
+        ([claim("a", "10.0.0.5"), machine("a", uid="another")], {"orphaned": 1}),
+        ([claim("a", "10.0.0.5", deleting=True), machine("a")], {"terminating": 1}),
+        ([pod("p", "10.0.0.5")], {"pod_only": 1}),
+        ([pod("p", "10.0.0.5"), pod("q", "10.0.0.5")], {"pod_only": 1}),
+        ([claim("a", "10.0.0.5"), machine("a"), pod("web", "10.0.0.5")], {"vm_stopped": 1}),
+        ([claim("a", "10.0.0.5"), claim("b", "10.0.0.5"), machine("b")], {"vm_stopped": 1}),
+        (
+            [{"kind": "IPAMClaim", "name": "x", "finalizers": [], "ips": ["10.0.0.5/24"], "network": "tenantblue"}],
+            {"foreign": 1},
+        ),
+        ([claim("a", "10.9.0.5"), claim("b", "10.0.0.0"), claim("c", "no address")], {}),
+        ([claim("a", "10.0.0.5", network="tenantred"), claim("b", "10.0.0.6", ips=[])], {}),
+    ],
+)
+def test_what_an_address_is_used_for(rows: list[dict[str, Any]], used: dict[str, int]) -> None:
+    assert Viewed([NAD, *rows]).used() == used
+    assert Viewed([*rows, NAD]).used() == used
+
+
+def test_an_address_changes_its_use_with_its_machine() -> None:
+    viewed = Viewed([NAD, claim("a", "10.0.0.5"), machine("a")])
+    assert viewed.used() == {"vm_stopped": 1}
+    viewed.seen(full(pod("p", "10.0.0.5", domain="a")))
+    assert viewed.used() == {"vm_running": 1}
+    viewed.gone("Pod", "ns", "p")
+    viewed.gone("VirtualMachine", "ns", "a")
+    assert viewed.used() == {"orphaned": 1}
+    viewed.seen(full(NAD | {"subnets": "10.1.0.0/24"}))
+    assert (viewed.used(), viewed.one().elsewhere) == ({}, 1)
+    viewed.gone("NetworkAttachmentDefinition", "ns", "blue")
+    assert viewed.take().networks == ()
+
+
+def test_the_summary_of_a_network() -> None:
+    config = {"role": "primary", "excludeSubnets": "10.0.0.64/26", "reservedSubnets": "10.0.0.128/29"}
+    two = NAD | {"subnets": "10.0.0.0/24,fd00::/64", "config": config}
+    viewed = Viewed([two, two | {"namespace": "other"}, claim("a", "10.0.0.5", ips=["10.0.0.5/24", "fd00::5/64"])])
+    report = viewed.one()
+
+    assert (report.network, report.topology, report.role, report.persistent) == (
+        "tenantblue",
+        "layer2",
+        "primary",
+        True,
+    )
+    assert (report.definitions, [ref.namespace for ref in report.first_definitions]) == (2, ["ns", "other"])
+    four, six = report.subnets
+    assert (four.capacity, four.static, four.excluded, four.infrastructure) == (254 - 64 - 8 - 2, 8, 64, 2)
+    assert (four.used, four.free, six.used, six.capacity) == (1, 179, 1, 65533)
+    assert (report.free, report.complete) == (179, True)
+    assert report.utilisation == pytest.approx(1 / 180, abs=1e-4)
+    assert set(four.uses) == {use.value for use in Use}
+
+
+def test_no_pool_and_no_division_by_zero() -> None:  # E28
+    layer3 = NAD | {"subnets": "10.0.0.0/16/24", "persistent": False, "config": {"topology": "layer3"}}
+    report = Viewed([layer3, pod("p", "10.0.0.5")]).one()
+    assert (report.subnets, report.free, report.utilisation, report.elsewhere) == ((), 0, 0.0, 0)
+    assert Viewed([NAD | {"subnets": "10.0.0.0/31"}]).one().free == 0
+
+
+def test_what_could_be_had_back_the_safest_and_largest_first() -> None:
+    rows = [
+        claim("idle", "10.0.0.2", ips=["10.0.0.2/24", "fd00::2/64"]),
+        machine("idle", stopped="2020-01-01T00:00:00Z"),
+        claim("gone", "10.0.0.3", ips=["10.0.0.3/24"]),
+        claim("twice", "10.0.0.4", ips=["10.0.0.4/24", "fd00::4/64"]),
+        claim("stuck", "10.0.0.5", deleting=True),
+        {"kind": "IPAMClaim", "name": "a.blue", "vm": "a", "network": "tenantblue", "ips": ["10.0.0.6/24"]},
+        machine("b"),
+        {"kind": "IPAMClaim", "name": "b.blue", "vm": "b", "network": "tenantblue", "ips": ["10.0.0.7/24"]},
+        claim("empty", "", ips=[]),
+    ]
+    viewed = Viewed([NAD | {"subnets": "10.0.0.0/24,fd00::/64"}, *rows])
+    found = [(each.reason, each.claim.name, len(each.ips)) for each in viewed.one().reclaim]
+
+    assert found == [
+        ("StuckTerminatingOwnerGone", "stuck.blue", 1),
+        ("OrphanClaim", "twice.blue", 2),
+        ("OrphanClaim", "gone.blue", 1),
+        ("OwnerlessClaim", "a.blue", 1),
+        ("IdleReservation", "idle.blue", 2),
+    ]
+    assert viewed.one().reclaimable == 7
+    assert all(each.loss == RECLAIMABLE[each.reason].loss and each.since for each in viewed.one().reclaim)
+
+
+def test_reasons_that_tell_of_addresses_to_have_back_exist() -> None:
+    assert set(RECLAIMABLE) <= {reason for check in all_checks() for reason in check.reasons}
+
+
+def test_the_fullest_network_first_and_one_by_its_name() -> None:
+    red = {**NAD, "name": "red", "network": "tenantred", "subnets": "10.0.0.0/30"}
+    viewed = Viewed([NAD, red, claim("a", "10.0.0.1", network="tenantred"), claim("b", "10.0.0.1")])
+    assert [report.network for report in viewed.take().networks] == ["tenantred", "tenantblue"]
+    assert [report.network for report in viewed.take("tenantblue").networks] == ["tenantblue"]
+    assert viewed.take("none").networks == ()
+
+
+def test_nothing_is_counted_while_it_can_not_be_seen() -> None:
+    viewed = Viewed([NAD, claim("a", "10.0.0.5")])
+    viewed.sight("VirtualMachine", Sight.FORBIDDEN)
+    assert viewed.take().networks == ()
+    assert viewed.take().unseen == ("VirtualMachine",)
+    lines, _ = viewed.scrape()
+    assert [line for line in lines if not line.startswith("#")] == []
+
+
+def test_what_can_not_be_read_makes_its_networks_incomplete() -> None:
+    odd = claim("b", "10.0.0.6", odd=True)
+    assert not Viewed([NAD, odd]).one().complete
+    assert Viewed([NAD, odd | {"namespace": "elsewhere"}]).one().complete
+
+
+def test_state_families() -> None:
+    lines, states = Viewed([NAD, claim("a", "10.0.0.5"), machine("a")]).scrape()
+    labels = 'network="tenantblue",subnet="10.0.0.0/24"'
+    assert f"kubevirt_network_pool_capacity{{{labels}}} 254" in lines
+    assert f'kubevirt_network_pool_used{{{labels},use="vm_stopped"}} 1' in lines
+    assert f'kubevirt_network_pool_used{{{labels},use="orphaned"}} 0' in lines
+    assert f'kubevirt_network_pool_used{{{labels},use="excluded"}} 0' in lines
+    assert "# TYPE kubevirt_network_pool_used gauge" in lines
+    assert set(states.left_out.values()) == {0}
+
+
+def test_state_families_have_a_budget_and_names_stay_one_label_value() -> None:
+    networks = [NAD | {"name": f"n{n}", "network": f'{n}"\n'} for n in range(9)]
+    lines, states = Viewed(networks).scrape(budget=20)
+    series = [line for line in lines if not line.startswith("#")]
+    assert all(line.count('\\"\\n"') == 1 for line in series)
+    assert sum(line.startswith("kubevirt_network_pool_capacity") for line in series) == 9
+    assert sum(line.startswith("kubevirt_network_pool_used") for line in series) == 18
+    assert states.left_out == {"kubevirt_network_pool_capacity": 0, "kubevirt_network_pool_used": 81 - 20}
+
+
+def test_the_report_is_json() -> None:
+    loaded = json.loads(msgspec.json.encode(Viewed([NAD]).take()))
+    assert set(loaded) == {"generation", "unseen", "networks"}
+    assert loaded["networks"][0]["firstDefinitions"][0]["name"] == "blue"
