@@ -54,6 +54,7 @@ def ground(now: datetime) -> list[Obj]:
         *(namespace(name, born) for name in NAMESPACES),
         *(node(name, born, timestamp(now - timedelta(days=12))) for name in NODES),
         *(attachment(network, born) for network in NETWORKS),
+        *user_defined(born),
         kubevirt(born),
         *(deployment(name, born) for name in ("virt-operator", "virt-api", "virt-controller")),
         *(deployment(name, born) for name in ("kubevirt-ipam-controller-manager", "ovnkube-control-plane")),
@@ -124,6 +125,40 @@ def attachment(network: Network, born: str) -> Obj:
         "metadata": {"annotations": annotations, "generation": 1} | meta,
         "spec": {"config": json.dumps(config)},
     }
+
+
+def user_defined(born: str) -> list[Obj]:
+    """A network that a namespace defined for itself, one of the cluster's, and the definitions rendered of them."""
+    own = Network("lab", "scratch", "lab_scratch", "scratch", ("10.61.0.0/24",), 11)
+    shared = Network("shop", "partners", "cluster_udn_partners", "partners", ("10.60.0.0/20",), 12)
+    conditions = [{"type": "NetworkCreated", "status": "True", "reason": "NetworkAttachmentDefinitionCreated"}]
+    layer2 = {"role": "Secondary", "ipam": {"mode": "Enabled", "lifecycle": "Persistent"}}
+    udn = {
+        "apiVersion": "k8s.ovn.org/v1",
+        "kind": "UserDefinedNetwork",
+        "metadata": _meta("UserDefinedNetwork", own.namespace, own.nad, born),
+        "spec": {"topology": "Layer2", "layer2": layer2 | {"subnets": list(own.subnets)}},
+        "status": {"conditions": conditions},
+    }
+    network = {"topology": "Layer2", "layer2": layer2 | {"subnets": list(shared.subnets)}}
+    cudn = {
+        "apiVersion": "k8s.ovn.org/v1",
+        "kind": "ClusterUserDefinedNetwork",
+        "metadata": _meta("ClusterUserDefinedNetwork", "", shared.nad, born),
+        "spec": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}, "network": network},
+        "status": {"conditions": conditions},
+    }
+    return [udn, cudn, *(_rendered(attachment(each, born), by) for each, by in ((own, udn), (shared, cudn)))]
+
+
+def _rendered(definition: Obj, by: Obj) -> Obj:
+    owner = {"apiVersion": by["apiVersion"], "kind": by["kind"], "name": by["metadata"]["name"]}
+    marks = {
+        "labels": {"k8s.ovn.org/user-defined-network": ""},
+        "finalizers": ["k8s.ovn.org/user-defined-network-protection"],
+        "ownerReferences": [owner | {"uid": by["metadata"]["uid"], "controller": True, "blockOwnerDeletion": True}],
+    }
+    return definition | {"metadata": definition["metadata"] | marks}
 
 
 def kubevirt(born: str) -> Obj:
