@@ -3,7 +3,8 @@
 Of two files with the same object the newer state counts: by resourceVersion, where both have one, else by the time of
 creation, else the file that is read later. A kind that is in no file at all is missing, not empty, unless the dump is
 said to be complete: nobody may have asked for it. An empty list of the kind (`kind: IPAMClaimList`) says that somebody
-did. The items of a plain `kind: List` say nothing of other kinds.
+did. The items of a plain `kind: List` say nothing of other kinds. A kind that a cluster may do without altogether is
+empty where nothing of it is there.
 
 Not seen here: whether a list is of all namespaces, or of some.
 """
@@ -101,7 +102,7 @@ class OfflineSource:
             raise DumpError(_NOTHING if self.tally.files else _NO_FILE)
         for kind, held in self._held.items():
             await self._intake.swap(kind, (each.seen for each in held.values()))
-            if held or self._complete or kind in self._listed:
+            if held or self._complete or kind in self._listed or kind.dispensable:
                 self._intake.sight(kind, Sight.READ)
             else:
                 why = f"no {kind.name}s in the dump; add the output of: {command([kind.resource])}"
