@@ -1,8 +1,8 @@
 """From YAML to JSON, of just what is wanted of each object.
 
 Reads libyaml's events and builds only what somebody reads: what PyYAML does beyond them, nodes and then constructors,
-costs ten times as much. What plain text means is as in Kubernetes' own reader, so that times stay text, and so does
-`52:54:00:12:34:56`; a key is always text. A plain `=` is text, unlike in PyYAML.
+costs ten times as much. Go and Python differ in which plain text is a number or a truth, and quote what they must: what
+one of them writes plainly for a text is text here. So are times, `52:54:00:12:34:56`, `1e3`, `089`, `y`, and any key.
 
 Aliases stand for what they name, up to a bound; nesting has one too. A document that names something in a part that was
 skipped is read again, whole.
@@ -38,11 +38,11 @@ _HEAD = ("apiVersion", "kind")
 
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
-    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
 }
-_INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0b[01]+|[0-9]+)\Z")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
+_INTEGER = re.compile(r"[-+]?(?:0x[0-9a-fA-F]+|0b[01]+|0[0-7]*|[1-9][0-9]*)\Z")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+][0-9]+)?\Z")
 
 
 class YamlError(ValueError):
@@ -193,7 +193,7 @@ def _plain(text: str) -> Any:
         return text
     if len(text) <= _LONGEST and _INTEGER.match(text):
         digits = text.lstrip("+-")
-        base = 0 if digits[1:2] in tuple("xXoObB") else 8 if digits[0] == "0" and digits.strip("01234567") == "" else 10
+        base = 0 if digits[1:2] in ("x", "b") else 8 if digits[0] == "0" else 10
         number = int(text, base)
         return number if -(2**63) <= number < 2**64 else float(number)  # as JSON has them
     return float(text) if _FLOAT.match(text) else text
