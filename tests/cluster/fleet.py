@@ -21,6 +21,7 @@ __all__ = [
     "launcher_pod",
     "machine",
     "release",
+    "user_defined_network",
     "vm",
     "webhook",
 ]
@@ -105,6 +106,25 @@ def definition(namespace: str, name: str, network: str = "tenantblue", **config:
         "kind": "NetworkAttachmentDefinition",
         "metadata": {"namespace": namespace, "name": name},
         "spec": {"config": json.dumps(settings, indent=2)},
+    }
+
+
+def user_defined_network(namespace: str, name: str, message: str) -> Object:
+    """One that could not be brought about, with what OVN-Kubernetes says of that."""
+    failed = {
+        "type": "NetworkCreated",
+        "status": "False",
+        "reason": "SyncError",
+        "message": message,
+        "lastTransitionTime": "2026-05-04T08:12:31Z",
+    }
+    layer = {"role": "Secondary", "subnets": ["10.0.0.0/16"], "ipam": {"lifecycle": "Persistent"}}
+    return {
+        "apiVersion": "k8s.ovn.org/v1",
+        "kind": "UserDefinedNetwork",
+        "metadata": {"namespace": namespace, "name": name},
+        "spec": {"topology": "Layer2", "layer2": layer},
+        "status": {"conditions": [failed]},
     }
 
 

@@ -26,16 +26,20 @@ from tests.cluster.resources import (
     NADS,
     NAMESPACES,
     PODS,
+    UDNS,
     VMIS,
     VMS,
     Resource,
 )
-from tests.cluster.stories import FOREIGN, STORIES, Stage, Story
+from tests.cluster.stage import FOREIGN, Stage, Story
+from tests.cluster.stories import lifecycle, machines, networks, use
+from tests.cluster.stories.acts import SAVE
 from tests.judging import Judging
 from tests.manifests import Object
 from tests.rows import CREATED, DELETED
 from tests.rules import RULES, Block, blocks
 
+STORIES = [*lifecycle.STORIES, *use.STORIES, *machines.STORIES, *networks.STORIES]
 OURS = "kubevirt.io/persistent-ipam"
 RUNBOOKS = sorted(path for path in (RULES / "runbooks").glob("*.md") if not path.stem.startswith("Steward"))
 BLOCKS = {runbook.stem: blocks(runbook, "sh") for runbook in RUNBOOKS}
@@ -53,6 +57,7 @@ KINDS = {
     "VirtualMachineInstance": VMIS,
     "VirtualMachine": VMS,
     "IPAMClaim": IPAM_CLAIMS,
+    "UserDefinedNetwork": UDNS,
     "Deployment": DEPLOYMENTS,
     "MutatingWebhookConfiguration": MUTATING_WEBHOOKS,
 }
@@ -71,11 +76,14 @@ class Kubectl:
         self.values |= {"ADDRESSES": '"10.0.0.9/24"', "OWNERUID": "new", "OLDUID": "old"}
 
     def __call__(self, block: str, **values: str) -> subprocess.CompletedProcess[str]:
-        filled = {**self.values, **values}
-        script = re.sub(r"\b[A-Z]{3,}\b", lambda found: filled.get(found[0], found[0]), block)
+        script = self.filled(block, **values)
         return subprocess.run(
             ["bash", "-c", script], env=self._env, cwd=self.folder, capture_output=True, text=True, check=False
         )
+
+    def filled(self, text: str, **values: str) -> str:
+        known = {**self.values, **values}
+        return re.sub(r"\b[A-Z]{3,}\b", lambda found: known.get(found[0], found[0]), text)
 
 
 @pytest.fixture
@@ -116,8 +124,8 @@ def test_a_fault_is_found_its_runbook_can_be_followed_and_ends_it(
     for act in story.acts:
         done = kubectl(the_block(story, act), **just_read(client, namespace))
         assert done.returncode == 0, done.stderr
-        if "MACHINE.yaml" in act:
-            edit(kubectl.folder / "db.yaml", *story.edits)
+        if act.startswith("> "):
+            edit(kubectl.folder / kubectl.filled(act[2:]), *map(kubectl.filled, story.edits))
 
     if story.leaves:
         assert story.leaves(stage, kubectl.values)
@@ -142,6 +150,8 @@ def rules_out(block: str, client: Client, namespace: str) -> bool:
 
 def the_block(story: Story, act: str) -> str:
     found = [text for text, untried in BLOCKS[story.alert] if act in text and not untried]
+    if act == SAVE:
+        found = [text for text in found if "network-attachment-definitions" in text]
     assert len(found) == 1, f"{len(found)} blocks of {story.alert} have {act!r} in them"
     return found[0]
 
@@ -257,19 +267,24 @@ def test_a_runbook_s_write_takes_effect_once_and_only_on_what_was_read(
     assert after["status"]["ips"] == ["10.0.0.9/24" if "/status/ips" in block else "10.0.0.5/24"]
 
 
-@pytest.mark.parametrize(
-    "stem", [stem for stem, found in BLOCKS.items() if any("kubectl replace" in b for b, _ in found)]
-)
-def test_a_machine_that_somebody_changed_meanwhile_is_not_replaced(
+REPLACING = [stem for stem, found in BLOCKS.items() if any("kubectl replace" in text for text, _ in found)]
+
+
+@pytest.mark.parametrize("stem", REPLACING)
+def test_what_somebody_changed_meanwhile_is_not_replaced(
     stem: str, kubectl: Kubectl, client: Client, namespace: str
 ) -> None:
-    Stage(client, namespace).vm()
-    save, replace = (
-        next(text for text, _ in BLOCKS[stem] if part in text) for part in ("> MACHINE", "kubectl replace")
-    )
+    stage = Stage(client, namespace)
+    replace = next(text for text, _ in BLOCKS[stem] if "kubectl replace" in text)
+    of_machine = "MACHINE.yaml" in replace
+    resource, name = (VMS, "db") if of_machine else (NADS, "blue")
+    stage.vm()
+    stage.definition()
+    kubectl.values["NAME"] = name
+    save = next(text for text, _ in BLOCKS[stem] if f"get {resource}" in text and "yaml > " in text)
 
     assert kubectl(save).returncode == 0
-    client.patch(VMS, namespace, "db", {"metadata": {"labels": {"somebody": "changed-it"}}})
+    client.patch(resource, namespace, name, {"metadata": {"labels": {"somebody": "changed-it"}}})
     refused = kubectl(replace)
 
     assert "Conflict" in refused.stderr
