@@ -6,18 +6,19 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import promql_parser
 import yaml
 
-__all__ = ["FILES", "RULES", "TESTS", "Rule", "Selector", "blocks", "rules_of", "selectors"]
+__all__ = ["FILES", "RULES", "TESTS", "Block", "Rule", "Selector", "alternatives", "blocks", "rules_of", "selectors"]
 
 RULES = Path(__file__).parents[1] / "rules"
 FILES = sorted(RULES.glob("*.yaml"))
 TESTS = sorted((RULES / "tests").glob("*.yaml"))
 
-_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(\w+)(?: ([^\n]*))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_NAMES = re.compile(r"\w+(\|\w+)*")
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,26 @@ class Selector:
     matchers: tuple[promql_parser.Matcher, ...]
 
     def names(self, label: str, value: str) -> bool:
-        return any(m.name == label and m.op == promql_parser.MatchOp.Equal and m.value == value for m in self.matchers)
+        return any(m.name == label and value in alternatives(m) for m in self.matchers)
 
     def takes(self, label: str, value: str) -> bool:
         """Whether a series with this value of the label, of which nothing else is known, is selected."""
         return all(_takes(matcher, value) for matcher in self.matchers if matcher.name == label)
+
+
+class Block(NamedTuple):
+    """A code block of a runbook. `untried` says why no test can run it: ```sh not-in-tests: why."""
+
+    text: str
+    untried: str
+
+
+def alternatives(matcher: promql_parser.Matcher) -> list[str]:
+    """The values that a matcher asks for by name: `="a"`, or `=~"a|b"`."""
+    if matcher.op == promql_parser.MatchOp.Equal:
+        return [matcher.value]
+    named = matcher.op == promql_parser.MatchOp.Re and _NAMES.fullmatch(matcher.value)
+    return matcher.value.split("|") if named else []
 
 
 def _takes(matcher: promql_parser.Matcher, value: str) -> bool:
@@ -84,6 +100,7 @@ def rules_of(file: Path) -> Iterator[Rule]:
             )
 
 
-def blocks(runbook: Path, language: str) -> list[str]:
+def blocks(runbook: Path, language: str) -> list[Block]:
     """The code blocks of a runbook in one language."""
-    return [text for kind, text in _BLOCK.findall(runbook.read_text(encoding="utf-8")) if kind == language]
+    found = _BLOCK.findall(runbook.read_text(encoding="utf-8"))
+    return [Block(text, note.removeprefix("not-in-tests: ")) for kind, note, text in found if kind == language]

@@ -19,7 +19,7 @@ from exporter.checks.base import Check, Family
 from exporter.findings import Severity
 from exporter.metrics.states import STATES
 from exporter.metrics.telemetry import METRICS, PREFIX
-from tests.rules import FILES, RULES, TESTS, Rule, Selector, blocks, rules_of, selectors
+from tests.rules import FILES, RULES, TESTS, Rule, Selector, alternatives, blocks, rules_of, selectors
 
 ROOT = RULES.parent
 EVERY_RULE = [rule for file in FILES for rule in rules_of(file)]
@@ -69,7 +69,7 @@ def seconds(duration: str) -> int:
 def cases() -> Iterator[dict[str, Any]]:
     for file in TESTS:
         for test in yaml.safe_load(file.read_text(encoding="utf-8"))["tests"]:
-            yield from test["alert_rule_test"]
+            yield from test.get("alert_rule_test", ())
 
 
 # -- every check has its files
@@ -150,6 +150,7 @@ def test_a_rule_compares_reasons_that_exist(rule: Rule) -> None:
                     r for check in all_checks() for r, d in check.reasons.items() if d.family.name in read_by(selector)
                 ]
                 assert any(selector.takes("reason", reason) for reason in found), matcher.value
+                assert set(alternatives(matcher)) <= set(found)
 
 
 @pytest.mark.parametrize("rule", RECORDED.values(), ids=id_of)
@@ -217,19 +218,20 @@ def test_a_runbook_has_its_headings_in_order_and_text_under_each(runbook: Path) 
 @pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
 def test_a_runbook_asks_for_metrics_that_exist(runbook: Path) -> None:
     for query in blocks(runbook, "promql"):
-        assert {each.metric for each in selectors(query)} <= KNOWN | RECORDED.keys()
+        assert {each.metric for each in selectors(query.text)} <= KNOWN | RECORDED.keys()
 
 
 @pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
 def test_a_runbook_names_the_reasons_that_its_alert_fires_for(runbook: Path) -> None:
     text = runbook.read_text(encoding="utf-8")
     named = {
-        matcher.value
+        reason
         for alert in ALERTS
         if alert.name == runbook.stem and alert.stem != "exporter"
         for each in selectors(alert.expr)
         for matcher in each.matchers
         if matcher.name == "reason"
+        for reason in alternatives(matcher)
     }
 
     assert all(f"`{reason}`" in text for reason in named)
@@ -237,7 +239,7 @@ def test_a_runbook_names_the_reasons_that_its_alert_fires_for(runbook: Path) -> 
 
 @pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
 def test_a_runbook_writes_only_what_was_read(runbook: Path) -> None:
-    for block in blocks(runbook, "sh"):
+    for block, _ in blocks(runbook, "sh"):
         assert "--force" not in block
         assert "--type=merge" not in block
         if "kubectl patch" in block or "ipamclaims/NAME" in block:
@@ -245,3 +247,16 @@ def test_a_runbook_writes_only_what_was_read(runbook: Path) -> None:
             assert "RESOURCEVERSION" in block
         if '"op": "remove"' in block:
             assert '"op": "test", "path": "/metadata/finalizers/INDEX", "value": "kubevirt.io/persistent-ipam"' in block
+
+
+@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+def test_a_runbook_sends_nobody_to_an_alert_that_does_not_exist(runbook: Path) -> None:
+    sent = re.findall(r"\b(?:VMIPAMClaim|VMNetwork|KubeVirtIPAM|Steward)[A-Z]\w+", runbook.read_text(encoding="utf-8"))
+
+    assert set(sent) <= set(NAMES)
+
+
+@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+def test_what_no_test_runs_says_why(runbook: Path) -> None:
+    for found in re.findall(r"^```sh (.*)$", runbook.read_text(encoding="utf-8"), re.MULTILINE):
+        assert re.fullmatch(r"not-in-tests: \w.+", found)

@@ -1,0 +1,95 @@
+"""What a story of a runbook is told with: a fault on a real API server, and what the mitigation does about it.
+
+A machine `db` has an interface `blue` on definition `blue` of network `tenantblue`, and the claim `db.blue`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.cluster import fleet
+from tests.cluster.client import Client
+from tests.cluster.resources import IPAM_CLAIMS, PODS, VMIS, Resource
+from tests.manifests import Object
+
+__all__ = ["FOREIGN", "NETWORKS", "Seed", "Stage", "Story", "nothing", "touched"]
+
+FOREIGN = "example.com/other"
+NETWORKS = {"blue": "blue"}
+
+Seed = Callable[["Stage"], Mapping[str, str] | None]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a story plays."""
+
+    client: Client
+    namespace: str
+
+    def vm(self, **networks: str) -> Object:
+        return self.client.create(fleet.vm(self.namespace, "db", networks or NETWORKS))
+
+    def definition(self, name: str = "blue", namespace: str = "", **config: Any) -> Object:
+        return self.client.create(fleet.definition(namespace or self.namespace, name, **config))
+
+    def claim(self, owner: Object, ip: str | None = "10.0.0.5/24", **meta: Any) -> Object:
+        """The machine's claim, with other metadata; what is None is left out."""
+        made = fleet.claim(owner, ip=ip)
+        made["metadata"] = {key: value for key, value in {**made["metadata"], **meta}.items() if value is not None}
+        return self.client.make(made)
+
+    def running(self, owner: Object) -> Object:
+        return self.client.make(fleet.instance(owner))
+
+    def pod(
+        self, claim: str = "db.blue", ip: str = "10.0.0.5/24", domain: str = "db", phase: str = "Running"
+    ) -> Object:
+        attached = {f"{self.namespace}/blue": claim}
+        return self.client.make(fleet.launcher_pod(self.namespace, domain, attached, (ip,) if ip else (), phase))
+
+    def delete_claim(self) -> None:
+        self.client.delete(IPAM_CLAIMS, self.namespace, "db.blue")
+
+    def stop(self) -> None:
+        """As `virtctl stop` ends: no instance, no pod."""
+        self.client.remove(VMIS, self.namespace, "db")
+        self.client.remove(PODS, self.namespace, "virt-launcher-db")
+
+
+@dataclass(frozen=True)
+class Story:
+    """One fault of an alert.
+
+    `acts` are parts of the blocks that the mitigation consists of, in order; `stops` says that the machine is stopped
+    before. The finding then is gone, but where `leaves` says what else has come about: what waits for a component that
+    is not there can't end it. `files` are what the person writes, `edits` what they change in what they saved.
+    """
+
+    alert: str
+    reason: str
+    seed: Seed
+    acts: tuple[str, ...] = ()
+    stops: bool = False
+    leaves: Callable[[Stage, Mapping[str, str]], bool] | None = None
+    files: Callable[[Stage], Mapping[str, Object]] = lambda _: {}
+    edits: tuple[str, str] = ("", "")
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return f"{self.alert}-{self.reason}"
+
+
+def touched(resource: Resource, name: str) -> Callable[[Stage, Mapping[str, str]], bool]:
+    def there(stage: Stage, _: Mapping[str, str]) -> bool:
+        meta = stage.client.get(resource, stage.namespace, name)["metadata"]
+        return "steward.kubevirt-steward.io/nudged-at" in meta["annotations"]
+
+    return there
+
+
+def nothing(_: Stage, __: Mapping[str, str]) -> bool:
+    return True

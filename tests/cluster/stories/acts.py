@@ -1,0 +1,11 @@
+"""What the blocks of runbooks that take effect have in them, by which stories name those that they run."""
+
+from __future__ import annotations
+
+DELETE, RELEASE, STATUS, FILL = "kubectl delete --raw", '"op": "remove"', "--subresource=status", "kubectl create -f -"
+TOUCH_POD, TOUCH_VM, TOUCH_VMI = "annotate pods", "annotate virtualmachines.", "annotate virtualmachineinstances."
+PROTECT, LABEL = '"/metadata/finalizers", "value"', "label ipamclaims"
+OWN, DISOWN = '"/metadata/ownerReferences"', "OLDUID"
+MAKE, SAVE_VM, SAVE, REPLACE = "kubectl create -f DEFINITION", "> MACHINE.yaml", "> NAME.yaml", "kubectl replace"
+SELECT, SCALE, RESTART = "label namespaces", "kubectl scale", "rollout restart"
+EXCHANGE, EDIT = (DELETE, RELEASE), (SAVE, REPLACE)

@@ -1,0 +1,132 @@
+"""Networks that can't do what they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.cluster import fleet
+from tests.cluster.stage import Seed, Stage, Story, nothing
+from tests.cluster.stories import acts
+
+__all__ = ["STORIES"]
+
+
+# -- networks
+
+
+def _defined(**config: Any) -> Seed:
+    """A definition that is set up so, with no machine on it."""
+
+    def seed(stage: Stage) -> Mapping[str, str]:
+        stage.definition(**config)
+        return {"NAME": "blue"}
+
+    return seed
+
+
+def _text(config: str) -> Seed:
+    """A definition with this text for its configuration."""
+
+    def seed(stage: Stage) -> Mapping[str, str]:
+        made = fleet.definition(stage.namespace, "blue")
+        stage.client.create({**made, "spec": {"config": config}})
+        return {"NAME": "blue"}
+
+    return seed
+
+
+def _conflict(stage: Stage) -> Mapping[str, str]:
+    stage.definition(mtu=1400)
+    stage.definition("green", mtu=1500)
+    return {"NAME": "green"}
+
+
+def _two_primaries(stage: Stage) -> Mapping[str, str]:
+    stage.definition(role="primary")
+    stage.definition("green", network="tenantgreen", role="primary", subnets="10.1.0.0/16")
+    return {"NAME": "green"}
+
+
+def _not_kept(stage: Stage) -> Mapping[str, str]:
+    stage.definition(allowPersistentIPs=False)
+    stage.claim(stage.vm())
+    return {"NAME": "blue"}
+
+
+def _full(stage: Stage) -> None:
+    """Of six addresses five are taken, one of them by a claim whose machine has no such interface any more."""
+    stage.definition(subnets="10.0.0.0/29")
+    stage.claim(stage.vm(red="red"), "10.0.0.5/29")
+    addresses = ("10.0.0.1/29", "10.0.0.2/29", "10.0.0.3/29", "10.0.0.4/29")
+    stage.client.make(fleet.launcher_pod(stage.namespace, "web", {f"{stage.namespace}/blue": ""}, addresses))
+
+
+def _not_created(message: str) -> Seed:
+    def seed(stage: Stage) -> Mapping[str, str]:
+        stage.definition()
+        stage.client.make(fleet.user_defined_network(stage.namespace, "blue", message))
+        return {"NAME": "blue"}
+
+    return seed
+
+
+def _misconfigured(reason: str, seed: Seed, old: str, new: str) -> Story:
+    return Story("VMNetworkMisconfigured", reason, seed, acts.EDIT, edits=(old, new))
+
+
+FLAG, NO_FLAG = '"allowPersistentIPs": true', '"allowPersistentIPs": false'
+PLUGINS = """{"cniVersion": "1.0.0", "name": "tenantblue", "plugins": [
+  {"type": "ovn-k8s-cni-overlay", "topology": "layer2", "netAttachDefName": "%s", "subnets": "10.0.0.0/16",
+   "allowPersistentIPs": true}]}"""
+
+
+def _conflist(stage: Stage) -> Mapping[str, str]:
+    return _text(PLUGINS % f"{stage.namespace}/blue")(stage) or {}
+
+
+STORIES = [
+    Story("VMNetworkConfigConflict", "NetworkConfigConflict", _conflict, acts.EDIT, edits=("1500", "1400")),
+    Story(
+        "VMNetworkPersistenceDisabled",
+        "PersistenceDisabled",
+        _not_kept,
+        acts.EDIT,
+        edits=(NO_FLAG, FLAG),
+    ),
+    Story("VMNetworkPoolPressure", "PoolPressure", _full, acts.EXCHANGE),
+    Story(
+        "VMNetworkWithoutAddresses",
+        "NetworkWithoutAddresses",
+        _defined(subnets="10.0.0.5/32"),
+        acts.EDIT,
+        edits=("/32", "/24"),
+    ),
+    Story("VMNetworkBlocksNamespace", "BadJson", _text('{"name": "tenantblue",}'), acts.EDIT, edits=(",}", "}")),
+    Story(
+        "VMNetworkBlocksNamespace",
+        "SubnetsNotString",
+        _defined(subnets=("10.0.0.0/16",)),
+        acts.EDIT,
+        edits=('[\n        "10.0.0.0/16"\n      ]', '"10.0.0.0/16"'),
+    ),
+    _misconfigured("MultiplePrimary", _two_primaries, '"primary"', '"secondary"'),
+    _misconfigured("PersistentWithoutSubnets", _defined(subnets=""), '"subnets": ""', '"subnets": "10.0.0.0/16"'),
+    _misconfigured("PersistentLayer3", _defined(topology="layer3"), FLAG, NO_FLAG),
+    _misconfigured("NameMismatch", _defined(netAttachDefName="ns/other"), "ns/other", "NAMESPACE/blue"),
+    _misconfigured("OverlappingExcludes", _defined(excludeSubnets="10.0.0.0/30,10.0.0.1/32"), ",10.0.0.1/32", ""),
+    _misconfigured("ExcludeOutsideSubnets", _defined(excludeSubnets="10.9.0.0/24"), "10.9.0.0/24", "10.0.9.0/24"),
+    _misconfigured(
+        "ExcludesGateway", _defined(role="primary", excludeSubnets="10.0.0.0/24"), "10.0.0.0/24", "10.0.9.0/24"
+    ),
+    _misconfigured(
+        "PersistentLocalnetWithoutSubnets",
+        _defined(topology="localnet", subnets=""),
+        '"subnets": ""',
+        '"subnets": "10.0.0.0/16"',
+    ),
+    _misconfigured("Conflist", _conflist, '"plugins"', f'{FLAG}, "plugins"'),
+    _misconfigured("NotOvn", _defined(type="bridge"), FLAG, NO_FLAG),
+    Story("VMNetworkMisconfigured", "FlagOff", _not_created("allowPersistentIPs is disabled"), leaves=nothing),
+    Story("VMNetworkMisconfigured", "NetworkNotCreated", _not_created("no room"), leaves=nothing),
+]

@@ -1,0 +1,130 @@
+"""Claims whose addresses, network or use are not right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.cluster import fleet
+from tests.cluster.resources import NAMESPACES, PODS
+from tests.cluster.stage import Stage, Story, touched
+from tests.cluster.stories import acts
+from tests.manifests import Object
+
+__all__ = ["STORIES"]
+
+
+# -- its addresses
+
+
+def _outside(stage: Stage) -> Mapping[str, str]:
+    stage.definition(subnets="10.9.0.0/16")
+    owner = stage.vm()
+    stage.claim(owner)
+    stage.running(owner)
+    stage.pod(ip="")
+    return {}
+
+
+def _excluded(stage: Stage) -> None:
+    stage.definition(excludeSubnets="10.0.0.4/30")
+    stage.claim(stage.vm(), "10.0.0.5/16")
+
+
+def _other_prefix(stage: Stage) -> Mapping[str, str]:
+    stage.definition()
+    owner = stage.vm()
+    stage.claim(owner)
+    stage.running(owner)
+    stage.pod(ip="10.0.0.5/16")
+    return {"ADDRESSES": '"10.0.0.5/16"'}
+
+
+def _one_family(stage: Stage) -> None:
+    stage.definition(subnets="10.0.0.0/16,fd00::/64")
+    stage.claim(stage.vm(), "10.0.0.5/16")
+
+
+def _drift(stage: Stage) -> Mapping[str, str]:
+    stage.definition()
+    owner = stage.vm()
+    stage.claim(owner)
+    stage.running(owner)
+    stage.pod(ip="10.0.0.6/24")
+    return {"ADDRESSES": '"10.0.0.6/24"'}
+
+
+# -- its network
+
+
+def _mismatch(stage: Stage) -> None:
+    stage.definition(network="tenantgreen")
+    stage.client.create(fleet.definition(stage.namespace, "old"))
+    stage.claim(stage.vm())
+
+
+def _no_network(stage: Stage) -> None:
+    stage.claim(stage.vm())
+
+
+def _not_here(stage: Stage) -> None:
+    other = f"{stage.namespace}-other"
+    stage.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}})
+    stage.definition(namespace=other)
+    stage.claim(stage.vm())
+
+
+def _labelled(stage: Stage, _: Mapping[str, str]) -> bool:
+    labels = stage.client.get(NAMESPACES, None, stage.namespace)["metadata"]["labels"]
+    return bool(labels["example.com-network"] == "blue")
+
+
+def _missing_definition(stage: Stage) -> Mapping[str, Object]:
+    return {"DEFINITION.yaml": fleet.definition(stage.namespace, "blue")}
+
+
+# -- its use
+
+
+def _empty(stage: Stage) -> None:
+    stage.definition()
+    owner = stage.vm()
+    stage.claim(owner, None)
+    stage.running(owner)
+    stage.pod()
+
+
+def _not_referenced(stage: Stage) -> None:
+    stage.definition()
+    owner = stage.vm()
+    stage.claim(owner)
+    stage.running(owner)
+    stage.pod("")
+
+
+STORIES = [
+    Story("VMIPAMClaimIPOutsidePool", "IpOutsidePool", _outside, acts.EXCHANGE, stops=True),
+    Story("VMIPAMClaimAddressUnfit", "IpExcluded", _excluded, acts.EXCHANGE),
+    Story("VMIPAMClaimAddressUnfit", "PrefixMismatch", _other_prefix, (acts.STATUS,)),
+    Story("VMIPAMClaimAddressUnfit", "FamilyIncomplete", _one_family, acts.EXCHANGE),
+    Story("VMIPAMClaimIPDrift", "IpDrift", _drift, (acts.STATUS,)),
+    Story("VMIPAMClaimNetworkMismatch", "NetworkMismatch", _mismatch, acts.EXCHANGE),
+    Story("VMIPAMClaimNetworkMissing", "NetworkMissing", _no_network, (acts.MAKE,), files=_missing_definition),
+    Story(
+        "VMIPAMClaimNetworkMissing",
+        "NetworkNotInNamespace",
+        _not_here,
+        (acts.SELECT,),
+        leaves=_labelled,
+        files=_missing_definition,
+        values={"LABEL": "example.com-network", "VALUE": "blue"},
+    ),
+    Story("VMIPAMClaimNetworkMissing", "NetworkNotInNamespace", _not_here, (acts.MAKE,), files=_missing_definition),
+    Story("VMIPAMClaimEmpty", "EmptyClaim", _empty, (acts.TOUCH_POD,), leaves=touched(PODS, "virt-launcher-db")),
+    Story(
+        "VMIPAMClaimNotReferenced",
+        "NotReferenced",
+        _not_referenced,
+        (acts.TOUCH_POD,),
+        leaves=touched(PODS, "virt-launcher-db"),
+    ),
+]

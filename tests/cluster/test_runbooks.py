@@ -1,0 +1,291 @@
+"""The runbooks, followed to the letter: their commands against a real API server on which the fault is.
+
+A mitigation counts as done when the check that found the fault finds it no more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exporter.checks import all_checks
+from tests.cluster.apiserver import ApiServer
+from tests.cluster.client import Client
+from tests.cluster.conftest import Tools
+from tests.cluster.resources import (
+    DEPLOYMENTS,
+    IPAM_CLAIMS,
+    MUTATING_WEBHOOKS,
+    NADS,
+    NAMESPACES,
+    PODS,
+    UDNS,
+    VMIS,
+    VMS,
+    Resource,
+)
+from tests.cluster.stage import FOREIGN, Stage, Story
+from tests.cluster.stories import lifecycle, machines, networks, use
+from tests.cluster.stories.acts import SAVE
+from tests.judging import Judging
+from tests.manifests import Object
+from tests.rows import CREATED, DELETED
+from tests.rules import RULES, Block, blocks
+
+STORIES = [*lifecycle.STORIES, *use.STORIES, *machines.STORIES, *networks.STORIES]
+OURS = "kubevirt.io/persistent-ipam"
+RUNBOOKS = sorted(path for path in (RULES / "runbooks").glob("*.md") if not path.stem.startswith("Steward"))
+BLOCKS = {runbook.stem: blocks(runbook, "sh") for runbook in RUNBOOKS}
+CHANGES = re.compile(r"kubectl (patch|delete|annotate|label|create (?!--dry-run)|replace|scale|rollout restart)")
+GUARDED = [
+    pytest.param(block.text, id=f"{stem}-{number}")
+    for stem, found in BLOCKS.items()
+    for number, block in enumerate(found)
+    if "RESOURCEVERSION" in block.text
+]
+KINDS = {
+    "Namespace": NAMESPACES,
+    "NetworkAttachmentDefinition": NADS,
+    "Pod": PODS,
+    "VirtualMachineInstance": VMIS,
+    "VirtualMachine": VMS,
+    "IPAMClaim": IPAM_CLAIMS,
+    "UserDefinedNetwork": UDNS,
+    "Deployment": DEPLOYMENTS,
+    "MutatingWebhookConfiguration": MUTATING_WEBHOOKS,
+}
+CLUSTER_WIDE = ("Namespace", "MutatingWebhookConfiguration")
+
+
+class Kubectl:
+    """Runs a block of a runbook, with the placeholders filled in."""
+
+    def __init__(self, binary: Tools, server: ApiServer, namespace: str, folder: Path) -> None:
+        path = f"{binary('kubectl').parent}:{os.environ['PATH']}"
+        self._env = {**os.environ, "PATH": path, "KUBECONFIG": str(server.kubeconfig("admin"))}
+        self.folder = folder
+        self.values = {"NAMESPACE": namespace, "NAME": "db.blue", "MACHINE": "db", "ADDRESS": "10.0.0.5"}
+        self.values |= {"NETWORK": "tenantblue", "LAUNCHERPOD": "virt-launcher-db", "KIND": "VirtualMachine"}
+        self.values |= {"ADDRESSES": '"10.0.0.9/24"', "OWNERUID": "new", "OLDUID": "old"}
+
+    def __call__(self, block: str, **values: str) -> subprocess.CompletedProcess[str]:
+        script = self.filled(block, **values)
+        return subprocess.run(
+            ["bash", "-c", script], env=self._env, cwd=self.folder, capture_output=True, text=True, check=False
+        )
+
+    def filled(self, text: str, **values: str) -> str:
+        known = {**self.values, **values}
+        return re.sub(r"\b[A-Z]{3,}\b", lambda found: known.get(found[0], found[0]), text)
+
+
+@pytest.fixture
+def kubectl(binary: Tools, api_server: ApiServer, namespace: str, tmp_path: Path) -> Kubectl:
+    return Kubectl(binary, api_server, namespace, tmp_path)
+
+
+def just_read(client: Client, namespace: str) -> dict[str, str]:
+    """What a person has in front of them after reading the claim."""
+    claim = client.find(IPAM_CLAIMS, namespace, "db.blue")
+    if claim is None:
+        return {}
+    meta, finalizers = claim["metadata"], claim["metadata"].get("finalizers", [])
+    index = finalizers.index(OURS) if OURS in finalizers else 0
+    return {"UID": meta["uid"], "RESOURCEVERSION": meta["resourceVersion"], "INDEX": str(index)}
+
+
+# -- every runbook is followed
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.id)
+def test_a_fault_is_found_its_runbook_can_be_followed_and_ends_it(
+    story: Story, kubectl: Kubectl, client: Client, namespace: str
+) -> None:
+    stage = Stage(client, namespace)
+    kubectl.values |= {**(story.seed(stage) or {}), **story.values}
+    for name, obj in story.files(stage).items():
+        write(kubectl.folder / name, obj)
+    assert story.reason in found(client, namespace)
+
+    for block in reads(story.alert):
+        done = kubectl(block)
+        missing = [line for line in done.stderr.splitlines() if "(NotFound)" in line or "No resources found" in line]
+        assert done.stderr.splitlines() == missing, block
+        assert done.returncode == 0 or missing or rules_out(block, client, namespace), block
+    if story.stops:
+        stage.stop()
+    for act in story.acts:
+        done = kubectl(the_block(story, act), **just_read(client, namespace))
+        assert done.returncode == 0, done.stderr
+        if act.startswith("> "):
+            edit(kubectl.folder / kubectl.filled(act[2:]), *map(kubectl.filled, story.edits))
+
+    if story.leaves:
+        assert story.leaves(stage, kubectl.values)
+    else:
+        assert story.reason not in found(client, namespace)
+
+
+def reads(alert: str) -> Iterator[str]:
+    for text, untried in BLOCKS[alert]:
+        if not untried and not CHANGES.search(text) and "DEFINITION.yaml" not in text:
+            yield text
+
+
+def rules_out(block: str, client: Client, namespace: str) -> bool:
+    """Whether a search has to find nothing: no object of the kind is there, or nobody else has the address."""
+    if "grep" not in block:
+        return False
+    by_address = "ADDRESS/" in block and "MACHINE" not in block
+    kind = next(kind for kind, resource in KINDS.items() if f"get {resource.plural}" in block)
+    return by_address or not list(objects(client, kind, KINDS[kind], namespace))
+
+
+def the_block(story: Story, act: str) -> str:
+    found = [text for text, untried in BLOCKS[story.alert] if act in text and not untried]
+    if act == SAVE:
+        found = [text for text in found if "network-attachment-definitions" in text]
+    assert len(found) == 1, f"{len(found)} blocks of {story.alert} have {act!r} in them"
+    return found[0]
+
+
+def write(path: Path, obj: Object) -> None:
+    path.write_text(json.dumps(obj), encoding="utf-8")  # JSON is YAML
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def found(client: Client, namespace: str) -> set[str]:
+    """The reasons that the checks find in the test's namespaces, with all that is there months old."""
+    judging = Judging([check for check in all_checks() if check.id.startswith("ipam_")])
+    for kind, resource in KINDS.items():
+        if kind in judging.kinds:
+            for obj in objects(client, kind, resource, namespace):
+                judging.seen(aged({**obj, "kind": kind}))
+    return {reason for _, _, reason, _ in judging.found()}
+
+
+def objects(client: Client, kind: str, resource: Resource, namespace: str) -> Iterable[Object]:
+    everywhere: list[Object] = client.list(resource)["items"]
+    of = "name" if kind in CLUSTER_WIDE else "namespace"
+    return [obj for obj in everywhere if obj["metadata"][of] in (namespace, f"{namespace}-other")]
+
+
+def aged(obj: Object) -> Object:
+    meta: dict[str, Any] = {**obj["metadata"], "creationTimestamp": CREATED}
+    if "deletionTimestamp" in meta:
+        meta["deletionTimestamp"] = DELETED
+    return {**obj, "metadata": meta}
+
+
+# -- nothing is left out
+
+
+@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+def test_each_change_that_a_runbook_makes_is_part_of_a_story(runbook: Path) -> None:
+    acts = [act for story in STORIES if story.alert == runbook.stem for act in story.acts]
+    changes = [text for text, untried in BLOCKS[runbook.stem] if CHANGES.search(text) and not untried]
+
+    assert [text for text in changes if not any(act in text for act in acts)] == []
+
+
+@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+def test_each_reason_of_a_runbook_has_a_story(runbook: Path) -> None:
+    text = runbook.read_text(encoding="utf-8").partition("## Impact")[0]
+    reasons = {reason for check in all_checks() for reason in check.reasons}
+
+    assert {name for name in re.findall(r"`(\w+)`", text) if name in reasons} == {
+        story.reason for story in STORIES if story.alert == runbook.stem
+    }
+
+
+def untried() -> Iterator[Any]:
+    for stem, found in BLOCKS.items():
+        for number, block in enumerate(found):
+            if block.untried:
+                yield pytest.param(block, id=f"{stem}-{number}", marks=pytest.mark.skip(reason=block.untried))
+
+
+@pytest.mark.parametrize("block", list(untried()))
+def test_a_command_that_nothing_here_can_run(block: Block) -> None:
+    """Skipped, with the runbook's reason."""
+
+
+# -- what is written is written once, and only on what was read
+
+
+def claim(namespace: str, block: str) -> Object:
+    """One in the state for which the block is meant."""
+    meta: dict[str, Any] = {"namespace": namespace, "name": "db.blue", "labels": {"example.com/some": "label"}}
+    if '"/metadata/finalizers", "value": [' not in block:
+        meta["finalizers"] = [FOREIGN, OURS]
+    if "ownerReferences/0" in block:
+        owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "db", "uid": "old"}
+        meta["ownerReferences"] = [{**owner, "controller": True, "blockOwnerDeletion": True}]
+    return {
+        "apiVersion": "k8s.cni.cncf.io/v1alpha1",
+        "kind": "IPAMClaim",
+        "metadata": meta,
+        "spec": {"network": "blue", "interface": ""},
+        "status": {"ips": ["10.0.0.5/24"]},
+    }
+
+
+@pytest.mark.parametrize("block", GUARDED)
+def test_a_runbook_s_write_takes_effect_once_and_only_on_what_was_read(
+    block: str, kubectl: Kubectl, client: Client, namespace: str
+) -> None:
+    client.make(claim(namespace, block))
+    if '"op": "remove"' in block:
+        client.delete(IPAM_CLAIMS, namespace, "db.blue")
+    before = client.get(IPAM_CLAIMS, namespace, "db.blue")
+    read = just_read(client, namespace)
+
+    for wrong in ({"RESOURCEVERSION": "1"}, *([{"UID": "another"}] if "UID" in block else [])):
+        assert kubectl(block, **{**read, **wrong}).returncode != 0
+        assert client.get(IPAM_CLAIMS, namespace, "db.blue") == before
+    done = kubectl(block, **read)
+    after = client.get(IPAM_CLAIMS, namespace, "db.blue")
+
+    assert done.returncode == 0, done.stderr
+    meta = after["metadata"]
+    releases, protects = '"op": "remove"' in block, '"/metadata/finalizers", "value": [' in block
+    assert meta["finalizers"] == ([FOREIGN] if releases else [OURS] if protects else [FOREIGN, OURS])
+    assert ("deletionTimestamp" in meta) is (releases or "kubectl delete" in block)
+    assert [owner["uid"] for owner in meta.get("ownerReferences", ())] == (["new"] if "OWNERUID" in block else [])
+    assert after["status"]["ips"] == ["10.0.0.9/24" if "/status/ips" in block else "10.0.0.5/24"]
+
+
+REPLACING = [stem for stem, found in BLOCKS.items() if any("kubectl replace" in text for text, _ in found)]
+
+
+@pytest.mark.parametrize("stem", REPLACING)
+def test_what_somebody_changed_meanwhile_is_not_replaced(
+    stem: str, kubectl: Kubectl, client: Client, namespace: str
+) -> None:
+    stage = Stage(client, namespace)
+    replace = next(text for text, _ in BLOCKS[stem] if "kubectl replace" in text)
+    of_machine = "MACHINE.yaml" in replace
+    resource, name = (VMS, "db") if of_machine else (NADS, "blue")
+    stage.vm()
+    stage.definition()
+    kubectl.values["NAME"] = name
+    save = next(text for text, _ in BLOCKS[stem] if f"get {resource}" in text and "yaml > " in text)
+
+    assert kubectl(save).returncode == 0
+    client.patch(resource, namespace, name, {"metadata": {"labels": {"somebody": "changed-it"}}})
+    refused = kubectl(replace)
+
+    assert "Conflict" in refused.stderr
+    assert refused.returncode != 0
