@@ -1,6 +1,7 @@
 """What a story of a runbook is told with: a fault on a real API server, and what the mitigation does about it.
 
-A machine `db` has an interface `blue` on definition `blue` of network `tenantblue`, and the claim `db.blue`.
+A machine `db` has an interface `blue` on definition `blue`, and the claim `db.blue`. The network is this story's own:
+networks are the cluster's, and so would be a clash of addresses.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from tests.cluster import fleet
 from tests.cluster.client import Client
-from tests.cluster.resources import IPAM_CLAIMS, PODS, VMIS, Resource
+from tests.cluster.resources import DEPLOYMENTS, IPAM_CLAIMS, MUTATING_WEBHOOKS, PODS, VMIS, Resource
 from tests.manifests import Object
 
 __all__ = ["FOREIGN", "NETWORKS", "Seed", "Stage", "Story", "nothing", "touched"]
@@ -29,15 +30,20 @@ class Stage:
     client: Client
     namespace: str
 
+    @property
+    def network(self) -> str:
+        return f"net-{self.namespace}"
+
     def vm(self, **networks: str) -> Object:
         return self.client.create(fleet.vm(self.namespace, "db", networks or NETWORKS))
 
     def definition(self, name: str = "blue", namespace: str = "", **config: Any) -> Object:
-        return self.client.create(fleet.definition(namespace or self.namespace, name, **config))
+        settings = {"network": self.network, **config}
+        return self.client.create(fleet.definition(namespace or self.namespace, name, **settings))
 
     def claim(self, owner: Object, ip: str | None = "10.0.0.5/24", **meta: Any) -> Object:
         """The machine's claim, with other metadata; what is None is left out."""
-        made = fleet.claim(owner, ip=ip)
+        made = fleet.claim(owner, self.network, ip)
         made["metadata"] = {key: value for key, value in {**made["metadata"], **meta}.items() if value is not None}
         return self.client.make(made)
 
@@ -57,6 +63,12 @@ class Stage:
         """As `virtctl stop` ends: no instance, no pod."""
         self.client.remove(VMIS, self.namespace, "db")
         self.client.remove(PODS, self.namespace, "virt-launcher-db")
+
+    def clear(self) -> None:
+        """Takes away what counts for the whole cluster."""
+        for each in self.client.list(DEPLOYMENTS, self.namespace)["items"]:
+            self.client.remove(DEPLOYMENTS, self.namespace, each["metadata"]["name"])
+        self.client.remove(MUTATING_WEBHOOKS, None, self.namespace)
 
 
 @dataclass(frozen=True)

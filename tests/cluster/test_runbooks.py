@@ -72,7 +72,7 @@ class Kubectl:
         self._env = {**os.environ, "PATH": path, "KUBECONFIG": str(server.kubeconfig("admin"))}
         self.folder = folder
         self.values = {"NAMESPACE": namespace, "NAME": "db.blue", "MACHINE": "db", "ADDRESS": "10.0.0.5"}
-        self.values |= {"NETWORK": "tenantblue", "LAUNCHERPOD": "virt-launcher-db", "KIND": "VirtualMachine"}
+        self.values |= {"LAUNCHERPOD": "virt-launcher-db", "KIND": "VirtualMachine"}
         self.values |= {"ADDRESSES": '"10.0.0.9/24"', "OWNERUID": "new", "OLDUID": "old"}
 
     def __call__(self, block: str, **values: str) -> subprocess.CompletedProcess[str]:
@@ -91,6 +91,13 @@ def kubectl(binary: Tools, api_server: ApiServer, namespace: str, tmp_path: Path
     return Kubectl(binary, api_server, namespace, tmp_path)
 
 
+@pytest.fixture
+def stage(client: Client, namespace: str) -> Iterator[Stage]:
+    made = Stage(client, namespace)
+    yield made
+    made.clear()
+
+
 def just_read(client: Client, namespace: str) -> dict[str, str]:
     """What a person has in front of them after reading the claim."""
     claim = client.find(IPAM_CLAIMS, namespace, "db.blue")
@@ -106,10 +113,9 @@ def just_read(client: Client, namespace: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.id)
 def test_a_fault_is_found_its_runbook_can_be_followed_and_ends_it(
-    story: Story, kubectl: Kubectl, client: Client, namespace: str
+    story: Story, stage: Stage, kubectl: Kubectl, client: Client, namespace: str
 ) -> None:
-    stage = Stage(client, namespace)
-    kubectl.values |= {**(story.seed(stage) or {}), **story.values}
+    kubectl.values |= {"NETWORK": stage.network, **(story.seed(stage) or {}), **story.values}
     for name, obj in story.files(stage).items():
         write(kubectl.folder / name, obj)
     assert story.reason in found(client, namespace)
@@ -272,9 +278,8 @@ REPLACING = [stem for stem, found in BLOCKS.items() if any("kubectl replace" in 
 
 @pytest.mark.parametrize("stem", REPLACING)
 def test_what_somebody_changed_meanwhile_is_not_replaced(
-    stem: str, kubectl: Kubectl, client: Client, namespace: str
+    stem: str, stage: Stage, kubectl: Kubectl, client: Client, namespace: str
 ) -> None:
-    stage = Stage(client, namespace)
     replace = next(text for text, _ in BLOCKS[stem] if "kubectl replace" in text)
     of_machine = "MACHINE.yaml" in replace
     resource, name = (VMS, "db") if of_machine else (NADS, "blue")

@@ -1,4 +1,1 @@
-"""The faults that runbooks are for.
-
-A machine `db` has an interface `blue` on definition `blue` of network `tenantblue`, and the claim `db.blue`.
-"""
+"""The faults that runbooks are for."""

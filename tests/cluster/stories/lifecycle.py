@@ -95,7 +95,7 @@ def _duplicate(stage: Stage) -> Mapping[str, str]:
     stage.definition()
     stage.claim(stage.vm())
     other = stage.client.create(fleet.vm(stage.namespace, "web", NETWORKS))
-    stage.client.make(fleet.claim(other))
+    stage.client.make(fleet.claim(other, stage.network))
     attached = {f"{stage.namespace}/blue": "web.blue"}
     stage.client.make(fleet.launcher_pod(stage.namespace, "web", attached, ("10.0.0.5/24",)))
     return {"OTHERNAMESPACE": stage.namespace, "OTHERPOD": "virt-launcher-web"}

@@ -40,7 +40,7 @@ def _long_name(stage: Stage) -> Mapping[str, str]:
 
 def _collision(stage: Stage) -> Mapping[str, str]:
     stage.definition()
-    stage.definition("red", network="tenantred", subnets="10.1.0.0/16")
+    stage.definition("red", network=f"{stage.network}-red", subnets="10.1.0.0/16")
     stage.claim(stage.vm(blue="blue", Blue="red"))
     return {}
 
@@ -107,7 +107,7 @@ STORIES = [
         "CrossNamespaceNad",
         _elsewhere,
         (acts.MAKE, acts.SAVE_VM, acts.REPLACE),
-        files=lambda stage: {"blue.yaml": fleet.definition(stage.namespace, "blue")},
+        files=lambda stage: {"blue.yaml": fleet.definition(stage.namespace, "blue", stage.network)},
         edits=("-other/blue", "/blue"),
     ),
     Story("KubeVirtIPAMControllerDown", "ControllerNotReady", _controller_away, (acts.SCALE,), leaves=_scaled),

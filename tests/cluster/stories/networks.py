@@ -44,7 +44,7 @@ def _conflict(stage: Stage) -> Mapping[str, str]:
 
 def _two_primaries(stage: Stage) -> Mapping[str, str]:
     stage.definition(role="primary")
-    stage.definition("green", network="tenantgreen", role="primary", subnets="10.1.0.0/16")
+    stage.definition("green", network=f"{stage.network}-green", role="primary", subnets="10.1.0.0/16")
     return {"NAME": "green"}
 
 
@@ -76,13 +76,13 @@ def _misconfigured(reason: str, seed: Seed, old: str, new: str) -> Story:
 
 
 FLAG, NO_FLAG = '"allowPersistentIPs": true', '"allowPersistentIPs": false'
-PLUGINS = """{"cniVersion": "1.0.0", "name": "tenantblue", "plugins": [
+PLUGINS = """{"cniVersion": "1.0.0", "name": "%s", "plugins": [
   {"type": "ovn-k8s-cni-overlay", "topology": "layer2", "netAttachDefName": "%s", "subnets": "10.0.0.0/16",
    "allowPersistentIPs": true}]}"""
 
 
 def _conflist(stage: Stage) -> Mapping[str, str]:
-    return _text(PLUGINS % f"{stage.namespace}/blue")(stage) or {}
+    return _text(PLUGINS % (stage.network, f"{stage.namespace}/blue"))(stage) or {}
 
 
 STORIES = [
@@ -102,7 +102,7 @@ STORIES = [
         acts.EDIT,
         edits=("/32", "/24"),
     ),
-    Story("VMNetworkBlocksNamespace", "BadJson", _text('{"name": "tenantblue",}'), acts.EDIT, edits=(",}", "}")),
+    Story("VMNetworkBlocksNamespace", "BadJson", _text('{"name": "broken",}'), acts.EDIT, edits=(",}", "}")),
     Story(
         "VMNetworkBlocksNamespace",
         "SubnetsNotString",

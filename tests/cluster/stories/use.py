@@ -57,8 +57,8 @@ def _drift(stage: Stage) -> Mapping[str, str]:
 
 
 def _mismatch(stage: Stage) -> None:
-    stage.definition(network="tenantgreen")
-    stage.client.create(fleet.definition(stage.namespace, "old"))
+    stage.definition(network=f"{stage.network}-green")
+    stage.client.create(fleet.definition(stage.namespace, "old", stage.network))
     stage.claim(stage.vm())
 
 
@@ -79,7 +79,7 @@ def _labelled(stage: Stage, _: Mapping[str, str]) -> bool:
 
 
 def _missing_definition(stage: Stage) -> Mapping[str, Object]:
-    return {"DEFINITION.yaml": fleet.definition(stage.namespace, "blue")}
+    return {"DEFINITION.yaml": fleet.definition(stage.namespace, "blue", stage.network)}
 
 
 # -- its use
