@@ -135,12 +135,13 @@ def _conflicts(ruler: NetworkAttachmentDefinition, definitions: list[NetworkAtta
                 related=(ruler.ref,),
                 network=each.network,
                 message=f"it defines network {each.network} with another {', '.join(keys)} than {ruler.ref}; "
-                + (_BOTH if each.accepted else _LOSES),
+                + (_BOTH if each.accepted else _LOSES if ruler.accepted else _EITHER),
                 evidence={"differs": list(keys), "accepted": each.accepted, "otherAccepted": ruler.accepted},
             )
 
 
 _LOSES = "OVN-Kubernetes has not accepted it, and its pods hang"
+_EITHER = "OVN-Kubernetes accepts one of them, and pods on the other hang"
 _BOTH = "OVN-Kubernetes has accepted both at some time, and one of them will lose at its next start"
 
 

@@ -116,5 +116,8 @@ def test_healthy_claims_give_no_finding(exporter: Exporter, server: ApiServer) -
     assert len(claims) >= 2
     assert client.list(NADS, "ipam")["items"]
     assert client.list(PODS, "ipam")["items"]
-    assert exporter.found("ipam") == {}
-    assert exporter.report()["findings"] == []
+    whole = exporter.report()["findings"]
+    assert [f for f in whole if f["check"] in ("ipam_claims", "ipam_machines")] == []
+    # Some examples of the projects' own documents are broken, or use one network's name with different settings.
+    broken = {f["reason"] for f in whole if f["subject"]["kind"] == "NetworkAttachmentDefinition"}
+    assert broken == {"BadJson", "NetworkConfigConflict"}
