@@ -65,7 +65,7 @@ def vm(namespace: str, name: str) -> Object:
 def test_the_shared_server_is_ready_and_serves_the_kinds_that_we_read(api_server: ApiServer, client: Client) -> None:
     assert client.connection.request("GET", "/readyz") == "ok"
     for kind in (VMS, VMIS, IPAM_CLAIMS, NADS):
-        assert client.list(kind, limit=1)["items"] == []
+        assert "items" in client.list(kind, limit=1)  # other tests may have made some
 
 
 def test_an_account_may_do_nothing_until_it_is_granted(mortal: ApiServer) -> None:
