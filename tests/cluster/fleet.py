@@ -191,7 +191,7 @@ def claim(owner: Object, network: str = "tenantblue", ip: str | None = "10.0.0.5
 
 def machine(client: Client, namespace: str, name: str, **of_claim: Any) -> Object:
     """A stopped machine with a claim; gives the machine."""
-    made = client.create(vm(namespace, name))
+    made = client.create(vm(namespace, name, {"blue": "blue"}))
     client.make(claim(made, **of_claim))
     return made
 

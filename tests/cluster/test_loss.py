@@ -12,7 +12,7 @@ from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.definitions import definitions
 from tests.cluster.exporter import ROLE, Exporter, grant, without
-from tests.cluster.fleet import delete_machine, machine, release
+from tests.cluster.fleet import definition, delete_machine, machine, release
 from tests.cluster.freezing import Freezing
 from tests.cluster.resources import CRDS, IPAM_CLAIMS, VMS
 from tests.manifests import Object
@@ -28,6 +28,7 @@ def server(module_api_server: MakeApiServer) -> ApiServer:
     client = started.client()
     grant(client)
     client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
+    client.create(definition(NS, "blue", subnets="10.0.0.0/24"))
     machine(client, NS, "db")
     machine(client, NS, "web", ip="10.0.0.6/24")
     delete_machine(client, NS, "db")
