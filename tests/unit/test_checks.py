@@ -89,3 +89,18 @@ def test_findings_carry_what_a_user_needs(check: Check, case: dict[str, Any]) ->
         assert len(finding.fingerprint) == 16
         assert finding.since is not None
         assert finding.reason in check.reasons
+
+
+@pytest.mark.parametrize(
+    ("case", "loss"),
+    [
+        ("controller_missed_the_deletion", "its addresses become free once the finalizer is taken off"),
+        ("claim_deleted_by_hand", "none: it holds no address"),
+        ("pod_has_another_address", "an address in use becomes free once the finalizer is taken off"),
+        ("finalizer_is_missing_and_machine_lives", "its addresses become free at once when it is deleted"),
+    ],
+)
+def test_a_finding_on_a_claim_says_what_becomes_of_its_addresses(case: str, loss: str) -> None:
+    check = next(check for check in all_checks() if check.id == "ipam_claims")
+    (finding,) = judged(check, cases_of(check)[case]).engine.findings()
+    assert finding.evidence["ipLoss"].startswith(loss)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...findings import Finding, Severity, Since
 from ...model.deployment import CLAIM_CONTROLLER, Deployment
-from ...model.ipam_claim import IPAMClaim
+from ...model.ipam_claim import FINALIZER, IPAMClaim
 from ...model.joins import ADDRESS, CLAIM, DEFINITION, MACHINE, REFERENCE, address, machine, primary, unreadable
 from ...model.machine_networks import claim_name
 from ...model.network_attachment_definition import NetworkAttachmentDefinition
@@ -116,6 +116,7 @@ class Situation:
             "ips": list(claim.hosts),
             "finalizers": list(claim.finalizers),
             "pods": [f"{pod.namespace}/{pod.name}" for pod in self.users],
+            "ipLoss": ip_loss(claim, in_use=bool(self.users)),
             **evidence,
         }
         return Finding(
@@ -130,6 +131,20 @@ class Situation:
             group=group,
             evidence={name: fact for name, fact in facts.items() if fact},
         )
+
+
+def ip_loss(claim: IPAMClaim, *, in_use: bool) -> str:
+    """What becomes of its addresses when the claim goes: only its disappearance frees them (ipamclaims C-26)."""
+    if not claim.hosts:
+        return "none: it holds no address"
+    when = (
+        "once the finalizer is taken off"
+        if FINALIZER in claim.finalizers
+        else "at once when it is deleted: no finalizer"
+    )
+    if in_use:
+        return f"an address in use becomes free {when}, and may be given to somebody else"
+    return f"its addresses become free {when}; its machine gets other ones at its next start"
 
 
 def controller_away(view: View) -> bool:
