@@ -6,7 +6,7 @@ from sys import intern
 from typing import NamedTuple
 
 from .cidr import blocks
-from .record import Wire, WireMeta, epoch
+from .record import Wire, WireCondition, WireMeta, epoch
 
 __all__ = ["Layer", "Network", "Status", "Trouble", "WireUserDefined", "facts_of", "trouble_of"]
 
@@ -37,16 +37,8 @@ class Network(Wire, frozen=True, gc=False):
     localnet: Layer | None = None
 
 
-class _Condition(Wire, frozen=True, gc=False):
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    message: str | None = None
-    last_transition_time: str | None = None
-
-
 class Status(Wire, frozen=True, gc=False):
-    conditions: list[_Condition | None] | None = None
+    conditions: list[WireCondition | None] | None = None
 
 
 class WireUserDefined(Wire, frozen=True, gc=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import intern
 
 from .kind import ApiKind, Reach
-from .record import Record, Wire, WireMeta, epoch, identity
+from .record import Record, Wire, WireCondition, WireMeta, epoch, identity
 
 __all__ = ["CLAIM_CONTROLLER", "KIND", "NETWORK_CONTROLLER", "Deployment"]
 
@@ -22,15 +22,9 @@ class _Spec(Wire, frozen=True, gc=False):
     replicas: int | None = None
 
 
-class _Condition(Wire, frozen=True, gc=False):
-    type: str | None = None
-    status: str | None = None
-    last_transition_time: str | None = None
-
-
 class _Status(Wire, frozen=True, gc=False):
     ready_replicas: int | None = None
-    conditions: list[_Condition | None] | None = None
+    conditions: list[WireCondition | None] | None = None
 
 
 class _Deployment(Wire, frozen=True, gc=False):
@@ -53,7 +47,7 @@ def _reduce(wire: _Deployment) -> Deployment | None:
     if role is None:
         return None
     status, wanted = wire.status or _Status(), wire.spec.replicas if wire.spec else None
-    available = next((each for each in status.conditions or () if each and each.type == "Available"), _Condition())
+    available = next((each for each in status.conditions or () if each and each.type == "Available"), WireCondition())
     return Deployment(
         *identity(wire.metadata),
         role=intern(role),

@@ -9,7 +9,7 @@ from msgspec import field
 from .addresses import host, prefix
 from .cidr import NONE, number
 from .kind import ApiKind
-from .record import Owner, Record, Wire, WireMeta, WireOwner, epoch, identity, kubevirt_owners
+from .record import Owner, Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity, kubevirt_owners
 
 __all__ = ["FINALIZER", "KIND", "IPAMClaim"]
 
@@ -30,16 +30,9 @@ class _Spec(Wire, frozen=True, gc=False):
     network: str | None = None
 
 
-class _Condition(Wire, frozen=True, gc=False):
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    last_transition_time: str | None = None
-
-
 class _Status(Wire, frozen=True, gc=False):
     ips: list[str | None] | None = None
-    conditions: list[_Condition | None] | None = None
+    conditions: list[WireCondition | None] | None = None
 
 
 class _IPAMClaim(Wire, frozen=True, gc=False):
@@ -78,9 +71,9 @@ class IPAMClaim(Record, frozen=True, gc=False):
         return tuple(names) or ("",)
 
 
-def _condition(status: _Status) -> _Condition:
+def _condition(status: _Status) -> WireCondition:
     """The condition IPsAllocated, empty where there is none: older versions write none."""
-    return next((each for each in status.conditions or () if each and each.type == "IPsAllocated"), _Condition())
+    return next((each for each in status.conditions or () if each and each.type == "IPsAllocated"), WireCondition())
 
 
 def _reduce(wire: _IPAMClaim) -> IPAMClaim:

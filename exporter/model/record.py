@@ -7,7 +7,18 @@ from sys import intern
 
 import msgspec
 
-__all__ = ["Owner", "Record", "Ref", "Wire", "WireMeta", "WireOwner", "epoch", "identity", "kubevirt_owners"]
+__all__ = [
+    "Owner",
+    "Record",
+    "Ref",
+    "Wire",
+    "WireCondition",
+    "WireMeta",
+    "WireOwner",
+    "epoch",
+    "identity",
+    "kubevirt_owners",
+]
 
 
 class Ref(msgspec.Struct, frozen=True, gc=False, order=True):
@@ -67,6 +78,14 @@ class WireMeta(Wire, frozen=True, gc=False):
     resource_version: str | int | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+
+
+class WireCondition(Wire, frozen=True, gc=False):
+    type: str | None = None
+    status: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    last_transition_time: str | None = None
 
 
 class Owner(msgspec.Struct, frozen=True, gc=False):

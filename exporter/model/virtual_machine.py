@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .kind import ApiKind
 from .machine_networks import MachineNetwork, WireMachineSpec, networks_of
-from .record import Record, Wire, WireMeta, epoch, identity
+from .record import Record, Wire, WireCondition, WireMeta, epoch, identity
 
 __all__ = ["KIND", "VirtualMachine"]
 
@@ -17,15 +17,8 @@ class _Spec(Wire, frozen=True, gc=False):
     template: _Template | None = None
 
 
-class _Condition(Wire, frozen=True, gc=False):
-    type: str | None = None
-    status: str | None = None
-    reason: str | None = None
-    last_transition_time: str | None = None
-
-
 class _Status(Wire, frozen=True, gc=False):
-    conditions: list[_Condition | None] | None = None
+    conditions: list[WireCondition | None] | None = None
 
 
 class _VirtualMachine(Wire, frozen=True, gc=False):
