@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from exporter.checks import all_checks
 from exporter.checks.base import Scope
@@ -97,6 +97,22 @@ def counted(uses: Uses) -> dict[str, Any]:
     return {network: (tuple(subnet_reports(uses, network)), uses.elsewhere(network)) for network in uses.networks()}
 
 
+# What the story begins with, so that most changes meet something.
+START: tuple[dict[str, Any], ...] = tuple(
+    {"namespace": "ns", **row}
+    for row in (
+        {"kind": "NetworkAttachmentDefinition", "name": "blue"},
+        {"kind": "VirtualMachine", "name": "a", "uid": "VirtualMachine-ns-a-u1", "networks": {"blue": "blue"}},
+        {"kind": "VirtualMachineInstance", "name": "a", "vm": "VirtualMachine-ns-a-u1", "networks": {"blue": "blue"}},
+        {"kind": "Pod", "name": "a", "domain": "a", "claims": ["a.blue"], "addresses": {"ns/blue": ["10.0.0.5/16"]}},
+        {"kind": "IPAMClaim", "name": "a.blue", "vm": "a", "owner": "VirtualMachine-ns-a-u1", "ips": ["10.0.0.5/16"]},
+        {"kind": "VirtualMachine", "name": "b", "uid": "VirtualMachine-ns-b-u1", "networks": {"blue": "blue"}},
+        {"kind": "VirtualMachineInstance", "name": "b", "vm": "VirtualMachine-ns-b-u1", "networks": {"blue": "blue"}},
+        {"kind": "IPAMClaim", "name": "b.blue", "vm": "b", "owner": "VirtualMachine-ns-b-u1"},
+    )
+)
+
+
 class Fleet(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
@@ -110,6 +126,9 @@ class Fleet(RuleBasedStateMachine):
         self.judging.engine.observe(self.uses.changed)
         self.judging.engine.listen(self.exposition.update)
         self.version = 0
+        self.history: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+        for row in START:
+            self.change(row)
 
     def _listen(self, gone: Any, come: Any) -> None:
         for finding in gone:
@@ -127,7 +146,9 @@ class Fleet(RuleBasedStateMachine):
     @rule(row=rows())
     def change(self, row: dict[str, Any]) -> None:
         thing = self._versioned(row)
-        self.objects[row["kind"], row["namespace"], row["name"]] = thing
+        key = row["kind"], row["namespace"], row["name"]
+        self.objects[key] = thing
+        self.history.setdefault(key, []).append(thing)
         if row["kind"] not in self.lost:
             self.judging.seen(thing)
 
@@ -142,20 +163,39 @@ class Fleet(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def repeat_an_old_event(self, data: st.DataObject) -> None:
-        if not self.objects:
+        """An earlier state of an object that is still the same one, by its uid, and that was readable."""
+        key = data.draw(st.sampled_from(sorted(self.objects))) if self.objects else None
+        if key is None or key[0] in self.lost:
             return
-        key = data.draw(st.sampled_from(sorted(self.objects)))
-        old = {**self.objects[key], "metadata": {**self.objects[key]["metadata"], "resourceVersion": "0"}}
-        if key[0] not in self.lost:
-            self.judging.seen({**old, "metadata": {**old["metadata"], "resourceVersion": str(self.version)}})
-            self.objects[key] = {**old, "metadata": {**old["metadata"], "resourceVersion": str(self.version)}}
+        now = self.objects[key]["metadata"]
+        earlier = [
+            thing
+            for thing in self.history[key]
+            if thing["metadata"]["uid"] == now["uid"] and "not" not in str(thing["metadata"]["creationTimestamp"])
+        ]
+        if earlier and "not" not in str(now["creationTimestamp"]) and self.held(key):
+            self.judging.seen(data.draw(st.sampled_from(earlier)))
 
+    def held(self, key: tuple[str, str, str]) -> bool:
+        """Whether something is kept of the object: of what is not, no version is known either."""
+        kind = self.judging.kinds[key[0]]
+        return (
+            self.judging.engine.cluster.get(kind.record, key[1] if key[0] != "Namespace" else key[2], key[2])
+            is not None
+        )
+
+    @precondition(lambda self: not self.lost)
     @rule(
         kind=st.sampled_from(KINDS), sight=st.sampled_from((Sight.BEHIND, Sight.STALE, Sight.FORBIDDEN, Sight.ABSENT))
     )
     def lose_a_kind(self, kind: str, sight: Sight) -> None:
         self.lost.add(kind)
         self.judging.sight(kind, sight)
+
+    @precondition(lambda self: self.lost)
+    @rule()
+    def come_back(self) -> None:
+        self.list_again(next(iter(self.lost)))
 
     @rule(kind=st.sampled_from(KINDS))
     def list_again(self, kind: str) -> None:
@@ -180,19 +220,20 @@ class Fleet(RuleBasedStateMachine):
         unknown = {(each.check, each.partition) for each in engine.unknowns()}
 
         assert comparable(engine.findings()) == comparable(self.shown.values())
+        holes = {partition for _, partition in unknown if partition}
         if not self.lost:
-            holes = {partition for _, partition in unknown}
             assert unknown == {(each.check, each.partition) for each in fresh.engine.unknowns()}
-            blind = blind_networks(engine, holes) | blind_networks(fresh.engine, holes)
-            assert self.of(engine, holes, blind) == self.of(fresh.engine, holes, blind)
+        blind = blind_networks(engine, holes) | blind_networks(fresh.engine, holes)
+        assert self.of(engine, holes, blind) == self.of(fresh.engine, holes, blind)
 
-    @staticmethod
-    def of(engine: Engine, holes: set[str], blind: set[str]) -> list[tuple[Any, ...]]:
+    def of(self, engine: Engine, holes: set[str], blind: set[str]) -> list[tuple[Any, ...]]:
         """What is judged now: findings of blind checks, networks and namespaces are the last ones known."""
         scopes = {check.id: check.scope for check in engine.checks}
+        seeing = {check.id for check in engine.checks if not self.lost & {kind.name for kind in check.reads}}
         return comparable(
             f
             for f in engine.findings()
+            if f.check in seeing
             if f.check == "sources"
             or (f.network not in blind if scopes[f.check] is Scope.NETWORK else f.subject.namespace not in holes)
         )
