@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -88,7 +89,7 @@ class Check:
     joins: tuple[Index, ...] = ()
     settings: type[Struct] | None = None
 
-    @property
+    @cached_property
     def indexes(self) -> tuple[Index, ...]:
         return (*_OWN_INDEXES.get(self.scope, ()), *self.joins)
 

@@ -7,7 +7,7 @@ from itertools import chain
 
 from ..checks.base import Check, Scope
 from ..model.cluster import Change, Cluster
-from ..model.joins import NETWORK
+from ..model.joins import MACHINE, NETWORK
 from ..model.kind import Reach
 from ..model.record import Record
 
@@ -30,6 +30,11 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
     for index, key in change.touched:
         if index is NETWORK and check.scope is Scope.NETWORK:
             yield key  # and not by its members, of which there may be tens of thousands
+        elif index is MACHINE and check.scope is Scope.MACHINE:
+            yield key
+            for other in cluster.sharing(index, key):
+                if len(other.machines) > 1:  # it may be judged with its other machine
+                    yield from check.partitions(other, cluster)
         elif index in indexes:
             for other in chain(cluster.sharing(index, key), cluster.listening(index, key)):
                 yield from check.partitions(other, cluster)

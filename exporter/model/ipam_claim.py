@@ -67,6 +67,8 @@ class IPAMClaim(Record, frozen=True, gc=False):
 
         One without any name stands alone, under the empty name.
         """
+        if self.vm and len(self.owners) == 1 and self.owners[0].name == self.vm:
+            return (self.vm,)
         names = dict.fromkeys(name for name in (self.vm, *(owner.name for owner in self.owners)) if name)
         return tuple(names) or ("",)
 

@@ -28,8 +28,8 @@ def ip_outside_pool(it: Situation) -> Finding | None:
     """C-16, "poison": what makes the network's control plane fail when it starts the next time."""
     places = _places(it)
     wrong = [(ip, _POISON[place]) for ip, place in places if place in _POISON]
-    if wrong:
-        subnets = ", ".join(it.effective[0].subnets)
+    if wrong and it.ruler:
+        subnets = ", ".join(it.ruler.subnets)
         what = "; ".join(f"{ip} {why}" for ip, why in wrong)
         return it.finding(
             "IpOutsidePool",
@@ -59,9 +59,9 @@ def ip_excluded(it: Situation) -> Finding | None:
 
 def _places(it: Situation) -> list[tuple[str, Place]]:
     """Where each address stands; nothing is said of a network that claims do not count in."""
-    if not it.effective or not it.claim.ips:
+    if it.ruler is None or not it.claim.ips:
         return []
-    pool = pool_of(it.effective[0])
+    pool = pool_of(it.ruler)
     return [(ip, pool.place(ip)) for ip in it.claim.ips]
 
 
@@ -162,9 +162,9 @@ def _given(it: Situation) -> Iterator[tuple[Pod, list[tuple[str, int]]]]:
 
 def family_incomplete(it: Situation) -> Finding | None:
     """C-15: OVN-Kubernetes then gives the pod that family alone, so claim and pod agree."""
-    if not it.effective or not it.claim.hosts:
+    if it.ruler is None or not it.claim.hosts:
         return None
-    offered = {":" in subnet for subnet in it.effective[0].subnets}
+    offered = {":" in subnet for subnet in it.ruler.subnets}
     held = {":" in host for host in it.claim.hosts}
     if len(offered) < 2 or held >= offered:
         return None

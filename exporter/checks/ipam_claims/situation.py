@@ -12,7 +12,7 @@ from ...model.deployment import CLAIM_CONTROLLER, Deployment
 from ...model.ipam_claim import FINALIZER, IPAMClaim
 from ...model.joins import ADDRESS, CLAIM, DEFINITION, MACHINE, REFERENCE, address, machine, primary, unreadable
 from ...model.machine_networks import claim_name
-from ...model.network_attachment_definition import NetworkAttachmentDefinition
+from ...model.network_attachment_definition import NetworkAttachmentDefinition, ruling
 from ...model.pod import Pod
 from ...model.record import Record, Ref
 from ...model.virtual_machine import VirtualMachine
@@ -20,7 +20,7 @@ from ...model.virtual_machine_instance import VirtualMachineInstance
 from ..base import View
 from .owner import Owned, owner_of
 
-__all__ = ["Moment", "Situation", "controller_away"]
+__all__ = ["Moment", "Situation", "controller_away", "referred_to"]
 
 Moment = tuple[float | None, Since]
 UNKNOWN_MOMENT: Moment = (None, Since.FIRST_SEEN)
@@ -68,14 +68,22 @@ class Situation:
 
     @cached_property
     def definitions(self) -> list[NetworkAttachmentDefinition]:
-        """The definitions of the claim's network, in any namespace."""
+        """The definitions of the claim's network, in any namespace, by name."""
         found = self.view.sharing(DEFINITION, self.claim.network) if self.claim.network else ()
-        return [record for record in found if isinstance(record, NetworkAttachmentDefinition)]
+        return sorted(
+            (record for record in found if isinstance(record, NetworkAttachmentDefinition)),
+            key=lambda each: (each.namespace, each.name),
+        )
 
     @cached_property
     def effective(self) -> list[NetworkAttachmentDefinition]:
         """Those of them that make claims count (ipamclaims B.1)."""
         return [definition for definition in self.definitions if definition.effective]
+
+    @cached_property
+    def ruler(self) -> NetworkAttachmentDefinition | None:
+        """The one of them whose pool the network has, where there are several that differ (C-08)."""
+        return self.effective[0] if len(self.effective) == 1 else ruling(self.effective)
 
     @property
     def unreadable_definition(self) -> bool:
@@ -96,8 +104,7 @@ class Situation:
 
     def definition(self, key: str) -> NetworkAttachmentDefinition | None:
         """The definition that a machine refers to by `namespace/name`; empty text is its namespace's primary one."""
-        found = self.view.sharing(REFERENCE, key or primary(self.claim.namespace))
-        return next((record for record in found if isinstance(record, NetworkAttachmentDefinition)), None)
+        return referred_to(self.view, self.claim.namespace, key)
 
     def finding(
         self,
@@ -131,6 +138,22 @@ class Situation:
             group=group,
             evidence={name: fact for name, fact in facts.items() if fact},
         )
+
+
+def referred_to(view: View, namespace: str, key: str) -> NetworkAttachmentDefinition | None:
+    """The definition that a machine refers to by `namespace/name`; by empty text, its namespace's primary one.
+
+    Of several primary ones, which is a fault of its own, the first by its name.
+    """
+    return min(
+        (
+            each
+            for each in view.sharing(REFERENCE, key or primary(namespace))
+            if isinstance(each, NetworkAttachmentDefinition)
+        ),
+        key=lambda each: each.name,
+        default=None,
+    )
 
 
 def ip_loss(claim: IPAMClaim, *, in_use: bool) -> str:

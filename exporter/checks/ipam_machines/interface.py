@@ -7,14 +7,13 @@ from functools import cached_property
 
 from ...findings import Finding, Severity
 from ...model.ipam_claim import IPAMClaim
-from ...model.joins import REFERENCE, primary
 from ...model.machine_networks import claim_name
 from ...model.network_attachment_definition import NetworkAttachmentDefinition
 from ...model.pod import Pod
-from ...model.record import Record
 from ...model.virtual_machine import VirtualMachine
 from ...model.virtual_machine_instance import VirtualMachineInstance
 from ..base import View
+from ..ipam_claims.situation import referred_to
 
 __all__ = ["Interface", "interfaces_of"]
 
@@ -31,7 +30,7 @@ class Interface:
     @cached_property
     def definition(self) -> NetworkAttachmentDefinition | None:
         """The definition; of the pod network, the primary one of the namespace, where there is one."""
-        return _definition(self.view, self.machine.namespace, self.key)
+        return referred_to(self.view, self.machine.namespace, self.key)
 
     @property
     def persistent(self) -> bool:
@@ -60,7 +59,7 @@ class Interface:
     def sibling_without_definition(self) -> str:
         """An interface whose definition is not there or can't be read: no claim is made before it is."""
         for network, key in self.siblings:
-            definition = _definition(self.view, self.machine.namespace, key) if key else None
+            definition = referred_to(self.view, self.machine.namespace, key) if key else None
             if key and (definition is None or not definition.readable):
                 return network
         return ""
@@ -82,11 +81,6 @@ class Interface:
             network=self.definition.network if self.definition else "",
             evidence={name: fact for name, fact in facts.items() if fact},
         )
-
-
-def _definition(view: View, namespace: str, key: str) -> NetworkAttachmentDefinition | None:
-    found: list[Record] = list(view.sharing(REFERENCE, key or primary(namespace)))
-    return next((record for record in found if isinstance(record, NetworkAttachmentDefinition)), None)
 
 
 def interfaces_of(view: View, machine: VirtualMachine | VirtualMachineInstance) -> list[Interface]:

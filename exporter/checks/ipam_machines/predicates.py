@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ...findings import Finding, Severity
-from ...model.deployment import CLAIM_CONTROLLER, Deployment
 from ...model.joins import CLAIM, CLAIM_NAME
 from ...model.machine_networks import claim_name, whole_claim_name
 from ...model.pod import Pod
 from ...model.virtual_machine import VirtualMachine
 from ...model.virtual_machine_instance import VirtualMachineInstance
+from ..ipam_claims.situation import controller_away
 from .interface import Interface
 
 __all__ = ["cross_namespace_nad", "missing_claim", "name_collision", "name_too_long", "static_request_conflict"]
@@ -22,7 +22,7 @@ def missing_claim(it: Interface) -> Finding | None:
     vmi = it.machine
     if not isinstance(vmi, VirtualMachineInstance) or vmi.phase not in _STARTED or vmi.deleting is not None:
         return None
-    if not it.persistent or it.unplugged or it.claim is not None or _controller_away(it):
+    if not it.persistent or it.unplugged or it.claim is not None or controller_away(it.view):
         return None
     own = f"{vmi.namespace}/{it.claim_name}"
     waiting = [user for user in it.view.sharing(CLAIM, own) if isinstance(user, Pod)]
@@ -46,12 +46,6 @@ def _cause(it: Interface) -> tuple[str, str]:
     if _too_long(it):
         return "NameTooLong", ", since its machine's name is too long for its label"
     return "", ""
-
-
-def _controller_away(it: Interface) -> bool:
-    """C-23 is told once then, and this is its consequence."""
-    found = [each for each in it.view.all(Deployment) if each.role == CLAIM_CONTROLLER]
-    return bool(found) and not any(each.ready for each in found)
 
 
 def name_too_long(it: Interface) -> Finding | None:
