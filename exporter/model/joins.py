@@ -93,7 +93,7 @@ def _references(record: Record, _: Lookup) -> Iterable[str]:
         return (own, primary(record.namespace)) if record.role == "primary" else (own,)
     if isinstance(record, VirtualMachine | VirtualMachineInstance):
         return {definition or primary(record.namespace) for _, definition, _ in record.networks}
-    return ()
+    return {definition for definition, _ in record.selections} if isinstance(record, Pod) else ()
 
 
 def _claim_names(record: Record, _: Lookup) -> Iterable[str]:
@@ -118,6 +118,6 @@ ADDRESS = Index("address", _addresses, through=(NetworkAttachmentDefinition, ATT
 CLAIM = Index("claim", _claims)
 # Of what network a definition is, and which definitions machines refer to; machines and claims only listen.
 DEFINITION = Index("definition", _definitions, quiet=(IPAMClaim,))
-REFERENCE = Index("reference", _references, quiet=(VirtualMachine, VirtualMachineInstance))
+REFERENCE = Index("reference", _references, quiet=(VirtualMachine, VirtualMachineInstance, Pod))
 CLAIM_NAME = Index("claim name", _claim_names)
 NETWORK = Index("network", _networks, through=(NetworkAttachmentDefinition, ATTACHMENT))

@@ -233,7 +233,7 @@ class Fleet(RuleBasedStateMachine):
         return comparable(
             f
             for f in engine.findings()
-            if f.check in seeing
+            if f.check in seeing and f.evidence.get("kind") not in self.lost
             if f.check == "sources"
             or (f.network not in blind if scopes[f.check] is Scope.NETWORK else f.subject.namespace not in holes)
         )
