@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from ...findings import Finding, Severity, Since
 from ...model.ipam_claim import IPAMClaim
-from ...model.joins import ADDRESS, CLAIM, address
+from ...model.joins import ADDRESS, address
 from ...model.network_attachment_definition import pool_of
 from ...model.pod import Pod
 from ...model.pool import Place
@@ -82,7 +82,7 @@ def duplicate_ip(it: Situation) -> Finding | None:
     if not ips:
         return None
     holders = list({(type(h), h.namespace, h.name): h for ip in ips for h in clashing[ip]}.values())
-    live = any(not _foreign(claim, pod) for pod in it.users) or any(_live(it, holder) for holder in holders)
+    live = any(not _foreign(claim, pod) for pod in it.users) or any(isinstance(holder, Pod) for holder in holders)
     return it.finding(
         "DuplicateIP",
         Severity.CRITICAL if live else Severity.WARNING,
@@ -107,12 +107,6 @@ def _foreign(claim: IPAMClaim, other: IPAMClaim | Pod) -> bool:
         ours = other.namespace == claim.namespace and other.domain and other.domain in claim.machines
         return not ours and f"{claim.namespace}/{claim.name}" not in other.claims
     return other is not claim
-
-
-def _live(it: Situation, holder: IPAMClaim | Pod) -> bool:
-    if isinstance(holder, Pod):
-        return True
-    return any(isinstance(user, Pod) for user in it.view.sharing(CLAIM, f"{holder.namespace}/{holder.name}"))
 
 
 def _last_given(claim: IPAMClaim, holders: Iterable[IPAMClaim | Pod]) -> Moment:
