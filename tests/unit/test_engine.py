@@ -40,7 +40,8 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
     row["uid"] = f"{kind}-{namespace}-{name}-{uid}"
     machine = f"VirtualMachine-{namespace}-{name}-{uid}"
     row["deleting"] = draw(st.booleans())
-    row["odd"] = draw(st.integers(0, 19)) == 0
+    # Of what reaches over namespaces the last readable state counts there, and an evaluation from scratch has none.
+    row["odd"] = kind in ("VirtualMachine", "VirtualMachineInstance", "Namespace") and draw(st.integers(0, 9)) == 0
     if kind == "Namespace":
         row["name"] = row["namespace"]
     if kind == "Deployment":
