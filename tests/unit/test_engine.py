@@ -89,7 +89,7 @@ def blind_networks(engine: Engine, holes: set[str]) -> set[str]:
 def comparable(findings: Any) -> list[tuple[Any, ...]]:
     """Findings without the time of their first sight, which only the one that was there can know."""
     return sorted(
-        (f.check, f.reason, f.severity.value, str(f.subject), f.message, f.fingerprint, f.group, str(f.evidence))
+        (f.check, f.reason, f.severity.value, str(f.subject), f.message, f.fingerprint, str(f.related), str(f.evidence))
         for f in findings
     )
 

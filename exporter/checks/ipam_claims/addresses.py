@@ -81,7 +81,8 @@ def duplicate_ip(it: Situation) -> Finding | None:
     ips = sorted(ip for ip, others in clashing.items() if others)
     if not ips:
         return None
-    holders = list({(type(h), h.namespace, h.name): h for ip in ips for h in clashing[ip]}.values())
+    by_ref = {holder.ref: holder for ip in ips for holder in clashing[ip]}
+    holders = [by_ref[ref] for ref in sorted(by_ref)]
     live = any(not _foreign(claim, pod) for pod in it.users) or any(isinstance(holder, Pod) for holder in holders)
     return it.finding(
         "DuplicateIP",

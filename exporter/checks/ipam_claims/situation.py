@@ -45,7 +45,8 @@ class Situation:
             *(other for ip in claim.hosts for other in view.sharing(ADDRESS, address(claim.network, ip))),
             *(other for name in names for other in view.sharing(MACHINE, machine(claim.namespace, name))),
         ]
-        return list({(pod.namespace, pod.name): pod for pod in found if isinstance(pod, Pod)}.values())
+        pods = {(pod.namespace, pod.name): pod for pod in found if isinstance(pod, Pod)}
+        return [pods[place] for place in sorted(pods)]
 
     @cached_property
     def pods(self) -> list[Pod]:

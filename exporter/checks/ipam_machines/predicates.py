@@ -25,7 +25,8 @@ def missing_claim(it: Interface) -> Finding | None:
     if not it.persistent or it.unplugged or it.claim is not None or controller_away(it.view):
         return None
     own = f"{vmi.namespace}/{it.claim_name}"
-    waiting = [user for user in it.view.sharing(CLAIM, own) if isinstance(user, Pod)]
+    users = [user for user in it.view.sharing(CLAIM, own) if isinstance(user, Pod)]
+    waiting = sorted(users, key=lambda user: user.ref)
     cause, words = _cause(it)
     what = f"IPAMClaim {it.claim_name} does not exist{words}"
     if waiting:
@@ -70,11 +71,8 @@ def name_collision(it: Interface) -> Finding | None:
         return None
     own = [network for network, _ in it.siblings if claim_name(it.machine.name, network) == it.claim_name]
     key = f"{it.machine.namespace}/{it.claim_name}"
-    others = [
-        other
-        for other in it.view.sharing(CLAIM_NAME, key)
-        if isinstance(other, VirtualMachine) and other.name != it.machine.name
-    ]
+    namesakes = [each for each in it.view.sharing(CLAIM_NAME, key) if isinstance(each, VirtualMachine)]
+    others = sorted((each for each in namesakes if each.name != it.machine.name), key=lambda each: each.name)
     if len(own) < 2 and not others:
         return None
     running = [
