@@ -31,10 +31,11 @@ verify: $(VENV)/.dev ## generated files are up to date
 test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use
 	@echo "make test: without the real parts in the cache it first builds them, 10 to 15 minutes on two cores"
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver prometheus promtool
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto tests/unit
+	$(BIN)/pytest tests/cluster
 
 test-unit: $(VENV)/.dev ## the tests that need no built binaries
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest -n auto tests/unit
 
 test-rules: $(VENV)/.dev ## the alert rules, with promtool
 	$(BIN)/pytest tests/cluster/test_rules.py
