@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import errno
 import signal
+import socket
 import sys
 from collections.abc import Coroutine
 from typing import Any
@@ -33,6 +34,9 @@ def _address(text: str) -> str:
     return text
 
 
+_UNLISTENABLE = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
+
+
 def run_until_signalled(main: Coroutine[Any, Any, int]) -> int:
     """Runs a command; Ctrl-C and SIGTERM end it in order, with 0."""
 
@@ -49,7 +53,7 @@ def run_until_signalled(main: Coroutine[Any, Any, int]) -> int:
     try:
         return asyncio.run(guarded())
     except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            print(f"steward: cannot listen: {error.strerror}; choose another port with --listen", file=sys.stderr)
-            return 1
-        raise
+        if error.errno not in _UNLISTENABLE and not isinstance(error, socket.gaierror):
+            raise
+        print(f"steward: cannot listen: {error.strerror}; choose another address with --listen", file=sys.stderr)
+        return 1

@@ -245,6 +245,17 @@ async def test_check_of_a_cluster_without_fault_is_quiet(tmp_path: Path, capsys:
     assert "does not serve ipamclaims.k8s.cni.cncf.io" in told
 
 
+@pytest.mark.parametrize("where", ["203.0.113.9:9877", "no-such-host.invalid:9877"])
+def test_an_address_that_is_not_ours_is_refused_in_a_sentence(
+    where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = str(kubeconfig(tmp_path, "http://127.0.0.1:9"))
+    code, _, err = run(["serve", "--kubeconfig", config, "--listen", where], capsys)
+    assert code == 1
+    assert err.startswith("steward: cannot listen: ")
+    assert err.endswith("choose another address with --listen\n")
+
+
 def test_check_of_nothing_says_what_it_tried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = str(kubeconfig(tmp_path, "http://127.0.0.1:9"))
     code, out, err = run(["check", "--kubeconfig", config, "--timeout", "1"], capsys)
