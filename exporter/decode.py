@@ -72,7 +72,7 @@ class ObjectDecoder:
     def _unreadable(self, meta: WireMeta | NameMeta, why: str) -> Seen:
         name = str(meta.name or "")
         # As in its record, a Namespace stands among what it holds.
-        namespace = name if self._kind.reach is Reach.NAMESPACE else str(meta.namespace or "")
+        namespace = str(meta.namespace or "") or (name if self._kind.reach is Reach.NAMESPACE else "")
         return Seen(namespace, name, None, str(meta.uid or ""), why)
 
 

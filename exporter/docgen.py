@@ -43,7 +43,7 @@ def _checks(checks: Iterable[Check]) -> Iterator[str]:
     for check in checks:
         story = inspect.getdoc(inspect.getmodule(check.find)) or ""
         yield f"## {check.id}\n\n{check.title}.\n\n{story}\n"
-        yield f"Reads: {', '.join(kind.name for kind in check.reads)}. Judged for {check.scope.value} at a time.\n"
+        yield f"Reads: {', '.join(kind.name for kind in check.reads)}. Judged for {check.scope.title} at a time.\n"
         yield "| Reason | Code | Severity | Meaning | Metric |\n| --- | --- | --- | --- | --- |"
         for name, reason in check.reasons.items():
             severity = ", ".join(s.value for s in reason.severities)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -13,22 +12,45 @@ from msgspec import Struct
 from ..findings import Finding, Severity
 from ..model.cluster import Cluster
 from ..model.index import Index
-from ..model.joins import DEFINITION, MACHINE, NETWORK
 from ..model.kind import Kind, Reach
 from ..model.record import Record
 
-__all__ = ["Check", "Family", "Reason", "Scope", "Setting", "UndeclaredReadError", "View"]
+__all__ = [
+    "PER_CLUSTER",
+    "PER_NAMESPACE",
+    "Check",
+    "Family",
+    "Reason",
+    "Scope",
+    "Setting",
+    "UndeclaredReadError",
+    "View",
+]
 
 R = TypeVar("R", bound=Record)
 
 
-class Scope(Enum):
-    """What one evaluation sees of the kinds that a check reads, beside cluster-wide objects and joins."""
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """What one evaluation sees of the kinds that a check reads, beside cluster-wide objects and joins.
 
-    MACHINE = "one machine"
-    NETWORK = "one network"
-    NAMESPACE = "one namespace"
-    CLUSTER = "the whole cluster"
+    One that is divided `by` an index has a partition for each of its keys; a change under a key of it, or of the
+    indexes `beside` it, has that partition judged again. Where it is `bridged` a record with several keys is judged
+    with what stands under each of them, so that a change under one concerns them all.
+    """
+
+    title: str
+    by: Index | None = None
+    beside: tuple[Index, ...] = ()
+    bridged: bool = False
+
+    @property
+    def indexes(self) -> tuple[Index, ...]:
+        return (self.by, *self.beside) if self.by else ()
+
+
+PER_CLUSTER = Scope("the whole cluster")
+PER_NAMESPACE = Scope("one namespace")
 
 
 @dataclass(frozen=True)
@@ -91,25 +113,19 @@ class Check:
 
     @cached_property
     def indexes(self) -> tuple[Index, ...]:
-        return (*_OWN_INDEXES.get(self.scope, ()), *self.joins)
+        return (*self.scope.indexes, *self.joins)
 
     def partitions(self, record: Record, cluster: Cluster) -> Iterable[str]:
         """The partitions that judge this record; none where it is only ever looked up."""
-        if self.scope is Scope.CLUSTER:
-            return ("",)
-        if self.scope is Scope.NAMESPACE:
-            return (record.namespace,)
-        return cluster.keys_of(_OWN_INDEXES[self.scope][0], record)
+        if self.scope.by is not None:
+            return cluster.keys_of(self.scope.by, record)
+        return (record.namespace,) if self.scope is PER_NAMESPACE else ("",)
 
     def homes(self, partition: str, cluster: Cluster) -> Iterable[str]:
-        """The namespaces whose objects a partition is judged by; a network is at home wherever something is of it."""
-        if self.scope is Scope.NETWORK:
-            return {record.namespace for record in cluster.sharing(NETWORK, partition)}
-        return (partition.partition("/")[0],)
-
-
-# The index by which a scope is divided comes first.
-_OWN_INDEXES: dict[Scope, tuple[Index, ...]] = {Scope.MACHINE: (MACHINE,), Scope.NETWORK: (NETWORK, DEFINITION)}
+        """The namespaces whose objects a partition is judged by."""
+        if self.scope.by is not None:
+            return {record.namespace for record in cluster.sharing(self.scope.by, partition)}
+        return (partition,)
 
 
 class UndeclaredReadError(LookupError):
@@ -138,12 +154,12 @@ class View:
     def all(self, kind: type[R]) -> list[R]:
         """The records of a kind in this partition; of a kind that reaches everywhere, all of them."""
         reach = self._declared(kind)
-        if self._check.scope is Scope.CLUSTER or reach is Reach.CLUSTER:
+        scope = self._check.scope
+        if scope is PER_CLUSTER or reach is Reach.CLUSTER:
             return list(self._cluster.all(kind))
-        if self._check.scope is Scope.NAMESPACE or reach is Reach.NAMESPACE:
+        if scope.by is None or reach is Reach.NAMESPACE:
             return list(self._cluster.within(kind, self.namespace))
-        own = self._check.indexes[0]
-        return [record for record in self._cluster.sharing(own, self.partition) if isinstance(record, kind)]
+        return [record for record in self._cluster.sharing(scope.by, self.partition) if isinstance(record, kind)]
 
     def named(self, kind: type[R], namespace: str, name: str) -> R | None:
         """One object by its name, wherever it is."""

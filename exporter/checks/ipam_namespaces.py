@@ -17,7 +17,8 @@ from ..model import cluster_user_defined_network, network_attachment_definition,
 from ..model.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ..model.network_attachment_definition import NetworkAttachmentDefinition
 from ..model.user_defined_network import UserDefinedNetwork
-from .base import Check, Family, Reason, Scope, View
+from .base import Check, Family, Reason, View
+from .scopes import PER_NAMESPACE
 
 __all__ = ["CHECK"]
 
@@ -168,7 +169,7 @@ CHECK = Check(
     id="ipam_namespaces",
     title="Definitions of networks that can't work",
     reads=(network_attachment_definition.KIND, user_defined_network.KIND, cluster_user_defined_network.KIND),
-    scope=Scope.NAMESPACE,
+    scope=PER_NAMESPACE,
     reasons=_REASONS,
     find=find,
 )

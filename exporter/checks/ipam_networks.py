@@ -32,7 +32,8 @@ from ..model.pod import Pod
 from ..model.pool import Pool
 from ..model.record import Ref
 from ..model.user_defined_network import UserDefinedNetwork
-from .base import Check, Family, Reason, Scope, View
+from .base import Check, Family, Reason, View
+from .scopes import PER_NETWORK
 
 __all__ = ["CHECK"]
 
@@ -226,7 +227,7 @@ CHECK = Check(
         ipam_claim.KIND,
         pod.KIND,
     ),
-    scope=Scope.NETWORK,
+    scope=PER_NETWORK,
     reasons=_REASONS,
     find=find,
 )

@@ -15,7 +15,8 @@ from ..model import deployment, mutating_webhook_configuration
 from ..model.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Deployment
 from ..model.mutating_webhook_configuration import CLAIM_WEBHOOK, MutatingWebhookConfiguration
 from ..model.record import Ref
-from .base import Check, Family, Reason, Scope, View
+from .base import Check, Family, Reason, View
+from .scopes import PER_CLUSTER
 
 __all__ = ["CHECK"]
 
@@ -99,7 +100,7 @@ CHECK = Check(
     id="ipam_stack",
     title="The parts that make and honour IPAMClaims",
     reads=(deployment.KIND, mutating_webhook_configuration.KIND),
-    scope=Scope.CLUSTER,
+    scope=PER_CLUSTER,
     reasons=_REASONS,
     find=find,
 )

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from ..findings import Finding, Severity, Since
 from ..model.record import Ref
 from ..model.source import FILE, SOURCE, UNDECODABLE, Sight, Source, Undecodable
-from .base import Check, Family, Reason, Scope, View
+from .base import Check, Family, Reason, View
+from .scopes import PER_CLUSTER
 
 __all__ = ["CHECK"]
 
@@ -79,7 +80,7 @@ CHECK = Check(
     id="sources",
     title="What the steward can't see",
     reads=(SOURCE, UNDECODABLE),
-    scope=Scope.CLUSTER,
+    scope=PER_CLUSTER,
     reasons=_REASONS,
     find=find,
 )

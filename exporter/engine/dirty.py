@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-from ..checks.base import Check, Scope
+from ..checks.base import PER_CLUSTER, Check
 from ..model.cluster import Change, Cluster
-from ..model.joins import MACHINE, NETWORK
+from ..model.index import Index
 from ..model.kind import Reach
 from ..model.record import Record
 
@@ -18,7 +18,8 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
     """The partitions whose findings may differ after the change; some may come twice."""
     reach = next(kind.reach for kind in check.reads if kind.record is change.kind)
     records = [record for record in (change.before, change.after) if record is not None]
-    if check.scope is Scope.CLUSTER or reach is Reach.CLUSTER:
+    scope = check.scope
+    if scope is PER_CLUSTER or reach is Reach.CLUSTER:
         yield from everything(check, cluster)
         return
     for record in records:
@@ -26,26 +27,29 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
             yield from _within(check, cluster, record.namespace)
         else:
             yield from check.partitions(record, cluster)
-    indexes = check.joins if check.scope is Scope.NETWORK else check.indexes
     for index, key in change.touched:
-        if index is NETWORK and check.scope is Scope.NETWORK:
+        if index in scope.indexes:
             yield key  # and not by its members, of which there may be tens of thousands
-        elif index is MACHINE and check.scope is Scope.MACHINE:
-            yield key
-            for other in cluster.sharing(index, key):
-                if len(other.machines) > 1:  # it may be judged with its other machine
-                    yield from check.partitions(other, cluster)
-        elif index in indexes:
+            if scope.bridged:
+                yield from _across(check, cluster, index, key)
+        elif index in check.joins:
             for other in chain(cluster.sharing(index, key), cluster.listening(index, key)):
                 yield from check.partitions(other, cluster)
 
 
+def _across(check: Check, cluster: Cluster, index: Index, key: str) -> Iterator[str]:
+    for other in cluster.sharing(index, key):
+        partitions = tuple(check.partitions(other, cluster))
+        if len(partitions) > 1:
+            yield from partitions
+
+
 def everything(check: Check, cluster: Cluster) -> Iterable[str]:
     """All partitions of a check."""
-    if check.scope is Scope.CLUSTER:
+    if check.scope is PER_CLUSTER:
         return ("",)
-    if check.scope in (Scope.MACHINE, Scope.NETWORK):
-        return cluster.keys(check.indexes[0])
+    if check.scope.by is not None:
+        return cluster.keys(check.scope.by)
     return {record.namespace for kind in check.reads for record in cluster.all(kind.record)}
 
 

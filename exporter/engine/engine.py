@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
 
-from ..checks.base import Check, Scope, View
+from ..checks.base import PER_CLUSTER, Check, View
 from ..findings import Finding, Unknown
 from ..model.cluster import Change, Cluster
 from ..model.index import Index
@@ -76,7 +76,7 @@ class Engine:
         self._views = {check.id: View(self.cluster, check, "") for check in self.checks}
         self._pending = {check.id: Pending(partial(check.homes, cluster=self.cluster)) for check in self.checks}
         for check in self.checks:
-            if check.scope is Scope.CLUSTER:
+            if check.scope is PER_CLUSTER:
                 self._pending[check.id].mark(("",), timer())
         self._books = {check.id: Book(check) for check in self.checks}
         self._waiting: list[tuple[float, str, str]] = []  # a heap: when a grace ends, of which check and partition
@@ -234,7 +234,7 @@ class Engine:
         blocked = self._blocked(check)
         return (
             "" not in blocked
-            and not (blocked and check.scope is Scope.CLUSTER)
+            and not (blocked and check.scope is PER_CLUSTER)
             and all(source is not None and source.current for source in sources)
         )
 

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from exporter.__main__ import main
 from exporter.checks import all_checks
-from exporter.checks.base import Check, Reason, Scope, Setting, View
+from exporter.checks.base import Check, Reason, Setting, View
+from exporter.checks.scopes import PER_MACHINE
 from exporter.config.documents import pages, schema
 from exporter.config.forms import parse_duration, write_duration
 from exporter.config.keys import keys_of
@@ -60,7 +61,7 @@ NAMES = Check(
     id="names",
     title="Names",
     reads=(ipam_claim.KIND,),
-    scope=Scope.MACHINE,
+    scope=PER_MACHINE,
     reasons={"LongName": Reason(_FAMILY.severities, "Long.", _FAMILY.family)},
     find=long_names,
     settings=NameSettings,
@@ -348,7 +349,7 @@ class Strange(msgspec.Struct, frozen=True):
 
 @pytest.mark.parametrize("settings", [Required, Strange])
 def test_settings_that_no_file_can_hold_are_refused(settings: type[msgspec.Struct]) -> None:
-    check = Check("odd", "Odd", (ipam_claim.KIND,), Scope.MACHINE, {}, long_names, settings=settings)
+    check = Check("odd", "Odd", (ipam_claim.KIND,), PER_MACHINE, {}, long_names, settings=settings)
     with pytest.raises(TypeError):
         keys_of([check])
 

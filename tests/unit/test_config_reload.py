@@ -20,7 +20,8 @@ import pytest
 
 from exporter.app import Steward, assemble, serve, wait_until_seen
 from exporter.checks import all_checks
-from exporter.checks.base import Check, Family, Reason, Scope, Setting, View
+from exporter.checks.base import Check, Family, Reason, Setting, View
+from exporter.checks.scopes import PER_MACHINE
 from exporter.cli.demo import kubeconfig
 from exporter.cli.serve import follow
 from exporter.config.loading import Loaded, Sources, digest_of, load
@@ -48,7 +49,7 @@ NAMES = Check(
     id="names",
     title="Names",
     reads=(ipam_claim.KIND,),
-    scope=Scope.MACHINE,
+    scope=PER_MACHINE,
     reasons={"LongName": Reason((Severity.INFO,), "Long.", Family("kubevirt_name_long", "Long.", ("name",)))},
     find=long_names,
     settings=NameSettings,

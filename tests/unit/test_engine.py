@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from exporter.checks import all_checks
-from exporter.checks.base import Scope
+from exporter.checks.scopes import PER_NETWORK
 from exporter.engine.engine import Engine
 from exporter.findings import Finding
 from exporter.kube.decode import Decoder
@@ -236,7 +236,7 @@ class Fleet(RuleBasedStateMachine):
             for f in engine.findings()
             if f.check in seeing and f.evidence.get("kind") not in self.lost
             if f.check == "sources"
-            or (f.network not in blind if scopes[f.check] is Scope.NETWORK else f.subject.namespace not in holes)
+            or (f.network not in blind if scopes[f.check] is PER_NETWORK else f.subject.namespace not in holes)
         )
 
     @invariant()

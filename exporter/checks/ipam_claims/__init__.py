@@ -27,7 +27,8 @@ from ...model import (
 )
 from ...model.ipam_claim import IPAMClaim
 from ...model.joins import ADDRESS, CLAIM, DEFINITION, REFERENCE, machine
-from ..base import Check, Scope, View
+from ..base import Check, View
+from ..scopes import PER_MACHINE
 from .addresses import duplicate_ip, family_incomplete, ip_drift, ip_excluded, ip_outside_pool, prefix_mismatch
 from .lifecycle import (
     foreign_claim,
@@ -119,7 +120,7 @@ CHECK = Check(
         namespace.KIND,
         deployment.KIND,
     ),
-    scope=Scope.MACHINE,
+    scope=PER_MACHINE,
     joins=(ADDRESS, CLAIM, DEFINITION, REFERENCE),
     reasons=REASONS,
     find=find,

@@ -22,7 +22,8 @@ from ...model import (
 from ...model.joins import CLAIM, CLAIM_NAME, REFERENCE
 from ...model.virtual_machine import VirtualMachine
 from ...model.virtual_machine_instance import VirtualMachineInstance
-from ..base import Check, Scope, View
+from ..base import Check, View
+from ..scopes import PER_MACHINE
 from .interface import Interface, interfaces_of
 from .predicates import cross_namespace_nad, missing_claim, name_collision, name_too_long, static_request_conflict
 from .reasons import REASONS
@@ -59,7 +60,7 @@ CHECK = Check(
         network_attachment_definition.KIND,
         deployment.KIND,
     ),
-    scope=Scope.MACHINE,
+    scope=PER_MACHINE,
     joins=(REFERENCE, CLAIM, CLAIM_NAME),
     reasons=REASONS,
     find=find,
