@@ -5,47 +5,15 @@ from __future__ import annotations
 import re
 from sys import intern
 
-from .record import Wire
+from .machine_spec import WireDevices, WireMachineSpec
 
-__all__ = ["MachineNetwork", "WireMachineSpec", "claim_name", "networks_of", "whole_claim_name"]
+__all__ = ["MachineNetwork", "claim_name", "networks_of", "whole_claim_name"]
 
 MachineNetwork = tuple[str, str, bool]
 """Logical name, `namespace/name` of its definition (empty for the pod network), whether its unplug was asked for."""
 
 _TOKEN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
 _LONGEST_NAME = 253
-
-
-class _Multus(Wire, frozen=True, gc=False):
-    network_name: str | None = None
-    default: bool | None = None
-
-
-class _Network(Wire, frozen=True, gc=False):
-    name: str | None = None
-    multus: _Multus | None = None
-    pod: dict[str, object] | None = None
-
-
-class _Interface(Wire, frozen=True, gc=False):
-    name: str | None = None
-    state: str | None = None
-
-
-class _Devices(Wire, frozen=True, gc=False):
-    interfaces: list[_Interface | None] | None = None
-    autoattach_pod_interface: bool | None = None
-
-
-class _Domain(Wire, frozen=True, gc=False):
-    devices: _Devices | None = None
-
-
-class WireMachineSpec(Wire, frozen=True, gc=False):
-    """The spec of an instance, or of a machine's template."""
-
-    networks: list[_Network | None] | None = None
-    domain: _Domain | None = None
 
 
 # Machines that look alike share one tuple; it is emptied when a fleet of odd names fills it.
@@ -62,7 +30,7 @@ def networks_of(
     to the instance alone.
     """
     spec = spec or WireMachineSpec()
-    devices = (spec.domain and spec.domain.devices) or _Devices()
+    devices = (spec.domain and spec.domain.devices) or WireDevices()
     unplugged = {each.name for each in devices.interfaces or () if each and each.state == "absent"}
     found: list[MachineNetwork] = []
     for network in spec.networks or ():

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+from sys import intern
+
+from msgspec import field
+
+from .firmware import WireFirmware, identifying
 from .kind import ApiKind
-from .machine_networks import MachineNetwork, WireMachineSpec, networks_of
-from .record import Record, Wire, WireCondition, WireMeta, epoch, identity
+from .machine_networks import MachineNetwork, networks_of
+from .machine_spec import WireDomain, WireMachineSpec, sealed_by
+from .record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
 
 __all__ = ["KIND", "VirtualMachine"]
+
+_NOT_STARTED_FOR_ITS_DISKS = ("Provisioning", "WaitingForVolumeBinding", "DataVolumeError", "ErrorPvcNotFound")
+
+
+class _Labels(Wire, frozen=True, gc=False):
+    restored_by: str | None = field(name="velero.io/restore-name", default=None)
+
+
+class _Annotations(Wire, frozen=True, gc=False):
+    restored: str | None = field(name="restore.kubevirt.io/lastRestoreUID", default=None)
+    applied: str | None = field(name="kubectl.kubernetes.io/last-applied-configuration", default=None)
+
+
+class _Meta(WireMeta, frozen=True, gc=False):
+    labels: _Labels | None = None
+    annotations: _Annotations | None = None
+    owner_references: list[WireOwner | None] | None = None
 
 
 class _Template(Wire, frozen=True, gc=False):
@@ -15,14 +38,17 @@ class _Template(Wire, frozen=True, gc=False):
 
 class _Spec(Wire, frozen=True, gc=False):
     template: _Template | None = None
+    run_strategy: str | None = None
+    running: bool | None = None
 
 
 class _Status(Wire, frozen=True, gc=False):
     conditions: list[WireCondition | None] | None = None
+    printable_status: str | None = None
 
 
 class _VirtualMachine(Wire, frozen=True, gc=False):
-    metadata: WireMeta = WireMeta()
+    metadata: _Meta = _Meta()
     spec: _Spec | None = None
     status: _Status | None = None
 
@@ -32,29 +58,76 @@ class VirtualMachine(Record, frozen=True, gc=False):
     deleting: float | None  # seconds since 1970 at which deletion was asked for
     stopped: float | None  # since when it has no instance, where its condition says so (ipamclaims C-18)
     networks: tuple[MachineNetwork, ...]
+    run_strategy: str
+    uuid: str  # of its template's firmware, as it is written; empty for none
+    identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies nobody
+    serial: str
+    sealed: str  # what keeps state under the UUID (machine_spec.py); empty for nothing
+    reboots_anew: bool  # a reboot by the guest makes a new instance (rebootPolicy Terminate)
+    pool: str  # the VirtualMachinePool that made it
+    origin: str  # what brought it here, where metadata tell: "restore", "backup", "manifest", or empty
+    failure: str  # the reason of its condition Failure
+    waits_for_disks: bool
+    strategy: str  # evictionStrategy of its template
 
     @property
     def machines(self) -> tuple[str, ...]:
         return (self.name,)
 
 
-def _stopped(status: _Status | None) -> float | None:
-    for condition in (status and status.conditions) or ():
+def _stopped(status: _Status) -> float | None:
+    for condition in status.conditions or ():
         if condition and condition.type == "Ready" and condition.status == "False":
             return epoch(condition.last_transition_time) if condition.reason == "VMINotExists" else None
     return None
 
 
+def _failure(status: _Status) -> str:
+    for condition in status.conditions or ():
+        if condition and condition.type == "Failure" and condition.status == "True":
+            return intern(condition.reason or "")
+    return ""
+
+
+def _origin(meta: _Meta, uuid: str) -> str:
+    """Of several the one that says most about a copied UUID; a manifest only counts where it brought the UUID."""
+    notes = meta.annotations or _Annotations()
+    if notes.restored:
+        return "restore"
+    if meta.labels is not None and meta.labels.restored_by:
+        return "backup"
+    return "manifest" if uuid and notes.applied and uuid in notes.applied else ""
+
+
+def _run_strategy(spec: _Spec) -> str:
+    if spec.run_strategy:
+        return intern(spec.run_strategy)
+    return "" if spec.running is None else "Always" if spec.running else "Halted"
+
+
 def _reduce(wire: _VirtualMachine) -> VirtualMachine:
-    meta = wire.metadata
-    template = wire.spec.template if wire.spec else None
+    meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
+    template = (spec.template and spec.template.spec) or WireMachineSpec()
+    domain = template.domain or WireDomain()
+    firmware = domain.firmware or WireFirmware()
     fields = identity(meta)
     return VirtualMachine(
         *fields,
         created=epoch(meta.creation_timestamp),
         deleting=epoch(meta.deletion_timestamp),
-        stopped=_stopped(wire.status),
-        networks=networks_of(template.spec if template else None, fields[0], autoattach=True),
+        stopped=_stopped(status),
+        networks=networks_of(template, fields[0], autoattach=True),
+        run_strategy=_run_strategy(spec),
+        uuid=intern(firmware.uuid or ""),
+        identity=identifying(firmware.uuid),
+        serial=intern(firmware.serial or ""),
+        sealed=sealed_by(domain),
+        reboots_anew=domain.reboot_policy == "Terminate",
+        pool=next((o.name or "" for o in meta.owner_references or () if o and o.kind == "VirtualMachinePool"), ""),
+        origin=_origin(meta, firmware.uuid or ""),
+        failure=_failure(status),
+        waits_for_disks=status.printable_status in _NOT_STARTED_FOR_ITS_DISKS,
+        strategy=intern(template.eviction_strategy or ""),
     )
 
 

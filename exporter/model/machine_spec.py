@@ -1,0 +1,56 @@
+"""The spec of an instance, or of a machine's template, as far as anything is read of it."""
+
+from __future__ import annotations
+
+from .firmware import WireFirmware, WireTPM
+from .record import Wire
+
+__all__ = ["WireDevices", "WireDomain", "WireMachineSpec", "sealed_by"]
+
+
+class _Multus(Wire, frozen=True, gc=False):
+    network_name: str | None = None
+    default: bool | None = None
+
+
+class _Network(Wire, frozen=True, gc=False):
+    name: str | None = None
+    multus: _Multus | None = None
+    pod: dict[str, object] | None = None
+
+
+class _Interface(Wire, frozen=True, gc=False):
+    name: str | None = None
+    state: str | None = None
+
+
+class WireDevices(Wire, frozen=True, gc=False):
+    interfaces: list[_Interface | None] | None = None
+    autoattach_pod_interface: bool | None = None
+    tpm: WireTPM | None = None
+
+
+class _CPU(Wire, frozen=True, gc=False):
+    model: str | None = None
+
+
+class WireDomain(Wire, frozen=True, gc=False):
+    devices: WireDevices | None = None
+    firmware: WireFirmware | None = None
+    cpu: _CPU | None = None
+    reboot_policy: str | None = None
+
+
+class WireMachineSpec(Wire, frozen=True, gc=False):
+    networks: list[_Network | None] | None = None
+    domain: WireDomain | None = None
+    eviction_strategy: str | None = None
+
+
+def sealed_by(domain: WireDomain) -> str:
+    """What keeps state under the machine's UUID, so that another one loses it; empty for nothing (A.12)."""
+    firmware, devices = domain.firmware or WireFirmware(), domain.devices or WireDevices()
+    if devices.tpm is not None and devices.tpm.persistent:
+        return "persistent TPM"
+    loader = firmware.bootloader
+    return "persistent EFI" if loader is not None and loader.efi is not None and loader.efi.persistent else ""

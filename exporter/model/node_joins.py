@@ -1,0 +1,55 @@
+"""What belongs to a node, and what budgets are of a namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .firmware import identifying
+from .index import Index, Lookup
+from .joins import machine
+from .node import Node
+from .pod import Pod
+from .pod_disruption_budget import PodDisruptionBudget
+from .record import Record
+from .virtual_machine_instance import VirtualMachineInstance
+from .virtual_machine_instance_migration import VirtualMachineInstanceMigration
+
+__all__ = ["BUDGET", "NODE", "SYSTEM_UUID"]
+
+
+def _parts(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, Pod | VirtualMachineInstanceMigration):
+        return [machine(record.namespace, name) for name in record.machines]
+    return ()
+
+
+def _nodes(record: Record, lookup: Lookup) -> Iterable[str]:
+    if isinstance(record, Node):
+        return (record.name,)
+    if isinstance(record, VirtualMachineInstance):
+        return (record.node,) if record.node and not record.final else ()
+    if not isinstance(record, Pod | VirtualMachineInstanceMigration):
+        return ()
+    found = {record.node} if isinstance(record, Pod) else set()
+    for name in record.machines:
+        vmi = lookup(VirtualMachineInstance, record.namespace, name)
+        if isinstance(vmi, VirtualMachineInstance) and not vmi.final:
+            found.add(vmi.node)
+    return found - {""}
+
+
+def _budgets(record: Record, _: Lookup) -> Iterable[str]:
+    return (record.namespace,) if isinstance(record, PodDisruptionBudget | VirtualMachineInstance) else ()
+
+
+def _system_uuids(record: Record, _: Lookup) -> Iterable[str]:
+    key = identifying(record.system_uuid) if isinstance(record, Node) else ""
+    return (key,) if key else ()
+
+
+_PART = Index("part of an instance", _parts)
+# A node with the instances on it, their pods and migrations wherever those are, and all pods on it.
+NODE = Index("node", _nodes, through=(VirtualMachineInstance, _PART))
+# The disruption budgets of a namespace; its instances only listen.
+BUDGET = Index("disruption budget", _budgets, quiet=(VirtualMachineInstance,))
+SYSTEM_UUID = Index("system UUID", _system_uuids)

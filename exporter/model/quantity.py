@@ -1,0 +1,53 @@
+"""Amounts of resources, as Kubernetes writes them."""
+
+from __future__ import annotations
+
+import re
+from sys import intern
+
+__all__ = ["Amounts", "amount", "amounts_of", "plus"]
+
+Amounts = tuple[tuple[str, float], ...]
+"""(resource, amount) in the order of the names: cpu in cores, memory and storage in bytes, others in pieces."""
+
+_UNITS = {
+    "n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
+    "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50, "Ei": 2.0**60,
+}  # fmt: skip
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([numkMGTPE]?|[KMGTPE]i)")
+
+# What looks alike shares one tuple; it is emptied when odd ones fill it.
+_SHARED: dict[Amounts, Amounts] = {}
+_MOST_SHARED = 50_000
+
+
+def amount(text: str | int | float | None) -> float:
+    """The number that a quantity stands for. Raises ValueError for text that is none."""
+    if text is None:
+        return 0.0
+    if not isinstance(text, str):
+        return float(text)
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is no quantity")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def amounts_of(wire: dict[str, str | int | float | None] | None) -> Amounts:
+    """Raises ValueError for an amount that can't be read."""
+    return _shared({name: amount(text) for name, text in (wire or {}).items()})
+
+
+def plus(*amounts: Amounts) -> Amounts:
+    total: dict[str, float] = {}
+    for each in amounts:
+        for name, number in each:
+            total[name] = total.get(name, 0.0) + number
+    return _shared(total)
+
+
+def _shared(amounts: dict[str, float]) -> Amounts:
+    if len(_SHARED) > _MOST_SHARED:
+        _SHARED.clear()
+    made = tuple(sorted((intern(name), number) for name, number in amounts.items()))
+    return _SHARED.setdefault(made, made)

@@ -1,0 +1,83 @@
+"""Label selectors, as Kubernetes matches them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from .record import Wire
+
+__all__ = ["Requirement", "Selector", "WireRequirement", "WireSelector", "requirements_of", "selector_of"]
+
+
+class WireRequirement(Wire, frozen=True, gc=False):
+    key: str | None = None
+    operator: str | None = None
+    values: list[str | None] | None = None
+
+
+class WireSelector(Wire, frozen=True, gc=False):
+    match_labels: dict[str, str | None] | None = None
+    match_expressions: list[WireRequirement | None] | None = None
+
+
+class Requirement(msgspec.Struct, frozen=True, gc=False):
+    """One expression. `operator` is In, NotIn, Exists, DoesNotExist, and of node affinity Gt or Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """An operator that Kubernetes does not have holds for nothing."""
+        value = labels.get(self.key)
+        if self.operator == "In":
+            return value is not None and value in self.values
+        if self.operator == "NotIn":
+            return value is None or value not in self.values
+        if self.operator in ("Exists", "DoesNotExist"):
+            return (value is not None) == (self.operator == "Exists")
+        return self._compares(value)
+
+    def _compares(self, value: str | None) -> bool:
+        try:
+            left, right = int(value or ""), int(self.values[0])
+        except (ValueError, IndexError):
+            return False
+        return left > right if self.operator == "Gt" else left < right if self.operator == "Lt" else False
+
+    def __str__(self) -> str:
+        if self.operator in ("Exists", "DoesNotExist"):
+            return self.key if self.operator == "Exists" else f"!{self.key}"
+        if self.operator == "In" and len(self.values) == 1:
+            return f"{self.key}={self.values[0]}"
+        return f"{self.key} {self.operator} {', '.join(self.values)}"
+
+
+class Selector(msgspec.Struct, frozen=True, gc=False):
+    """All of its requirements hold for what it matches; without any it matches everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return all(each.holds(labels) for each in self.requirements)
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.requirements)) or "everything"
+
+
+def requirements_of(wires: list[WireRequirement | None] | None) -> tuple[Requirement, ...]:
+    return tuple(
+        Requirement(wire.key or "", wire.operator or "", tuple(value or "" for value in wire.values or ()))
+        for wire in wires or ()
+        if wire is not None
+    )
+
+
+def selector_of(wire: WireSelector | None) -> Selector | None:
+    """None for no selector at all, which matches nothing; an empty one matches everything (verified 6.20)."""
+    if wire is None:
+        return None
+    labels = tuple(Requirement(key, "In", (value or "",)) for key, value in (wire.match_labels or {}).items())
+    return Selector(labels + requirements_of(wire.match_expressions))
