@@ -7,10 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from exporter.model.ipam_claim import FINALIZER
+from tests.machine_rows import BUILDERS, instance, launcher, machine
 
-__all__ = ["CREATED", "DELETED", "full"]
+__all__ = ["CLUSTER_WIDE", "CREATED", "DELETED", "full"]
 
 CREATED, DELETED = "2026-05-04T08:12:31Z", "2026-06-03T16:20:00Z"
+
+
+CLUSTER_WIDE = ("Namespace", "ClusterUserDefinedNetwork", "MutatingWebhookConfiguration", "Node")
 
 
 def full(row: dict[str, Any]) -> dict[str, Any]:
@@ -22,7 +26,7 @@ def full(row: dict[str, Any]) -> dict[str, Any]:
         "creationTimestamp": row.get("created", CREATED),
         **made.pop("metadata", {}),
     }
-    if row["kind"] not in ("Namespace", "ClusterUserDefinedNetwork", "MutatingWebhookConfiguration"):
+    if row["kind"] not in CLUSTER_WIDE:
         meta["namespace"] = row.get("namespace", "ns")
     if row.get("deleting"):
         meta["deletionTimestamp"] = DELETED
@@ -74,21 +78,35 @@ def _networks(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _vm(row: dict[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = {"spec": {"template": {"spec": _networks(row)}}}
+    own = machine(row)
+    template = _over(_networks(row), own.pop("template"))
+    made = _over(own, {"spec": {"template": {"spec": template}}})
     if "stopped" in row:
         ready = {"type": "Ready", "status": "False", "reason": "VMINotExists", "lastTransitionTime": row["stopped"]}
-        made["status"] = {"conditions": [ready]}
+        made["status"]["conditions"].append(ready)
     return made
 
 
 def _vmi(row: dict[str, Any]) -> dict[str, Any]:
     owners = [_owner("VirtualMachine", row["name"], row["vm"])] if "vm" in row else []
-    notes = {"network.kubevirt.io/addresses": json.dumps(row["requested"])} if "requested" in row else None
-    return {
+    if "set" in row:
+        owners.append(_owner("VirtualMachineInstanceReplicaSet", row["set"], "uid-set"))
+    notes = {"network.kubevirt.io/addresses": json.dumps(row["requested"])} if "requested" in row else {}
+    networks = {
         "metadata": {"ownerReferences": owners, "annotations": notes},
         "spec": _networks(row),
-        "status": {"phase": row.get("phase", "Running"), "nodeName": "node01"},
+        "status": {"phase": row.get("phase", "Running")},
     }
+    return _over(networks, instance(row))
+
+
+def _over(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Both, the latter over the former."""
+    merged = dict(under)
+    for key, value in over.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _over(merged[key], value) if both else value
+    return merged
 
 
 def _pod(row: dict[str, Any]) -> dict[str, Any]:
@@ -113,11 +131,12 @@ def _pod(row: dict[str, Any]) -> dict[str, Any]:
             {"default": {"ip_addresses": ["10.244.0.9/24"]}}
             | {nad: {"ip_addresses": ips} for nad, ips in row["addresses"].items()}
         )
-    return {
+    own = {
         "metadata": {"labels": labels, "annotations": notes},
         "spec": {"nodeName": row.get("node", "node01")},
         "status": {"phase": row.get("phase", "Running")},
     }
+    return _over(launcher(row), own)
 
 
 def _nad(row: dict[str, Any]) -> dict[str, Any]:
@@ -166,4 +185,5 @@ _BUILDERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "UserDefinedNetwork": _udn,
     "ClusterUserDefinedNetwork": _udn,
     "Namespace": lambda _: {},
+    **BUILDERS,
 }
