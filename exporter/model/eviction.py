@@ -1,0 +1,138 @@
+"""What an eviction of a machine's pod would be answered with, and whether a node is being emptied.
+
+The order of the answers is that of the API server: KubeVirt's webhook first, disruption budgets after it, and only
+for what the webhook lets pass (firmware-eviction B.1, B.2, B.6, B.8; verified 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from .kube_virt import DRAIN_TAINT, KubeVirt
+from .node import CORDON, Node
+from .pod import Pod, Role
+from .pod_disruption_budget import PodDisruptionBudget
+from .virtual_machine_instance import VirtualMachineInstance
+
+__all__ = [
+    "Answer",
+    "Refusal",
+    "Verdict",
+    "current_pod",
+    "drain_taints",
+    "emptied",
+    "evicted",
+    "left_to_drain",
+    "refused_by",
+    "strategy_of",
+]
+
+
+class Answer(StrEnum):
+    MIGRATES = "Migrates"  # it is marked, and KubeVirt moves it
+    EXTERNAL = "External"  # it is marked, and whoever manages it has to answer
+    SHUTS_DOWN = "ShutsDown"  # its pod goes, and the guest with it
+    NOT_MIGRATABLE = "NotMigratable"  # refused: it has to migrate, and can't
+    NOT_EVALUATED = "NotEvaluated"  # refused: it has to migrate, and nobody knows yet whether it can
+    BUDGET = "Budget"  # refused by a disruption budget
+    BUDGETS = "Budgets"  # an error: the API server takes no more than one budget for a pod
+    PASSES = "Passes"  # there is no pod that an eviction would ask for
+
+
+class Refusal(StrEnum):
+    """Why a budget lets no pod go."""
+
+    SYNC_FAILED = "SyncFailed"  # it can't be computed: a percentage, or maxUnavailable, of pods nobody scales
+    MIN_AVAILABLE_TOO_HIGH = "MinAvailableTooHigh"  # it asks for as many pods as there are
+    INSUFFICIENT_PODS = "InsufficientPods"  # too few of its pods are ready now
+    BEHIND = "Behind"  # its controller has not seen its last change
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`budgets` are those that select the pod, in order; `refusal` says why the only one refuses."""
+
+    answer: Answer
+    budgets: tuple[PodDisruptionBudget, ...] = ()
+    refusal: Refusal | None = None
+
+
+def strategy_of(vmi: VirtualMachineInstance, kubevirt: KubeVirt | None) -> str:
+    """Its own evictionStrategy, else KubeVirt's default, else None, as text (B.1)."""
+    return vmi.strategy or (kubevirt.strategy if kubevirt is not None else "") or "None"
+
+
+def current_pod(vmi: VirtualMachineInstance, pods: Iterable[Pod]) -> Pod | None:
+    """The launcher pod that the guest runs in: the newest of its own on its node (B.7)."""
+    own = [pod for pod in pods if pod.role is Role.LAUNCHER and pod.vmi_uid == vmi.uid and pod.node == vmi.node]
+    return max(own, key=lambda pod: (pod.created or 0.0, pod.name), default=None)
+
+
+def evicted(
+    vmi: VirtualMachineInstance, pod: Pod | None, strategy: str, budgets: Iterable[PodDisruptionBudget]
+) -> Verdict:
+    """What an eviction of its current pod is answered with now; `budgets` are those of its namespace."""
+    if strategy == "External":
+        return Verdict(Answer.EXTERNAL)
+    able = vmi.migratable == "True"
+    if strategy in ("LiveMigrate", "LiveMigrateIfPossible") and able:
+        return Verdict(Answer.MIGRATES)
+    if strategy == "LiveMigrate":
+        return Verdict(Answer.NOT_MIGRATABLE if vmi.migratable else Answer.NOT_EVALUATED)
+    if pod is None:
+        return Verdict(Answer.PASSES)
+    return _budgeted(pod, budgets)
+
+
+def _budgeted(pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> Verdict:
+    selecting = _selecting(pod, budgets)
+    if len(selecting) > 1:
+        return Verdict(Answer.BUDGETS, selecting)
+    refusal = refused_by(selecting[0], pod) if selecting else None
+    return Verdict(Answer.BUDGET if refusal else Answer.SHUTS_DOWN, selecting, refusal)
+
+
+def _selecting(pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> tuple[PodDisruptionBudget, ...]:
+    """Budgets do not count for a pod that does not run yet, or that is being deleted."""
+    if pod.phase == "Pending" or pod.deleting is not None:
+        return ()
+    labels = pod.labels
+    found = [each for each in budgets if each.selector is not None and each.selector.matches(labels)]
+    return tuple(sorted(found, key=lambda each: each.name))
+
+
+def refused_by(budget: PodDisruptionBudget, pod: Pod) -> Refusal | None:
+    """Why a budget that selects the pod does not let it go; None where it does (B.6, verified 6.20, 6.21)."""
+    healthy = 0 < budget.desired <= budget.healthy
+    if not pod.ready and (budget.always_unhealthy or healthy):
+        return None
+    if budget.refused == "SyncFailed":
+        return Refusal.SYNC_FAILED
+    if budget.behind:
+        return Refusal.BEHIND
+    if budget.allowed > 0:
+        return None
+    asks_for_all = budget.expected > 0 and budget.desired >= budget.expected
+    return Refusal.MIN_AVAILABLE_TOO_HIGH if asks_for_all else Refusal.INSUFFICIENT_PODS
+
+
+# Taints by which others than KubeVirt's own key say that a node is to be emptied (B.8).
+_DRAIN_TAINTS = ("medik8s.io/drain", "karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler")
+
+
+def emptied(node: Node) -> bool:
+    """Whether no new pod may come to it: it is cordoned, by its spec or by the taint of that."""
+    return node.unschedulable or any(taint.key == CORDON for taint in node.taints)
+
+
+def drain_taints(node: Node, kubevirt: KubeVirt | None) -> tuple[str, ...]:
+    """The keys of its taints that say that it is being drained."""
+    keys = (kubevirt.drain_taint if kubevirt is not None else DRAIN_TAINT, *_DRAIN_TAINTS)
+    return tuple(taint.key for taint in node.taints if taint.key in keys)
+
+
+def left_to_drain(pods: Iterable[Pod]) -> list[Pod]:
+    """The pods that a drain would evict and that are no machine's: neither a DaemonSet's nor the kubelet's own."""
+    return [pod for pod in pods if pod.role is Role.OTHER and pod.node and pod.deleting is None]
