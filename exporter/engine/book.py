@@ -37,6 +37,10 @@ class Book:
         for findings in self._open.values():
             yield from findings
 
+    def partition_of(self, mark: str) -> str:
+        """Where the finding with this fingerprint was found. Raises KeyError for one that is not open."""
+        return self._homes[mark]
+
     def judged(self, partition: str, found: Iterable[Finding], now: float, *, patient: bool = True) -> Entry:
         """Takes in what was found in a partition just now.
 

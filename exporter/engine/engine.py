@@ -143,6 +143,10 @@ class Engine:
         for book in self._books.values():
             yield from book
 
+    def partition_of(self, finding: Finding) -> str:
+        """The partition that an open finding was found in."""
+        return self._books[finding.check].partition_of(finding.fingerprint)
+
     def unknowns(self) -> list[Unknown]:
         """Where there is no answer, and why; what was found before stays open there."""
         found = [

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from exporter.checks import all_checks
-from exporter.checks.scopes import PER_NETWORK
+from exporter.engine.dirty import everything
 from exporter.engine.engine import Engine
 from exporter.findings import Finding
 from exporter.kube.decode import Decoder
 from exporter.metrics.exposition import Exposition
-from exporter.model.joins import NETWORK
 from exporter.model.source import Sight, Source
 from exporter.networks import subnet_reports
 from exporter.uses import Uses
@@ -80,10 +79,14 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
     return row
 
 
-def blind_networks(engine: Engine, holes: set[str]) -> set[str]:
-    """The networks of which something lives in a namespace with a hole."""
-    cluster = engine.cluster
-    return {key for key in cluster.keys(NETWORK) for each in cluster.sharing(NETWORK, key) if each.namespace in holes}
+def blind(engine: Engine, holes: set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """(check, partition) of what is judged by a namespace that the check can't see whole; `holes` are such pairs."""
+    return {
+        (check.id, partition)
+        for check in engine.checks
+        for partition in everything(check, engine.cluster)
+        if any((check.id, namespace) in holes for namespace in check.homes(partition, engine.cluster))
+    }
 
 
 def comparable(findings: Any) -> list[tuple[Any, ...]]:
@@ -221,22 +224,20 @@ class Fleet(RuleBasedStateMachine):
         unknown = {(each.check, each.partition) for each in engine.unknowns()}
 
         assert comparable(engine.findings()) == comparable(self.shown.values())
-        holes = {partition for _, partition in unknown if partition}
+        holes = {(check, partition) for check, partition in unknown if partition}
         if not self.lost:
             assert unknown == {(each.check, each.partition) for each in fresh.engine.unknowns()}
-        blind = blind_networks(engine, holes) | blind_networks(fresh.engine, holes)
-        assert self.of(engine, holes, blind) == self.of(fresh.engine, holes, blind)
+        unseen = blind(engine, holes) | blind(fresh.engine, holes)
+        assert self.of(engine, unseen) == self.of(fresh.engine, unseen)
 
-    def of(self, engine: Engine, holes: set[str], blind: set[str]) -> list[tuple[Any, ...]]:
-        """What is judged now: findings of blind checks, networks and namespaces are the last ones known."""
-        scopes = {check.id: check.scope for check in engine.checks}
+    def of(self, engine: Engine, unseen: set[tuple[str, str]]) -> list[tuple[Any, ...]]:
+        """What is judged now: findings of blind checks and partitions are the last ones known."""
         seeing = {check.id for check in engine.checks if not self.lost & {kind.name for kind in check.reads}}
         return comparable(
             f
             for f in engine.findings()
             if f.check in seeing and f.evidence.get("kind") not in self.lost
-            if f.check == "sources"
-            or (f.network not in blind if scopes[f.check] is PER_NETWORK else f.subject.namespace not in holes)
+            if (f.check, engine.partition_of(f)) not in unseen
         )
 
     @invariant()
