@@ -1,36 +1,18 @@
-"""What is wrong in the sample fleet: one function per case, each with its objects and a sentence for people.
+"""What is wrong with addresses in the sample fleet: one function per case.
 
 The codes are those of the reference on IPAMClaims: C-01 orphaned, C-02 stuck on its way out,
 C-03 owner replaced, C-04 ownerless, C-14 one address twice.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from .machines import Machine, claim, disk, virtual_machine
 from .networks import BILLING, LAB, LEGACY, NODES, SHOP, TELECOM, Network, addresses
-from .registry import timestamp
-from .resources import Obj
 from .running import instance, launcher, plain_pod, start_revision
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """One object with which something is wrong."""
-
-    kind: str
-    namespace: str
-    name: str
-    code: str
-    wrong: str
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    objects: list[Obj]
-    troubles: list[Trouble]
+from .trouble import Case, deleting, minutes, trouble
 
 
 def faulty(now: datetime) -> list[Case]:
@@ -40,13 +22,13 @@ def faulty(now: datetime) -> list[Case]:
 def orphaned(now: datetime, network: Network, name: str, host: int) -> Case:
     left = claim(_machine(now, network, name, host, age=timedelta(days=9)))
     wrong = "its VM is gone for good, nobody deletes the claim, its address stays taken"
-    return Case([left], [_trouble(left, "C-01", wrong)])
+    return Case([left], [trouble(left, "C-01", wrong)])
 
 
 def stuck(now: datetime, network: Network, name: str, host: int, ago: timedelta) -> Case:
     left = deleting(claim(_machine(now, network, name, host)), now - ago)
-    wrong = f"deleted {_minutes(ago)} ago, VM and VMI are gone, but the finalizer was never taken off"
-    return Case([left], [_trouble(left, "C-02a", wrong)])
+    wrong = f"deleted {minutes(ago)} ago, VM and VMI are gone, but the finalizer was never taken off"
+    return Case([left], [trouble(left, "C-02a", wrong)])
 
 
 def blocks_its_vm(now: datetime) -> Case:
@@ -56,7 +38,7 @@ def blocks_its_vm(now: datetime) -> Case:
     vm["status"]["printableStatus"] = "Terminating"
     left = deleting(claim(machine), since)
     wrong = "its VM waits in Terminating for the claim, and nobody takes the claim's finalizer off"
-    return Case([vm, disk(machine), left], [_trouble(left, "C-02b", wrong)])
+    return Case([vm, disk(machine), left], [trouble(left, "C-02b", wrong)])
 
 
 def vmi_still_there(now: datetime) -> Case:
@@ -68,7 +50,7 @@ def vmi_still_there(now: datetime) -> Case:
     vmi, left = deleting(instance(machine), since), deleting(claim(machine), since)
     wrong = "on its way out with its VM, which still waits for its VMI: normal for some minutes"
     objects = [vm, disk(machine), vmi, launcher(machine), start_revision(machine), left]
-    return Case(objects, [_trouble(left, "C-02c", wrong)])
+    return Case(objects, [trouble(left, "C-02c", wrong)])
 
 
 def recreated(now: datetime, name: str, host: int, node: str) -> Case:
@@ -80,14 +62,14 @@ def recreated(now: datetime, name: str, host: int, node: str) -> Case:
         objects += [instance(new), launcher(new), start_revision(new)]
     use = "runs on the address of this dying claim" if new.running else "is stopped and gets no claim of its own"
     wrong = f"belongs to an earlier VM of that name; the new one {use}"
-    return Case(objects, [_trouble(left, "C-03", wrong)])
+    return Case(objects, [trouble(left, "C-03", wrong)])
 
 
 def ownerless_and_left(now: datetime) -> Case:
     left = claim(_machine(now, LAB, "import-5", 113))
     del left["metadata"]["ownerReferences"]
     wrong = "has no owner, so the garbage collector never deletes it, and its VM is gone"
-    return Case([left], [_trouble(left, "C-04b", wrong)])
+    return Case([left], [trouble(left, "C-04b", wrong)])
 
 
 def ownerless_in_use(now: datetime) -> Case:
@@ -97,7 +79,7 @@ def ownerless_in_use(now: datetime) -> Case:
     objects = [virtual_machine(machine), disk(machine), left]
     objects += [instance(machine), launcher(machine), start_revision(machine)]
     wrong = "lost its owner reference; its VM runs, but its address will outlive it"
-    return Case(objects, [_trouble(left, "C-04a", wrong)])
+    return Case(objects, [trouble(left, "C-04a", wrong)])
 
 
 def cloned(now: datetime) -> Case:
@@ -109,8 +91,8 @@ def cloned(now: datetime) -> Case:
     objects += [virtual_machine(clone), disk(clone), twin]
     wrong = "has the same addresses as {}, in the same network"
     troubles = [
-        _trouble(claim(first), "C-14", wrong.format("hlr-1-clone.sig, whose VM is stopped")),
-        _trouble(twin, "C-14", wrong.format("hlr-1.sig, whose VM runs")),
+        trouble(claim(first), "C-14", wrong.format("hlr-1-clone.sig, whose VM is stopped")),
+        trouble(twin, "C-14", wrong.format("hlr-1.sig, whose VM runs")),
     ]
     return Case(objects, troubles)
 
@@ -120,7 +102,7 @@ def held_by_a_pod(now: datetime) -> Case:
     left = claim(machine)
     pod = plain_pod(machine, "debug-shell", NODES[0])
     wrong = "its VM is stopped, and pod shop/debug-shell holds its address meanwhile"
-    return Case([virtual_machine(machine), disk(machine), left, pod], [_trouble(left, "C-14", wrong)])
+    return Case([virtual_machine(machine), disk(machine), left, pod], [trouble(left, "C-14", wrong)])
 
 
 def of_an_earlier_network(now: datetime) -> Case:
@@ -128,7 +110,7 @@ def of_an_earlier_network(now: datetime) -> Case:
     left = claim(machine)
     left["status"] = left["status"] | {"ips": ["10.99.0.18/24"]}
     wrong = "its network was made again with other subnets: OVN-Kubernetes' control plane fails at its next start"
-    return Case([virtual_machine(machine), disk(machine), left], [_trouble(left, "C-16", wrong)])
+    return Case([virtual_machine(machine), disk(machine), left], [trouble(left, "C-16", wrong)])
 
 
 def unprotected(now: datetime) -> Case:
@@ -136,7 +118,7 @@ def unprotected(now: datetime) -> Case:
     bare = claim(machine)
     bare["metadata"] = {key: value for key, value in bare["metadata"].items() if key != "finalizers"}
     wrong = "lost its finalizer: whoever deletes it takes the VM its address"
-    return Case([virtual_machine(machine), disk(machine), bare], [_trouble(bare, "C-05", wrong)])
+    return Case([virtual_machine(machine), disk(machine), bare], [trouble(bare, "C-05", wrong)])
 
 
 def misshapen(now: datetime) -> Case:
@@ -144,7 +126,7 @@ def misshapen(now: datetime) -> Case:
     left = claim(machine)
     left["status"] = {"ips": machine.addresses[0]}
     wrong = "its status.ips is a string instead of a list: nothing can be said about the claims of this namespace"
-    return Case([virtual_machine(machine), disk(machine), left], [_trouble(left, "undecodable", wrong)])
+    return Case([virtual_machine(machine), disk(machine), left], [trouble(left, "undecodable", wrong)])
 
 
 CASES: tuple[Callable[[datetime], Case], ...] = (
@@ -166,16 +148,6 @@ CASES: tuple[Callable[[datetime], Case], ...] = (
 )
 
 
-def deleting(obj: Obj, since: datetime, finalizers: list[str] | None = None) -> Obj:
-    """The object, marked as being deleted."""
-    meta = obj["metadata"] | {"deletionTimestamp": timestamp(since), "deletionGracePeriodSeconds": 0}
-    if "generation" in meta:
-        meta["generation"] += 1
-    if finalizers is not None:
-        meta["finalizers"] = finalizers
-    return obj | {"metadata": meta}
-
-
 def _machine(
     now: datetime, network: Network, name: str, host: int, *, node: str = "", age: timedelta = timedelta(days=30)
 ) -> Machine:
@@ -189,13 +161,3 @@ def _machine(
         addresses=addresses(network, host),
         age=age,
     )
-
-
-def _trouble(obj: Obj, code: str, wrong: str) -> Trouble:
-    meta = obj["metadata"]
-    return Trouble(obj["kind"], meta["namespace"], meta["name"], code, wrong)
-
-
-def _minutes(ago: timedelta) -> str:
-    minutes = int(ago.total_seconds() // 60)
-    return f"{minutes // 60} hours" if minutes >= 120 else f"{minutes} minutes"

@@ -5,7 +5,7 @@
     for trouble in fleet.troubles: ...
 
 The healthy ones are whole: every reference resolves, each claim carries what its pod holds.
-What is wrong is listed beside them, one sentence each; see faulty.py.
+What is wrong is listed beside them, one sentence each; see faulty.py and its neighbours.
 """
 
 from collections import Counter
@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
 
-from .faulty import Trouble, faulty
+from .faulty import faulty
+from .faulty_evictions import blocked
+from .faulty_identity import confused
 from .machines import Machine, claim, disk, virtual_machine
 from .networks import BILLING, LAB, NODES, SHOP, TELECOM, Network, addresses, ground
 from .resources import Obj
 from .running import instance, launcher, start_revision
+from .trouble import Trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ GROUPS = (
 
 def sample_fleet(now: datetime) -> Fleet:
     well = chain.from_iterable(complete(machine) for machine in healthy_machines(now))
-    cases = faulty(now)
+    cases = [*faulty(now), *confused(now), *blocked(now)]
     ill = chain.from_iterable(case.objects for case in cases)
     troubles = chain.from_iterable(case.troubles for case in cases)
     return Fleet([*ground(now), *well, *ill], list(troubles))

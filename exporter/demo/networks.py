@@ -58,6 +58,7 @@ def ground(now: datetime) -> list[Obj]:
         kubevirt(born),
         *(deployment(name, born) for name in ("virt-operator", "virt-api", "virt-controller")),
         *(deployment(name, born) for name in ("kubevirt-ipam-controller-manager", "ovnkube-control-plane")),
+        endpoints("virt-api", born),
         webhook("kubevirt-ipam-controller-mutating-webhook-configuration", born),
     ]
 
@@ -184,6 +185,19 @@ def kubevirt(born: str) -> Obj:
             "defaultArchitecture": "amd64",
             "conditions": [{"type": kind, "status": status, "lastTransitionTime": born} for kind, status in conditions],
         },
+    }
+
+
+def endpoints(service: str, born: str) -> Obj:
+    """Two that are ready, on the first two nodes."""
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"labels": {"kubernetes.io/service-name": service}}
+        | _meta("EndpointSlice", "kubevirt", f"{service}-x7k2p", born),
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [f"10.244.{i}.5"], "conditions": {"ready": True}} for i in (1, 2)],
+        "ports": [{"port": 8443, "protocol": "TCP"}],
     }
 
 

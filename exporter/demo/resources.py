@@ -64,6 +64,11 @@ RESOURCES = (
     Resource(
         "kubevirt.io", "v1", "virtualmachineinstancemigrations", "VirtualMachineInstanceMigration", short=("vmim",)
     ),
+    Resource("kubevirt.io", "v1", "virtualmachineinstancereplicasets", "VirtualMachineInstanceReplicaSet"),
+    Resource("pool.kubevirt.io", "v1beta1", "virtualmachinepools", "VirtualMachinePool"),
+    Resource("snapshot.kubevirt.io", "v1beta1", "virtualmachinesnapshots", "VirtualMachineSnapshot"),
+    Resource("snapshot.kubevirt.io", "v1beta1", "virtualmachinesnapshotcontents", "VirtualMachineSnapshotContent"),
+    Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", status=False),
     Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt", short=("kv",)),
     Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim"),
     Resource(

@@ -91,7 +91,13 @@ def launcher(machine: Machine) -> Obj:
         "spec": {
             "nodeName": machine.node,
             "restartPolicy": "Never",
-            "containers": [{"name": "compute", "image": "quay.io/kubevirt/virt-launcher:v1.7.0"}],
+            "containers": [
+                {
+                    "name": "compute",
+                    "image": "quay.io/kubevirt/virt-launcher:v1.7.0",
+                    "resources": {"requests": {"cpu": "200m", "memory": _with_overhead(machine.memory)}},
+                }
+            ],
             "readinessGates": [{"conditionType": "kubevirt.io/virtual-machine-unpaused"}],
         },
         "status": {
@@ -107,6 +113,10 @@ def launcher(machine: Machine) -> Obj:
             ],
         },
     }
+
+
+def _with_overhead(memory: str) -> str:
+    return f"{int(memory.removesuffix('Gi')) * 1024 + 270}Mi"
 
 
 def network_annotations(machine: Machine) -> dict[str, str]:

@@ -41,6 +41,8 @@ def steps(server: ApiServer, now: datetime, turn: int) -> Iterator[Step]:
     yield from _one_address_twice(_Stage(server), cast["audit-1"])
     yield from _owner_lost(_Stage(server), cast["bench-3"])
     yield from _restarted(_Stage(server), cast["web-4"], turn)
+    yield from _copied(_Stage(server), cast["cart-2"])
+    yield from _drained(_Stage(server), cast["desktop-4"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +165,44 @@ def _restarted(stage: _Stage, machine: Machine, turn: int) -> Iterator[Step]:
 
     yield stopped, f"VM {title} is stopped; it keeps its claim, and nothing is wrong with that."
     yield started, f"VM {title} starts again, on the address it had."
+
+
+def _copied(stage: _Stage, machine: Machine) -> Iterator[Step]:
+    copy = replace(machine.stopped(), name=f"{machine.name}-test", network=None, age=timedelta(0))
+
+    def applied() -> None:
+        vm = virtual_machine(copy)
+        spec = vm["spec"]["template"]["spec"]["domain"]
+        spec["firmware"] = virtual_machine(machine)["spec"]["template"]["spec"]["domain"]["firmware"]
+        stage.create(vm)
+
+    def removed() -> None:
+        stage.remove("virtualmachines", copy.namespace, copy.name)
+
+    what = f"VM {copy.namespace}/{copy.name}"
+    yield applied, f"{what} is made from a copy of {machine.name}'s manifest, with its UUID and serial."
+    yield removed, f"{what} is deleted: {machine.name} is the only one with its UUID again."
+
+
+def _drained(stage: _Stage, machine: Machine) -> Iterator[Step]:
+    """A drain that meets a machine with a disk of the node, until that is unplugged."""
+
+    def node(**spec: object) -> None:
+        with suppress(ApiError):
+            stage.server.patch("nodes", "", machine.node, {"spec": spec})
+
+    def able(*, migratable: bool) -> None:
+        conditions = instance(machine)["status"]["conditions"]
+        if not migratable:
+            hindered = {"status": "False", "reason": "DisksNotLiveMigratable", "message": "disk scratch is not shared"}
+            conditions = [c | hindered if c["type"] == "LiveMigratable" else c for c in conditions]
+        stage.patch("virtualmachineinstances", machine, machine.name, {"status": {"conditions": conditions}})
+
+    def cordoned() -> None:
+        able(migratable=False)
+        node(unschedulable=True)
+
+    title = f"{machine.namespace}/{machine.name}"
+    yield cordoned, f"Node {machine.node} is drained, and VM {title} can't leave it: a disk of it is on that node."
+    yield lambda: able(migratable=True), f"The disk is unplugged from VM {title}: it can migrate."
+    yield lambda: node(unschedulable=None), f"Node {machine.node} is uncordoned."

@@ -29,6 +29,10 @@ def place(obj: Obj) -> tuple[str, str, str]:
     return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
+def code_of(obj: Obj) -> str:
+    return next((t.code for t in FLEET.troubles if (t.kind, t.namespace, t.name) == place(obj)), "")
+
+
 def given(pod: Obj) -> dict[str, list[str]]:
     """NAD to addresses, as the pod's annotation has it."""
     networks = json.loads(pod["metadata"]["annotations"]["k8s.ovn.org/pod-networks"])
@@ -36,8 +40,8 @@ def given(pod: Obj) -> dict[str, list[str]]:
 
 
 def test_the_fleet_is_of_some_size_and_always_the_same() -> None:
-    assert 55 <= len(every("VirtualMachine")) <= 65
-    assert len(every("Node")) == 4
+    assert 75 <= len(every("VirtualMachine")) <= 85
+    assert len(every("Node")) == 5
     assert sample_fleet(NOW) == FLEET
 
 
@@ -77,8 +81,10 @@ def test_the_rule_of_claim_names(machine: str, network: str, name: str) -> None:
 
 def test_running_machines_agree_with_their_instances_and_pods() -> None:
     instances = {place(vmi)[1:]: vmi for vmi in every("VirtualMachineInstance")}
-    pods = [pod for pod in every("Pod") if pod["metadata"]["labels"].get("kubevirt.io") == "virt-launcher"]
+    launchers = [pod for pod in every("Pod") if pod["metadata"]["labels"].get("kubevirt.io") == "virt-launcher"]
+    pods = [pod for pod in launchers if "kubevirt.io/migrationJobUID" not in pod["metadata"]["labels"]]
     assert len(pods) == len(instances) > 40
+    edited = {place(obj)[1:] for obj in every("VirtualMachine") if code_of(obj) == "SpecRunMismatch"}
     for pod in pods:
         annotations, labels = pod["metadata"]["annotations"], pod["metadata"]["labels"]
         vmi = instances[pod["metadata"]["namespace"], annotations["kubevirt.io/domain"]]
@@ -86,7 +92,7 @@ def test_running_machines_agree_with_their_instances_and_pods() -> None:
         assert vmi["status"]["activePods"] == {pod["metadata"]["uid"]: pod["spec"]["nodeName"]}
         assert vmi["status"]["nodeName"] == pod["spec"]["nodeName"]
         vm = BY_UID[vmi["metadata"]["ownerReferences"][0]["uid"]]
-        assert vm["spec"]["template"]["spec"] == vmi["spec"]
+        assert (vm["spec"]["template"]["spec"] == vmi["spec"]) == (place(vm)[1:] not in edited)
         revision = ("ControllerRevision", vm["metadata"]["namespace"], vmi["status"]["virtualMachineRevisionName"])
         assert revision in {place(obj) for obj in FLEET.objects}
     on = [vm for vm in every("VirtualMachine") if vm["status"]["printableStatus"] == "Running"]
@@ -94,9 +100,14 @@ def test_running_machines_agree_with_their_instances_and_pods() -> None:
 
 
 def test_firmware_uuids_and_pod_addresses_are_unique() -> None:
-    firmware = [vm["spec"]["template"]["spec"]["domain"]["firmware"]["uuid"] for vm in every("VirtualMachine")]
-    assert len(set(firmware)) == len(firmware)
-    pods = [pod["status"]["podIP"] for pod in every("Pod")]
+    firmware = Counter(vm["spec"]["template"]["spec"]["domain"]["firmware"]["uuid"] for vm in every("VirtualMachine"))
+    shared = {
+        place(vm)
+        for vm in every("VirtualMachine")
+        if firmware[vm["spec"]["template"]["spec"]["domain"]["firmware"]["uuid"]] > 1
+    }
+    assert shared == {place(vm) for vm in every("VirtualMachine") if code_of(vm) in ("Duplicate", "LatentDuplicate")}
+    pods = [pod["status"]["podIP"] for pod in every("Pod") if "podIP" in pod["status"]]
     assert len(set(pods)) == len(pods)
 
 
@@ -124,7 +135,11 @@ def test_each_trouble_is_an_object_with_a_sentence() -> None:
     assert existing >= WRONG
     assert len(WRONG) == len(FLEET.troubles)
     codes = {trouble.code for trouble in FLEET.troubles}
-    assert codes == {"C-01", "C-02a", "C-02b", "C-02c", "C-03", "C-04a", "C-04b", "C-05", "C-14", "C-16", "undecodable"}
+    addresses = {"C-01", "C-02a", "C-02b", "C-02c", "C-03", "C-04a", "C-04b", "C-05", "C-14", "C-16", "undecodable"}
+    identities = {"Duplicate", "LatentDuplicate", "SpecRunMismatch", "InvalidUUID", "SerialDuplicate"}
+    identities |= {"TemplatePinsUUID", "SnapshotLacksUUID"}
+    evictions = {"NotMigratable", "ExternalAwaiting", "TargetUnschedulable", "MigrationFailing", "UserPDB", "StaleMark"}
+    assert codes == addresses | identities | evictions | {"OrphanPDB"}
     dying = {place(c) for c in every("IPAMClaim") if "deletionTimestamp" in c["metadata"]}
     assert dying == {(t.kind, t.namespace, t.name) for t in FLEET.troubles if t.code[:4] in ("C-02", "C-03")}
 
@@ -158,7 +173,7 @@ def test_each_round_of_the_story_ends_where_it_began() -> None:
             happen()
             changes += server.version > version
             assert sentence.endswith(".")
-        assert changes == 9
+        assert changes == 14
         assert picture(server) == before
         assert len(server.objects("controllerrevisions")) == revisions
     uids = {vm["metadata"]["uid"] for vm in server.objects("virtualmachines")}
@@ -195,7 +210,7 @@ async def test_the_story_goes_on_until_it_is_cancelled() -> None:
 
     def say(sentence: str) -> None:
         said.append(sentence)
-        if len(said) == 20:
+        if len(said) == 28:
             enough.set()
 
     task = asyncio.create_task(tell(server, say, pace=0))
@@ -203,4 +218,4 @@ async def test_the_story_goes_on_until_it_is_cancelled() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert said[:9] == said[9:18]
+    assert said[:14] == said[14:28]
