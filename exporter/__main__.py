@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from .cli import check, config, demo, explain, networks, serve
+from .cli import all_commands
 from .cli.configured import MistakesError
 from .cli.logs import log_as
 from .config.settings import Config
@@ -24,8 +24,8 @@ def main(words: Sequence[str] | None = None) -> int:
         "--log-level", choices=("debug", "info", "warning", "error"), help=f"default: {Config().log_level}"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (serve, check, networks, explain, demo, config):
-        command.add(commands)
+    for add in all_commands():
+        add(commands)
     arguments = parser.parse_args(words)
     log_as(arguments.log_level or Config().log_level)
     try:

@@ -1,1 +1,22 @@
-"""The commands of `steward`, one module each: `add(subparsers)` declares it, `run(arguments)` gives the exit code."""
+"""The commands of `steward`, one module each. A module here that defines `add(subparsers)` is a command.
+
+`add` declares it and sets `run(arguments)`, which gives the exit code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+__all__ = ["all_commands"]
+
+
+@cache
+def all_commands() -> tuple[Callable[[Any], None], ...]:
+    """The `add` of every command, in the order of their names."""
+    names = sorted(f"{__name__}.{found.name}" for found in iter_modules(__path__))
+    adds = (getattr(import_module(name), "add", None) for name in names)
+    return tuple(add for add in adds if callable(add) and add.__module__ in names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -281,3 +282,14 @@ def test_the_command_line_answers_in_a_sentence(
     assert got == code
     assert said in out + err
     assert "Traceback" not in err
+
+
+def test_help_lists_every_command_once_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    shown = capsys.readouterr().out
+    listed = re.findall(r"^    (\w+) +\S", shown[shown.index("COMMAND") :], re.MULTILINE)
+
+    assert ended.value.code == 0
+    assert listed == sorted(set(listed))
+    assert {"check", "config", "demo", "explain", "networks", "serve"} <= set(listed)
