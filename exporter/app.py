@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 
 from .background import alongside
 from .checks import all_checks
@@ -31,6 +32,8 @@ from .metrics.telemetry import Scrapes, Telemetry, registry_of
 from .model.source import Sight, Source
 from .offline.files import files
 from .offline.source import OfflineSource, Progress, Tally
+from .states import all_states
+from .states.base import Keepers
 from .uses import Uses
 
 __all__ = ["Steward", "assemble", "read_dump", "serve", "wait_until_seen"]
@@ -68,14 +71,17 @@ def assemble(
     """`pace` and `settle` (seconds) go before those of the configuration, and may be out of its ranges."""
     config = config or Config()
     enabled = [check for check in checks or all_checks() if config.of(check.id).enabled]
-    engine = Engine(enabled, clock=time.time, timer=time.monotonic, indexes=Uses.INDEXES)
-    uses = Uses(engine.cluster)
-    exposition = Exposition(enabled, _budget(config), States(engine.cluster, uses))
+    states = [state for state in all_states() if state.wanted(config.metrics)]
+    indexes = [index for state in states for index in state.indexes]
+    engine = Engine(enabled, clock=time.time, timer=time.monotonic, indexes=indexes)
+    keepers = Keepers(engine.cluster, states)
+    exposition = Exposition(enabled, _budget(config), States(engine.cluster, keepers))
     engine.listen(exposition.update)
-    engine.observe(uses.changed)
-    kinds = dict.fromkeys(kind for check in enabled for kind in check.reads)
+    engine.observe(keepers.changed)
+    reads = (*(check.reads for check in enabled), *(state.reads for state in states if state.option))
+    kinds = dict.fromkeys(chain.from_iterable(reads))
     source = LiveSource(transport, kinds, Intake(engine, time.time), pace or _pace(config))
-    steward = Steward(engine, source, exposition, uses)
+    steward = Steward(engine, source, exposition, keepers.of(Uses))
     steward.take(config)
     if settle is not None:
         engine.settle = settle

@@ -9,15 +9,21 @@ import inspect
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
+from typing import Any
+
+from msgspec.structs import fields
 
 from .checks import all_checks
 from .checks.base import Check, Family
 from .config.documents import pages, schema
 from .config.keys import keys_of
-from .metrics.states import STATES
+from .config.settings import MetricsSettings
 from .metrics.telemetry import METRICS, PREFIX
 from .model.kind import ApiKind
+from .states import all_states
+from .states.base import State
 
 __all__ = ["generated", "main"]
 
@@ -29,10 +35,10 @@ def generated() -> dict[str, str]:
     """The text of each generated file, by its path from the project's top."""
     return {
         "docs/checks.md": "\n".join(_checks(all_checks())) + "\n",
-        "docs/metrics.md": "\n".join(_metrics(all_checks())) + "\n",
+        "docs/metrics.md": "\n".join(_metrics(all_checks(), all_states())) + "\n",
         "docs/config.md": "\n".join(pages(keys_of(all_checks()), _NOTE)) + "\n",
         "docs/config.schema.json": json.dumps(schema(keys_of(all_checks())), indent=2, ensure_ascii=False) + "\n",
-        "deploy/base/exporter/clusterrole.yaml": "\n".join(_cluster_role(all_checks())) + "\n",
+        "deploy/base/exporter/clusterrole.yaml": "\n".join(_cluster_role(all_checks(), all_states())) + "\n",
     }
 
 
@@ -51,7 +57,7 @@ def _checks(checks: Iterable[Check]) -> Iterator[str]:
         yield ""
 
 
-def _metrics(checks: Iterable[Check]) -> Iterator[str]:
+def _metrics(checks: Iterable[Check], states: Iterable[State[Any]]) -> Iterator[str]:
     yield f"# Metrics\n\n{_NOTE}\n"
     yield "## Findings\n"
     yield "One series of value 1 for each open finding, and none for what is well. An aged family has a sibling"
@@ -62,10 +68,13 @@ def _metrics(checks: Iterable[Check]) -> Iterator[str]:
         aged = "yes" if family.aged else "no"
         yield f"| `{name}` | {_code(family.labels)} | {aged} | {family.stability} | {family.help} |"
     yield "\n## States\n"
-    yield "There for every network, whether or not it has a finding; absent while what they count can't be seen.\n"
-    yield "| Family | Labels | Stability | Meaning |\n| --- | --- | --- | --- |"
-    for state in STATES:
-        yield f"| `{state.name}` | {_code(state.labels)} | {state.stability} | {state.help} |"
+    yield "What is, whether or not there is a finding; absent while what they count can't be seen. One that has to be"
+    yield "asked for costs nothing while its [configuration](config.md) key is false.\n"
+    yield "| Family | Labels | Asked for by | Stability | Meaning |\n| --- | --- | --- | --- | --- |"
+    for state in states:
+        asked = f"`{_key(state.option)}`" if state.option else ""
+        for gauge in state.gauges:
+            yield f"| `{gauge.name}` | {_code(gauge.labels)} | {asked} | {gauge.stability} | {gauge.help} |"
     yield "\n## The steward itself\n"
     yield "| Family | Type | Labels | Meaning |\n| --- | --- | --- | --- |"
     for name, described in METRICS.items():
@@ -78,12 +87,18 @@ def _code(labels: Iterable[str]) -> str:
     return ", ".join(f"`{label}`" for label in labels)
 
 
-def _cluster_role(checks: Iterable[Check]) -> Iterator[str]:
-    kinds = {kind for check in checks for kind in check.reads if isinstance(kind, ApiKind)}
+def _key(option: str) -> str:
+    """The configuration's key of a state's option."""
+    return next(f"metrics.{each.encode_name}" for each in fields(MetricsSettings) if each.name == option)
+
+
+def _cluster_role(checks: Iterable[Check], states: Iterable[State[Any]]) -> Iterator[str]:
+    reads = (*(check.reads for check in checks), *(state.reads for state in states))
+    kinds = {kind for kind in chain.from_iterable(reads) if isinstance(kind, ApiKind)}
     groups: dict[str, set[str]] = {}
     for kind in kinds:
         groups.setdefault(kind.group, set()).add(kind.plural)
-    yield f"# {_NOTE} What the checks read, and nothing else."
+    yield f"# {_NOTE} What checks and states read, and nothing else."
     yield "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: steward-exporter\nrules:"
     for group, plurals in sorted(groups.items()):
         yield f'  - apiGroups: ["{group}"]\n    resources: [{", ".join(sorted(plurals))}]\n    verbs: [list, watch]'

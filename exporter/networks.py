@@ -18,11 +18,11 @@ from .model.joins import DEFINITION
 from .model.network_attachment_definition import NetworkAttachmentDefinition
 from .model.pool import Capacity
 from .model.record import Ref
-from .model.source import Source, Undecodable
+from .model.source import Undecodable, unseen
 from .report import rfc3339
 from .uses import Use, Uses, owner_lives
 
-__all__ = ["NetworkReport", "Networks", "Reclaimable", "Safety", "SubnetReport", "subnet_reports", "take", "unseen"]
+__all__ = ["NetworkReport", "Networks", "Reclaimable", "Safety", "SubnetReport", "subnet_reports", "take"]
 
 _NAMED = 10  # definitions that a report names
 MOST_RECLAIMABLE = 100
@@ -101,15 +101,9 @@ class Networks(msgspec.Struct, frozen=True, rename="camel"):
     networks: tuple[NetworkReport, ...]
 
 
-def unseen(cluster: Cluster) -> tuple[str, ...]:
-    """The kinds without which addresses can't be counted, and that can't be seen now."""
-    sources = ((kind.__name__, cluster.get(Source, "", kind.__name__)) for kind in Uses.KINDS)
-    return tuple(name for name, source in sources if source is None or not source.readable)
-
-
 def take(cluster: Cluster, uses: Uses, findings: Iterable[Finding], generation: int, only: str = "") -> Networks:
     """The fullest first. What was marked since `uses` was last settled is not counted yet."""
-    blind = unseen(cluster)
+    blind = unseen(cluster, Uses.KINDS)
     kinds = {kind.__name__ for kind in Uses.KINDS}
     holes = frozenset(odd.namespace for odd in cluster.all(Undecodable) if odd.kind in kinds)
     by_network: dict[str, list[Finding]] = {}

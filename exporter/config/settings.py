@@ -10,7 +10,7 @@ import msgspec
 
 from ..checks.base import Setting
 
-__all__ = ["BudgetSettings", "CheckSettings", "Config", "PaceSettings"]
+__all__ = ["BudgetSettings", "CheckSettings", "Config", "MetricsSettings", "PaceSettings"]
 
 
 class PaceSettings(msgspec.Struct, frozen=True, rename="camel"):
@@ -35,6 +35,10 @@ class BudgetSettings(msgspec.Struct, frozen=True, rename="camel"):
 
     family: Annotated[int, Setting("Series of one metric family.", "series", low=2, high=10_000_000)] = 50_000
     total: Annotated[int, Setting("Series of all families together.", "series", low=2, high=10_000_000)] = 200_000
+
+
+class MetricsSettings(msgspec.Struct, frozen=True, rename="camel"):
+    """Which families are there that are not by themselves: a field for each state that has it as its `option`."""
 
 
 class CheckSettings(msgspec.Struct, frozen=True):
@@ -64,6 +68,7 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
     ] = timedelta(milliseconds=250)
     pace: PaceSettings = PaceSettings()
     budget: BudgetSettings = BudgetSettings()
+    metrics: MetricsSettings = MetricsSettings()
     checks: Mapping[str, CheckSettings] = {}
 
     def of(self, check_id: str) -> CheckSettings:

@@ -5,12 +5,14 @@ They stand among the kinds, so that a check judges them like anything else.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
+from .cluster import Cluster
 from .kind import Kind
 from .record import Record, Ref
 
-__all__ = ["FILE", "SOURCE", "UNDECODABLE", "Sight", "Source", "Undecodable"]
+__all__ = ["FILE", "SOURCE", "UNDECODABLE", "Sight", "Source", "Undecodable", "unseen"]
 
 FILE = "File"  # the kind of an Undecodable that stands for a whole file of a dump
 
@@ -67,6 +69,12 @@ class Undecodable(Record, frozen=True, gc=False):
     @property
     def ref(self) -> Ref:
         return Ref(self.kind, self.namespace, self.object_name, self.uid)
+
+
+def unseen(cluster: Cluster, kinds: Iterable[type[Record]]) -> tuple[str, ...]:
+    """The names of those kinds that can't be seen now."""
+    sources = ((kind.__name__, cluster.get(Source, "", kind.__name__)) for kind in kinds)
+    return tuple(name for name, source in sources if source is None or not source.readable)
 
 
 SOURCE = Kind(Source)

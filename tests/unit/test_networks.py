@@ -14,6 +14,8 @@ from exporter.checks import all_checks
 from exporter.metrics.states import States
 from exporter.model.source import Sight
 from exporter.networks import RECLAIMABLE, NetworkReport, Networks, take
+from exporter.states.base import Keepers
+from exporter.states.networks import STATE
 from exporter.uses import Use, Uses
 from tests.judging import Judging
 from tests.rows import full
@@ -26,8 +28,9 @@ class Viewed(Judging):
 
     def __init__(self, rows: Iterable[dict[str, Any]] = ()) -> None:
         super().__init__(all_checks())
-        self.uses = Uses(self.engine.cluster)
-        self.engine.observe(self.uses.changed)
+        self.keepers = Keepers(self.engine.cluster, [STATE])
+        self.engine.observe(self.keepers.changed)
+        self.uses = self.keepers.of(Uses)
         for row in rows:
             self.seen(full(row))
 
@@ -44,7 +47,7 @@ class Viewed(Judging):
         return {use: count for use, count in self.one().subnets[0].uses.items() if count}
 
     def scrape(self, budget: int = 50_000) -> tuple[list[str], States]:
-        states = States(self.engine.cluster, self.uses, budget)
+        states = States(self.engine.cluster, self.keepers, budget)
 
         async def text() -> str:
             return b"".join([part async for part in states.render()]).decode()

@@ -17,8 +17,8 @@ import yaml
 from exporter.checks import all_checks
 from exporter.checks.base import Check, Family
 from exporter.findings import Severity
-from exporter.metrics.states import STATES
 from exporter.metrics.telemetry import METRICS, PREFIX
+from exporter.states import all_states
 from tests.rules import FILES, RULES, TESTS, Rule, Selector, alternatives, blocks, rules_of, selectors
 
 ROOT = RULES.parent
@@ -42,7 +42,7 @@ def exported() -> Iterator[str]:
         yield family.name
         if family.aged:
             yield f"{family.name}_since_timestamp_seconds"
-    yield from (state.name for state in STATES)
+    yield from (gauge.name for state in all_states() for gauge in state.gauges)
     for name, described in METRICS.items():
         yield PREFIX + name + ("_total" if described.type == "counter" else "")
 

@@ -1,0 +1,93 @@
+"""What a state declares, and who keeps what it shows.
+
+A state is data: its gauges, the kinds without which it says nothing, and what keeps its counts. A *keeper* is made over
+a cluster, is told of each change, and only notes what has to be looked at again; `settle` does that, a few milliseconds
+at a time, before anything is shown. So a scrape costs what changed since the last one, and never counts the fleet.
+
+States that name one keeper share it, as does whoever else asks for it: nothing is counted twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from ..config.settings import MetricsSettings
+from ..model.cluster import Change, Cluster
+from ..model.index import Index
+from ..model.kind import Kind
+
+__all__ = ["Gauge", "Keeper", "Keepers", "Sample", "State"]
+
+Sample: TypeAlias = tuple[tuple[str, ...], float]  # the values of the labels, in their order, and the gauge's value
+
+
+class Keeper(Protocol):
+    def changed(self, change: Change) -> None:
+        """Notes what a change of the cluster concerns; called for each, so it has to be quick."""
+
+    def settle(self) -> Iterator[None]:
+        """Takes into account what was noted; stops after a few milliseconds each, so that others get their turn."""
+
+
+K = TypeVar("K", bound=Keeper)
+
+
+@dataclass(frozen=True)
+class Gauge(Generic[K]):
+    """A family. `samples` gives, for a keeper that is settled, groups of samples: each is shown whole or, where the
+    budget ends, not at all.
+
+    Between two groups others get their turn and may settle the keeper: walk over a copy of what it holds.
+    """
+
+    name: str
+    help: str
+    labels: tuple[str, ...]
+    samples: Callable[[K], Iterable[Sequence[Sample]]]
+    stability: str = "experimental"
+
+
+@dataclass(frozen=True, eq=False)
+class State(Generic[K]):
+    """`keep` makes the keeper of a cluster that holds nothing yet and that keeps `indexes`.
+
+    While one of the kinds it `reads` can't be seen there are no samples: absent is not zero. `option` is the field of
+    the configuration's section `metrics` that asks for it; a state without one is always there. Its kinds are watched
+    for its sake only where it was asked for.
+    """
+
+    keep: Callable[[Cluster], K]
+    gauges: tuple[Gauge[K], ...]
+    reads: tuple[Kind[Any], ...]
+    indexes: tuple[Index, ...] = ()
+    option: str = ""
+
+    def wanted(self, settings: MetricsSettings) -> bool:
+        return not self.option or bool(getattr(settings, self.option))
+
+
+class Keepers:
+    """The keepers of the states of one cluster."""
+
+    def __init__(self, cluster: Cluster, states: Iterable[State[Any]]) -> None:
+        """`changed` has to be told of each change of the cluster."""
+        self.states = tuple(states)
+        self._keepers: dict[Callable[[Cluster], Any], Any] = {}
+        for state in self.states:
+            if state.keep not in self._keepers:
+                self._keepers[state.keep] = state.keep(cluster)
+
+    def of(self, keep: Callable[[Cluster], K]) -> K:
+        """The one that was made so. Raises KeyError where no state has it."""
+        keeper: K = self._keepers[keep]
+        return keeper
+
+    def changed(self, change: Change) -> None:
+        for keeper in self._keepers.values():
+            keeper.changed(change)
+
+    def settle(self) -> Iterator[None]:
+        for keeper in self._keepers.values():
+            yield from keeper.settle()
