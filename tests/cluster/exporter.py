@@ -7,12 +7,15 @@ import json
 import threading
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from exporter.app import assemble, serve
+from exporter.checks import all_checks
+from exporter.checks.base import Check
 from exporter.kube.reflector import Pace
 from exporter.kube.transport import Transport
 from tests.cluster.client import Client
@@ -31,8 +34,10 @@ QUICK = Pace(watch=4.0, grace=1.0, first_wait=0.1, longest_wait=1.0, look_again=
 class Exporter:
     """One exporter in a thread of its own; `with` starts and ends it."""
 
-    def __init__(self, kubeconfig: Path, pace: Pace = QUICK) -> None:
+    def __init__(self, kubeconfig: Path, pace: Pace = QUICK, *, graces: float = 1.0) -> None:
+        """`graces` is what the graces of all reasons are multiplied by."""
         self._kubeconfig, self._pace = kubeconfig, pace
+        self._checks = [_patient(check, graces) for check in all_checks()]
         self._up, self._end = threading.Event(), asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._error: BaseException | None = None
@@ -68,7 +73,7 @@ class Exporter:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         transport = Transport.from_environment(str(self._kubeconfig))
-        async with serve(assemble(transport, pace=self._pace), "127.0.0.1", 0) as self.url:
+        async with serve(assemble(transport, checks=self._checks, pace=self._pace), "127.0.0.1", 0) as self.url:
             self._up.set()
             await self._end.wait()
 
@@ -112,6 +117,11 @@ class Exporter:
 
     def wait_state(self, kind: str, *states: str, seconds: float = 60) -> None:
         wait_until(lambda: self.state(kind) in states, seconds, f"{kind} is {' or '.join(states)}")
+
+
+def _patient(check: Check, times: float) -> Check:
+    reasons = {name: replace(reason, grace=reason.grace * times) for name, reason in check.reasons.items()}
+    return replace(check, reasons=reasons)
 
 
 def grant(client: Client) -> None:
