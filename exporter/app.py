@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
 from .background import alongside
 from .checks import all_checks
@@ -29,6 +30,7 @@ from .kube.transport import Transport
 from .metrics.exposition import Budget, Exposition
 from .metrics.states import States
 from .metrics.telemetry import Scrapes, Telemetry, registry_of
+from .model.kind import Kind
 from .model.source import Sight, Source
 from .offline.files import files
 from .offline.source import OfflineSource, Progress, Tally
@@ -163,14 +165,23 @@ async def wait_until_seen(steward: Steward, seconds: float, say: Callable[[str],
 
 
 async def read_dump(
-    path: str, now: float, config: Config, *, complete: bool, progress: Progress
+    path: str,
+    now: float,
+    config: Config,
+    *,
+    complete: bool,
+    progress: Progress,
+    also: Iterable[Kind[Any]] = (),
 ) -> tuple[Engine, Tally]:
-    """Judges what the dump at a path holds, as of `now`, in seconds since 1970. Raises DumpError."""
+    """Judges what the dump at a path holds, as of `now`, in seconds since 1970. Raises DumpError.
+
+    `also` are kinds to read beside those of the checks.
+    """
     gc.set_threshold(50_000, 20, 1000)
     checks = [check for check in all_checks() if config.of(check.id).enabled]
     engine = Engine(checks, clock=lambda: now, timer=time.monotonic, indexes=Uses.INDEXES, patient=False)
     _configure(engine, config)
-    kinds = dict.fromkeys(kind for check in checks for kind in check.reads)
+    kinds = dict.fromkeys((*(kind for check in checks for kind in check.reads), *also))
     source = OfflineSource(kinds, Intake(engine, lambda: now), complete=complete)
     await source.read(files(path), progress)
     while engine.step():

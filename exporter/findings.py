@@ -55,11 +55,15 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Unknown(msgspec.Struct, frozen=True, order=True):
-    """A check has no answer for a partition: a namespace, or all of the cluster where it is empty."""
+    """A check has no answer for a partition: a namespace, or all of the cluster where it is empty.
+
+    `cluster` is the name of the dump, where there are several.
+    """
 
     check: str
     partition: str
     why: str
+    cluster: str = ""
 
 
 def fingerprint(check: str, finding: Finding) -> str:

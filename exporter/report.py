@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from .engine.engine import Engine
-from .findings import Finding, Unknown
+from .findings import Finding, Severity, Unknown
 from .model.record import Record, Ref
 from .model.source import Source, Undecodable
 
-__all__ = ["Filter", "FindingReport", "Report", "SourceReport", "UndecodableReport", "rfc3339", "take"]
+__all__ = [
+    "Filter",
+    "FindingReport",
+    "Report",
+    "SourceReport",
+    "UndecodableReport",
+    "merged",
+    "reported",
+    "rfc3339",
+    "take",
+]
 
 
 class Filter(msgspec.Struct, frozen=True):
@@ -41,7 +52,7 @@ def _field(finding: Finding, name: str) -> str:
 
 
 class FindingReport(msgspec.Struct, frozen=True, rename="camel"):
-    """A finding as users get it; `since` is RFC 3339 in UTC."""
+    """A finding as users get it; `since` is RFC 3339 in UTC. `cluster` is the name of the dump, where it has one."""
 
     check: str
     reason: str
@@ -58,6 +69,7 @@ class FindingReport(msgspec.Struct, frozen=True, rename="camel"):
     group: str
     fingerprint: str
     remediation: str | None
+    cluster: str = ""
 
 
 class SourceReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -68,6 +80,7 @@ class SourceReport(msgspec.Struct, frozen=True, rename="camel"):
     since: str
     why: str
     objects: int
+    cluster: str = ""
 
 
 class UndecodableReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -77,6 +90,7 @@ class UndecodableReport(msgspec.Struct, frozen=True, rename="camel"):
     uid: str
     why: str
     since: str
+    cluster: str = ""
 
 
 class Report(msgspec.Struct, frozen=True, rename="camel"):
@@ -87,28 +101,42 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
     undecodable: list[UndecodableReport]
 
 
-def take(engine: Engine, wanted: Filter | None = None) -> Report:
-    """The worst findings first, then by namespace and name."""
+def take(engine: Engine, wanted: Filter | None = None, cluster: str = "") -> Report:
+    """The worst findings first, then by namespace and name. `cluster` is what the cluster is called in all of it."""
     chosen = [finding for finding in engine.findings() if wanted is None or wanted.wants(finding)]
     return Report(
         engine.generation,
-        [_finding(each) for each in sorted(chosen, key=_order)],
-        engine.unknowns(),
-        [_source(engine, each) for each in sorted(engine.cluster.all(Source), key=_by_name)],
-        [_undecodable(each) for each in sorted(engine.cluster.all(Undecodable), key=_by_name)],
+        [reported(each, cluster) for each in sorted(chosen, key=_order)],
+        [msgspec.structs.replace(each, cluster=cluster) for each in engine.unknowns()],
+        [_source(engine, each, cluster) for each in sorted(engine.cluster.all(Source), key=_by_name)],
+        [_undecodable(each, cluster) for each in sorted(engine.cluster.all(Undecodable), key=_by_name)],
     )
 
 
-def _order(finding: Finding) -> tuple[int, str, str, str, str]:
+def merged(reports: Iterable[Report]) -> Report:
+    """One report of several clusters: the worst findings first, then by cluster, namespace and name."""
+    every = tuple(reports)
+    findings = [finding for report in every for finding in report.findings]
+    return Report(
+        sum(report.generation for report in every),
+        sorted(findings, key=lambda each: (-Severity(each.severity).rank, each.cluster, _order(each)[1:])),
+        [unknown for report in every for unknown in report.unknown],
+        [source for report in every for source in report.sources],
+        [odd for report in every for odd in report.undecodable],
+    )
+
+
+def _order(finding: Finding | FindingReport) -> tuple[int, str, str, str, str]:
     subject = finding.subject
-    return -finding.severity.rank, subject.namespace, subject.name, finding.reason, finding.fingerprint
+    rank = Severity(finding.severity).rank
+    return -rank, subject.namespace, subject.name, finding.reason, finding.fingerprint
 
 
 def _by_name(record: Record) -> tuple[str, str]:
     return record.namespace, record.name
 
 
-def _finding(finding: Finding) -> FindingReport:
+def reported(finding: Finding, cluster: str = "") -> FindingReport:
     return FindingReport(
         finding.check,
         finding.reason,
@@ -125,18 +153,21 @@ def _finding(finding: Finding) -> FindingReport:
         finding.group,
         finding.fingerprint,
         finding.remediation,
+        cluster,
     )
 
 
-def _source(engine: Engine, source: Source) -> SourceReport:
+def _source(engine: Engine, source: Source, cluster: str) -> SourceReport:
     kind = next((k for check in engine.checks for k in check.reads if k.name == source.name), None)
     count = engine.cluster.count(kind.record) if kind else 0
     state = source.sight.value
-    return SourceReport(source.name, source.resource, state, source.readable, rfc3339(source.since), source.why, count)
+    since = rfc3339(source.since)
+    return SourceReport(source.name, source.resource, state, source.readable, since, source.why, count, cluster)
 
 
-def _undecodable(odd: Undecodable) -> UndecodableReport:
-    return UndecodableReport(odd.kind, odd.namespace, odd.object_name, odd.uid, odd.why, rfc3339(odd.first_seen))
+def _undecodable(odd: Undecodable, cluster: str) -> UndecodableReport:
+    since = rfc3339(odd.first_seen)
+    return UndecodableReport(odd.kind, odd.namespace, odd.object_name, odd.uid, odd.why, since, cluster)
 
 
 def rfc3339(seconds: float | None) -> str:

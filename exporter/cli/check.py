@@ -7,7 +7,8 @@ import asyncio
 import sys
 from typing import Any
 
-from ..app import assemble, read_dump, wait_until_seen
+from ..across import ACROSS
+from ..app import assemble, wait_until_seen
 from ..checks import all_checks
 from ..config.settings import Config
 from ..offline.files import DumpError
@@ -15,10 +16,11 @@ from ..report import Report, take
 from .choice import Choice, UsageError, add_choice_options, choice_of
 from .cluster import add_cluster_options, transport_of
 from .configured import add_config_option, configured
+from .dumps import add_dump_options, dumps_of
+from .judging import Reading, judge_each
 from .output import FORMATS, rendered, unread
-from .progress import progress_line
 
-__all__ = ["add", "add_dump_options", "run", "seconds"]
+__all__ = ["add", "run", "seconds"]
 
 _EXIT = "Exit code: 0 nothing found, 1 findings, 2 could not see everything."
 
@@ -29,29 +31,13 @@ def add(commands: Any) -> None:
     )
     add_config_option(parser)
     add_cluster_options(parser)
-    add_dump_options(parser)
+    add_dump_options(parser, several=True)
     add_choice_options(parser)
     parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="default: table")
     parser.add_argument(
         "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
     )
     parser.set_defaults(run=run)
-
-
-def add_dump_options(parser: argparse.ArgumentParser) -> None:
-    dump = parser.add_argument_group("dump, instead of a cluster")
-    dump.add_argument(
-        "--from",
-        dest="dump",
-        metavar="PATH",
-        help="a directory, tar or zip archive, or file of YAML or JSON, as kubectl get, must-gather and oc adm inspect "
-        "write them; - for standard input",
-    )
-    dump.add_argument(
-        "--complete",
-        action="store_true",
-        help="the dump holds the whole cluster: a kind that is not in it has no objects",
-    )
 
 
 def seconds(text: str) -> float:
@@ -67,11 +53,17 @@ def seconds(text: str) -> float:
 def run(arguments: argparse.Namespace) -> int:
     try:
         config = configured(arguments).config
-        choice = choice_of(arguments, [check.id for check in all_checks() if config.of(check.id).enabled])
-        return (_live if arguments.dump is None else _offline)(arguments, config, choice)
+        dumps = dumps_of(arguments.dump or ())
+        enabled = [check.id for check in all_checks() if config.of(check.id).enabled]
+        choice = choice_of(arguments, [*enabled, ACROSS.id] if len(dumps) > 1 else enabled)
+        if not dumps:
+            return _live(arguments, config, choice)
+        report, read = judge_each(dumps, Reading(config, choice, arguments.complete))
     except (UsageError, DumpError) as error:
         print(f"steward: {error}", file=sys.stderr)
         return 2
+    sys.stdout.write(rendered(report, arguments.output, choice.checks, read))
+    return exit_code(report)
 
 
 def _live(arguments: argparse.Namespace, config: Config, choice: Choice) -> int:
@@ -83,15 +75,6 @@ def _live(arguments: argparse.Namespace, config: Config, choice: Choice) -> int:
     if not in_time:
         print(f"steward: not everything was seen within {arguments.timeout:.0f} s", file=sys.stderr)
     return exit_code(report, in_time)
-
-
-def _offline(arguments: argparse.Namespace, config: Config, choice: Choice) -> int:
-    with progress_line() as progress:
-        reading = read_dump(arguments.dump, choice.now, config, complete=arguments.complete, progress=progress)
-        engine, tally = asyncio.run(reading)
-    report = choice.of(take(engine))
-    sys.stdout.write(rendered(report, arguments.output, choice.checks, f"read {tally}"))
-    return exit_code(report)
 
 
 def exit_code(report: Report, in_time: bool = True) -> int:

@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
-from ..checks import all_checks
+from ..across import ACROSS
 from ..findings import Severity
 from ..model.record import epoch
 from ..report import FindingReport, Report
+from .judges import all_judges
 
 __all__ = ["Choice", "UsageError", "add_choice_options", "choice_of"]
 
@@ -81,11 +82,13 @@ def add_choice_options(parser: Any) -> None:
 def choice_of(arguments: argparse.Namespace, enabled: Iterable[str]) -> Choice:
     """`enabled` are the ids of the checks that run. Raises UsageError for a check that does not, or is none."""
     running = frozenset(enabled)
-    known = [check.id for check in all_checks()]
+    known = [judge.id for judge in all_judges()]
     for each in arguments.check or ():
         if each not in known:
             close = difflib.get_close_matches(each, known, 1, cutoff=0)
             raise UsageError(f"no check is called {each!r}; did you mean {close[0]}?")
+        if each not in running and each == ACROSS.id:
+            raise UsageError(f"{each} compares clusters; give --from for each of them")
         if each not in running:
             raise UsageError(f"check {each} is switched off by the configuration, and says nothing")
     return Choice(

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from ..checks import all_checks
-from ..report import Report
+from ..report import FindingReport, Report
+from .judges import all_judges
 
 __all__ = ["junit"]
 
@@ -20,16 +20,14 @@ Row = tuple[str, str, str, str]  # failure or error, the test's name, the type, 
 def junit(report: Report, checks: frozenset[str], unread: Iterable[tuple[str, str]]) -> str:
     """`checks` are the ids of the chosen ones, `unread` files and why. A check without any is one test that passes."""
     root = Element("testsuites", name="steward")
-    for check in all_checks():
+    for check in all_judges():
         if check.id in checks:
             rows = [
-                ("error", u.partition or "everywhere", "unknown", u.why) for u in report.unknown if u.check == check.id
+                ("error", _at(u.partition or "everywhere", u.cluster), "unknown", u.why)
+                for u in report.unknown
+                if u.check == check.id
             ]
-            rows += [
-                ("failure", f"{f.reason} {f.subject}", f.reason, f"{f.severity}: {f.message} (since {f.since})")
-                for f in report.findings
-                if f.check == check.id
-            ]
+            rows += [_failure(finding) for finding in report.findings if finding.check == check.id]
             _suite(root, check.id, check.title, rows)
     if files := [("error", name, "unread", why) for name, why in unread]:
         _suite(root, _DUMP, "The files can be read", files)
@@ -49,6 +47,15 @@ def _suite(root: Element, name: str, title: str, rows: list[Row]) -> None:
     for kind, test, type_, message in rows:
         case = SubElement(suite, "testcase", classname=name, name=_clean(test))
         SubElement(case, kind, type=type_, message=_clean(message)).text = _clean(message)
+
+
+def _failure(finding: FindingReport) -> Row:
+    test = _at(f"{finding.reason} {finding.subject}", finding.cluster)
+    return "failure", test, finding.reason, f"{finding.severity}: {finding.message} (since {finding.since})"
+
+
+def _at(text: str, cluster: str) -> str:
+    return f"{text} in {cluster}" if cluster else text
 
 
 def _clean(text: str) -> str:

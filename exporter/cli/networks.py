@@ -17,10 +17,11 @@ from ..engine.engine import Engine
 from ..networks import NetworkReport, Networks, take
 from ..offline.files import DumpError
 from ..uses import Uses
-from .check import add_dump_options, seconds
+from .check import seconds
 from .choice import UsageError
 from .cluster import add_cluster_options, transport_of
 from .configured import add_config_option, configured
+from .dumps import add_dump_options
 from .progress import progress_line
 from .table import table
 

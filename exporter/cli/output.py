@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from ..across import ACROSS, READS
 from ..checks import all_checks
 from ..model.source import FILE, Sight
 from ..offline.source import command
@@ -17,16 +18,20 @@ from .table import table
 __all__ = ["FORMATS", "rendered", "unread"]
 
 
-def rendered(report: Report, output: str, checks: frozenset[str], read: str = "") -> str:
-    """`checks` are the ids of the chosen ones; `read` is what a dump held, in words."""
+def rendered(report: Report, output: str, checks: frozenset[str], read: Mapping[str, str] | None = None) -> str:
+    """`checks` are the ids of the chosen ones; `read` says in words what the dump of each cluster held."""
     if output == "table":
-        return _text(report, checks, read)
+        return _text(report, checks, read or {})
     return _RENDERERS[output](report, checks)
 
 
 def unread(report: Report) -> list[tuple[str, str]]:
-    """The files of a dump that could not be read, and why."""
-    return [(odd.name, odd.why) for odd in report.undecodable if odd.kind == FILE]
+    """The files of dumps that could not be read, and why."""
+    return [
+        (f"{odd.cluster}: {odd.name}" if odd.cluster else odd.name, odd.why)
+        for odd in report.undecodable
+        if odd.kind == FILE
+    ]
 
 
 def _json(report: Report, _: frozenset[str]) -> str:
@@ -46,32 +51,54 @@ _RENDERERS: dict[str, Callable[[Report, frozenset[str]], str]] = {
 FORMATS = ("table", *_RENDERERS)
 
 
-def _text(report: Report, checks: frozenset[str], read: str) -> str:
+def _text(report: Report, checks: frozenset[str], read: Mapping[str, str]) -> str:
+    named = [source.cluster for source in report.sources] + [odd.cluster for odd in report.undecodable]
+    clusters = tuple(dict.fromkeys(named))
+    several = len(clusters) > 1
     parts = []
     if report.findings:
-        rows = [(f.severity, f.reason, f"{f.subject}", f.since, f.message) for f in report.findings]
-        parts.append(table(("SEVERITY", "REASON", "OBJECT", "SINCE", "WHAT"), rows))
+        rows = [(f.cluster, f.severity, f.reason, f"{f.subject}", f.since, f.message) for f in report.findings]
+        parts.append(_columns(("CLUSTER", "SEVERITY", "REASON", "OBJECT", "SINCE", "WHAT"), rows, several))
     if report.unknown:
-        places = [(u.check, u.partition or "everywhere", u.why) for u in report.unknown]
-        parts.append("No answer:\n" + table(("CHECK", "WHERE", "WHY"), places))
+        places = [(u.cluster, u.check, u.partition or "everywhere", u.why) for u in report.unknown]
+        parts.append("No answer:\n" + _columns(("CLUSTER", "CHECK", "WHERE", "WHY"), places, several))
     if files := unread(report):
         parts.append("Not read, and may hold anything:\n" + table(("FILE", "WHY"), files))
-    if missing := _missing(report, checks):
-        parts.append(_filling(missing))
-    found = f"{len(report.findings)} findings" if len(report.findings) != 1 else "1 finding"
-    seen = sum(source.synced for source in report.sources)
-    parts.append(f"{found}; {seen} of {len(report.sources)} kinds seen{f'; {read}' if read else ''}.\n")
-    return "\n".join(parts)
+    lacking = ((cluster, _missing(report, checks, cluster)) for cluster in clusters)
+    parts += [_filling(missing, f" of {cluster}" if several else "") for cluster, missing in lacking if missing]
+    lines = [_summary(report, cluster, read.get(cluster, ""), several) for cluster in clusters]
+    if several:
+        lines.append(f"{_count(len(report.findings), 'finding')} in {len(clusters)} clusters.\n")
+    return "\n".join([*parts, "".join(lines)])
 
 
-def _missing(report: Report, checks: frozenset[str]) -> list[SourceReport]:
-    """The kinds that the chosen checks read and the dump lacks."""
+def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], several: bool) -> str:
+    """A table whose first column, the cluster, is only there where there are several."""
+    return table(head, rows) if several else table(head[1:], [row[1:] for row in rows])
+
+
+def _summary(report: Report, cluster: str, read: str, several: bool) -> str:
+    sources = [source for source in report.sources if source.cluster == cluster]
+    if not sources:
+        return f"{cluster}: nothing was read.\n"
+    found = _count(sum(finding.cluster == cluster for finding in report.findings), "finding")
+    seen = f"{sum(source.synced for source in sources)} of {len(sources)} kinds seen"
+    return f"{f'{cluster}: ' if several else ''}{found}; {seen}{f'; {read}' if read else ''}.\n"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _missing(report: Report, checks: frozenset[str], cluster: str) -> list[SourceReport]:
+    """The kinds that the chosen checks read and the dump of a cluster lacks."""
     read = {kind.name for check in all_checks() if check.id in checks for kind in check.reads}
-    return [source for source in report.sources if source.state == Sight.MISSING and source.kind in read]
+    read |= {kind.name for kind in READS if ACROSS.id in checks}
+    return [s for s in report.sources if s.cluster == cluster and s.state == Sight.MISSING and s.kind in read]
 
 
-def _filling(missing: list[SourceReport]) -> str:
+def _filling(missing: list[SourceReport], where: str) -> str:
     return (
-        "For an answer add to the dump what this prints, or say --complete if these kinds have no objects:\n"
+        f"For an answer add to the dump{where} what this prints, or say --complete if these kinds have no objects:\n"
         f"  {command(source.resource for source in missing)}\n"
     )

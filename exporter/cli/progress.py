@@ -15,8 +15,8 @@ _EVERY = 0.1  # seconds
 
 
 @contextmanager
-def progress_line() -> Iterator[Progress]:
-    """The line goes when the block ends."""
+def progress_line(of: str = "") -> Iterator[Progress]:
+    """The line goes when the block ends. `of` is what the dump's cluster is called."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -26,7 +26,7 @@ def progress_line() -> Iterator[Progress]:
         nonlocal told
         if time.monotonic() - told >= _EVERY:
             told = time.monotonic()
-            sys.stderr.write(f"\r\x1b[Kreading: {tally}")
+            sys.stderr.write(f"\r\x1b[Kreading{f' {of}' if of else ''}: {tally}")
             sys.stderr.flush()
 
     try:

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from ..checks import all_checks
 from ..findings import Severity
 from ..report import FindingReport, Report
+from .judges import all_judges
 
 __all__ = ["sarif"]
 
@@ -27,7 +27,7 @@ def sarif(report: Report, checks: frozenset[str], unread: Iterable[tuple[str, st
     """`checks` are the ids of the chosen ones, `unread` files and why."""
     rules = list(_rules(checks))
     places = {rule["id"]: index for index, rule in enumerate(rules)}
-    unseen = [f"{u.check}, {u.partition or 'everywhere'}: {u.why}" for u in report.unknown]
+    unseen = [f"{_in(u.cluster)}{u.check}, {u.partition or 'everywhere'}: {u.why}" for u in report.unknown]
     unseen += [f"{name} was not read: {why}" for name, why in unread]
     driver = {"name": "steward", "version": version("kubevirt-steward"), "rules": rules}
     run = {
@@ -45,7 +45,7 @@ def sarif(report: Report, checks: frozenset[str], unread: Iterable[tuple[str, st
 
 
 def _rules(checks: frozenset[str]) -> Iterator[Obj]:
-    for check in all_checks():
+    for check in all_judges():
         if check.id in checks:
             for name, reason in check.reasons.items():
                 yield {
@@ -57,14 +57,22 @@ def _rules(checks: frozenset[str]) -> Iterator[Obj]:
 
 
 def _result(finding: FindingReport, places: dict[str, int]) -> Obj:
-    rule, subject = f"{finding.check}/{finding.reason}", finding.subject
-    place = {"name": subject.name, "fullyQualifiedName": f"{subject.kind}/{subject.path}", "kind": "resource"}
+    rule, subject, cluster = f"{finding.check}/{finding.reason}", finding.subject, finding.cluster
+    path = f"{cluster}/{subject.kind}/{subject.path}" if cluster else f"{subject.kind}/{subject.path}"
+    place = {"name": subject.name, "fullyQualifiedName": path, "kind": "resource"}
+    # A copy of a cluster has the same objects: its results must not be taken for those of the other one.
+    mark = f"{cluster}/{finding.fingerprint}" if cluster else finding.fingerprint
+    more = {"cluster": cluster} if cluster else {}
     return {
         "ruleId": rule,
         "ruleIndex": places[rule],
         "level": _LEVELS[Severity(finding.severity)],
-        "message": {"text": f"{subject}: {finding.message}"},
+        "message": {"text": f"{_in(cluster)}{subject}: {finding.message}"},
         "locations": [{"logicalLocations": [place]}],
-        "partialFingerprints": {"steward/v1": finding.fingerprint},
-        "properties": {"severity": finding.severity, "since": finding.since, "network": finding.network},
+        "partialFingerprints": {"steward/v1": mark},
+        "properties": {"severity": finding.severity, "since": finding.since, "network": finding.network, **more},
     }
+
+
+def _in(cluster: str) -> str:
+    return f"{cluster}: " if cluster else ""

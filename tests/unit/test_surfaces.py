@@ -23,7 +23,7 @@ from exporter.kube.transport import Transport
 
 FIELDS = {
     *("check", "reason", "severity", "subject", "related", "node", "feature", "network", "since", "sinceSource"),
-    *("message", "evidence", "group", "fingerprint", "remediation"),
+    *("message", "evidence", "group", "fingerprint", "remediation", "cluster"),
 }
 
 

@@ -1,0 +1,121 @@
+"""What can only be seen of several clusters together: machines that share a firmware UUID.
+
+KubeVirt derived UUIDs from machines' names, which clusters share; exports, backups and manifests carry a UUID along.
+Licences, inventories and cloud-init then take two machines for one (firmware-eviction A.9). Within one cluster that is
+a check's concern. What identifies nobody, such as a vendor's placeholder, is never shared.
+
+Pure: from the machines of each cluster to findings. It is asked for by `steward check` with several dumps, and by
+rules/fleet.yaml, which asks Prometheus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from .findings import Finding, Severity, Unknown, fingerprint
+from .model import virtual_machine, virtual_machine_instance
+from .model.cluster import Cluster
+from .model.firmware import group_id
+from .model.identified import Identified
+from .model.source import Source, Undecodable, unseen
+
+__all__ = ["ACROSS", "READS", "Across", "Shared", "duplicates", "unknowns"]
+
+_SHOWN = 10  # machines that a finding names
+READS = (virtual_machine.KIND, virtual_machine_instance.KIND)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """One entry of the closed list of reasons, as a check has it; the first severity is the usual one."""
+
+    severities: tuple[Severity, ...]
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Across:
+    """What compares clusters: to users as good as a check, though no engine runs it."""
+
+    id: str
+    title: str
+    reasons: Mapping[str, Shared]
+
+
+ACROSS = Across(
+    "across_clusters",
+    "Machines of different clusters have different firmware UUIDs",
+    {
+        "DuplicateAcrossClusters": Shared(
+            (Severity.WARNING, Severity.INFO),
+            "A machine of another cluster has the same firmware UUID; a warning while it runs in two clusters.",
+        )
+    },
+)
+
+
+class _Holder(msgspec.Struct, frozen=True, gc=False):
+    cluster: str
+    machine: Identified
+
+    @property
+    def path(self) -> str:
+        return f"{self.cluster}/{self.machine.ref.path}"
+
+
+def duplicates(clusters: Mapping[str, Iterable[Identified]]) -> Iterator[tuple[str, Finding]]:
+    """Findings, each with the name of its cluster, on machines whose UUID is held in two clusters or more."""
+    holders: dict[str, list[_Holder]] = {}
+    for name, machines in clusters.items():
+        for machine in machines:
+            holders.setdefault(machine.uuid, []).append(_Holder(name, machine))
+    for held in holders.values():
+        if len({holder.cluster for holder in held}) > 1:
+            yield from ((holder.cluster, _finding(holder, held)) for holder in held)
+
+
+def _finding(holder: _Holder, held: list[_Holder]) -> Finding:
+    machine, others = holder.machine, [other for other in held if other is not holder]
+    running = {each.cluster for each in held if each.machine.running}
+    evidence: dict[str, Any] = {
+        "uuid": machine.uuid,
+        "running": machine.running,
+        "others": [other.path for other in others[:_SHOWN]],
+        "holders": len(held),
+    }
+    if hint := _hint(machine, others):
+        evidence["hint"] = hint
+    shown = ", ".join(f"{other.path}{' (running)' if other.machine.running else ''}" for other in others[:_SHOWN])
+    more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+    found = Finding(
+        check=ACROSS.id,
+        reason="DuplicateAcrossClusters",
+        severity=Severity.WARNING if len(running) > 1 else Severity.INFO,
+        subject=machine.ref,
+        message=f"its firmware UUID {machine.uuid} is also that of {shown}{more}{f'; {hint}' if hint else ''}",
+        evidence=evidence,
+        group=group_id(machine.uuid),
+    )
+    return msgspec.structs.replace(found, fingerprint=fingerprint(ACROSS.id, found))
+
+
+def _hint(machine: Identified, others: list[_Holder]) -> str:
+    if not machine.legacy:
+        return ""
+    if all(other.machine.legacy for other in others):
+        return f"legacy: {'both' if len(others) == 1 else 'all'} derive it from their name"
+    return "legacy: it derives it from its name"
+
+
+def unknowns(name: str, cluster: Cluster) -> Iterator[Unknown]:
+    """Why not every machine of a cluster could be compared; `name` is the cluster's."""
+    for kind in unseen(cluster, (kind.record for kind in READS)):
+        source = cluster.get(Source, "", kind)
+        yield Unknown(ACROSS.id, "", f"{kind}: {source.why if source else 'nobody looks for it'}", name)
+    for odd in cluster.all(Undecodable):
+        if odd.kind in [kind.name for kind in READS]:
+            yield Unknown(ACROSS.id, odd.namespace, f"{odd.ref} could not be read: {odd.why}", name)

@@ -1,0 +1,306 @@
+"""Several dumps at once: each is judged on its own, and what they share is found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from exporter.__main__ import main
+from exporter.demo.fleet import sample_fleet
+from exporter.model.firmware import group_id, legacy
+from tests.dumps import many
+from tests.manifests import Object
+
+Check = Callable[..., tuple[int, str, str]]
+ALIKE = "1b4e28ba-2fa1-41d2-883f-0016d3cca427"
+NOW = "2026-11-21T00:00:00Z"
+
+
+@pytest.fixture
+def check(capsys: pytest.CaptureFixture[str]) -> Check:
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main(["check", "--now", NOW, *words])
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return run
+
+
+def vm(name: str, uuid: str = "", **meta: Any) -> Object:
+    domain = {"firmware": {"uuid": uuid}} if uuid else {}
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"namespace": "ns", "name": name, "uid": f"vm-{name}", **meta},
+        "spec": {"runStrategy": "Always", "template": {"spec": {"domain": domain}}},
+    }
+
+
+def vmi(name: str, uuid: str = "", phase: str = "Running", alone: bool = False, **meta: Any) -> Object:
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": name, "uid": f"vm-{name}"}
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstance",
+        "metadata": {
+            "namespace": "ns",
+            "name": name,
+            "uid": f"vmi-{name}",
+            "ownerReferences": [] if alone else [owner],
+            **meta,
+        },
+        "spec": {"domain": {"firmware": {"uuid": uuid}}},
+        "status": {"phase": phase},
+    }
+
+
+@pytest.fixture
+def shared(check: Check, tmp_path: Path) -> Callable[..., list[Any]]:
+    """The findings on UUIDs that clusters a, b, … share, worst first; the clusters hold these objects."""
+
+    def find(*clusters: list[Object]) -> list[Any]:
+        words: list[str] = []
+        for name, objects in zip("abcdef", clusters, strict=False):
+            (tmp_path / f"{name}.yaml").write_text(many([*objects, vm(f"other-{name}")]), encoding="utf-8")
+            words += ["--from", str(tmp_path / f"{name}.yaml")]
+        _, out, err = check(*words, "--complete", "--check", "across_clusters", "-o", "json")
+        report = json.loads(out)
+        assert (report["unknown"], err) == ([], "")
+        found: list[Any] = report["findings"]
+        return found
+
+    return find
+
+
+def brief(findings: list[Any]) -> list[tuple[str, str, str]]:
+    return [(f["cluster"], f["subject"]["name"], f["severity"]) for f in findings]
+
+
+# -- what is shared
+
+
+def test_two_that_run_with_one_uuid_are_a_warning_on_each(shared: Callable[..., list[Any]]) -> None:
+    one, two = shared([vm("db", ALIKE), vmi("db", ALIKE)], [vm("copy", ALIKE.upper()), vmi("copy", ALIKE)])
+
+    assert brief([one, two]) == [("a", "db", "warning"), ("b", "copy", "warning")]
+    assert (one["check"], one["reason"]) == ("across_clusters", "DuplicateAcrossClusters")
+    assert one["subject"] == {"kind": "VirtualMachine", "namespace": "ns", "name": "db", "uid": "vm-db"}
+    assert one["evidence"] == {"uuid": ALIKE, "running": True, "others": ["b/ns/copy"], "holders": 2}
+    assert one["group"] == two["group"] == group_id(ALIKE)
+    assert one["message"] == f"its firmware UUID {ALIKE} is also that of b/ns/copy (running)"
+    assert (one["since"], one["sinceSource"]) == (NOW, "firstSeen")
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        [vm("db", ALIKE)],
+        [vm("db", ALIKE), vmi("db", ALIKE, phase="Succeeded")],
+        [vm("db", ALIKE), vmi("db", ALIKE, phase="WaitingForSync")],
+        [vm("db", ALIKE, deletionTimestamp=NOW), vmi("db", ALIKE)],
+        [vm("db", ALIKE), vmi("db", ALIKE, deletionTimestamp=NOW)],
+    ],
+    ids=["stopped", "ended", "receiving", "going", "stopping"],
+)
+def test_one_that_does_not_run_informs(second: list[Object], shared: Callable[..., list[Any]]) -> None:
+    found = shared([vm("db", ALIKE), vmi("db", ALIKE)], second)
+    assert brief(found) == [("a", "db", "info"), ("b", "db", "info")]
+
+
+def test_the_uuid_that_runs_counts_not_that_of_the_next_start(shared: Callable[..., list[Any]]) -> None:
+    assert shared([vm("db", ALIKE), vmi("db", "2b4e28ba-2fa1-41d2-883f-0016d3cca427")], [vm("db", ALIKE)]) == []
+
+
+def test_a_lone_instance_is_a_machine(shared: Callable[..., list[Any]]) -> None:
+    found = shared([vmi("x", ALIKE, alone=True)], [vm("y", ALIKE), vmi("y", ALIKE)])
+    assert [(f["subject"]["kind"], f["severity"]) for f in found] == [
+        ("VirtualMachineInstance", "warning"),
+        ("VirtualMachine", "warning"),
+    ]
+
+
+def test_a_uuid_within_one_cluster_is_a_check_s_concern(shared: Callable[..., list[Any]]) -> None:
+    assert shared([vm("one", ALIKE), vm("two", ALIKE)], []) == []
+
+
+@pytest.mark.parametrize("uuid", ["00000000-0000-0000-0000-000000000000", "03000200-0400-0500-0006-000700080009", "x"])
+def test_what_identifies_nobody_is_not_shared(uuid: str, shared: Callable[..., list[Any]]) -> None:
+    assert shared([vm("one", uuid)], [vm("two", uuid)]) == []
+
+
+def test_names_that_two_clusters_share_give_one_uuid(shared: Callable[..., list[Any]]) -> None:
+    both = shared([vm("db")], [vm("db", legacy("db"))])
+    assert {f["evidence"]["hint"] for f in both} == {"legacy: both derive it from their name"}
+    assert all(f["message"].endswith("; legacy: both derive it from their name") for f in both)
+
+    three = shared([vm("db")], [vm("db")], [vm("copy", legacy("db"))])
+    assert [f["evidence"].get("hint", "") for f in three] == [
+        "legacy: it derives it from its name",
+        "legacy: it derives it from its name",
+        "",
+    ]
+    assert three[2]["evidence"]["others"] == ["a/ns/db", "b/ns/db"]
+
+
+def test_many_holders_are_counted_and_some_are_named(shared: Callable[..., list[Any]]) -> None:
+    found = shared([vm("db", ALIKE)], [vm(f"copy-{n}", ALIKE) for n in range(30)])
+    assert len(found) == 31
+    assert (found[0]["evidence"]["holders"], len(found[0]["evidence"]["others"])) == (31, 10)
+    assert found[0]["message"].endswith(" and 20 more")
+
+
+# -- several dumps
+
+
+@pytest.fixture
+def dumps(tmp_path: Path) -> tuple[str, str]:
+    """The demo's fleet, twice: the second time only its namespace `shop`."""
+    objects = sample_fleet(datetime(2026, 11, 21, tzinfo=UTC)).objects
+    shop = [thing for thing in objects if "shop" in (thing["metadata"].get("namespace"), thing["metadata"]["name"])]
+    for name, held in (("north", objects), ("south", shop)):
+        (tmp_path / f"{name}.yaml").write_text(many(held), encoding="utf-8")
+    return str(tmp_path / "north.yaml"), str(tmp_path / "south.yaml")
+
+
+def without_cluster(finding: Any) -> Any:
+    return {key: value for key, value in finding.items() if key != "cluster"}
+
+
+def test_each_is_judged_as_if_it_were_alone(dumps: tuple[str, str], check: Check) -> None:
+    north, south = dumps
+    alone = {
+        name: json.loads(check("--from", path, "--complete", "-o", "json")[1])
+        for name, path in zip(("north", "south"), dumps, strict=True)
+    }
+    code, out, _ = check("--from", north, "--from", f"branch={south}", "--complete", "-o", "json")
+    both = json.loads(out)
+
+    assert code == 2  # north has a claim that can't be read
+    for name, called in (("north", "north"), ("south", "branch")):
+        own = [f for f in both["findings"] if f["cluster"] == called and f["check"] != "across_clusters"]
+        assert list(map(without_cluster, own)) == list(map(without_cluster, alone[name]["findings"]))
+        assert {f["cluster"] for f in alone[name]["findings"]} == {""}
+        assert sum(each["cluster"] == called for each in both["sources"]) == len(alone[name]["sources"])
+    assert {u["cluster"] for u in both["unknown"]} == {"north"}
+    across = [f for f in both["findings"] if f["check"] == "across_clusters"]
+    assert {f["subject"]["namespace"] for f in across} == {"shop"}
+    assert {f["severity"] for f in across} == {"warning", "info"}
+
+
+def test_every_output_names_the_cluster(dumps: tuple[str, str], check: Check) -> None:
+    words = [word for path in dumps for word in ("--from", path)] + ["--complete", "--min-severity", "warning"]
+    found = json.loads(check(*words, "-o", "json")[1])["findings"]
+    in_yaml = yaml.safe_load(check(*words, "-o", "yaml")[1])["findings"]
+    assert [(f["cluster"], f["fingerprint"]) for f in in_yaml] == [(f["cluster"], f["fingerprint"]) for f in found]
+    assert {f["cluster"] for f in found} == {"north", "south"}
+
+    text = check(*words)[1]
+    head, first, *_ = text.splitlines()
+    assert head.split()[:3] == ["CLUSTER", "SEVERITY", "REASON"]
+    assert first.split()[0] == found[0]["cluster"]
+    assert f"\n{len(found)} findings in 2 clusters.\n" in text
+    assert "\nsouth: " in text
+
+    suites = ElementTree.fromstring(check(*words, "-o", "junit")[1])
+    failures = [case.get("name", "") for case in suites.iter("testcase") if case.find("failure") is not None]
+    assert {name.rpartition(" in ")[2] for name in failures} == {"north", "south"}
+    assert "across_clusters" in [suite.get("name") for suite in suites]
+
+    (run,) = json.loads(check(*words, "-o", "sarif")[1])["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert "across_clusters/DuplicateAcrossClusters" in rules
+    for result, finding in zip(run["results"], found, strict=True):
+        assert rules[result["ruleIndex"]] == f"{finding['check']}/{finding['reason']}"
+        assert result["properties"]["cluster"] == finding["cluster"]
+        (place,) = result["locations"][0]["logicalLocations"]
+        assert place["fullyQualifiedName"].startswith(f"{finding['cluster']}/")
+    marks = [result["partialFingerprints"]["steward/v1"] for result in run["results"]]
+    assert len(set(marks)) == len(marks)
+
+
+def test_one_dump_has_no_cluster_column_and_may_have_a_name(dumps: tuple[str, str], check: Check) -> None:
+    code, text, _ = check("--from", dumps[1], "--complete")
+    assert text.startswith("SEVERITY  REASON")
+    assert (code, text) == check("--from", f"prod={dumps[1]}", "--complete")[:2]
+    report = json.loads(check("--from", f"prod={dumps[1]}", "--complete", "-o", "json")[1])
+    assert {f["cluster"] for f in report["findings"]} == {"prod"}
+
+
+def test_what_is_shown_is_narrowed_in_all_of_them(dumps: tuple[str, str], check: Check) -> None:
+    words = [word for path in dumps for word in ("--from", path)] + ["--complete", "-o", "json"]
+
+    def shown(*more: str) -> list[Any]:
+        found: list[Any] = json.loads(check(*words, *more)[1])["findings"]
+        return found
+
+    assert {f["subject"]["namespace"] for f in shown("-n", "shop")} == {"shop"}
+    assert {f["check"] for f in shown("--check", "ipam_claims")} == {"ipam_claims"}
+    assert {f["check"] for f in shown("--check", "across_clusters")} == {"across_clusters"}
+    assert "across_clusters" not in {f["check"] for f in shown("--min-age", "1m")}  # nothing tells since when
+
+
+def test_one_that_can_not_be_read_does_not_keep_the_others(dumps: tuple[str, str], check: Check) -> None:
+    code, out, err = check("--from", "gone=/no/such/file", "--from", dumps[1], "--complete", "-o", "json")
+    report = json.loads(out)
+    assert code == 2
+    assert err.count("\n") == 1
+    assert err.startswith("steward: gone: /no/such/file can't be read: ")
+    assert {f["cluster"] for f in report["findings"]} == {"south"}
+    assert [(odd["kind"], odd["cluster"]) for odd in report["undecodable"]] == [("File", "gone")]
+
+    code, out, err = check("--from", "gone=/no/such/file", "--from", dumps[1], "--complete")
+    assert "\ngone: nothing was read.\n" in out
+    assert check("--from", "/no/such/file")[:2] == (2, "")
+
+
+def test_what_a_dump_lacks_is_asked_for_by_its_cluster(dumps: tuple[str, str], tmp_path: Path, check: Check) -> None:
+    partial = tmp_path / "east.yaml"
+    partial.write_text(many([vm("db", ALIKE)]), encoding="utf-8")
+    code, out, _ = check("--from", dumps[0], "--from", str(partial), "--check", "across_clusters")
+
+    assert code == 2
+    assert "add to the dump of east what this prints" in out
+    assert "\n  kubectl get virtualmachineinstances.kubevirt.io -A -o yaml\n" in out
+    assert "of north" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["one/all.yaml", "two/all.yaml"], "two dumps are called 'all', one/all.yaml and two/all.yaml; give each"),
+        (["x=one", "x=two"], "two dumps are called 'x', one and two; give each its cluster's name: --from NAME=two"),
+        (["a", "=b"], "'=b' names no cluster and dump; write it as --from NAME=PATH"),
+        (["a=", "b"], "'a=' names no cluster and dump; write it as --from NAME=PATH"),
+        (["x=-", "y=-"], "standard input can be read once"),
+    ],
+)
+def test_names_that_do_not_tell_apart_are_refused(words: list[str], said: str, check: Check) -> None:
+    code, out, err = check(*(part for word in words for part in ("--from", word)))
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_a_cluster_is_called_after_its_file(tmp_path: Path, check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words: list[str] = []
+    for name in ("must-gather.local.7/", "b.tar.yaml", "k=v.yml", "plain"):
+        path = tmp_path / name
+        if name.endswith("/"):
+            path.mkdir()
+            path = path / "vms.yaml"
+        path.write_text(many([vm("db")]), encoding="utf-8")
+        words += ["--from", name]
+    report = json.loads(check(*words, "-o", "json")[1])
+    assert {source["cluster"] for source in report["sources"]} == {"must-gather.local.7", "b", "k=v", "plain"}
+
+
+def test_comparing_needs_two_dumps(dumps: tuple[str, str], check: Check) -> None:
+    code, _, err = check("--from", dumps[0], "--check", "across_clusters")
+    assert code == 2
+    assert "across_clusters compares clusters; give --from for each of them" in err
