@@ -27,7 +27,8 @@ from .http.server import build, serving
 from .kube.live import LiveSource
 from .kube.pace import Pace
 from .kube.transport import Transport
-from .metrics.exposition import Budget, Exposition
+from .metrics.budget import Budget
+from .metrics.exposition import Exposition
 from .metrics.states import States
 from .metrics.telemetry import Scrapes, Telemetry, registry_of
 from .model.kind import Kind
@@ -77,7 +78,7 @@ def assemble(
     indexes = [index for state in states for index in state.indexes]
     engine = Engine(enabled, clock=time.time, timer=time.monotonic, indexes=indexes)
     keepers = Keepers(engine.cluster, states)
-    exposition = Exposition(enabled, _budget(config), States(engine.cluster, keepers))
+    exposition = Exposition(enabled, _budget(config), States(engine.cluster, keepers, _budget(config)))
     engine.listen(exposition.update)
     engine.observe(keepers.changed)
     reads = (*(check.reads for check in enabled), *(state.reads for state in states if state.option))

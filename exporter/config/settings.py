@@ -31,7 +31,10 @@ class PaceSettings(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class BudgetSettings(msgspec.Struct, frozen=True, rename="camel"):
-    """How many series findings may take; what is left out is counted in `kubevirt_steward_series_dropped`."""
+    """How many series findings may take, and states as many again.
+
+    What is left out is counted in `kubevirt_steward_series_dropped`.
+    """
 
     family: Annotated[int, Setting("Series of one metric family.", "series", low=2, high=10_000_000)] = 50_000
     total: Annotated[int, Setting("Series of all families together.", "series", low=2, high=10_000_000)] = 200_000
@@ -39,6 +42,11 @@ class BudgetSettings(msgspec.Struct, frozen=True, rename="camel"):
 
 class MetricsSettings(msgspec.Struct, frozen=True, rename="camel"):
     """Which families are there that are not by themselves: a field for each state that has it as its `option`."""
+
+    firmware_uuid_info: Annotated[
+        bool,
+        Setting("Serve `kubevirt_vm_firmware_uuid_info`, a series for each machine, which rules/fleet.yaml reads."),
+    ] = False
 
 
 class CheckSettings(msgspec.Struct, frozen=True):

@@ -4,8 +4,9 @@ The label block of a finding is built once, when it opens. A page is written in 
 so that its size never holds up an evaluation or another request. prometheus_client takes minutes where this takes
 seconds (half a million samples: 10.9 s against 0.4 s).
 
-A family has a budget of series, and all together have one. First come, first kept: a flood that somebody makes can't
-push out what is alerted on already. What is left out is counted, and comes in when a place becomes free.
+A family has a budget of series, of which an aged one takes two for each finding, and all together have one. First
+come, first kept: a flood that somebody makes can't push out what is alerted on already. What is left out is counted,
+and comes in when a place becomes free.
 """
 
 from __future__ import annotations
@@ -18,20 +19,13 @@ from itertools import islice
 
 from ..checks.base import Check, Family, Reason
 from ..findings import Finding
+from .budget import Budget
 from .states import States
 from .text import escaped, head
 
-__all__ = ["Budget", "Exposition"]
+__all__ = ["Exposition"]
 
 _SLICE = 5000  # lines
-
-
-@dataclass(frozen=True)
-class Budget:
-    """Series that findings may take; an aged family takes two for each."""
-
-    family: int = 50_000
-    total: int = 200_000
 
 
 @dataclass(slots=True)
@@ -108,6 +102,8 @@ class Exposition:
     def budget(self, budget: Budget) -> None:
         """Less room leaves out who came last, of the largest families first; more room lets in who waits."""
         self._budget = budget
+        if self._states:
+            self._states.budget = budget
         sizes = [kept.series for kept in self._kept.values()]
         low, high = 0, budget.family  # the largest cap for each family by which all together fit
         while low < high:

@@ -1,4 +1,4 @@
-"""State families as text: one after the other, in slices, within a budget.
+"""State families as text: one after the other, in slices, within a budget for each and one for all of them.
 
 While a kind can't be seen that a state is made of, its families have no samples: absent is not zero.
 """
@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.source import unseen
 from ..states.base import Gauge, Keepers, Sample, State
+from .budget import Budget
 from .text import escaped, head
 
 __all__ = ["States"]
@@ -19,38 +21,45 @@ __all__ = ["States"]
 _SLICE = 1000  # lines written between two looks at the event loop
 
 
+@dataclass(slots=True)
+class _Room:
+    series: int
+
+
 class States:
-    def __init__(self, cluster: Cluster, keepers: Keepers, budget: int = 50_000) -> None:
-        """`budget` is the number of series of one family; who comes last in its order is left out first."""
-        self._cluster, self._keepers, self.budget = cluster, keepers, budget
+    def __init__(self, cluster: Cluster, keepers: Keepers, budget: Budget | None = None) -> None:
+        """Who comes last in the order of a family is left out first; of the states, those that were asked for."""
+        self._cluster, self._keepers, self.budget = cluster, keepers, budget or Budget()
         self.left_out = dict.fromkeys((gauge.name for state in keepers.states for gauge in state.gauges), 0)
 
     async def render(self) -> AsyncIterator[bytes]:
         for _ in self._keepers.settle():
             await asyncio.sleep(0)
-        for state in self._keepers.states:
+        room = _Room(self.budget.total)
+        for state in sorted(self._keepers.states, key=lambda state: bool(state.option)):
             blind = unseen(self._cluster, (kind.record for kind in state.reads))
             for gauge in state.gauges:
                 yield head(gauge.name, gauge.help)
                 if blind:
                     self.left_out[gauge.name] = 0
                     continue
-                async for part in self._lines(state, gauge):
+                async for part in self._lines(state, gauge, room):
                     yield part
 
-    async def _lines(self, state: State[Any], gauge: Gauge[Any]) -> AsyncIterator[bytes]:
+    async def _lines(self, state: State[Any], gauge: Gauge[Any], room: _Room) -> AsyncIterator[bytes]:
         lines: list[str] = []
-        total = 0
+        most, total = min(self.budget.family, room.series), 0
         for group in gauge.samples(self._keepers.of(state.keep)):
             total += len(group)
-            if total <= self.budget:
+            if total <= most:
                 lines += [_line(gauge, sample) for sample in group]
             if len(lines) >= _SLICE:
                 yield "".join(lines).encode()
                 lines.clear()
                 await asyncio.sleep(0)
         yield "".join(lines).encode()
-        self.left_out[gauge.name] = max(0, total - self.budget)
+        self.left_out[gauge.name] = max(0, total - most)
+        room.series -= min(total, most)
 
 
 def _line(gauge: Gauge[Any], sample: Sample) -> str:

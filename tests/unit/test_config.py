@@ -31,7 +31,7 @@ from exporter.config.showing import as_rows, as_yaml
 from exporter.docgen import generated
 from exporter.findings import Finding
 from exporter.kube.reflector import Pace
-from exporter.metrics.exposition import Budget
+from exporter.metrics.budget import Budget
 from exporter.model import ipam_claim
 from tests.judging import Judging
 from tests.rows import full

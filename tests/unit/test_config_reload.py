@@ -30,7 +30,8 @@ from exporter.demo.apiserver import ApiServer
 from exporter.demo.fleet import sample_fleet
 from exporter.findings import Finding, Severity
 from exporter.kube.transport import Transport
-from exporter.metrics.exposition import Budget, Exposition
+from exporter.metrics.budget import Budget
+from exporter.metrics.exposition import Exposition
 from exporter.model import ipam_claim
 from tests.unit.test_exposition import names, orphan
 

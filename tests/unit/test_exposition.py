@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 
 from exporter.checks import all_checks
 from exporter.findings import Finding, Severity
-from exporter.metrics.exposition import Budget, Exposition
+from exporter.metrics.budget import Budget
+from exporter.metrics.exposition import Exposition
 from exporter.model.record import Ref
 
 

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from exporter.checks import all_checks
+from exporter.metrics.budget import Budget
 from exporter.metrics.states import States
 from exporter.model.source import Sight
 from exporter.networks import RECLAIMABLE, NetworkReport, Networks, take
@@ -47,7 +48,7 @@ class Viewed(Judging):
         return {use: count for use, count in self.one().subnets[0].uses.items() if count}
 
     def scrape(self, budget: int = 50_000) -> tuple[list[str], States]:
-        states = States(self.engine.cluster, self.keepers, budget)
+        states = States(self.engine.cluster, self.keepers, Budget(family=budget))
 
         async def text() -> str:
             return b"".join([part async for part in states.render()]).decode()

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
 
+from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks
-from exporter.config.settings import MetricsSettings
+from exporter.cli.demo import kubeconfig
+from exporter.config.settings import BudgetSettings, Config, MetricsSettings
+from exporter.demo.apiserver import ApiServer
 from exporter.demo.fleet import sample_fleet
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.kube.decode import Decoder
+from exporter.kube.transport import Transport
 from exporter.metrics.states import States
+from exporter.model.firmware import legacy
 from exporter.model.kind import ApiKind
 from exporter.model.source import Sight
 from exporter.states import all_states
@@ -84,3 +93,91 @@ def test_a_state_shows_what_is_and_nothing_while_it_does_not_see(state: State[An
     assert samples
     for kind in state.reads:
         assert scraped(state, blind=kind.name) == (heads, [])
+
+
+# -- the firmware UUID of each machine
+
+
+INFO = "kubevirt_vm_firmware_uuid_info"
+UUID = "1b4e28ba-2fa1-41d2-883f-0016d3cca427"
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[ApiServer]:
+    server = ApiServer()
+    server.load(sample_fleet(datetime.now(UTC)).objects)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@asynccontextmanager
+async def serving(
+    cluster: ApiServer, folder: Path, config: Config
+) -> AsyncIterator[Callable[[], Awaitable[list[str]]]]:
+    """Gives what answers with the lines of a scrape once all that has changed is seen."""
+    steward = assemble(Transport.from_environment(str(kubeconfig(folder, cluster.url))), config, settle=0.01)
+    async with serve(steward, "127.0.0.1", 0) as url, aiohttp.ClientSession(base_url=url) as session:
+        assert await wait_until_seen(steward, 30)
+
+        async def scrape() -> list[str]:
+            async with session.get("/metrics") as answer:
+                return (await answer.text()).splitlines()
+
+        yield scrape
+
+
+def of(lines: list[str], namespace: str, name: str) -> list[str]:
+    return [line for line in lines if line.startswith(f'{INFO}{{namespace="{namespace}",name="{name}",')]
+
+
+async def test_firmware_uuids_are_not_there_until_asked_for(cluster: ApiServer, tmp_path: Path) -> None:
+    async with serving(cluster, tmp_path, Config()) as scrape:
+        assert not [line for line in await scrape() if INFO in line]
+
+
+async def test_firmware_uuids_follow_their_machines(cluster: ApiServer, tmp_path: Path) -> None:
+    async def until(wanted: list[str]) -> None:
+        async with asyncio.timeout(10):
+            while of(await scrape(), "shop", machine) != wanted:
+                pass
+
+    def remove(plural: str) -> None:
+        cluster.patch(plural, "shop", machine, {"metadata": {"finalizers": None}})
+        cluster.delete(plural, "shop", machine)
+
+    def line(uuid: str, origin: str, running: str) -> str:
+        labels = f'namespace="shop",name="{machine}",uuid="{uuid}",origin="{origin}",running="{running}"'
+        return f"{INFO}{{{labels}}} 1"
+
+    config = Config(metrics=MetricsSettings(firmware_uuid_info=True))
+    async with serving(cluster, tmp_path, config) as scrape:
+        whole = [each for each in await scrape() if each.startswith(INFO)]
+        machines = cluster.objects("virtualmachines")
+        assert len(whole) == len(machines)
+        runs = next(vmi for vmi in cluster.objects("virtualmachineinstances") if vmi["metadata"]["namespace"] == "shop")
+        machine, uuid = runs["metadata"]["name"], runs["spec"]["domain"]["firmware"]["uuid"]
+        await until([line(uuid, "set", "true")])
+
+        firmware = {"firmware": {"uuid": UUID.upper()}}
+        cluster.patch("virtualmachines", "shop", machine, {"spec": {"template": {"spec": {"domain": firmware}}}})
+        remove("virtualmachineinstances")
+        await until([line(UUID, "set", "false")])
+        nothing = {"firmware": None}
+        cluster.patch("virtualmachines", "shop", machine, {"spec": {"template": {"spec": {"domain": nothing}}}})
+        await until([line(legacy(machine), "legacy", "false")])
+        remove("virtualmachines")
+        await until([])
+
+
+async def test_firmware_uuids_keep_to_the_budget(cluster: ApiServer, tmp_path: Path) -> None:
+    config = Config(budget=BudgetSettings(family=10_000, total=100), metrics=MetricsSettings(firmware_uuid_info=True))
+    machines = len(cluster.objects("virtualmachines"))
+    async with serving(cluster, tmp_path, config) as scrape:
+        lines = await scrape()
+        networks = [line for line in lines if line.startswith("kubevirt_network_pool_")]
+        infos = [line for line in lines if line.startswith(f"{INFO}{{")]
+        dropped = f'kubevirt_steward_series_dropped{{family="{INFO}"}} {machines + len(networks) - 100}.0'
+
+    assert len(networks) + len(infos) == 100
+    assert dropped in lines
