@@ -16,6 +16,7 @@ import yaml
 from exporter.app import assemble, serve
 from exporter.checks import all_checks
 from exporter.checks.base import Check
+from exporter.config.settings import Config
 from exporter.kube.reflector import Pace
 from exporter.kube.transport import Transport
 from tests.cluster.client import Client
@@ -34,9 +35,11 @@ QUICK = Pace(watch=4.0, grace=1.0, first_wait=0.1, longest_wait=1.0, look_again=
 class Exporter:
     """One exporter in a thread of its own; `with` starts and ends it."""
 
-    def __init__(self, kubeconfig: Path, pace: Pace = QUICK, *, graces: float = 1.0) -> None:
+    def __init__(
+        self, kubeconfig: Path, pace: Pace = QUICK, *, graces: float = 1.0, config: Config | None = None
+    ) -> None:
         """`graces` is what the graces of all reasons are multiplied by."""
-        self._kubeconfig, self._pace = kubeconfig, pace
+        self._kubeconfig, self._pace, self._config = kubeconfig, pace, config
         self._checks = [_patient(check, graces) for check in all_checks()]
         self._up, self._end = threading.Event(), asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -73,7 +76,8 @@ class Exporter:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         transport = Transport.from_environment(str(self._kubeconfig))
-        async with serve(assemble(transport, checks=self._checks, pace=self._pace), "127.0.0.1", 0) as self.url:
+        steward = assemble(transport, self._config, checks=self._checks, pace=self._pace)
+        async with serve(steward, "127.0.0.1", 0) as self.url:
             self._up.set()
             await self._end.wait()
 

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakePrometheus
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.fleet import delete_machine, machine, release
-from tests.shared import REPO
+from tests.cluster.quick import quick_rules
 from tests.waiting import wait_until
 
 STUCK = {"db.blue": "StuckTerminatingOwnerGone"}
@@ -61,7 +60,7 @@ def test_a_claim_that_keeps_its_finalizer_is_found_and_cleared_within_two_second
 def test_a_real_prometheus_takes_the_alert_from_pending_to_firing_and_back(
     exporter: Exporter, client: Client, namespace: str, prometheus: MakePrometheus, tmp_path: Path
 ) -> None:
-    rules = quick_rules(tmp_path)
+    rules = quick_rules("ipam_claims", tmp_path)
     server = prometheus(targets=[exporter.address], rule_files=[rules])
     server.wait_for("kubevirt_steward_ready == 1")
 
@@ -78,24 +77,6 @@ def test_a_real_prometheus_takes_the_alert_from_pending_to_firing_and_back(
     release(client, namespace, "db")
     wait_until(lambda: state() == "inactive", 60, "the alert is resolved")
     assert all(target["health"] == "up" and not target["lastError"] for target in server.targets())
-
-
-def quick_rules(folder: Path) -> Path:
-    """The shipped rules at a hundredth of their times."""
-    rules = yaml.safe_load((REPO / "rules/ipam_claims.yaml").read_text(encoding="utf-8"))
-    for group in rules["groups"]:
-        group.pop("interval", None)
-        for rule in group["rules"]:
-            for key in ("for", "keep_firing_for"):
-                if key in rule:
-                    rule[key] = f"{max(1, _seconds(rule[key]) // 100)}s"
-    path = folder / "quick.yaml"
-    path.write_text(yaml.safe_dump(rules), encoding="utf-8")
-    return path
-
-
-def _seconds(duration: str) -> int:
-    return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[duration[-1]]
 
 
 def test_the_generated_role_is_enough_and_nothing_is_written(exporter: Exporter, api_server: ApiServer) -> None:

@@ -1,0 +1,135 @@
+"""Two clusters, a steward in each, and one Prometheus over both: from a shared firmware UUID to an alert and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from exporter.config.settings import Config, MetricsSettings
+from exporter.model.firmware import legacy
+from tests.cluster import fleet
+from tests.cluster.apiserver import ApiServer
+from tests.cluster.client import Client
+from tests.cluster.conftest import MakeApiServer, MakePrometheus, Tools
+from tests.cluster.exporter import Exporter, grant
+from tests.cluster.prometheus import Prometheus
+from tests.cluster.quick import quick_rules
+from tests.cluster.resources import VMIS, VMS
+from tests.cluster.test_runbooks import ACROSS, Kubectl
+from tests.manifests import Object
+from tests.rules import RULES, blocks
+from tests.waiting import wait_until
+
+NEW = "7b4e28ba-2fa1-41d2-883f-0016d3cca427"  # by the runbook
+UUID, ANOTHER = "5b4e28ba-2fa1-41d2-883f-0016d3cca427", "6b4e28ba-2fa1-41d2-883f-0016d3cca427"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    server: ApiServer
+    client: Client
+    exporter: Exporter
+
+
+@pytest.fixture
+def clusters(api_server: ApiServer, own_api_server: MakeApiServer, namespace: str) -> Iterator[dict[str, Cluster]]:
+    """East and west, with a namespace of one name, each with a steward that tells of UUIDs."""
+    config = Config(metrics=MetricsSettings(firmware_uuid_info=True))
+    with ExitStack() as ends:
+        made = {}
+        for name, server in (("east", api_server), ("west", own_api_server())):
+            client = server.client()
+            client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+            grant(client)
+            exporter = ends.enter_context(Exporter(server.kubeconfig("steward-exporter"), config=config))
+            made[name] = Cluster(server, client, exporter)
+        for cluster in made.values():
+            cluster.exporter.wait_ready()
+        yield made
+
+
+def run(cluster: Cluster, namespace: str, name: str, uuid: str) -> None:
+    """A machine that runs with this UUID."""
+    machine = fleet.vm(namespace, name)
+    machine["spec"]["template"]["spec"]["domain"]["firmware"] = {"uuid": uuid}
+    made = cluster.client.create(machine)
+    cluster.client.make(fleet.instance(made))
+
+
+def over(clusters: dict[str, Cluster], prometheus: MakePrometheus, rules: Path) -> Prometheus:
+    targets = [{"targets": [each.exporter.address], "labels": {"cluster": name}} for name, each in clusters.items()]
+    job: Object = {"job_name": "fleet", "honor_labels": True, "static_configs": targets}
+    server = prometheus(scrape_configs=[job], rule_files=[rules])
+    wait_until(lambda: len(server.query("kubevirt_steward_ready == 1")) == len(clusters), 60, "both are scraped")
+    return server
+
+
+def test_one_uuid_in_two_clusters_is_alerted_on_until_the_runbook_is_followed(
+    clusters: dict[str, Cluster], binary: Tools, prometheus: MakePrometheus, namespace: str, tmp_path: Path
+) -> None:
+    east, west = clusters["east"], clusters["west"]
+    server = over(clusters, prometheus, quick_rules("fleet", tmp_path))
+
+    def alerts(state: str) -> set[tuple[str, str, str]]:
+        return {
+            (labels["cluster"], labels["name"], labels["uuid_prefix"])
+            for labels in (alert["labels"] for alert in server.alerts() if alert["state"] == state)
+            if labels["alertname"] == ACROSS and labels["namespace"] == namespace
+        }
+
+    both = {("east", "db", UUID[:8]), ("west", "copy", UUID[:8])}
+    run(east, namespace, "db", UUID)
+    run(east, namespace, "fine", ANOTHER)
+    run(west, namespace, "copy", UUID.upper())
+    wait_until(lambda: alerts("pending") == both, 60, "the alert is pending on both")
+    wait_until(lambda: alerts("firing") == both, 60, "the alert fires on both")
+    assert not any(UUID in str(alert["labels"]) + str(alert["annotations"]) for alert in server.alerts())
+
+    west.client.remove(VMIS, namespace, "copy")
+    wait_until(lambda: not alerts("firing") | alerts("pending"), 60, "one that is stopped is not alerted on")
+    follow(Kubectl(binary, west.server, namespace, tmp_path), west.client, "copy")
+    changed = west.client.get(VMS, namespace, "copy")
+    west.client.make(fleet.instance(changed))
+    server.wait_for(f'kubevirt_vm_firmware_uuid_info{{name="copy", uuid="{NEW}", running="true"}}')
+    assert not server.query('machine:kubevirt_vm_firmware_uuid_info:max_last6m{name="copy"}')
+    assert not alerts("firing") | alerts("pending")
+
+
+def follow(kubectl: Kubectl, client: Client, name: str) -> None:
+    """The runbook, to the letter: what it reads can be read, what it writes takes effect once and on what was read."""
+    kubectl.values |= {"NAME": name, "NEWUUID": NEW}
+    namespace = kubectl.values["NAMESPACE"]
+    read, write = (text for text, untried in blocks(RULES / "runbooks" / f"{ACROSS}.md", "sh") if not untried)
+    assert kubectl(read).returncode == 0
+    meta = client.get(VMS, namespace, name)["metadata"]
+    as_read = {"UID": meta["uid"], "RESOURCEVERSION": meta["resourceVersion"]}
+
+    assert kubectl(write, **{**as_read, "UID": "another"}).returncode != 0
+    assert kubectl(write, **as_read).returncode == 0
+    assert "is invalid" in kubectl(write, **as_read).stderr
+
+    bare = client.create(fleet.vm(namespace, "bare"))["metadata"]
+    kubectl.values["NAME"] = "bare"
+    as_read = {"UID": bare["uid"], "RESOURCEVERSION": bare["resourceVersion"]}
+    whole = write.replace('/firmware/uuid", "value": "NEWUUID"', '/firmware", "value": {"uuid": "NEWUUID"}')
+    assert "is invalid" in kubectl(write, **as_read).stderr
+    assert kubectl(whole, **as_read).returncode == 0
+
+
+def test_a_name_that_two_clusters_share_is_a_legacy_uuid_that_they_share(
+    clusters: dict[str, Cluster], prometheus: MakePrometheus, namespace: str, tmp_path: Path
+) -> None:
+    server = over(clusters, prometheus, quick_rules("fleet", tmp_path))
+    name = f"legacy-{namespace}"
+    for cluster in clusters.values():
+        cluster.client.make(fleet.vm(namespace, name))
+    info = f'kubevirt_vm_firmware_uuid_info{{name="{name}", uuid="{legacy(name)}", origin="legacy", running="false"}}'
+
+    def telling() -> list[str]:
+        return sorted(each["metric"]["cluster"] for each in server.query(info))
+
+    wait_until(lambda: telling() == ["east", "west"], 60, "both clusters tell of it")
