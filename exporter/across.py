@@ -4,8 +4,7 @@ KubeVirt derived UUIDs from machines' names, which clusters share; exports, back
 Licences, inventories and cloud-init then take two machines for one (firmware-eviction A.9). Within one cluster that is
 a check's concern. What identifies nobody, such as a vendor's placeholder, is never shared.
 
-Pure: from the machines of each cluster to findings. It is asked for by `steward check` with several dumps, and by
-rules/fleet.yaml, which asks Prometheus.
+`steward check` with several dumps asks for it; rules/fleet.yaml asks Prometheus the same of clusters that are watched.
 """
 
 from __future__ import annotations

@@ -15,6 +15,8 @@ from typing import Any
 
 from msgspec.structs import fields
 
+from . import across
+from .across import ACROSS, READS
 from .checks import all_checks
 from .checks.base import Check, Family
 from .config.documents import pages, schema
@@ -34,7 +36,7 @@ _TOP = Path(__file__).parents[1]
 def generated() -> dict[str, str]:
     """The text of each generated file, by its path from the project's top."""
     return {
-        "docs/checks.md": "\n".join(_checks(all_checks())) + "\n",
+        "docs/checks.md": "\n".join((*_checks(all_checks()), *_across())) + "\n",
         "docs/metrics.md": "\n".join(_metrics(all_checks(), all_states())) + "\n",
         "docs/config.md": "\n".join(pages(keys_of(all_checks()), _NOTE)) + "\n",
         "docs/config.schema.json": json.dumps(schema(keys_of(all_checks())), indent=2, ensure_ascii=False) + "\n",
@@ -55,6 +57,14 @@ def _checks(checks: Iterable[Check]) -> Iterator[str]:
             severity = ", ".join(s.value for s in reason.severities)
             yield f"| {name} | {reason.code} | {severity} | {reason.meaning} | `{reason.family.name}` |"
         yield ""
+
+
+def _across() -> Iterator[str]:
+    yield f"## {ACROSS.id}\n\n{ACROSS.title}.\n\n{inspect.getdoc(across)}\n"
+    yield f"Reads: {', '.join(kind.name for kind in READS)}, of each dump.\n"
+    yield "| Reason | Severity | Meaning |\n| --- | --- | --- |"
+    for name, reason in ACROSS.reasons.items():
+        yield f"| {name} | {', '.join(s.value for s in reason.severities)} | {reason.meaning} |"
 
 
 def _metrics(checks: Iterable[Check], states: Iterable[State[Any]]) -> Iterator[str]:

@@ -8,8 +8,11 @@ import inspect
 import sys
 from typing import Any
 
+from .. import across
+from ..across import ACROSS
 from ..checks import all_checks
 from ..checks.base import Check, Reason
+from .judges import Meaning, all_judges
 from .table import table
 
 __all__ = ["add", "run"]
@@ -24,7 +27,7 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     what = arguments.what
     if what is None:
-        rows = [(check.id, name, reason.meaning) for check in all_checks() for name, reason in check.reasons.items()]
+        rows = [(judge.id, name, reason.meaning) for judge in all_judges() for name, reason in judge.reasons.items()]
         sys.stdout.write(table(("CHECK", "REASON", "MEANING"), rows))
         return 0
     for check in all_checks():
@@ -34,7 +37,10 @@ def run(arguments: argparse.Namespace) -> int:
         if what in check.reasons:
             sys.stdout.write(_reason(check, what, check.reasons[what]))
             return 0
-    known = [name for check in all_checks() for name in (check.id, *check.reasons)]
+    if what in (ACROSS.id, *ACROSS.reasons):
+        sys.stdout.write(_across())
+        return 0
+    known = [name for judge in all_judges() for name in (judge.id, *judge.reasons)]
     close = difflib.get_close_matches(what, known, 1) or [name for name in known if name.startswith(what)]
     hint = f"did you mean {close[0]}?" if close else "`steward explain` lists all"
     print(f"steward: no check and no reason is called {what!r}; {hint}", file=sys.stderr)
@@ -43,13 +49,22 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(check: Check) -> str:
     reads = ", ".join(kind.name for kind in check.reads)
-    rows = [
-        (name, "|".join(s.value for s in reason.severities), reason.meaning) for name, reason in check.reasons.items()
-    ]
+    rows = [(name, _severities(reason), reason.meaning) for name, reason in check.reasons.items()]
     story = inspect.getdoc(inspect.getmodule(check.find)) or ""
     return f"{check.id}: {check.title}\n\n{story}\n\nReads: {reads}\n\n" + table(
         ("REASON", "SEVERITY", "MEANING"), rows
     )
+
+
+def _across() -> str:
+    rows = [(name, _severities(reason), reason.meaning) for name, reason in ACROSS.reasons.items()]
+    return f"{ACROSS.id}: {ACROSS.title}\n\n{inspect.getdoc(across)}\n\n" + table(
+        ("REASON", "SEVERITY", "MEANING"), rows
+    )
+
+
+def _severities(reason: Meaning) -> str:
+    return "|".join(severity.value for severity in reason.severities)
 
 
 def _reason(check: Check, name: str, reason: Reason) -> str:

@@ -9,7 +9,7 @@ from ..across import ACROSS
 from ..checks import all_checks
 from ..findings import Severity
 
-__all__ = ["Judge", "all_judges"]
+__all__ = ["Judge", "Meaning", "all_judges"]
 
 
 class Meaning(Protocol):

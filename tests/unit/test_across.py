@@ -189,7 +189,8 @@ def test_each_is_judged_as_if_it_were_alone(dumps: tuple[str, str], check: Check
         assert sum(each["cluster"] == called for each in both["sources"]) == len(alone[name]["sources"])
     assert {u["cluster"] for u in both["unknown"]} == {"north"}
     across = [f for f in both["findings"] if f["check"] == "across_clusters"]
-    assert {f["subject"]["namespace"] for f in across} == {"shop"}
+    assert {f["subject"]["namespace"] for f in across if f["cluster"] == "branch"} == {"shop"}
+    assert {f["cluster"] for f in across} == {"north", "branch"}
     assert {f["severity"] for f in across} == {"warning", "info"}
 
 
@@ -304,3 +305,13 @@ def test_comparing_needs_two_dumps(dumps: tuple[str, str], check: Check) -> None
     code, _, err = check("--from", dumps[0], "--check", "across_clusters")
     assert code == 2
     assert "across_clusters compares clusters; give --from for each of them" in err
+
+
+@pytest.mark.parametrize("what", ["across_clusters", "DuplicateAcrossClusters"])
+def test_it_is_explained(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", what]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("across_clusters: Machines of different clusters have different firmware UUIDs\n")
+    assert "DuplicateAcrossClusters  warning|info  " in text
+    main(["explain"])
+    assert "across_clusters" in capsys.readouterr().out
