@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
@@ -68,46 +69,53 @@ class _Holder(msgspec.Struct, frozen=True, gc=False):
 
 def duplicates(clusters: Mapping[str, Iterable[Identified]]) -> Iterator[tuple[str, Finding]]:
     """Findings, each with the name of its cluster, on machines whose UUID is held in two clusters or more."""
-    holders: dict[str, list[_Holder]] = {}
+    groups: dict[str, dict[str, list[_Holder]]] = {}
     for name, machines in clusters.items():
         for machine in machines:
-            holders.setdefault(machine.uuid, []).append(_Holder(name, machine))
-    for held in holders.values():
-        if len({holder.cluster for holder in held}) > 1:
-            yield from ((holder.cluster, _finding(holder, held)) for holder in held)
+            groups.setdefault(machine.uuid, {}).setdefault(name, []).append(_Holder(name, machine))
+    for group in groups.values():
+        if len(group) > 1:
+            yield from _findings(group)
 
 
-def _finding(holder: _Holder, held: list[_Holder]) -> Finding:
-    machine, others = holder.machine, [other for other in held if other is not holder]
-    running = {each.cluster for each in held if each.machine.running}
+def _findings(group: dict[str, list[_Holder]]) -> Iterator[tuple[str, Finding]]:
+    """On all that share a UUID, by their clusters. A template may have given it to thousands."""
+    for held in group.values():
+        held.sort(key=lambda holder: not holder.machine.running)
+    everyone = [holder for held in group.values() for holder in held]
+    running = sum(held[0].machine.running for held in group.values())
+    severity = Severity.WARNING if running > 1 else Severity.INFO
+    legacy = all(holder.machine.legacy for holder in everyone)
+    both = f"legacy: {'both' if len(everyone) == 2 else 'all'} derive it from their name" if legacy else ""
+    for holder in everyone:
+        own = "legacy: it derives it from its name" if holder.machine.legacy else ""
+        others = chain(*(held for name, held in group.items() if name != holder.cluster), group[holder.cluster])
+        shown = list(islice((other for other in others if other is not holder), _SHOWN))
+        yield holder.cluster, _finding(holder.machine, shown, len(everyone), severity, both or own)
+
+
+def _finding(machine: Identified, shown: list[_Holder], holders: int, severity: Severity, hint: str) -> Finding:
+    """`shown` are some of the others, those of other clusters and those that run first."""
     evidence: dict[str, Any] = {
         "uuid": machine.uuid,
         "running": machine.running,
-        "others": [other.path for other in others[:_SHOWN]],
-        "holders": len(held),
+        "others": [other.path for other in shown],
+        "holders": holders,
     }
-    if hint := _hint(machine, others):
+    if hint:
         evidence["hint"] = hint
-    shown = ", ".join(f"{other.path}{' (running)' if other.machine.running else ''}" for other in others[:_SHOWN])
-    more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+    named = ", ".join(f"{other.path}{' (running)' if other.machine.running else ''}" for other in shown)
+    more = f" and {holders - 1 - len(shown)} more" if holders - 1 > len(shown) else ""
     found = Finding(
         check=ACROSS.id,
         reason="DuplicateAcrossClusters",
-        severity=Severity.WARNING if len(running) > 1 else Severity.INFO,
+        severity=severity,
         subject=machine.ref,
-        message=f"its firmware UUID {machine.uuid} is also that of {shown}{more}{f'; {hint}' if hint else ''}",
+        message=f"its firmware UUID {machine.uuid} is also that of {named}{more}{f'; {hint}' if hint else ''}",
         evidence=evidence,
         group=group_id(machine.uuid),
     )
     return msgspec.structs.replace(found, fingerprint=fingerprint(ACROSS.id, found))
-
-
-def _hint(machine: Identified, others: list[_Holder]) -> str:
-    if not machine.legacy:
-        return ""
-    if all(other.machine.legacy for other in others):
-        return f"legacy: {'both' if len(others) == 1 else 'all'} derive it from their name"
-    return "legacy: it derives it from its name"
 
 
 def unknowns(name: str, cluster: Cluster) -> Iterator[Unknown]:

@@ -148,11 +148,16 @@ def test_names_that_two_clusters_share_give_one_uuid(shared: Callable[..., list[
     assert three[2]["evidence"]["others"] == ["a/ns/db", "b/ns/db"]
 
 
-def test_many_holders_are_counted_and_some_are_named(shared: Callable[..., list[Any]]) -> None:
-    found = shared([vm("db", ALIKE)], [vm(f"copy-{n}", ALIKE) for n in range(30)])
+def test_of_many_holders_those_of_other_clusters_and_that_run_are_named_first(
+    shared: Callable[..., list[Any]],
+) -> None:
+    copies = [vm(f"copy-{n}", ALIKE) for n in range(30)]
+    found = {f["subject"]["name"]: f for f in shared([*copies, vmi("copy-7", ALIKE)], [vm("db", ALIKE)])}
     assert len(found) == 31
-    assert (found[0]["evidence"]["holders"], len(found[0]["evidence"]["others"])) == (31, 10)
-    assert found[0]["message"].endswith(" and 20 more")
+    assert (found["db"]["evidence"]["holders"], len(found["db"]["evidence"]["others"])) == (31, 10)
+    assert found["db"]["evidence"]["others"][0] == "a/ns/copy-7"
+    assert found["db"]["message"].endswith(" and 20 more")
+    assert found["copy-3"]["evidence"]["others"][:2] == ["b/ns/db", "a/ns/copy-7"]
 
 
 # -- several dumps
