@@ -111,7 +111,7 @@ def _finding(machine: Identified, shown: list[_Holder], holders: int, severity: 
         reason="DuplicateAcrossClusters",
         severity=severity,
         subject=machine.ref,
-        message=f"its firmware UUID {machine.uuid} is also that of {named}{more}{f'; {hint}' if hint else ''}",
+        message=f"its firmware UUID is also that of {named}{more}{f'; {hint}' if hint else ''}",
         evidence=evidence,
         group=group_id(machine.uuid),
     )
