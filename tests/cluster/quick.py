@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import yaml
@@ -12,11 +13,12 @@ __all__ = ["quick_rules"]
 
 
 def quick_rules(stem: str, folder: Path) -> Path:
-    """Those of an area at a hundredth of their times."""
+    """Those of an area at a hundredth of their times; a window of minutes, for a scrape a minute, is one of seconds."""
     rules = yaml.safe_load((RULES / f"{stem}.yaml").read_text(encoding="utf-8"))
     for group in rules["groups"]:
         group.pop("interval", None)
         for rule in group["rules"]:
+            rule["expr"] = re.sub(r"\[(\d+)m\]", r"[\1s]", rule["expr"])
             for key in ("for", "keep_firing_for"):
                 if key in rule:
                     rule[key] = f"{max(1, _seconds(rule[key]) // 100)}s"
