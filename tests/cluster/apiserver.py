@@ -15,14 +15,15 @@ import json
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.cluster.client import ApiError, Client
 from tests.cluster.process import Process, answers, free_ports
 from tests.manifests import Object
 
-__all__ = ["ACCOUNTS", "ApiServer"]
+__all__ = ["ACCOUNTS", "ApiServer", "Setup", "write_private"]
 
 ACCOUNTS = {"admin": "system:masters", "steward-exporter": "", "steward-reconcile": ""}
 
@@ -38,21 +39,38 @@ AUDIT_POLICY = {
 }
 
 
+@dataclass(frozen=True)
+class Setup:
+    """Where a server runs and what it has besides. `within` is a command that runs the one behind it, elsewhere."""
+
+    within: tuple[str, ...] = ()
+    flags: tuple[str | Path, ...] = ("--disable-admission-plugins", "ServiceAccount")  # nobody makes any
+    accounts: Mapping[str, str] = field(default_factory=dict)  # besides ACCOUNTS: what they are called, and their group
+
+
+PLAIN = Setup()
+
+
 class ApiServer:
     """etcd and kube-apiserver, from the two binaries. `start` returns when it is ready; `stop` ends and removes all."""
 
-    def __init__(self, etcd: Path, kube_apiserver: Path) -> None:
+    def __init__(self, etcd: Path, kube_apiserver: Path, setup: Setup = PLAIN) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="steward-apiserver-"))
         etcd_port, peer_port, port = free_ports(3)
+        self.ports = (port, etcd_port)  # where it is asked from here
         self.url = f"https://127.0.0.1:{port}"
         self.ca_file = self.folder / "certs" / "apiserver.crt"  # the server writes its CA's certificate behind its own
+        self.service_account_key = self.folder / "service-accounts.key"
         self.audit_log = self.folder / "audit.log"
         self._etcd_url = f"http://127.0.0.1:{etcd_port}"
-        self._tokens = {account: secrets.token_hex(16) for account in ACCOUNTS}
+        self._setup = setup
+        self._groups = {**ACCOUNTS, **setup.accounts}
+        self._tokens = {account: secrets.token_hex(16) for account in self._groups}
         self._clients: list[Client] = []
         self._write_files()
-        self._etcd = Process("etcd", self._etcd_command(etcd, peer_port), self.folder / "etcd.log")
-        command = self._server_command(kube_apiserver, port)
+        command = [*setup.within, *self._etcd_command(etcd, peer_port)]
+        self._etcd = Process("etcd", command, self.folder / "etcd.log")
+        command = [*setup.within, *self._server_command(kube_apiserver, port)]
         self._server = Process("kube-apiserver", command, self.folder / "kube-apiserver.log")
 
     def start(self) -> None:
@@ -81,14 +99,14 @@ class ApiServer:
     def token(self, account: str) -> str:
         return self._tokens[account]
 
-    def client(self, account: str = "admin") -> Client:
-        """A client that is closed with the server, or earlier."""
-        made = Client(self.url, self.ca_file, self.token(account))
+    def client(self, account: str = "admin", **headers: str) -> Client:
+        """A client that is closed with the server, or earlier; `headers` go with all that it asks."""
+        made = Client(self.url, self.ca_file, self.token(account), headers=headers)
         self._clients.append(made)
         return made
 
-    def kubeconfig(self, account: str) -> Path:
-        """A file, readable for its owner alone, with which any client gets in as `account`."""
+    def kubeconfig(self, account: str, token: str | None = None) -> Path:
+        """A file, readable for its owner alone, with which any client gets in as `account`, or with the token given."""
         path = self.folder / f"{account}.kubeconfig"
         content = {
             "apiVersion": "v1",
@@ -97,10 +115,10 @@ class ApiServer:
             "clusters": [
                 {"name": "test", "cluster": {"server": self.url, "certificate-authority": str(self.ca_file)}},
             ],
-            "users": [{"name": account, "user": {"token": self.token(account)}}],
+            "users": [{"name": account, "user": {"token": token or self.token(account)}}],
             "contexts": [{"name": account, "context": {"cluster": "test", "user": account}}],
         }
-        _write_private(path, json.dumps(content))  # JSON is YAML
+        write_private(path, json.dumps(content))  # JSON is YAML
         return path
 
     def audit_events(self) -> Iterator[Object]:
@@ -120,9 +138,9 @@ class ApiServer:
             return False
 
     def _write_files(self) -> None:
-        rows = [f'{self._tokens[name]},{name},{name},"{groups}"\n' for name, groups in ACCOUNTS.items()]
-        _write_private(self.folder / "tokens.csv", "".join(rows))
-        _write_private(self.folder / "service-accounts.key", _ec_key())
+        rows = [f'{self._tokens[name]},{name},{name},"{groups}"\n' for name, groups in self._groups.items()]
+        write_private(self.folder / "tokens.csv", "".join(rows))
+        write_private(self.service_account_key, _ec_key())
         (self.folder / "audit.yaml").write_text(json.dumps(AUDIT_POLICY), encoding="utf-8")
 
     def _etcd_command(self, binary: Path, peer_port: int) -> list[str | Path]:
@@ -134,20 +152,20 @@ class ApiServer:
         ]
 
     def _server_command(self, binary: Path, port: int) -> list[str | Path]:
-        key = self.folder / "service-accounts.key"
+        key = self.service_account_key
         return [
             *(binary, "--etcd-servers", self._etcd_url, "--secure-port", str(port)),
             *("--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1"),
             *("--cert-dir", self.folder / "certs", "--service-cluster-ip-range", "10.96.0.0/24"),
             *("--service-account-key-file", key, "--service-account-signing-key-file", key),
             *("--service-account-issuer", "https://kubernetes.default.svc"),
-            *("--disable-admission-plugins", "ServiceAccount", "--endpoint-reconciler-type", "none"),
+            *("--endpoint-reconciler-type", "none", *self._setup.flags),
             *("--authorization-mode", "RBAC", "--token-auth-file", self.folder / "tokens.csv"),
             *("--audit-policy-file", self.folder / "audit.yaml", "--audit-log-path", self.audit_log),
         ]
 
 
-def _write_private(path: Path, content: str) -> None:
+def write_private(path: Path, content: str) -> None:
     path.touch(mode=0o600)
     path.write_text(content, encoding="utf-8")
 

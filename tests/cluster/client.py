@@ -30,8 +30,8 @@ class _Discovered(NamedTuple):
 class Client:
     """Talks to one API server as one account. Close it, or use it in a `with`. Every method raises ApiError."""
 
-    def __init__(self, url: str, ca_file: Path, token: str | None, *, timeout: float = 60) -> None:
-        self.connection = Connection(url, ca_file, token, timeout=timeout)
+    def __init__(self, url: str, ca_file: Path, token: str | None, **how: Any) -> None:
+        self.connection = Connection(url, ca_file, token, **how)
         self._discovered: dict[tuple[str, str], _Discovered] = {}
 
     def __enter__(self) -> Client:

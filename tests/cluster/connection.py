@@ -35,13 +35,21 @@ class ApiError(Exception):
 
 
 class Connection:
-    """To one API server, as the account that `token` belongs to (no token: as nobody)."""
+    """To one API server, as the account that `token` belongs to (no token: as nobody); all requests have `headers`."""
 
-    def __init__(self, url: str, ca_file: Path, token: str | None, *, timeout: float = 60) -> None:
+    def __init__(
+        self,
+        url: str,
+        ca_file: Path,
+        token: str | None,
+        *,
+        timeout: float = 60,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         split = urlsplit(url)
         self._address = (split.hostname or "", split.port or 443)
         self._tls = ssl.create_default_context(cafile=str(ca_file))
-        self._headers = {"Accept": "application/json"}
+        self._headers = {"Accept": "application/json", **(headers or {})}
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
         self._timeout = timeout

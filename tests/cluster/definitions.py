@@ -68,7 +68,7 @@ def install(client: Client, crds: list[Object], timeout: float = 120) -> None:
 
 
 def _established(client: Client, name: str) -> bool:
-    conditions = client.get(CRDS, None, name).get("status", {}).get("conditions", [])
+    conditions = client.get(CRDS, None, name).get("status", {}).get("conditions") or ()
     return any(row["type"] == "Established" and row["status"] == "True" for row in conditions)
 
 
