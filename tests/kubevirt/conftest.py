@@ -1,0 +1,64 @@
+"""Fixtures of tests against KubeVirt's own control plane: one for all tests, a namespace for each.
+
+Without the binaries they fail, with what to install, as those of tests/cluster do. They skip only where the machine
+allows no network namespace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.conftest import Tools, binary
+from tests.kubevirt.control_plane import ControlPlane
+from tests.kubevirt.network import why_not
+from tests.kubevirt.stage import Stage
+
+__all__ = ["binary"]
+
+HERE = Path(__file__).parent
+
+MakeStage = Callable[[], Stage]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.kubevirt)
+
+
+@pytest.fixture(scope="session")
+def kubevirt(binary: Tools) -> Iterator[ControlPlane]:
+    """One for all tests, with KubeVirt deployed."""
+    if reason := why_not():
+        pytest.skip(reason)
+    control_plane = ControlPlane(binary)
+    try:
+        control_plane.start()
+        yield control_plane
+    finally:
+        control_plane.stop()
+
+
+@pytest.fixture
+def make_stage(kubevirt: ControlPlane) -> Iterator[MakeStage]:
+    """`make_stage()`: a new namespace, and what a test does there; cleared at the end."""
+    with contextlib.ExitStack() as ends:
+
+        def make() -> Stage:
+            name = f"test-{uuid.uuid4().hex[:10]}"
+            kubevirt.admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            stage = Stage(kubevirt, name)
+            ends.callback(stage.clear)
+            return stage
+
+        yield make
+
+
+@pytest.fixture
+def stage(make_stage: MakeStage) -> Stage:
+    return make_stage()

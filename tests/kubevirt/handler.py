@@ -1,0 +1,129 @@
+"""Stands in for virt-handler on all nodes, and for the guests: instances run, migrate and end, in their status alone.
+
+It writes as virt-handler's service account, from the node in question, since KubeVirt's webhooks take changes of a
+status from nobody else. One round takes an instance one step on, so that virt-controller sees each of them.
+
+Not here: disks, addresses of guests, guest agents, hotplug, memory dumps, migrations between clusters.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from tests.cluster.client import Client
+from tests.kubevirt.orders import World, condition, key, now
+from tests.manifests import Object
+
+__all__ = ["Handler"]
+
+NOT_SHARED = "cannot migrate VMI: PVC disk is not shared, live migration requires that all PVCs must be shared"
+MARK, SOURCE_OF_MARK = "evacuationNodeName", "kubevirt.io/eviction-source"
+PORTS = {"49152": 0}
+
+
+class Handler:
+    """`clients` gives the one to write with from a node."""
+
+    def __init__(self, clients: Callable[[str], Client]) -> None:
+        self._clients = clients
+
+    def steps(self, world: World) -> Iterator[Callable[[], None]]:
+        """What there is to look into; each can be done or fail on its own."""
+        for vmi in world.vmis:
+            if (node := vmi.get("status", {}).get("nodeName")) in world.alive:
+                yield partial(self._look_after, vmi, node, world)
+
+    def _look_after(self, vmi: Object, node: str, world: World) -> None:
+        changed = copy.deepcopy(vmi)
+        writer = _step(changed, world)
+        if changed != vmi:
+            self._clients(writer or node).update(changed)
+
+
+def _step(vmi: Object, world: World) -> str | None:
+    """Changes the instance to what it is next. Answers with the node that says so, if it is not the guest's."""
+    status, orders = vmi["status"], world.orders
+    if status["phase"] not in ("Scheduled", "Running"):
+        return None
+    if key(vmi) in orders.crashes:
+        status["phase"] = "Failed"
+    elif key(vmi) in orders.powers_off or _must_end(vmi, world):
+        status["phase"] = "Succeeded"
+    elif status["phase"] == "Scheduled":
+        _start(status)
+    if status["phase"] != "Running":
+        return None
+    _tell_whether_it_can_migrate(status, key(vmi) not in orders.fixed)
+    return _migrate(vmi, world)
+
+
+def _must_end(vmi: Object, world: World) -> bool:
+    """Whether somebody deletes it, or the pod that it runs in: the launcher shuts the guest down."""
+    if "deletionTimestamp" in vmi["metadata"]:
+        return True
+    node = vmi["status"]["nodeName"]
+    here = [pod for pod in world.pods_of(vmi) if pod["spec"].get("nodeName") == node]
+    return vmi["status"]["phase"] == "Running" and any("deletionTimestamp" in pod["metadata"] for pod in here)
+
+
+def _start(status: Object) -> None:
+    status.update(phase="Running", selinuxContext="none")
+    stamps = status.setdefault("phaseTransitionTimestamps", [])
+    stamps.append({"phase": "Running", "phaseTransitionTimestamp": now()})
+    _set(status, condition("Ready"))
+
+
+def _set(status: Object, row: Object) -> None:
+    """Puts the condition there, unless it says so already."""
+    rows = status.setdefault("conditions", [])
+    old = next((each for each in rows if each["type"] == row["type"]), None)
+    if old is None or (old["status"], old.get("reason")) != (row["status"], row.get("reason")):
+        status["conditions"] = [*(each for each in rows if each is not old), row]
+
+
+def _tell_whether_it_can_migrate(status: Object, can: bool) -> None:
+    if can:
+        row = condition("LiveMigratable")
+    else:
+        row = condition("LiveMigratable", "False", reason="DisksNotLiveMigratable", message=NOT_SHARED)
+    _set(status, row)
+    status["migrationMethod"] = "LiveMigration" if can else "BlockMigration"
+
+
+def _migrate(vmi: Object, world: World) -> str | None:
+    """One step of the migration that virt-controller has prepared, if there is one."""
+    state: Object = vmi["status"].get("migrationState") or {}
+    target = state.get("targetNode")
+    if target not in world.alive or not state.get("targetPod") or state.get("endTimestamp") or state.get("failed"):
+        return None
+    if not state.get("targetNodeAddress"):
+        state.update(targetNodeAddress="10.0.0.1", targetDirectMigrationNodePorts=PORTS)
+        return str(target)
+    if not state.get("startTimestamp"):
+        state.update(startTimestamp=now(), mode="PreCopy")
+    elif state.get("abortRequested"):
+        _fail(state, "Live migration has been aborted", abortStatus="Succeeded")
+    elif key(vmi) in world.orders.fails:
+        _fail(state, "Live migration failed error: operation failed: migration out job: ordered to fail")
+    elif key(vmi) not in world.orders.holds:
+        _arrive(vmi, state)
+        return str(target)
+    return None
+
+
+def _fail(state: Object, why: str, **more: Any) -> None:
+    state.update(failed=True, failureReason=why, endTimestamp=now(), **more)
+
+
+def _arrive(vmi: Object, state: Object) -> None:
+    """As the target's virt-handler sees it in: with that, a mark for eviction has had its effect and goes."""
+    moment = now()
+    state.update(targetNodeDomainDetected=True, targetNodeDomainReadyTimestamp=moment)
+    state.update(endTimestamp=moment, completed=True)
+    vmi["metadata"].setdefault("labels", {})["kubevirt.io/nodeName"] = state["targetNode"]
+    vmi["metadata"].get("annotations", {}).pop(SOURCE_OF_MARK, None)
+    vmi["status"]["nodeName"] = state["targetNode"]
+    vmi["status"].pop(MARK, None)

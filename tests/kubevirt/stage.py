@@ -1,0 +1,199 @@
+"""Where a story about a machine plays: a namespace of its own, and what people and drains do to a cluster.
+
+What a node or a guest shall do otherwise than well is ordered with `orders`: `stage.orders.holds.add(stage.key("db"))`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.cluster.client import ApiError, Client
+from tests.cluster.resources import EVENTS, NAMESPACES, NODES, PODS, VMIMS, VMIS, VMS, Resource
+from tests.kubevirt.control_plane import ControlPlane
+from tests.kubevirt.orders import Key, Orders, true
+from tests.manifests import Object
+from tests.waiting import wait_until
+
+__all__ = ["Answer", "Stage"]
+
+PATIENCE = 60  # seconds for what takes two
+LAUNCHERS = "kubevirt.io=virt-launcher"
+# KubeVirt's subresources answer 406 to who accepts JSON alone.
+ANYTHING = {"Accept": "application/json, */*"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the API server answered to an action: the HTTP code of a refusal, with its words, or 200."""
+
+    code: int = 200
+    message: str = ""
+
+
+@dataclass
+class Stage:
+    """One namespace of a control plane."""
+
+    control_plane: ControlPlane
+    namespace: str
+    client: Client = field(init=False)
+    _actor: Client = field(init=False)
+    _cordoned: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.client = self.control_plane.client()
+        self._actor = self.control_plane.client(**ANYTHING)
+
+    @property
+    def orders(self) -> Orders:
+        return self.control_plane.machines.orders
+
+    def key(self, name: str) -> Key:
+        return self.namespace, name
+
+    # -- machines
+
+    def vm(self, name: str, *, strategy: str = "Always", eviction: str | None = None, **template: Any) -> Object:
+        """Creates one, with this run strategy and this eviction strategy; `template` are further fields of its spec."""
+        spec = {"domain": {"devices": {}, "resources": {"requests": {"memory": "64Mi"}}}, **template}
+        if eviction is not None:
+            spec["evictionStrategy"] = eviction
+        return self.client.create(
+            {
+                "apiVersion": VMS.api_version,
+                "kind": "VirtualMachine",
+                "metadata": {"namespace": self.namespace, "name": name},
+                "spec": {"runStrategy": strategy, "template": {"spec": spec}},
+            }
+        )
+
+    def running(self, name: str, **how: Any) -> Object:
+        """Creates a machine as `vm` does, and waits until it runs and KubeVirt has said whether it can migrate."""
+        self.vm(name, **how)
+        return self.wait_running(name)
+
+    def wait_running(self, name: str) -> Object:
+        def runs() -> Object | None:
+            vmi = self.vmi(name)
+            return vmi if vmi and vmi.get("status", {}).get("phase") == "Running" and true(vmi, "Ready") else None
+
+        return wait_until(runs, PATIENCE, f"{name} runs")
+
+    def wait_ended(self, vmi: Object) -> None:
+        """Until this instance is gone; its machine may have another one by then."""
+        name, uid = vmi["metadata"]["name"], vmi["metadata"]["uid"]
+
+        def ended() -> bool:
+            now = self.vmi(name)
+            return now is None or now["metadata"]["uid"] != uid
+
+        wait_until(ended, PATIENCE, f"the instance {uid} of {name} is gone")
+
+    def wait_gone(self, name: str) -> None:
+        """Until it has neither an instance nor a pod."""
+        wait_until(lambda: self.vmi(name) is None and not self.pods(name), PATIENCE, f"nothing of {name} runs")
+
+    def act(self, name: str, verb: str, **body: Any) -> Answer:
+        """What `virtctl` does to a machine: start, stop, restart, migrate."""
+        return self._put("virtualmachines", name, verb, body)
+
+    def vmi(self, name: str) -> Object | None:
+        return self.client.find(VMIS, self.namespace, name)
+
+    def pods(self, name: str) -> list[Object]:
+        """The launcher pods of a machine, oldest first."""
+        found = self.client.list(PODS, self.namespace, labelSelector=f"{LAUNCHERS},vm.kubevirt.io/name={name}")["items"]
+        return sorted(found, key=_created)
+
+    def pod(self, name: str) -> Object:
+        """The pod that the guest of a machine is in."""
+        vmi = self.client.get(VMIS, self.namespace, name)
+        node = vmi["status"]["nodeName"]
+        live = [each for each in self.pods(name) if each["status"]["phase"] == "Running"]
+        return next(each for each in live if each["spec"]["nodeName"] == node)
+
+    # -- drains
+
+    def evict(self, name: str, *, dry_run: bool = False) -> Answer:
+        """A real eviction of the pod that the machine's guest is in, as a drain asks for it."""
+        meta = {"namespace": self.namespace, "name": self.pod(name)["metadata"]["name"]}
+        eviction: Object = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
+        query: dict[str, str] = {}
+        if dry_run:
+            eviction["deleteOptions"] = {"dryRun": ["All"]}
+            query["dryRun"] = "All"
+        path = PODS.path(self.namespace, meta["name"], "eviction")
+        return _answer(self.client, "POST", path, eviction, query=query)
+
+    def cordon(self, node: str) -> None:
+        """Until the end of the test, or `uncordon`."""
+        self._cordoned.add(node)
+        self.client.patch(NODES, None, node, {"spec": {"unschedulable": True}})
+
+    def uncordon(self, node: str) -> None:
+        self.client.patch(NODES, None, node, {"spec": {"unschedulable": None}})
+
+    def wait_ready(self, node: str, *, ready: bool) -> None:
+        """Until the control plane knows that a node lives, or that it is dead, which takes a quarter of a minute."""
+        what = f"{node} is {'ready' if ready else 'not ready'}"
+        wait_until(lambda: true(self.client.get(NODES, None, node), "Ready") == ready, PATIENCE, what)
+
+    def mark(self, name: str) -> str:
+        """The node that the machine is to leave, by its mark for eviction; empty if it has none."""
+        status: Object = self.client.get(VMIS, self.namespace, name).get("status", {})
+        return str(status.get("evacuationNodeName", ""))
+
+    def wait_mark(self, name: str, node: str) -> None:
+        wait_until(lambda: self.mark(name) == node, PATIENCE, f"the mark of {name} is {node!r}")
+
+    def cancel_evacuation(self, name: str, node: str) -> Answer:
+        """Takes the mark off an instance, if it is this one."""
+        return self._put("virtualmachineinstances", name, "evacuate/cancel", {"evacuationNodeName": node})
+
+    # -- migrations
+
+    def migrations(self, name: str) -> list[Object]:
+        """Those of a machine, oldest first."""
+        found = self.client.list(VMIMS, self.namespace)["items"]
+        return sorted((each for each in found if each["spec"]["vmiName"] == name), key=_created)
+
+    def phases(self, name: str) -> list[str]:
+        """How far the migrations of a machine are, oldest first."""
+        return [each.get("status", {}).get("phase", "") for each in self.migrations(name)]
+
+    def wait_phases(self, name: str, *phases: str, seconds: float = PATIENCE) -> None:
+        wait_until(lambda: self.phases(name) == list(phases), seconds, f"the migrations of {name} are {phases}")
+
+    def events(self, name: str) -> list[Object]:
+        """Those about a machine, its instance, and whatever else has its name."""
+        selector = f"involvedObject.name={name}"
+        return list(self.client.list(EVENTS, self.namespace, fieldSelector=selector)["items"])
+
+    def clear(self) -> None:
+        """Takes the machines and the namespace away, and back what was ordered for them."""
+        for node in self._cordoned:
+            self.uncordon(node)
+        self.orders.dead.clear()
+        self.orders.forget(self.namespace)
+        for vm in self.client.list(VMS, self.namespace)["items"]:
+            self.client.delete(VMS, self.namespace, vm["metadata"]["name"], gracePeriodSeconds=0)
+        if self.client.find(NAMESPACES, None, self.namespace):
+            self.client.delete(NAMESPACES, None, self.namespace)
+
+    def _put(self, plural: str, name: str, verb: str, body: Object) -> Answer:
+        resource = Resource("subresources.kubevirt.io", "v1", plural)
+        return _answer(self._actor, "PUT", resource.path(self.namespace, name, verb), body)
+
+
+def _answer(client: Client, method: str, path: str, body: Object, **how: Any) -> Answer:
+    try:
+        client.connection.request(method, path, body, **how)
+    except ApiError as error:
+        return Answer(error.code, error.message)
+    return Answer()
+
+
+def _created(obj: Object) -> tuple[str, str]:
+    """Those of one second in any order."""
+    return obj["metadata"]["creationTimestamp"], obj["metadata"]["name"]
