@@ -5,10 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint types contracts test test-unit test-rules generate verify clean
+.PHONY: help demo check lint types contracts test test-unit test-rules test-kubevirt generate verify clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.run ## a sample fleet to look at, on http://localhost:9877
 	@$(BIN)/steward demo
@@ -39,6 +39,12 @@ test-unit: $(VENV)/.dev ## the tests that need no built binaries
 
 test-rules: $(VENV)/.dev ## the alert rules, with promtool
 	$(BIN)/pytest tests/cluster/test_rules.py
+
+test-kubevirt: $(VENV)/.dev ## against KubeVirt's own control plane, as root or in a user namespace; not part of check
+	@echo "make test-kubevirt: without KubeVirt and Kubernetes in the cache it first builds them, 10 minutes on two cores"
+	$(BIN)/python -m tests.tools.build etcd kube-apiserver kube-controller-manager \
+	  virt-operator virt-api virt-controller resource-generator
+	$(BIN)/pytest tests/kubevirt
 
 generate: $(VENV)/.dev ## write the generated files again
 	$(BIN)/python -m exporter.docgen
