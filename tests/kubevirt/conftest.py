@@ -26,16 +26,17 @@ MakeStage = Callable[[], Stage]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.kubevirt)
+    ours = [item for item in items if HERE in item.path.parents]
+    reason = why_not() if ours else None
+    for item in ours:
+        item.add_marker(pytest.mark.kubevirt)
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(scope="session")
 def kubevirt(binary: Tools) -> Iterator[ControlPlane]:
     """One for all tests, with KubeVirt deployed."""
-    if reason := why_not():
-        pytest.skip(reason)
     control_plane = ControlPlane(binary)
     try:
         control_plane.start()

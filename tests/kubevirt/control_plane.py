@@ -68,6 +68,14 @@ class ControlPlane:
         self.processes: dict[str, Process] = {}  # by the program's name; those besides the API server
 
     def start(self) -> None:
+        try:
+            self._start()
+        except Exception as error:
+            for log in sorted(self.folder.glob("*.log")):  # the folder will be gone when somebody asks why
+                error.add_note(f"the end of {log.name}:\n{log.read_text(encoding='utf-8', errors='replace')[-1500:]}")
+            raise
+
+    def _start(self) -> None:
         self._ends.callback(self.network.stop)
         self.network.start()
         self.server = ApiServer(self._binaries["etcd"], self._binaries["kube-apiserver"], self._setup())

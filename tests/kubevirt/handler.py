@@ -33,7 +33,7 @@ class Handler:
     def steps(self, world: World) -> Iterator[Callable[[], None]]:
         """What there is to look into; each can be done or fail on its own."""
         for vmi in world.vmis:
-            if (node := vmi.get("status", {}).get("nodeName")) in world.alive:
+            if node := vmi.get("status", {}).get("nodeName"):
                 yield partial(self._look_after, vmi, node, world)
 
     def _look_after(self, vmi: Object, node: str, world: World) -> None:
@@ -48,6 +48,8 @@ def _step(vmi: Object, world: World) -> str | None:
     status, orders = vmi["status"], world.orders
     if status["phase"] not in ("Scheduled", "Running"):
         return None
+    if status["nodeName"] not in world.alive:
+        return _prepare_target(status, world)
     if key(vmi) in orders.crashes:
         status["phase"] = "Failed"
     elif key(vmi) in orders.powers_off or _must_end(vmi, world):
@@ -93,15 +95,27 @@ def _tell_whether_it_can_migrate(status: Object, can: bool) -> None:
     status["migrationMethod"] = "LiveMigration" if can else "BlockMigration"
 
 
-def _migrate(vmi: Object, world: World) -> str | None:
-    """One step of the migration that virt-controller has prepared, if there is one."""
-    state: Object = vmi["status"].get("migrationState") or {}
+def _prepare_target(status: Object, world: World) -> str | None:
+    """The target of a migration that virt-controller has set up listens, if there is one; answers with its node."""
+    state: Object = status.get("migrationState") or {}
     target = state.get("targetNode")
-    if target not in world.alive or not state.get("targetPod") or state.get("endTimestamp") or state.get("failed"):
+    if target not in world.alive or not state.get("targetPod") or state.get("targetNodeAddress") or _is_over(state):
         return None
-    if not state.get("targetNodeAddress"):
-        state.update(targetNodeAddress="10.0.0.1", targetDirectMigrationNodePorts=PORTS)
-        return str(target)
+    state.update(targetNodeAddress="10.0.0.1", targetDirectMigrationNodePorts=PORTS)
+    return str(target)
+
+
+def _is_over(state: Object) -> bool:
+    return bool(state.get("endTimestamp") or state.get("failed"))
+
+
+def _migrate(vmi: Object, world: World) -> str | None:
+    """One step of a migration. Answers with the target's node, if that takes it."""
+    if target := _prepare_target(vmi["status"], world):
+        return target
+    state: Object = vmi["status"].get("migrationState") or {}
+    if not state.get("targetNodeAddress") or _is_over(state) or state["targetNode"] not in world.alive:
+        return None
     if not state.get("startTimestamp"):
         state.update(startTimestamp=now(), mode="PreCopy")
     elif state.get("abortRequested"):
@@ -110,7 +124,7 @@ def _migrate(vmi: Object, world: World) -> str | None:
         _fail(state, "Live migration failed error: operation failed: migration out job: ordered to fail")
     elif key(vmi) not in world.orders.holds:
         _arrive(vmi, state)
-        return str(target)
+        return str(state["targetNode"])
     return None
 
 

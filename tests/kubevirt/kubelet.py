@@ -25,6 +25,7 @@ LEASES_OF_NODES = "kube-node-lease"
 ROOM = {"cpu": "64", "memory": "256Gi", "pods": "500", "ephemeral-storage": "1Ti"}
 DEVICES = {f"devices.kubevirt.io/{name}": "1k" for name in ("kvm", "tun", "vhost-net")}
 CONDITIONS = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+SCHEDULABLE = "kubevirt.io/schedulable"
 FINAL = ("Succeeded", "Failed")
 
 
@@ -54,10 +55,16 @@ class Kubelet:
             return
         moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": moment}
-        meta = {"namespace": LEASES_OF_NODES, "name": name}
-        lease = {"apiVersion": LEASES.api_version, "kind": "Lease", "metadata": meta, "spec": spec}
+        lease = {
+            "apiVersion": LEASES.api_version,
+            "kind": "Lease",
+            "metadata": {"namespace": LEASES_OF_NODES, "name": name},
+            "spec": spec,
+        }
         self._client.apply(lease, manager="kubelet")
-        self._client.patch(NODES, None, name, {"metadata": {"annotations": {"kubevirt.io/heartbeat": now()}}})
+        if SCHEDULABLE in node["metadata"].get("labels", {}):  # virt-handler is there; it undoes what its silence did
+            meta = {"annotations": {"kubevirt.io/heartbeat": now()}, "labels": {SCHEDULABLE: "true"}}
+            self._client.patch(NODES, None, name, {"metadata": meta})
         self._beats[name] = time.monotonic()
 
     def _step(self, pod: Object, world: World) -> None:

@@ -5,6 +5,7 @@ What a node or a guest shall do otherwise than well is ordered with `orders`: `s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,9 +26,9 @@ ANYTHING = {"Accept": "application/json, */*"}
 
 @dataclass(frozen=True)
 class Answer:
-    """What the API server answered to an action: the HTTP code of a refusal, with its words, or 200."""
+    """What the API server answered to an action: the HTTP code of a refusal and its words; None if it was granted."""
 
-    code: int = 200
+    code: int | None = None
     message: str = ""
 
 
@@ -54,8 +55,16 @@ class Stage:
 
     # -- machines
 
-    def vm(self, name: str, *, strategy: str = "Always", eviction: str | None = None, **template: Any) -> Object:
-        """Creates one, with this run strategy and this eviction strategy; `template` are further fields of its spec."""
+    def vm(
+        self,
+        name: str,
+        *,
+        strategy: str = "Always",
+        eviction: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        **template: Any,
+    ) -> Object:
+        """Creates one with these strategies for running and evictions; `template` are fields of its instance's spec."""
         spec = {"domain": {"devices": {}, "resources": {"requests": {"memory": "64Mi"}}}, **template}
         if eviction is not None:
             spec["evictionStrategy"] = eviction
@@ -63,7 +72,7 @@ class Stage:
             {
                 "apiVersion": VMS.api_version,
                 "kind": "VirtualMachine",
-                "metadata": {"namespace": self.namespace, "name": name},
+                "metadata": {"namespace": self.namespace, "name": name, "labels": dict(labels or {})},
                 "spec": {"runStrategy": strategy, "template": {"spec": spec}},
             }
         )
@@ -116,15 +125,17 @@ class Stage:
     # -- drains
 
     def evict(self, name: str, *, dry_run: bool = False) -> Answer:
-        """A real eviction of the pod that the machine's guest is in, as a drain asks for it."""
-        meta = {"namespace": self.namespace, "name": self.pod(name)["metadata"]["name"]}
+        """Asks for the eviction of the pod that the machine's guest is in, as a drain does."""
+        return self.evict_pod(self.pod(name)["metadata"]["name"], dry_run=dry_run)
+
+    def evict_pod(self, pod: str, *, dry_run: bool = False) -> Answer:
+        meta = {"namespace": self.namespace, "name": pod}
         eviction: Object = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
         query: dict[str, str] = {}
         if dry_run:
             eviction["deleteOptions"] = {"dryRun": ["All"]}
             query["dryRun"] = "All"
-        path = PODS.path(self.namespace, meta["name"], "eviction")
-        return _answer(self.client, "POST", path, eviction, query=query)
+        return _answer(self.client, "POST", PODS.path(self.namespace, pod, "eviction"), eviction, query=query)
 
     def cordon(self, node: str) -> None:
         """Until the end of the test, or `uncordon`."""
