@@ -27,14 +27,7 @@ from tests.cluster.client import ApiError, Client
 from tests.cluster.definitions import definitions, install
 from tests.cluster.process import Process
 from tests.cluster.resources import JOBS, KUBEVIRTS, SECRETS, SERVICE_ACCOUNTS
-from tests.kubevirt.installation import (
-    ADDRESSES,
-    IMAGES,
-    NAMESPACE,
-    OPERATOR_IMAGE,
-    VERSION,
-    objects,
-)
+from tests.kubevirt.installation import ADDRESSES, IMAGES, NAMESPACE, OPERATOR_IMAGE, VERSION, objects
 from tests.kubevirt.machines import Machines
 from tests.kubevirt.network import Network
 from tests.manifests import Object

@@ -20,6 +20,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 
 __all__ = ["Network", "why_not"]
 
@@ -60,7 +61,8 @@ class Network:
             raise RuntimeError(str(why_not()))
         adds = "".join(f"ip address add {address}/32 dev lo; " for address in self._addresses)
         script = f"set -e; ip link set lo up; {adds}echo up; exec cat"
-        self._first = subprocess.Popen([*way, "sh", "-c", script], stdin=-1, stdout=-1, stderr=-2, text=True)
+        command = [*way, "sh", "-c", script]
+        self._first = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=STDOUT, text=True)
         assert self._first.stdout is not None
         said = self._first.stdout.readline()
         if said != "up\n":
