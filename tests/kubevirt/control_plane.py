@@ -26,7 +26,7 @@ from tests.cluster.apiserver import ApiServer, Setup, write_private
 from tests.cluster.client import ApiError, Client
 from tests.cluster.definitions import definitions, install
 from tests.cluster.process import Process
-from tests.cluster.resources import JOBS, KUBEVIRTS, SECRETS, SERVICE_ACCOUNTS
+from tests.cluster.resources import JOBS, KUBEVIRTS, SECRETS, SERVICE_ACCOUNTS, Resource
 from tests.kubevirt.installation import ADDRESSES, IMAGES, NAMESPACE, OPERATOR_IMAGE, VERSION, objects
 from tests.kubevirt.machines import Machines
 from tests.kubevirt.network import Network
@@ -80,6 +80,7 @@ class ControlPlane:
         self._install_operator()
         self._start_what_it_installs()
         wait_until(lambda: self._phase() == "Deployed", PATIENCE, "KubeVirt is deployed", every=0.2)
+        self._wait_served()
 
     def stop(self) -> None:
         self._ends.close()
@@ -93,6 +94,7 @@ class ControlPlane:
             yield
         finally:
             process.start(lambda: True)
+            self._wait_served()
 
     def client(self, account: str = "admin", **headers: str) -> Client:
         return self.server.client(account, **headers)
@@ -213,6 +215,19 @@ class ControlPlane:
         self.processes[name] = process
         self._ends.callback(process.kill)
         process.start(lambda: True)
+
+    def _wait_served(self) -> None:
+        """Until the API server hands requests for subresources on to virt-api, which it finds out by and by."""
+        wait_until(self._serves, PATIENCE, "KubeVirt's subresources are served", every=0.2)
+
+    def _serves(self) -> bool:
+        try:
+            self.admin.connection.request("GET", Resource("subresources.kubevirt.io", "v1", "").root)
+        except ApiError as error:
+            if error.code in (http.client.NOT_FOUND, http.client.SERVICE_UNAVAILABLE):
+                return False
+            raise
+        return True
 
     def _phase(self) -> str | None:
         status: Object = self.admin.get(KUBEVIRTS, NAMESPACE, "kubevirt").get("status", {})
