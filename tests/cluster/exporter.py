@@ -17,6 +17,7 @@ from exporter.app import assemble, serve
 from exporter.checks import all_checks
 from exporter.checks.base import Check
 from exporter.config.settings import Config
+from exporter.findings import Finding
 from exporter.kube.reflector import Pace
 from exporter.kube.transport import Transport
 from tests.cluster.client import Client
@@ -46,6 +47,7 @@ class Exporter:
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="exporter", daemon=True)
         self.url = ""
+        self.opened: list[Finding] = []  # whatever was found, be it for a moment
 
     def __enter__(self) -> Exporter:
         self._thread.start()

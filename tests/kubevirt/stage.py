@@ -89,6 +89,15 @@ class Stage:
 
         return wait_until(runs, PATIENCE, f"{name} runs")
 
+    def wait_moved(self, name: str, source: str) -> None:
+        """Until it runs on another node than this one, and has just the pod there."""
+
+        def moved() -> bool:
+            node = (self.vmi(name) or {}).get("status", {}).get("nodeName", source)
+            return node != source and [pod["spec"].get("nodeName") for pod in self.live_pods(name)] == [node]
+
+        wait_until(moved, PATIENCE, f"{name} has left {source}")
+
     def wait_ended(self, vmi: Object) -> None:
         """Until this instance is gone; its machine may have another one by then."""
         name, uid = vmi["metadata"]["name"], vmi["metadata"]["uid"]
@@ -114,6 +123,10 @@ class Stage:
         """The launcher pods of a machine, oldest first."""
         found = self.client.list(PODS, self.namespace, labelSelector=f"{LAUNCHERS},vm.kubevirt.io/name={name}")["items"]
         return sorted(found, key=_created)
+
+    def live_pods(self, name: str) -> list[Object]:
+        """Those of them that have not ended."""
+        return [each for each in self.pods(name) if each["status"]["phase"] not in ("Succeeded", "Failed")]
 
     def pod(self, name: str) -> Object:
         """The pod that the guest of a machine is in."""
