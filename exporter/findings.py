@@ -67,7 +67,12 @@ class Unknown(msgspec.Struct, frozen=True, order=True):
 
 
 def fingerprint(check: str, finding: Finding) -> str:
-    """16 hex digits; the same for the same check, reason and subject, over restarts."""
+    """16 hex digits; the same for the same check, reason, subject and group, over restarts.
+
+    An object may belong to two groups at once: to one by what it runs with, to another by what it starts with next.
+    """
     subject = finding.subject
     identity = subject.uid or f"{subject.kind}/{subject.path}"
+    if finding.group:
+        identity = f"{identity}\0{finding.group}"
     return blake2b(f"{check}\0{finding.reason}\0{identity}".encode(), digest_size=8).hexdigest()

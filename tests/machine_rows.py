@@ -41,7 +41,11 @@ def machine(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "metadata": meta,
         "spec": {"runStrategy": row.get("runStrategy")},
-        "template": {"domain": _domain(row), "evictionStrategy": row.get("strategy")},
+        "template": {
+            "domain": _domain(row),
+            "evictionStrategy": row.get("strategy"),
+            "priorityClassName": row.get("priorityClass"),
+        },
         "status": {"conditions": conditions, "printableStatus": row.get("status")},
     }
 
@@ -181,9 +185,27 @@ def _kubevirt(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _pool(row: dict[str, Any]) -> dict[str, Any]:
+    machine = {"spec": {"template": {"spec": {"domain": _domain(row)}}}}
+    return {"spec": {"replicas": row.get("replicas"), "virtualMachineTemplate": machine}}
+
+
+def _replica_set(row: dict[str, Any]) -> dict[str, Any]:
+    return {"spec": {"replicas": row.get("replicas"), "template": {"spec": {"domain": _domain(row)}}}}
+
+
+def _snapshot_content(row: dict[str, Any]) -> dict[str, Any]:
+    """`snapshot` is what it is of, `source` the machine that was saved."""
+    saved = {"metadata": {"name": row["source"]}, "spec": {"template": {"spec": {"domain": _domain(row)}}}}
+    return {"spec": {"source": {"virtualMachine": saved}, "virtualMachineSnapshotName": row.get("snapshot")}}
+
+
 BUILDERS = {
     "Node": _node,
     "PodDisruptionBudget": _budget,
     "VirtualMachineInstanceMigration": _migration,
     "KubeVirt": _kubevirt,
+    "VirtualMachinePool": _pool,
+    "VirtualMachineInstanceReplicaSet": _replica_set,
+    "VirtualMachineSnapshotContent": _snapshot_content,
 }

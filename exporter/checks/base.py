@@ -124,7 +124,7 @@ class Check:
     def homes(self, partition: str, cluster: Cluster) -> Iterable[str]:
         """The namespaces whose objects a partition is judged by."""
         if self.scope.by is not None:
-            return {record.namespace for record in cluster.sharing(self.scope.by, partition)}
+            return {record.namespace for index in self.scope.indexes for record in cluster.sharing(index, partition)}
         return (partition,)
 
 

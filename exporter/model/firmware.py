@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from hashlib import blake2b, sha1
 from sys import intern
@@ -24,6 +25,7 @@ __all__ = [
 
 # KubeVirt's constant of 2018; what it hashes is the name alone, in every release (firmware-eviction A.1).
 _NAMESPACE = UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895").bytes
+_HEXADECIMAL = re.compile(r"[0-9a-f]{32}")
 _PLACEHOLDERS = frozenset(
     (
         "00000000-0000-0000-0000-000000000000",
@@ -63,8 +65,20 @@ def legacy(name: str) -> str:
     raw = bytearray(sha1(_NAMESPACE + name.encode(), usedforsecurity=False).digest()[:16])
     raw[6] = raw[6] & 0x0F | 0x50
     raw[8] = raw[8] & 0x3F | 0x80
-    text = raw.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    return _dashed(raw.hex())
+
+
+def _canonical(text: str) -> str | None:
+    """The canonical form of a UUID in any of its spellings (A.8); None of text that is none.
+
+    Stricter than `uuid.UUID`, which takes signs, underscores and digits of any script for hexadecimal ones.
+    """
+    digits = text.strip().lower().removeprefix("urn:uuid:").removeprefix("{").removesuffix("}").replace("-", "")
+    return _dashed(digits) if _HEXADECIMAL.fullmatch(digits) else None
+
+
+def _dashed(digits: str) -> str:
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def comparable(text: str) -> str:
@@ -72,24 +86,14 @@ def comparable(text: str) -> str:
 
     Empty for none.
     """
-    text = text.strip()
-    if not text:
-        return ""
-    try:
-        return intern(str(UUID(text)))
-    except ValueError:
-        return intern(text.lower())
+    return intern(_canonical(text) or text.strip().casefold())
 
 
 def invalid(text: str) -> Invalid | None:
     """Why a UUID, in any spelling, identifies nobody; None of one that is well, and of none at all."""
-    text = text.strip()
-    if not text:
-        return None
-    try:
-        canonical = str(UUID(text))
-    except ValueError:
-        return Invalid.MALFORMED
+    canonical = _canonical(text)
+    if canonical is None:
+        return Invalid.MALFORMED if text.strip() else None
     return Invalid.PLACEHOLDER if canonical in _PLACEHOLDERS else None
 
 

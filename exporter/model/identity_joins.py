@@ -10,9 +10,10 @@ from .index import Index, Lookup
 from .record import Record
 from .virtual_machine import VirtualMachine
 from .virtual_machine_instance import VirtualMachineInstance
-from .virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from .virtual_machine_pool import VirtualMachinePool
+from .virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
-__all__ = ["IDENTITY", "LEGACY_NAME", "PAIRING", "SERIAL"]
+__all__ = ["IDENTITY", "LEGACY_NAME", "POOL", "SERIAL"]
 
 
 def _identities(record: Record, lookup: Lookup) -> Iterable[str]:
@@ -25,7 +26,9 @@ def _identities(record: Record, lookup: Lookup) -> Iterable[str]:
 
 
 def _names(record: Record, _: Lookup) -> Iterable[str]:
-    return (legacy(record.name),) if isinstance(record, VirtualMachine) else ()
+    if isinstance(record, VirtualMachine):
+        return (legacy(record.name),)
+    return (legacy(record.source),) if isinstance(record, VirtualMachineSnapshotContent) else ()
 
 
 def _machines(record: Record, _: Lookup) -> Iterable[str]:
@@ -39,18 +42,18 @@ def _serials(record: Record, _: Lookup) -> Iterable[str]:
     return ()
 
 
-def _pairings(record: Record, _: Lookup) -> Iterable[str]:
-    if isinstance(record, VirtualMachineInstanceMigration) and record.pairing and not record.finished:
-        return (record.pairing,)
-    return ()
+def _pools(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, VirtualMachine):
+        return (f"{record.namespace}/{record.pool}",) if record.pool else ()
+    return (f"{record.namespace}/{record.name}",) if isinstance(record, VirtualMachinePool) else ()
 
 
 # What a machine is depends on its instance: it is found here by the instance's `namespace/name`.
 _INSTANCE = Index("machine of an instance", _machines)
 # Comparable UUIDs that machines have, or start with next time.
 IDENTITY = Index("firmware UUID", _identities, through=(VirtualMachineInstance, _INSTANCE))
-# The UUID that KubeVirt makes of a machine's name, whichever it has.
+# The UUID that KubeVirt makes of a machine's name, whichever it has; of machines, and of those that were saved.
 LEGACY_NAME = Index("UUID of a name", _names)
 SERIAL = Index("serial", _serials)
-# The two ends of an unfinished migration between namespaces or clusters.
-PAIRING = Index("migration pair", _pairings)
+# A pool and its machines, which only listen.
+POOL = Index("pool", _pools, quiet=(VirtualMachine,))

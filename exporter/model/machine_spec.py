@@ -45,10 +45,14 @@ class WireMachineSpec(Wire, frozen=True, gc=False):
     networks: list[_Network | None] | None = None
     domain: WireDomain | None = None
     eviction_strategy: str | None = None
+    priority_class_name: str | None = None
 
 
 def sealed_by(domain: WireDomain) -> str:
-    """What keeps state under the machine's UUID, so that another one loses it; empty for nothing (A.12)."""
+    """What keeps state of the guest beside its disks; empty for nothing (A.12).
+
+    That of a TPM is kept under the machine's UUID, so that another one loses it; that of EFI under its name.
+    """
     firmware, devices = domain.firmware or WireFirmware(), domain.devices or WireDevices()
     if devices.tpm is not None and devices.tpm.persistent:
         return "persistent TPM"

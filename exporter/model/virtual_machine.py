@@ -14,6 +14,7 @@ from .record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, ide
 
 __all__ = ["KIND", "VirtualMachine"]
 
+_CRITICAL = ("system-cluster-critical", "system-node-critical")
 _NOT_STARTED_FOR_ITS_DISKS = ("Provisioning", "WaitingForVolumeBinding", "DataVolumeError", "ErrorPvcNotFound")
 
 
@@ -62,13 +63,14 @@ class VirtualMachine(Record, frozen=True, gc=False):
     uuid: str  # of its template's firmware, as it is written; empty for none
     identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies nobody
     serial: str
-    sealed: str  # what keeps state under the UUID (machine_spec.py); empty for nothing
+    sealed: str  # what keeps state of the guest (machine_spec.py); empty for nothing
     reboots_anew: bool  # a reboot by the guest makes a new instance (rebootPolicy Terminate)
     pool: str  # the VirtualMachinePool that made it
     origin: str  # what brought it here, where metadata tell: "restore", "backup", "manifest", or empty
     failure: str  # the reason of its condition Failure
     waits_for_disks: bool
     strategy: str  # evictionStrategy of its template
+    critical: bool  # its priority class is one of those of Kubernetes for what must not fail
 
     @property
     def machines(self) -> tuple[str, ...]:
@@ -128,6 +130,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         failure=_failure(status),
         waits_for_disks=status.printable_status in _NOT_STARTED_FOR_ITS_DISKS,
         strategy=intern(template.eviction_strategy or ""),
+        critical=template.priority_class_name in _CRITICAL,
     )
 
 

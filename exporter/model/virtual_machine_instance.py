@@ -83,7 +83,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     uuid: str  # as it is written; empty for none
     identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies nobody
     serial: str
-    sealed: str  # what keeps state under the UUID (machine_spec.py); empty for nothing
+    sealed: str  # what keeps state of the guest (machine_spec.py); empty for nothing
     strategy: str  # its own evictionStrategy; empty where it has none
     evacuation: str  # evacuationNodeName: the node that it is to leave; empty where it is not marked
     marked: float | None  # since when its condition EvictionRequested says that it is marked

@@ -65,6 +65,7 @@ class VirtualMachineInstanceMigration(Record, frozen=True, gc=False):
     rejections: tuple[str, ...]  # the conditions that hold it up
     failure: str
     pairing: str  # what the two ends of a migration between clusters or namespaces share
+    sends: bool  # of such a pair it is the end that the instance leaves
 
     @property
     def machines(self) -> tuple[str, ...]:
@@ -97,6 +98,7 @@ def _reduce(wire: _Migration) -> VirtualMachineInstanceMigration:
         ),
         failure=((status.migration_state and status.migration_state.failure_reason) or "")[:256],
         pairing=_pairing(spec),
+        sends=spec.send_to is not None,
     )
 
 
