@@ -1,0 +1,62 @@
+"""Templates that set a firmware UUID: whatever is made from one has the same.
+
+Not seen here: templates outside of the cluster, such as charts, and those of virt-template, which leaves the UUID out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..findings import Finding, Severity
+from ..model import virtual_machine_instance_replica_set, virtual_machine_pool
+from ..model.firmware import comparable, group_id
+from ..model.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
+from ..model.virtual_machine_pool import VirtualMachinePool
+from .base import Check, Family, Reason, View
+from .scopes import PER_NAMESPACE
+
+__all__ = ["CHECK"]
+
+_TEMPLATE = Family(
+    "kubevirt_vm_template_pins_firmware_uuid",
+    "A template sets the firmware UUID of all that is made from it.",
+    ("namespace", "name", "kind", "severity", "reason"),
+)
+_REASONS = {
+    "TemplatePinsUUID": Reason(
+        (Severity.WARNING, Severity.INFO),
+        "All that this pool or replica set makes has one firmware UUID; info while it makes no more than one.",
+        _TEMPLATE,
+        "A.9",
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    templates: list[VirtualMachinePool | VirtualMachineInstanceReplicaSet] = [
+        *view.all(VirtualMachinePool),
+        *view.all(VirtualMachineInstanceReplicaSet),
+    ]
+    for each in templates:
+        if not each.uuid.strip() or each.deleting is not None:
+            continue
+        made = "machines" if isinstance(each, VirtualMachinePool) else "instances"
+        facts = {"kind": each.ref.kind, "uuid": each.uuid, "serial": each.serial, "replicas": each.replicas}
+        yield Finding(
+            reason="TemplatePinsUUID",
+            severity=Severity.WARNING if each.replicas > 1 else Severity.INFO,
+            subject=each.ref,
+            group=group_id(comparable(each.uuid)),
+            message=f"its template sets one firmware UUID for all {made} that it makes: take it out of the template",
+            evidence={name: fact for name, fact in facts.items() if fact != ""},
+        )
+
+
+CHECK = Check(
+    id="firmware_templates",
+    title="Templates that set a firmware UUID",
+    reads=(virtual_machine_pool.KIND, virtual_machine_instance_replica_set.KIND),
+    scope=PER_NAMESPACE,
+    reasons=_REASONS,
+    find=find,
+)
