@@ -1,0 +1,64 @@
+"""Machines whose firmware UUID is not in their spec, is no UUID, or will change; and snapshots that would change it.
+
+KubeVirt up to 1.5 makes the UUID of the machine's name at each start; from 1.6 on its controller writes that value into
+the spec of a machine that has none, within a second, unless something keeps it from that. An instance keeps the UUID
+that it was started with, whatever is written into the machine's spec meanwhile.
+
+Not seen here: what the guest itself reads; the revision of a machine that an online snapshot was taken from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings import Finding
+from ...model import (
+    kube_virt,
+    virtual_machine,
+    virtual_machine_instance,
+    virtual_machine_pool,
+    virtual_machine_snapshot_content,
+)
+from ...model.identity import owned
+from ...model.identity_joins import POOL
+from ...model.virtual_machine import VirtualMachine
+from ...model.virtual_machine_instance import VirtualMachineInstance
+from ...model.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+from ..base import Check, View
+from ..scopes import PER_MACHINE
+from .persisting import not_persisted
+from .predicates import invalid_uuid, member_pins_uuid, spec_run_mismatch
+from .reasons import REASONS
+from .snapshots import snapshot_differs
+
+__all__ = ["CHECK"]
+
+
+def find(view: View) -> Iterator[Finding]:
+    vm = next(iter(view.all(VirtualMachine)), None)
+    vmi = next(iter(view.all(VirtualMachineInstance)), None)
+    if vm is not None:
+        own = owned(vmi, vm)
+        found = (not_persisted(view, vm), spec_run_mismatch(vm, own), invalid_uuid(vm), member_pins_uuid(view, vm))
+        yield from filter(None, found)
+    elif vmi is not None and not vmi.final:
+        yield from filter(None, (invalid_uuid(vmi),))
+    for content in view.all(VirtualMachineSnapshotContent):
+        yield from filter(None, (snapshot_differs(content, vm),))
+
+
+CHECK = Check(
+    id="firmware_machines",
+    title="Machines whose firmware identity is not kept",
+    reads=(
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        virtual_machine_pool.KIND,
+        virtual_machine_snapshot_content.KIND,
+        kube_virt.KIND,
+    ),
+    scope=PER_MACHINE,
+    joins=(POOL,),
+    reasons=REASONS,
+    find=find,
+)

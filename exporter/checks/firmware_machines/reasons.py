@@ -1,0 +1,61 @@
+"""What can be wrong with the firmware identity of one machine."""
+
+from __future__ import annotations
+
+from ...findings import Severity
+from ..base import Family, Reason
+
+__all__ = ["REASONS"]
+
+_LABELS = ("namespace", "name", "severity", "reason")
+_IDENTITY = Family(
+    "kubevirt_vm_firmware_uuid_unstable",
+    "A machine's firmware UUID is not kept, is no UUID, or changes with its next start.",
+    _LABELS,
+)
+_SNAPSHOT = Family(
+    "kubevirt_vmsnapshot_firmware_uuid_differs",
+    "Restoring a snapshot gives the machine another firmware UUID, or none of its own.",
+    ("namespace", "name", "reason"),
+)
+
+REASONS = {
+    "NotPersisted": Reason(
+        (Severity.INFO, Severity.WARNING),
+        "The machine's spec has no firmware UUID, and KubeVirt makes one of its name at each start; a warning where "
+        "KubeVirt, from 1.6 on, should have written it into the spec.",
+        _IDENTITY,
+        "A.3",
+        600.0,
+    ),
+    "SpecRunMismatch": Reason(
+        (Severity.WARNING,),
+        "The machine runs with another firmware UUID than its spec has: the next start changes its identity.",
+        _IDENTITY,
+        "A.11",
+    ),
+    "InvalidUUID": Reason(
+        (Severity.WARNING,),
+        "The firmware UUID is no UUID, or one that vendors leave in place of one.",
+        _IDENTITY,
+        "A.8",
+    ),
+    "MemberPinsUUID": Reason(
+        (Severity.INFO,),
+        "The machine has its firmware UUID from the template of its pool, as all others of it.",
+        _IDENTITY,
+        "A.9",
+    ),
+    "SnapshotLacksUUID": Reason(
+        (Severity.INFO,),
+        "A snapshot was taken without a firmware UUID: a restore makes one of the machine's name, up to KubeVirt 1.9.",
+        _SNAPSHOT,
+        "A.10",
+    ),
+    "SnapshotUUIDDiffersFromVM": Reason(
+        (Severity.INFO,),
+        "A snapshot has another firmware UUID than its machine: a restore brings that one back.",
+        _SNAPSHOT,
+        "A.10",
+    ),
+}
