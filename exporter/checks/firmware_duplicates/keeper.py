@@ -1,0 +1,65 @@
+"""Which member of a group should keep the UUID (firmware-eviction A.12, the proposed order).
+
+Whether something outside knows a machine by its UUID can't be seen, so that step of the order is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ...model.firmware import legacy
+from .members import Member
+
+__all__ = ["Proposal", "brought_from_elsewhere", "keeper", "keeps_state"]
+
+_TPM = "persistent TPM"
+
+
+class Proposal(NamedTuple):
+    """Who should keep the UUID, and why that one; without a keeper, why nobody is proposed."""
+
+    keeper: Member | None
+    why: str
+
+
+def keeps_state(member: Member) -> bool:
+    """Whether another UUID has it lose what it keeps under the old one. EFI variables are kept under its name."""
+    return _TPM in (member.vm.sealed if member.vm else "", member.vmi.sealed if member.vmi else "")
+
+
+def brought_from_elsewhere(member: Member) -> bool:
+    """Whether it came out of a snapshot or a backup, and its UUID most likely with it."""
+    return member.vm is not None and member.vm.origin in ("restore", "backup")
+
+
+def _critical(member: Member) -> bool:
+    return member.vm is not None and member.vm.critical
+
+
+# In their order: what speaks for a member (the least value wins), and in which words.
+_ORDER: tuple[tuple[Callable[[Member, str], Any], str], ...] = (
+    (lambda one, _: not keeps_state(one), "another UUID empties its persistent TPM"),
+    (lambda one, _: not _critical(one), "its priority class says that it must not fail"),
+    (lambda one, _: not one.runs, "it runs"),
+    (lambda one, _: brought_from_elsewhere(one), "it did not come out of a snapshot or a backup"),
+    (lambda one, uuid: legacy(one.record.name) != uuid, "the UUID is made of its own name"),
+    (lambda one, _: one.record.created or 0.0, "it is the oldest"),
+    (lambda one, _: one.key, "it is the first by name"),
+)
+
+
+def keeper(members: Sequence[Member], uuid: str) -> Proposal:
+    """The proposal for those that share a UUID. None is made where two of them would lose something by another one."""
+    if sum(map(keeps_state, members)) > 1:
+        return Proposal(None, "more than one has a persistent TPM, which another UUID empties")
+    if sum(map(_critical, members)) > 1:
+        return Proposal(None, "the priority class of more than one says that it must not fail")
+    left = list(members)
+    for rank, why in _ORDER:
+        ranks = [rank(each, uuid) for each in left]
+        best = min(ranks, default=None)
+        left = [each for each, found in zip(left, ranks, strict=True) if found == best]
+        if len(left) == 1:
+            return Proposal(left[0], why)
+    return Proposal(None, "there is none to choose")

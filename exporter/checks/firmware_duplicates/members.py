@@ -1,0 +1,187 @@
+"""The machines that share a value of their firmware, and how they stand to each other (firmware-eviction A.11)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from ...model.joins import MACHINE, machine
+from ...model.record import Record, Ref
+from ...model.virtual_machine import VirtualMachine
+from ...model.virtual_machine_instance import VirtualMachineInstance
+from ...model.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ..base import View
+
+__all__ = ["Group", "Member", "Standing", "group_of"]
+
+Migration = VirtualMachineInstanceMigration
+_AWAITED = "WaitingForSync"
+
+
+class Standing(Enum):
+    """What becomes of a member's sharing a value."""
+
+    RUNS_TOGETHER = "another one runs with it at the same time"
+    MAY_COLLIDE = "it collides once both run"
+    ENDS = "it ends by itself: one of them is being deleted, or was migrated away"
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One machine that has the value: a VirtualMachine and its instance are one."""
+
+    vm: VirtualMachine | None
+    vmi: VirtualMachineInstance | None  # by which it runs with the value
+
+    @property
+    def runs(self) -> bool:
+        return self.vmi is not None
+
+    @property
+    def record(self) -> VirtualMachine | VirtualMachineInstance:
+        if self.vm is not None:
+            return self.vm
+        if self.vmi is None:
+            raise ValueError("a member is a machine or an instance")
+        return self.vmi
+
+    @cached_property
+    def key(self) -> str:
+        return machine(self.record.namespace, self.record.name)
+
+    @property
+    def ref(self) -> Ref:
+        """The machine; of an instance that has another value than its machine, by what the instance knows of it."""
+        if self.vm is None and self.vmi is not None and self.vmi.vm_uid:
+            return Ref("VirtualMachine", self.vmi.namespace, self.vmi.name, self.vmi.vm_uid)
+        return self.record.ref
+
+    @property
+    def started(self) -> float | None:
+        """Since when it runs with the value: that of an instance never changes."""
+        return self.vmi.created if self.vmi is not None else None
+
+    @property
+    def written(self) -> str:
+        """The UUID as the object spells it; empty where it has none, and KubeVirt makes one of the name."""
+        return self.vmi.uuid if self.vmi is not None and self.vmi.uuid else self.vm.uuid if self.vm is not None else ""
+
+    @property
+    def deleting(self) -> bool:
+        return self.record.deleting is not None
+
+    @property
+    def awaited(self) -> bool:
+        """Whether it waits for its guest to arrive from elsewhere, with that one's identity."""
+        if self.vmi is not None and self.vmi.phase == _AWAITED:
+            return True
+        arrived = self.vmi is not None and self.vmi.phase == "Running"
+        return self.vm is not None and self.vm.run_strategy == "WaitAsReceiver" and not arrived
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """All that share one value, in the order of namespace and name; without those whose guest is still to arrive."""
+
+    members: tuple[Member, ...]
+    ending: frozenset[str]  # keys of those that won't have it for long
+    moving: dict[str, frozenset[str]]  # with whom a member shares it only while its guest moves
+
+    @classmethod
+    def of(cls, view: View, members: Iterable[Member]) -> Group:
+        present = sorted((each for each in members if not each.awaited), key=lambda each: each.key)
+        moving, left = _migrations(view, present) if len(present) > 1 else ({}, frozenset())
+        ending = {each.key for each in present if each.deleting or each.key in left}
+        return cls(tuple(present), frozenset(ending), moving)
+
+    @cached_property
+    def live(self) -> tuple[Member, ...]:
+        return tuple(each for each in self.members if each.key not in self.ending)
+
+    @cached_property
+    def running(self) -> frozenset[str]:
+        return frozenset(each.key for each in self.live if each.runs)
+
+    @cached_property
+    def _live_keys(self) -> frozenset[str]:
+        return frozenset(each.key for each in self.live)
+
+    def standing(self, member: Member) -> Standing | None:
+        """None where it shares the value with nobody, but for the other end of its own migration."""
+        apart = self.moving.get(member.key, frozenset()) | {member.key}
+        if len(self.members) <= len(apart):
+            return None
+        if member.key not in self.ending:
+            if member.runs and len(self.running) > len(self.running & apart):
+                return Standing.RUNS_TOGETHER
+            if len(self.live) > len(self._live_keys & apart):
+                return Standing.MAY_COLLIDE
+        return Standing.ENDS
+
+    def others(self, member: Member, limit: int) -> list[Member]:
+        """Those that it shares the value with, in order."""
+        apart = self.moving.get(member.key, frozenset()) | {member.key}
+        return [each for each in self.members[: limit + len(apart)] if each.key not in apart][:limit]
+
+    def count(self, member: Member) -> int:
+        return len(self.members) - 1 - len(self.moving.get(member.key, ()))
+
+    def collided(self, member: Member) -> float | None:
+        """Since when it runs beside another one, in seconds since 1970; None where that can't be told."""
+        apart = self.moving.get(member.key, frozenset()) | {member.key}
+        starts = [s for each in self._first_started[: len(apart) + 1] if each.key not in apart and (s := each.started)]
+        return max(member.started, starts[0]) if starts and member.started is not None else None
+
+    @cached_property
+    def _first_started(self) -> list[Member]:
+        running = (each for each in self.live if each.started is not None)
+        return sorted(running, key=lambda each: each.started or 0.0)
+
+
+def group_of(
+    view: View, records: Iterable[Record], silent: Callable[[VirtualMachine], VirtualMachineInstance | None]
+) -> Group:
+    """The group of the records under one value. `silent` gives the instance by which a machine runs with the value
+    though the instance does not tell it."""
+    vms: dict[str, VirtualMachine] = {}
+    instances: dict[str, VirtualMachineInstance] = {}
+    for record in records:
+        key = machine(record.namespace, record.name)
+        if isinstance(record, VirtualMachine):
+            vms[key] = record
+        elif isinstance(record, VirtualMachineInstance):
+            instances[key] = record
+    instances |= {key: vmi for key, vm in vms.items() if key not in instances and (vmi := silent(vm)) is not None}
+    return Group.of(view, (Member(vms.get(key), instances.get(key)) for key in vms.keys() | instances.keys()))
+
+
+def _migrations(view: View, members: list[Member]) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
+    """Of migrations between two members: who is on the move with whom, and who has been left by its guest."""
+    sent: dict[str, list[tuple[Member, Migration]]] = defaultdict(list)
+    received: dict[str, list[tuple[Member, Migration]]] = defaultdict(list)
+    for member in members:
+        for record in view.sharing(MACHINE, member.key):
+            if isinstance(record, Migration) and record.pairing:
+                (sent if record.sends else received)[record.pairing].append((member, record))
+    moving: dict[str, set[str]] = defaultdict(set)
+    left: set[str] = set()
+    for pairing in sent.keys() & received.keys():
+        for source, out in sent[pairing]:
+            for target, into in received[pairing]:
+                if not (out.finished and into.finished):
+                    moving[source.key].add(target.key)
+                    moving[target.key].add(source.key)
+                elif out.phase == into.phase == "Succeeded" and _left(source, out):
+                    left.add(source.key)
+    return {key: frozenset(keys - {key}) for key, keys in moving.items()}, frozenset(left)
+
+
+def _left(source: Member, out: Migration) -> bool:
+    """Whether nothing has been started there since its guest went: it stands still, or the instance is the old one."""
+    if not source.runs:
+        return source.vm is not None and source.vm.run_strategy == "Halted"
+    began, asked = source.started, out.created
+    return began is not None and asked is not None and began <= asked

@@ -1,0 +1,67 @@
+"""UUIDs that are made of a name (firmware-eviction A.1, A.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings import Finding, Severity
+from ...model.firmware import group_id, legacy
+from ...model.identity import effective, owned
+from ...model.identity_joins import LEGACY_NAME
+from ...model.virtual_machine import VirtualMachine
+from ...model.virtual_machine_instance import VirtualMachineInstance
+from ...model.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+from ..base import View
+from .evidence import hints
+from .members import Group, Member
+
+__all__ = ["legacy_derived"]
+
+
+def legacy_derived(view: View, group: Group) -> Iterator[Finding]:
+    """Of each member that has the UUID now, where it is made of its own or of another machine's name in the cluster."""
+    names = {_name(record) for record in view.sharing(LEGACY_NAME, view.partition)}
+    for member in group.members:
+        own = legacy(member.record.name) == view.partition
+        if (own or names) and not member.deleting and _has(view, member):
+            of = member.record.name if own else min(names)
+            yield Finding(
+                reason="LegacyDerived",
+                severity=Severity.INFO,
+                subject=member.ref,
+                group=group_id(view.partition),
+                message=_own(member) if own else _others(of),
+                evidence=_facts(view, group, member, of),
+            )
+
+
+def _name(record: object) -> str:
+    if isinstance(record, VirtualMachineSnapshotContent):
+        return record.source
+    return record.name if isinstance(record, VirtualMachine) else ""
+
+
+def _has(view: View, member: Member) -> bool:
+    """Whether this is what it has now, and not only what it starts with next."""
+    if member.vm is None:
+        return True
+    vmi = view.named(VirtualMachineInstance, member.vm.namespace, member.vm.name)
+    return effective(member.vm, owned(vmi, member.vm)) == view.partition
+
+
+def _own(member: Member) -> str:
+    return (
+        f"its firmware UUID is made of its name alone: any machine called {member.record.name}, "
+        "in another namespace or cluster, has the same"
+    )
+
+
+def _others(of: str) -> str:
+    return f"its firmware UUID is made of the name {of}, and not of its own: it was restored or copied from there"
+
+
+def _facts(view: View, group: Group, member: Member, of: str) -> dict[str, object]:
+    found: dict[str, object] = {"uuid": member.written or view.partition, "of": of, "hints": hints(view, group, member)}
+    if member.vm is not None and not member.vm.serial:
+        found["serial"] = "missing: it is older than KubeVirt 1.5.3, or its firmware was replaced without one"
+    return {name: fact for name, fact in found.items() if fact}
