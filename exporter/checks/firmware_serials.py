@@ -1,0 +1,77 @@
+"""Machines that share the serial that their guests show, which inventories and licences go by.
+
+KubeVirt gives a new machine a random one since 1.5.3 and 1.6.1, and none to those that are older. Restores to another
+name, exports and backups bring it along, as do manifests and the literal of a clone. Serials are compared without
+regard to case and to space around them. Machines without one share nothing.
+
+Not seen here: the chassis' serial and asset tag, which users set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..findings import Finding, Severity
+from ..model import virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
+from ..model.firmware import group_id
+from ..model.identity_joins import SERIAL
+from ..model.joins import MACHINE
+from .base import Check, Family, Reason, Scope, View
+from .firmware_duplicates.members import Group, Member, Standing, group_of
+
+__all__ = ["CHECK"]
+
+_NAMED = 10  # others that evidence names
+_SERIAL = Family(
+    "kubevirt_vm_serial_duplicate",
+    "A machine shares its serial with another one.",
+    ("namespace", "name", "group", "severity", "reason"),
+)
+_REASONS = {
+    "SerialDuplicate": Reason(
+        (Severity.WARNING, Severity.INFO),
+        "Another machine has the same serial; a warning while both run.",
+        _SERIAL,
+        "A.7",
+    ),
+}
+_SEVERITY = {Standing.RUNS_TOGETHER: Severity.WARNING, Standing.MAY_COLLIDE: Severity.INFO}
+
+
+def find(view: View) -> Iterator[Finding]:
+    group = group_of(view, view.sharing(SERIAL, view.partition), lambda _: None)
+    for member in group.members:
+        standing = group.standing(member)
+        if standing in _SEVERITY:
+            yield _finding(view, group, member, standing)
+
+
+def _finding(view: View, group: Group, member: Member, standing: Standing) -> Finding:
+    others, count = group.others(member, _NAMED), group.count(member)
+    who = others[0].key if count == 1 else f"{others[0].key} and {count - 1} more"
+    has = "runs with" if standing is Standing.RUNS_TOGETHER else "has"
+    return Finding(
+        reason="SerialDuplicate",
+        severity=_SEVERITY[standing],
+        subject=member.ref,
+        related=tuple(each.ref for each in others),
+        group=group_id(view.partition),
+        message=f"it {has} the serial of {who}: give one of them another, or none",
+        evidence={
+            "serial": member.vmi.serial if member.vmi else member.vm.serial if member.vm else "",
+            "running": member.runs,
+            "others": [{"name": each.key, "kind": each.ref.kind, "running": each.runs} for each in others],
+            "members": count + 1,
+        },
+    )
+
+
+CHECK = Check(
+    id="firmware_serials",
+    title="Machines that share their serial",
+    reads=(virtual_machine.KIND, virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
+    scope=Scope("one serial", SERIAL),
+    joins=(MACHINE,),
+    reasons=_REASONS,
+    find=find,
+)
