@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from exporter.checks import all_checks
+from exporter.checks.base import Check
 from exporter.engine.dirty import everything
 from exporter.engine.engine import Engine
-from exporter.findings import Finding
+from exporter.findings import Finding, Since
 from exporter.kube.decode import Decoder
 from exporter.metrics.exposition import Exposition
+from exporter.model.firmware import legacy
 from exporter.model.source import Sight, Source
 from exporter.networks import subnet_reports
 from exporter.uses import Uses
@@ -27,6 +30,16 @@ NAMES = ("a", "b")
 UIDS = ("u1", "u2", "u3")
 IPS = ("10.0.0.5/24", "10.0.0.6/24")
 NETWORKS = ("tenantblue", "tenantred", "ns_a", "cluster_udn_a")
+RANDOM_UUID = "3e6c1f0a-6f0e-4d6b-9a43-0c8e5b1d2f31"
+# Of no machine, made of the name of one, of nobody's name, and what identifies nobody.
+FIRMWARE_UUIDS = ("", legacy("a"), legacy("b"), RANDOM_UUID, RANDOM_UUID.upper(), legacy("nobody"), "x")
+WITH_FIRMWARE = (
+    "VirtualMachine",
+    "VirtualMachineInstance",
+    "VirtualMachinePool",
+    "VirtualMachineInstanceReplicaSet",
+    "VirtualMachineSnapshotContent",
+)
 KINDS = tuple(api_kinds())
 
 
@@ -52,6 +65,7 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
         row["networks"] = draw(st.dictionaries(st.sampled_from(("n.1", "n_1", "blue")), networks, max_size=2))
     if kind == "VirtualMachineInstance" and draw(st.booleans()):
         row["vm"] = machine
+    row |= _firmware(draw, kind, name)
     if kind == "NetworkAttachmentDefinition":
         row |= {"name": draw(st.sampled_from(("blue", "red"))), "network": draw(st.sampled_from(("", *NETWORKS)))}
         row |= draw(st.sampled_from(({}, {"persistent": False}, {"config": "{"}, {"config": {"role": "primary"}})))
@@ -79,20 +93,51 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
     return row
 
 
+def _firmware(draw: st.DrawFn, kind: str, name: str) -> dict[str, Any]:
+    """What a row tells of identities."""
+    if kind == "KubeVirt":
+        return {"version": draw(st.sampled_from(("", "v1.5.0", "v1.7.1", "v1.9.0")))}
+    if kind == "VirtualMachineInstanceMigration":
+        end = st.sampled_from(({}, {"sends": "m1"}, {"receives": "m1"}, {"receives": "m2"}))
+        return {"vmi": name, "phase": draw(st.sampled_from(("Running", "Succeeded", "Failed"))), **draw(end)}
+    if kind not in WITH_FIRMWARE:
+        return {}
+    row = {"uuid": draw(st.sampled_from(FIRMWARE_UUIDS)), "serial": draw(st.sampled_from(("", "S1", " s1")))}
+    if kind == "VirtualMachine":
+        row |= draw(st.sampled_from(({}, {"runStrategy": "Halted"}, {"runStrategy": "WaitAsReceiver"})))
+        row |= draw(st.sampled_from(({}, {"pool": "a"}, {"pool": "b"}, {"origin": "restore"}, {"tpm": True})))
+        row |= draw(st.sampled_from(({}, {"failure": "FirmwareUUIDError"}, {"status": "Provisioning"})))
+    if kind == "VirtualMachineInstance":
+        row |= draw(st.sampled_from(({}, {"phase": "Succeeded"}, {"phase": "WaitingForSync"}, {"set": "a"})))
+        row |= draw(st.sampled_from(({}, {"created": "2026-05-05T08:12:31Z"})))
+    if kind == "VirtualMachineSnapshotContent":
+        row |= {"source": draw(st.sampled_from(NAMES)), "snapshot": "s"}
+    return row
+
+
 def blind(engine: Engine, holes: set[tuple[str, str]]) -> set[tuple[str, str]]:
     """(check, partition) of what is judged by a namespace that the check can't see whole; `holes` are such pairs."""
     return {
         (check.id, partition)
         for check in engine.checks
-        for partition in everything(check, engine.cluster)
+        for partition in {*everything(check, engine.cluster), *_beside(check, engine)}
         if any((check.id, namespace) in holes for namespace in check.homes(partition, engine.cluster))
     }
+
+
+def _beside(check: Check, engine: Engine) -> Iterator[str]:
+    """Partitions that may hold findings of what is gone, while who else counts there can't be seen."""
+    for index in check.scope.indexes:
+        yield from engine.cluster.keys(index)
 
 
 def comparable(findings: Any) -> list[tuple[Any, ...]]:
     """Findings without the time of their first sight, which only the one that was there can know."""
     return sorted(
-        (f.check, f.reason, f.severity.value, str(f.subject), f.message, f.fingerprint, str(f.related), str(f.evidence))
+        (
+            *(f.check, f.reason, f.severity.value, str(f.subject), f.message, f.fingerprint, f.group),
+            *(str(f.related), str(f.evidence), str(None if f.since_source is Since.FIRST_SEEN else f.since)),
+        )
         for f in findings
     )
 
@@ -113,6 +158,11 @@ START: tuple[dict[str, Any], ...] = tuple(
         {"kind": "VirtualMachine", "name": "b", "uid": "VirtualMachine-ns-b-u1", "networks": {"blue": "blue"}},
         {"kind": "VirtualMachineInstance", "name": "b", "vm": "VirtualMachine-ns-b-u1", "networks": {"blue": "blue"}},
         {"kind": "IPAMClaim", "name": "b.blue", "vm": "b", "owner": "VirtualMachine-ns-b-u1"},
+        {"kind": "KubeVirt", "name": "a"},
+        {"kind": "VirtualMachinePool", "name": "a", "uuid": RANDOM_UUID},
+        {"kind": "VirtualMachine", "namespace": "other", "name": "a", "uid": "VirtualMachine-other-a-u1"},
+        {"kind": "VirtualMachineInstance", "namespace": "other", "name": "a", "vm": "VirtualMachine-other-a-u1"},
+        {"kind": "VirtualMachine", "namespace": "other", "name": "b", "uuid": RANDOM_UUID, "pool": "a", "serial": "s1"},
     )
 )
 
