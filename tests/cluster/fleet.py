@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,9 +28,16 @@ __all__ = [
 ]
 
 
-def vm(namespace: str, name: str, networks: Mapping[str, str] | None = None) -> Object:
-    """A stopped machine; `networks` are the names of its interfaces, with the definitions that they refer to."""
-    spec = {"runStrategy": "Halted", "template": {"spec": _interfaces(networks or {})}}
+def vm(namespace: str, name: str, networks: Mapping[str, str] | None = None, firmware: Object | None = None) -> Object:
+    """A stopped machine; `networks` are the names of its interfaces, with the definitions that they refer to.
+
+    Without a `firmware` it gets a UUID and a serial of its own, as KubeVirt gives each new machine.
+    """
+    template = _interfaces(networks or {})
+    own = {"uuid": str(uuid.uuid4()), "serial": str(uuid.uuid4())} if firmware is None else firmware
+    if own:
+        template["domain"]["firmware"] = own
+    spec = {"runStrategy": "Halted", "template": {"spec": template}}
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachine",

@@ -113,7 +113,7 @@ def follow(kubectl: Kubectl, client: Client, name: str) -> None:
     assert kubectl(write, **as_read).returncode == 0
     assert "is invalid" in kubectl(write, **as_read).stderr
 
-    bare = client.create(fleet.vm(namespace, "bare"))["metadata"]
+    bare = client.create(fleet.vm(namespace, "bare", firmware={}))["metadata"]
     kubectl.values["NAME"] = "bare"
     as_read = {"UID": bare["uid"], "RESOURCEVERSION": bare["resourceVersion"]}
     whole = write.replace('/firmware/uuid", "value": "NEWUUID"', '/firmware", "value": {"uuid": "NEWUUID"}')
@@ -127,7 +127,7 @@ def test_a_name_that_two_clusters_share_is_a_legacy_uuid_that_they_share(
     server = over(clusters, prometheus, quick_rules("fleet", tmp_path))
     name = f"legacy-{namespace}"
     for cluster in clusters.values():
-        cluster.client.make(fleet.vm(namespace, name))
+        cluster.client.make(fleet.vm(namespace, name, firmware={}))
     info = f'kubevirt_vm_firmware_uuid_info{{name="{name}", uuid="{legacy(name)}", origin="legacy", running="false"}}'
 
     def telling() -> list[str]:

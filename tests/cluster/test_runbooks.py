@@ -27,19 +27,21 @@ from tests.cluster.resources import (
     NAMESPACES,
     PODS,
     UDNS,
+    VM_POOLS,
+    VMI_REPLICA_SETS,
     VMIS,
     VMS,
     Resource,
 )
 from tests.cluster.stage import FOREIGN, Stage, Story
-from tests.cluster.stories import lifecycle, machines, networks, use
+from tests.cluster.stories import identities, lifecycle, machines, networks, use
 from tests.cluster.stories.acts import SAVE
 from tests.judging import Judging
 from tests.manifests import Object
 from tests.rows import CREATED, DELETED
 from tests.rules import RULES, Block, blocks
 
-STORIES = [*lifecycle.STORIES, *use.STORIES, *machines.STORIES, *networks.STORIES]
+STORIES = [*lifecycle.STORIES, *use.STORIES, *machines.STORIES, *networks.STORIES, *identities.STORIES]
 OURS = "kubevirt.io/persistent-ipam"
 ACROSS = "VMFirmwareUUIDDuplicateAcrossClusters"  # needs two of them: test_fleet.py follows it
 RUNBOOKS = sorted(
@@ -51,7 +53,7 @@ GUARDED = [
     pytest.param(block.text, id=f"{stem}-{number}")
     for stem, found in BLOCKS.items()
     for number, block in enumerate(found)
-    if "RESOURCEVERSION" in block.text
+    if "RESOURCEVERSION" in block.text and "ipamclaims" in block.text
 ]
 KINDS = {
     "Namespace": NAMESPACES,
@@ -63,7 +65,10 @@ KINDS = {
     "UserDefinedNetwork": UDNS,
     "Deployment": DEPLOYMENTS,
     "MutatingWebhookConfiguration": MUTATING_WEBHOOKS,
+    "VirtualMachinePool": VM_POOLS,
+    "VirtualMachineInstanceReplicaSet": VMI_REPLICA_SETS,
 }
+BY_NAME = {str(resource): resource for resource in KINDS.values()}
 CLUSTER_WIDE = ("Namespace", "MutatingWebhookConfiguration")
 
 
@@ -101,8 +106,15 @@ def stage(client: Client, namespace: str) -> Iterator[Stage]:
     made.clear()
 
 
-def just_read(client: Client, namespace: str) -> dict[str, str]:
-    """What a person has in front of them after reading the claim."""
+PATCHED = re.compile(r"kubectl patch (virtual\S+) -n NAMESPACE (NAME|MACHINE)")
+
+
+def just_read(client: Client, kubectl: Kubectl, block: str = "") -> dict[str, str]:
+    """What a person has in front of them after reading what the block writes: the claim, if it does not say."""
+    namespace, written = kubectl.values["NAMESPACE"], PATCHED.search(block)
+    if written:
+        found = client.get(BY_NAME[written[1]], namespace, kubectl.values[written[2]])
+        return {"UID": found["metadata"]["uid"], "RESOURCEVERSION": found["metadata"]["resourceVersion"]}
     claim = client.find(IPAM_CLAIMS, namespace, "db.blue")
     if claim is None:
         return {}
@@ -131,7 +143,8 @@ def test_a_fault_is_found_its_runbook_can_be_followed_and_ends_it(
     if story.stops:
         stage.stop()
     for act in story.acts:
-        done = kubectl(the_block(story, act), **just_read(client, namespace))
+        block = the_block(story, act)
+        done = kubectl(block, **just_read(client, kubectl, block))
         assert done.returncode == 0, done.stderr
         if act.startswith("> "):
             edit(kubectl.folder / kubectl.filled(act[2:]), *map(kubectl.filled, story.edits))
@@ -177,7 +190,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 def found(client: Client, namespace: str) -> set[str]:
     """The reasons that the checks find in the test's namespaces, with all that is there months old."""
-    judging = Judging([check for check in all_checks() if check.id.startswith("ipam_")])
+    judging = Judging([check for check in all_checks() if check.id.startswith(("ipam_", "firmware_"))])
     for kind, resource in KINDS.items():
         if kind in judging.kinds:
             for obj in objects(client, kind, resource, namespace):
@@ -259,7 +272,7 @@ def test_a_runbook_s_write_takes_effect_once_and_only_on_what_was_read(
     if '"op": "remove"' in block:
         client.delete(IPAM_CLAIMS, namespace, "db.blue")
     before = client.get(IPAM_CLAIMS, namespace, "db.blue")
-    read = just_read(client, namespace)
+    read = just_read(client, kubectl)
 
     for wrong in ({"RESOURCEVERSION": "1"}, *([{"UID": "another"}] if "UID" in block else [])):
         assert kubectl(block, **{**read, **wrong}).returncode != 0

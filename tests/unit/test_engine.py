@@ -268,7 +268,7 @@ class Fleet(RuleBasedStateMachine):
         fresh = Judging(all_checks())
         for kind in sorted(self.lost):
             fresh.sight(kind, engine.cluster.get(Source, "", kind).sight)  # type: ignore[union-attr]
-        for thing in self.objects.values():
+        for thing in reversed(self.objects.values()):  # the order in which things came must not count
             fresh.seen(thing)
         fresh.judge()
         unknown = {(each.check, each.partition) for each in engine.unknowns()}

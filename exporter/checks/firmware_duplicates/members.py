@@ -38,7 +38,8 @@ class Member:
 
     @property
     def runs(self) -> bool:
-        return self.vmi is not None
+        """Whether it runs with the value, and is not about to end."""
+        return self.vmi is not None and self.vmi.deleting is None
 
     @property
     def record(self) -> VirtualMachine | VirtualMachineInstance:
@@ -181,7 +182,7 @@ def _migrations(view: View, members: list[Member]) -> tuple[dict[str, frozenset[
 
 def _left(source: Member, out: Migration) -> bool:
     """Whether nothing has been started there since its guest went: it stands still, or the instance is the old one."""
-    if not source.runs:
+    if source.vmi is None:
         return source.vm is not None and source.vm.run_strategy == "Halted"
     began, asked = source.started, out.created
     return began is not None and asked is not None and began <= asked
