@@ -278,3 +278,55 @@ def test_why_a_uuid_is_none(uuid: str, cause: str) -> None:
     found = findings(vm("a", uuid), check=MACHINES)["InvalidUUID", "ns/a"]
     assert (found.evidence["uuid"], found.evidence["cause"]) == (uuid, cause)
     assert found.group == group_id(comparable(uuid))
+
+
+# -- what a healthy fleet does
+
+
+def moved(phase: str, end: str, namespace: str) -> dict[str, Any]:
+    """One end of a migration between namespaces."""
+    kind = "VirtualMachineInstanceMigration"
+    return {"kind": kind, "namespace": namespace, "name": end, "vmi": "db", "phase": phase, end: "m1"}
+
+
+LATER = {"created": "2026-06-01T00:00:00Z"}
+DB, DB_VMI = running("db", serial="S1")
+CLONE, CLONE_VMI = running("db-clone", OTHER, serial="S2")
+TARGET = vm("db", namespace="b", serial="S1", runStrategy="WaitAsReceiver")
+CONTENT = {"kind": "VirtualMachineSnapshotContent", "namespace": "ns", "name": "c1", "source": "db", "uuid": RANDOM}
+START = [{**DB, "runStrategy": "Always"}, {**DB_VMI, "phase": ""}, {**DB_VMI, "serial": "S1"}]
+STOP = [{**DB_VMI, "deleting": True}, {**DB_VMI, "phase": "Succeeded"}, {**DB, "runStrategy": "Halted"}]
+# Every state of an object in turn, as a watch tells them.
+LIVES: dict[str, list[dict[str, Any]]] = {
+    "starts and stops": [vm("db", serial="S1"), *START, *STOP, *START],
+    "restarts": [*START, {**DB_VMI, "deleting": True}, {**DB_VMI, **LATER, "phase": "Pending"}, {**DB_VMI, **LATER}],
+    "is cloned": [*START, CLONE, CLONE_VMI],
+    "is saved and restored": [*START, CONTENT, *STOP, {**DB, "origin": "restore"}, *START],
+    "is migrated": [*START, moved("Running", "db", "ns"), moved("Succeeded", "db", "ns")],
+    "is older than 1.6": [vm("testvm", ""), vmi(vm("testvm", VECTORS["testvm"])), vm("testvm", VECTORS["testvm"])],
+    "is migrated to another namespace": [
+        *START,
+        TARGET,
+        {**vmi(TARGET), "phase": ""},
+        {**vmi(TARGET), "phase": "WaitingForSync"},
+        moved("Pending", "sends", "ns"),
+        moved("Pending", "receives", "b"),
+        {**vmi(TARGET), "phase": "Scheduled"},
+        vmi(TARGET),
+        moved("Succeeded", "receives", "b"),
+        moved("Succeeded", "sends", "ns"),
+        {**TARGET, "runStrategy": "Always"},
+        *STOP,
+    ],
+}
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_what_a_healthy_machine_goes_through_is_at_most_told(life: str) -> None:
+    checks = [check for check in all_checks() if check.id.startswith("firmware_")]
+    judging = Judging(checks, patient=True)
+    judging.judge()
+    judging.seen(full({"kind": "KubeVirt", "namespace": "kubevirt", "name": "kubevirt", "version": "v1.9.0"}))
+    for row in LIVES[life]:
+        judging.seen(full(row))
+        assert [each for each in judging.found() if each[3] != "info"] == [], row

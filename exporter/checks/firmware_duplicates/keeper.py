@@ -45,7 +45,7 @@ _ORDER: tuple[tuple[Callable[[Member, str], Any], str], ...] = (
     (lambda one, _: brought_from_elsewhere(one), "it did not come out of a snapshot or a backup"),
     (lambda one, uuid: legacy(one.record.name) != uuid, "the UUID is made of its own name"),
     (lambda one, _: one.record.created or 0.0, "it is the oldest"),
-    (lambda one, _: one.key, "it is the first by name"),
+    (lambda one, _: one.place, "it is the first by name"),
 )
 
 

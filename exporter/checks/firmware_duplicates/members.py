@@ -54,6 +54,11 @@ class Member:
         return machine(self.record.namespace, self.record.name)
 
     @property
+    def place(self) -> tuple[str, str]:
+        """What orders members: namespace, then name."""
+        return self.record.namespace, self.record.name
+
+    @property
     def ref(self) -> Ref:
         """The machine; of an instance that has another value than its machine, by what the instance knows of it."""
         if self.vm is None and self.vmi is not None and self.vmi.vm_uid:
@@ -93,7 +98,7 @@ class Group:
 
     @classmethod
     def of(cls, view: View, members: Iterable[Member]) -> Group:
-        present = sorted((each for each in members if not each.awaited), key=lambda each: each.key)
+        present = sorted((each for each in members if not each.awaited), key=lambda each: each.place)
         moving, left = _migrations(view, present) if len(present) > 1 else ({}, frozenset())
         ending = {each.key for each in present if each.deleting or each.key in left}
         return cls(tuple(present), frozenset(ending), moving)
@@ -175,14 +180,15 @@ def _migrations(view: View, members: list[Member]) -> tuple[dict[str, frozenset[
                 if not (out.finished and into.finished):
                     moving[source.key].add(target.key)
                     moving[target.key].add(source.key)
-                elif out.phase == into.phase == "Succeeded" and _left(source, out):
+                elif out.phase == into.phase == "Succeeded" and _left(view, source, out):
                     left.add(source.key)
     return {key: frozenset(keys - {key}) for key, keys in moving.items()}, frozenset(left)
 
 
-def _left(source: Member, out: Migration) -> bool:
-    """Whether nothing has been started there since its guest went: it stands still, or the instance is the old one."""
-    if source.vmi is None:
+def _left(view: View, source: Member, out: Migration) -> bool:
+    """Whether nothing has been started there since its guest went: it stands still, or its instance is the old one."""
+    place = source.record.namespace, source.record.name
+    vmi = source.vmi or view.named(VirtualMachineInstance, *place)  # which may have ended already
+    if vmi is None:
         return source.vm is not None and source.vm.run_strategy == "Halted"
-    began, asked = source.started, out.created
-    return began is not None and asked is not None and began <= asked
+    return vmi.created is not None and out.created is not None and vmi.created <= out.created
