@@ -14,7 +14,7 @@ _PER_NAMESPACE = 100
 
 
 def machines(count: int) -> list[dict[str, Any]]:
-    """Machines with a claim each, all well, a hundred to a namespace."""
+    """Machines with a claim and an identity each, all well, a hundred to a namespace."""
     objects: list[dict[str, Any]] = []
     for number in range(count):
         namespace, name = f"tenant-{number // _PER_NAMESPACE}", f"vm-{number}"
@@ -54,6 +54,7 @@ def _machine(namespace: str, name: str, uid: str) -> dict[str, Any]:
             "domain": {
                 "devices": {"disks": disks, "interfaces": [{"name": "blue", "bridge": {}}]},
                 "cpu": {"cores": 4},
+                "firmware": {"uuid": f"1{uid[1:]}", "serial": f"2{uid[1:]}"},
             },
             "networks": [{"name": "blue", "multus": {"networkName": "blue"}}],
             "volumes": volumes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
@@ -69,7 +70,8 @@ class Pending:
 
     def __init__(self, homes: Callable[[str], Iterable[str]]) -> None:
         self._homes = homes
-        self._marked: dict[str, float] = {}
+        # A dict would be searched from its first place on, past all that were taken.
+        self._marked: OrderedDict[str, float] = OrderedDict()
         self._aside: dict[str, float] = {}
 
     def mark(self, partitions: Iterable[str], now: float) -> None:
@@ -89,7 +91,8 @@ class Pending:
         return None
 
     def unblock(self) -> None:
-        self._marked, self._aside = {**self._aside, **self._marked}, {}
+        if self._aside:
+            self._marked, self._aside = OrderedDict({**self._aside, **self._marked}), {}
 
     @property
     def empty(self) -> bool:

@@ -31,6 +31,7 @@ UIDS = ("u1", "u2", "u3")
 IPS = ("10.0.0.5/24", "10.0.0.6/24")
 NETWORKS = ("tenantblue", "tenantred", "ns_a", "cluster_udn_a")
 RANDOM_UUID = "3e6c1f0a-6f0e-4d6b-9a43-0c8e5b1d2f31"
+SERIAL = {"serial": "s1"}
 # Of no machine, made of the name of one, of nobody's name, and what identifies nobody.
 FIRMWARE_UUIDS = ("", legacy("a"), legacy("b"), RANDOM_UUID, RANDOM_UUID.upper(), legacy("nobody"), "x")
 WITH_FIRMWARE = (
@@ -151,7 +152,7 @@ START: tuple[dict[str, Any], ...] = tuple(
     {"namespace": "ns", **row}
     for row in (
         {"kind": "NetworkAttachmentDefinition", "name": "blue"},
-        {"kind": "VirtualMachine", "name": "a", "uid": "VirtualMachine-ns-a-u1", "networks": {"blue": "blue"}},
+        {"kind": "VirtualMachine", "name": "a", "uid": "VirtualMachine-ns-a-u1", "networks": {"blue": "blue"}} | SERIAL,
         {"kind": "VirtualMachineInstance", "name": "a", "vm": "VirtualMachine-ns-a-u1", "networks": {"blue": "blue"}},
         {"kind": "Pod", "name": "a", "domain": "a", "claims": ["a.blue"], "addresses": {"ns/blue": ["10.0.0.5/16"]}},
         {"kind": "IPAMClaim", "name": "a.blue", "vm": "a", "owner": "VirtualMachine-ns-a-u1", "ips": ["10.0.0.5/16"]},
@@ -160,9 +161,11 @@ START: tuple[dict[str, Any], ...] = tuple(
         {"kind": "IPAMClaim", "name": "b.blue", "vm": "b", "owner": "VirtualMachine-ns-b-u1"},
         {"kind": "KubeVirt", "name": "a"},
         {"kind": "VirtualMachinePool", "name": "a", "uuid": RANDOM_UUID},
-        {"kind": "VirtualMachine", "namespace": "other", "name": "a", "uid": "VirtualMachine-other-a-u1"},
+        {"kind": "VirtualMachine", "namespace": "other", "name": "a", "uid": "VirtualMachine-other-a-u1"} | SERIAL,
         {"kind": "VirtualMachineInstance", "namespace": "other", "name": "a", "vm": "VirtualMachine-other-a-u1"},
-        {"kind": "VirtualMachine", "namespace": "other", "name": "b", "uuid": RANDOM_UUID, "pool": "a", "serial": "s1"},
+        {"kind": "VirtualMachineInstanceMigration", "name": "a", "vmi": "a", "sends": "m1"},
+        {"kind": "VirtualMachineInstanceMigration", "namespace": "other", "name": "a", "vmi": "a", "receives": "m1"},
+        {"kind": "VirtualMachine", "namespace": "other", "name": "b", "uuid": RANDOM_UUID, "pool": "a"},
     )
 )
 

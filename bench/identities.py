@@ -1,0 +1,114 @@
+"""What one changed firmware UUID costs in a fleet of a given size: the engine alone, with every check, no I/O.
+
+`python -m bench.identities 100000`. All machines run, a thousandth of them with the UUID of another one. Then UUIDs
+change, one by one: every other change makes a duplicate, and the next one ends it. Timed is all from the record to the
+findings, which are counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Iterator
+from uuid import UUID
+
+import msgspec
+
+from bench.live import rss
+from exporter.checks import all_checks
+from exporter.engine.engine import Engine
+from exporter.engine.intake import Intake
+from exporter.model.firmware import comparable
+from exporter.model.record import Record
+from exporter.model.source import Sight
+from exporter.model.virtual_machine import KIND as VMS
+from exporter.model.virtual_machine import VirtualMachine
+from exporter.model.virtual_machine_instance import KIND as VMIS
+from tests.judging import api_kinds
+
+CHANGES, SHARED = 2000, 1000  # one in so many machines has the UUID of the next one
+_BORN, _BORN_TEXT = 1_790_000_000.0, "2026-05-04T08:12:31Z"
+
+
+def uuid_of(number: int) -> str:
+    return str(UUID(int=number + 1, version=4))
+
+
+def records(count: int) -> Iterator[Record]:
+    for number in range(count):
+        shared = number % SHARED == 0
+        uuid = uuid_of(number + 1 if shared else number)
+        meta = {
+            "namespace": f"tenant-{number // 100}",
+            "name": f"vm-{number}",
+            "creationTimestamp": "2026-05-04T08:12:31Z",
+        }
+        domain = {"domain": {"firmware": {"uuid": uuid, "serial": f"serial-{number}"}}}
+        owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": meta["name"], "uid": f"vm-{number}"}
+        vm = {
+            "metadata": {**meta, "uid": f"vm-{number}"},
+            "spec": {"runStrategy": "Always", "template": {"spec": domain}},
+        }
+        vmi = {
+            "metadata": {**meta, "uid": f"vmi-{number}", "ownerReferences": [{**owner, "controller": True}]},
+            "spec": domain,
+            "status": {"phase": "Running", "nodeName": f"node-{number % 100}"},
+        }
+        for kind, thing in ((VMS, vm), (VMIS, vmi)):
+            record = kind.reduce(msgspec.convert(thing, kind.wire))
+            assert isinstance(record, Record)
+            yield record
+
+
+def filled(count: int) -> Engine:
+    engine = Engine(all_checks(), clock=lambda: _BORN, timer=time.perf_counter, patient=False)
+    intake = Intake(engine, lambda: _BORN)
+    for kind in api_kinds().values():
+        intake.sight(kind, Sight.LIVE)
+    for record in records(count):
+        engine.put(record)
+    return engine
+
+
+def judge(engine: Engine) -> None:
+    while engine.step():
+        pass
+
+
+def changed(engine: Engine, number: int, uuid: str) -> float:
+    """Seconds from the changed record to its findings."""
+    before = engine.cluster.get(VirtualMachine, f"tenant-{number // 100}", f"vm-{number}")
+    assert before is not None
+    record = msgspec.structs.replace(before, uuid=uuid, identity=comparable(uuid), rv=before.rv + 1)
+    began = time.perf_counter()
+    engine.put(record)
+    judge(engine)
+    return time.perf_counter() - began
+
+
+def main(count: int) -> None:
+    empty, began = rss(), time.perf_counter()
+    engine = filled(count)
+    fed = time.perf_counter()
+    judge(engine)
+    figures = {"fed (s)": fed - began, "judged at first (s)": time.perf_counter() - fed, "memory (MiB)": rss() - empty}
+    found = sum(finding.reason == "Duplicate" for finding in engine.findings())
+    assert found == 2 * (count // SHARED), found
+    spent: list[float] = []
+    for turn in range(CHANGES // 2):
+        number = (turn * 7919) % count // SHARED * SHARED + 500  # of those whose UUID is their own
+        before = sum(1 for _ in engine.findings())
+        spent.append(changed(engine, number, uuid_of(number + 1)))
+        assert sum(1 for _ in engine.findings()) > before
+        spent.append(changed(engine, number, uuid_of(number)))
+        assert sum(1 for _ in engine.findings()) == before
+    figures |= {"one change, median (ms)": statistics.median(spent) * 1000, "at most (ms)": max(spent) * 1000}
+    for name, value in figures.items():
+        print(f"{name:28} {value:10.3f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("machines", type=int)
+    main(parser.parse_args().machines)
