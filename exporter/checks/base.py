@@ -44,7 +44,7 @@ class Scope:
     beside: tuple[Index, ...] = ()
     bridged: bool = False
 
-    @property
+    @cached_property
     def indexes(self) -> tuple[Index, ...]:
         return (self.by, *self.beside) if self.by else ()
 

@@ -28,8 +28,9 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
             yield from _within(check, cluster, record.namespace)
         else:
             yield from check.partitions(record, cluster)
+    own = scope.indexes
     for index, key in change.touched:
-        if index in scope.indexes:
+        if index in own:
             yield key  # and not by its members, of which there may be tens of thousands
             if scope.bridged:
                 yield from _across(check, cluster, index, key)

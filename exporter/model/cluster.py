@@ -95,6 +95,7 @@ class Cluster:
         self._swap(kind, before, after, change.touched)
         for index, record in read_through:
             self._index(index, record, change.touched)
+        change.touched = list(dict.fromkeys(change.touched))  # most keys are left and taken again
         return change
 
     def _read_through(self, kind: type[Record], record: Record | None) -> list[tuple[Index, Record]]:
