@@ -6,6 +6,7 @@ Whether something outside knows a machine by its UUID can't be seen, so that ste
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 from ...model.firmware import legacy
@@ -44,7 +45,7 @@ _ORDER: tuple[tuple[Callable[[Member, str], Any], str], ...] = (
     (lambda one, _: not one.runs, "it runs"),
     (lambda one, _: brought_from_elsewhere(one), "it did not come out of a snapshot or a backup"),
     (lambda one, uuid: legacy(one.record.name) != uuid, "the UUID is made of its own name"),
-    (lambda one, _: one.record.created or 0.0, "it is the oldest"),
+    (lambda one, _: one.record.created or inf, "it is the oldest"),
     (lambda one, _: one.place, "it is the first by name"),
 )
 
