@@ -58,7 +58,7 @@ _REASONS = {
 
 
 def find(view: View) -> Iterator[Finding]:
-    parts = view.all(Deployment)
+    parts = sorted(view.all(Deployment), key=lambda part: part.ref)
     for role, reason in ((CLAIM_CONTROLLER, "ControllerNotReady"), (NETWORK_CONTROLLER, "ControlPlaneNotReady")):
         found = [part for part in parts if part.role == role]
         if found and not any(part.ready for part in found):
