@@ -31,6 +31,8 @@ class Since(StrEnum):
     DELETION = "deletionTimestamp"
     CREATION = "creationTimestamp"
     CONDITION = "condition"
+    PHASE = "phaseTransition"  # of a migration
+    TAINT = "timeAdded"  # of a node's taint
     SOURCE = "source"  # of the steward's own sources
 
 

@@ -71,7 +71,11 @@ def instance(row: dict[str, Any]) -> dict[str, Any]:
         conditions.append(_condition("Paused", "True"))
     return {
         "metadata": meta,
-        "spec": {"domain": _domain(row), "evictionStrategy": row.get("strategy")},
+        "spec": {
+            "domain": _domain(row),
+            "evictionStrategy": row.get("strategy"),
+            "terminationGracePeriodSeconds": row.get("termination"),
+        },
         "status": {
             "nodeName": row.get("node", "node01"),
             "evacuationNodeName": row.get("evacuation"),
@@ -133,7 +137,8 @@ def _budget(row: dict[str, Any]) -> dict[str, Any]:
         name, _, uid = row["owner"].partition("/")
         owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": name, "uid": uid}
         owners.append({**owner, "controller": True})
-    refused = [_condition("DisruptionAllowed", "False", row.get("since"), reason=row["refused"])]
+    refused = row.get("refused")
+    conditions = [_condition("DisruptionAllowed", "False", row.get("since"), reason=refused)] if refused else []
     return {
         "metadata": {"generation": row.get("generation", 1), "ownerReferences": owners},
         "spec": {
@@ -148,7 +153,7 @@ def _budget(row: dict[str, Any]) -> dict[str, Any]:
             "currentHealthy": row.get("healthy", 0),
             "desiredHealthy": row.get("desired", 0),
             "expectedPods": row.get("expected", 0),
-            "conditions": refused if "refused" in row else [],
+            "conditions": conditions,
         },
     }
 
@@ -166,6 +171,9 @@ def _migration(row: dict[str, Any]) -> dict[str, Any]:
         "spec": spec,
         "status": {
             "phase": row.get("phase"),
+            "phaseTransitionTimestamps": [{"phase": row.get("phase"), "phaseTransitionTimestamp": row["phaseSince"]}]
+            if "phaseSince" in row
+            else [],
             "conditions": [_condition(row["rejected"], "True")] if "rejected" in row else [],
             "migrationState": {"failureReason": row["failed"]} if "failed" in row else None,
         },
@@ -200,7 +208,25 @@ def _snapshot_content(row: dict[str, Any]) -> dict[str, Any]:
     return {"spec": {"source": {"virtualMachine": saved}, "virtualMachineSnapshotName": row.get("snapshot")}}
 
 
+def _slice(row: dict[str, Any]) -> dict[str, Any]:
+    """One of virt-api; `ready` and `unready` are numbers of endpoints."""
+    ready = [True] * row.get("ready", 1) + [False] * row.get("unready", 0)
+    return {
+        "metadata": {"labels": {"kubernetes.io/service-name": row.get("service", "virt-api")}},
+        "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": each}} for each in ready],
+    }
+
+
+def _maintenance(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "spec": {"nodeName": row["node"]},
+        "status": {"phase": row.get("phase", "Running"), "lastError": row.get("error")},
+    }
+
+
 BUILDERS = {
+    "EndpointSlice": _slice,
+    "NodeMaintenance": _maintenance,
     "Node": _node,
     "PodDisruptionBudget": _budget,
     "VirtualMachineInstanceMigration": _migration,

@@ -14,7 +14,7 @@ __all__ = ["CLUSTER_WIDE", "CREATED", "DELETED", "full"]
 CREATED, DELETED = "2026-05-04T08:12:31Z", "2026-06-03T16:20:00Z"
 
 
-CLUSTER_WIDE = ("Namespace", "ClusterUserDefinedNetwork", "MutatingWebhookConfiguration", "Node")
+CLUSTER_WIDE = ("Namespace", "ClusterUserDefinedNetwork", "MutatingWebhookConfiguration", "Node", "NodeMaintenance")
 
 
 def full(row: dict[str, Any]) -> dict[str, Any]:

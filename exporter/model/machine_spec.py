@@ -46,6 +46,7 @@ class WireMachineSpec(Wire, frozen=True, gc=False):
     domain: WireDomain | None = None
     eviction_strategy: str | None = None
     priority_class_name: str | None = None
+    termination_grace_period_seconds: int | None = None
 
 
 def sealed_by(domain: WireDomain) -> str:

@@ -1,4 +1,4 @@
-"""What belongs to a node, and what budgets are of a namespace."""
+"""What belongs to a node, what budgets are of a namespace, and what an instance that has to leave waits for."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from .firmware import identifying
 from .index import Index, Lookup
 from .joins import machine
 from .node import Node
+from .node_maintenance import NodeMaintenance
 from .pod import Pod
 from .pod_disruption_budget import PodDisruptionBudget
 from .record import Record
 from .virtual_machine_instance import VirtualMachineInstance
 from .virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
-__all__ = ["BUDGET", "NODE", "SYSTEM_UUID"]
+__all__ = ["BUDGET", "MARKED", "NODE", "RUNNING", "SYSTEM_UUID"]
 
 
 def _parts(record: Record, _: Lookup) -> Iterable[str]:
@@ -28,6 +29,8 @@ def _nodes(record: Record, lookup: Lookup) -> Iterable[str]:
         return (record.name,)
     if isinstance(record, VirtualMachineInstance):
         return (record.node,) if record.node and not record.final else ()
+    if isinstance(record, NodeMaintenance):
+        return (record.node,) if record.node else ()
     if not isinstance(record, Pod | VirtualMachineInstanceMigration):
         return ()
     found = {record.node} if isinstance(record, Pod) else set()
@@ -42,14 +45,31 @@ def _budgets(record: Record, _: Lookup) -> Iterable[str]:
     return (record.namespace,) if isinstance(record, PodDisruptionBudget | VirtualMachineInstance) else ()
 
 
+def _marked(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, Node):
+        return (record.name,)
+    marked = isinstance(record, VirtualMachineInstance) and not record.final and record.evacuation
+    return (marked,) if marked else ()
+
+
+def _running(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, VirtualMachineInstanceMigration):
+        return ("",) if record.running else ()
+    return ("",) if isinstance(record, VirtualMachineInstance) and record.evacuation and not record.final else ()
+
+
 def _system_uuids(record: Record, _: Lookup) -> Iterable[str]:
     key = identifying(record.system_uuid) if isinstance(record, Node) else ""
     return (key,) if key else ()
 
 
 _PART = Index("part of an instance", _parts)
-# A node with the instances on it, their pods and migrations wherever those are, and all pods on it.
+# A node with the instances on it, their pods and migrations wherever those are, all pods on it, and its maintenance.
 NODE = Index("node", _nodes, through=(VirtualMachineInstance, _PART))
 # The disruption budgets of a namespace; its instances only listen.
 BUDGET = Index("disruption budget", _budgets, quiet=(VirtualMachineInstance,))
+# The node that an instance is to leave, which need not be the one that it is on; such instances only listen.
+MARKED = Index("node to be left", _marked, quiet=(VirtualMachineInstance,))
+# The migrations that count against KubeVirt's limits, all under one key; instances that wait for theirs only listen.
+RUNNING = Index("migration that runs", _running, quiet=(VirtualMachineInstance,))
 SYSTEM_UUID = Index("system UUID", _system_uuids)

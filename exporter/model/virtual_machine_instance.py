@@ -16,6 +16,7 @@ from .record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, ide
 __all__ = ["FINAL", "KIND", "Migration", "VirtualMachineInstance"]
 
 FINAL = ("Succeeded", "Failed")
+_SHUTDOWN = 180  # seconds, where the spec says nothing
 
 
 class _Labels(Wire, frozen=True, gc=False):
@@ -96,6 +97,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     outdated: bool  # it runs in a launcher of an older KubeVirt
     handler: str  # the KubevirtMachine, by `namespace/name`, whose controller answers for it (firmware-eviction B.8)
     cpu_model: str
+    termination: int  # seconds that its guest has to shut down
 
     @property
     def machines(self) -> tuple[str, ...]:
@@ -145,7 +147,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
     meta, status, spec = wire.metadata, wire.status or _Status(), wire.spec or WireMachineSpec()
     labels, notes = meta.labels or _Labels(), meta.annotations or _Annotations()
     domain = spec.domain or WireDomain()
-    firmware = domain.firmware or WireFirmware()
+    firmware, period = domain.firmware or WireFirmware(), spec.termination_grace_period_seconds
     conditions = {each.type: each for each in status.conditions or () if each}
     live, marked = conditions.get("LiveMigratable", WireCondition()), conditions.get("EvictionRequested")
     paused = conditions.get("Paused")
@@ -178,6 +180,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         outdated=labels.outdated is not None,
         handler=_handler(labels),
         cpu_model=intern((domain.cpu and domain.cpu.model) or ""),
+        termination=_SHUTDOWN if period is None else max(period, 0),
     )
 
 

@@ -12,6 +12,7 @@ from .record import Record, Wire, WireCondition, WireMeta, epoch, identity
 __all__ = ["KIND", "VirtualMachineInstanceMigration"]
 
 _FINAL = ("Succeeded", "Failed")
+_NOT_RUNNING = ("", "Pending", "WaitingForSync", "Synchronizing", *_FINAL)  # firmware-eviction B.5
 _REJECTIONS = ("migrationRejectedByResourceQuota", "migrationBlockedByBackup", "migrationBlockedByUtilityVolumes")
 
 
@@ -74,6 +75,11 @@ class VirtualMachineInstanceMigration(Record, frozen=True, gc=False):
     @property
     def finished(self) -> bool:
         return self.phase in _FINAL
+
+    @property
+    def running(self) -> bool:
+        """Whether it counts against the limits of migrations at once."""
+        return self.phase not in _NOT_RUNNING
 
 
 def _pairing(spec: _Spec) -> str:
