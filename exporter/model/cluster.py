@@ -53,6 +53,10 @@ class Cluster:
     def within(self, kind: type[R], namespace: str) -> Iterable[R]:
         return self._records.get(kind, {}).get(namespace, {}).values()  # type: ignore[return-value]
 
+    def kinds(self) -> Iterable[type[Record]]:
+        """The kinds of which there is, or was, something."""
+        return self._records.keys()
+
     def count(self, kind: type[Record]) -> int:
         return sum(map(len, self._records.get(kind, {}).values()))
 

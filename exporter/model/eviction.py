@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from .endpoint_slice import EndpointSlice
 from .kube_virt import DRAIN_TAINT, KubeVirt
 from .node import CORDON, Node
 from .pod import Pod, Role
@@ -27,6 +28,7 @@ __all__ = [
     "left_to_drain",
     "refused_by",
     "strategy_of",
+    "webhook_down",
 ]
 
 
@@ -116,6 +118,16 @@ def refused_by(budget: PodDisruptionBudget, pod: Pod) -> Refusal | None:
         return None
     asks_for_all = budget.expected > 0 and budget.desired >= budget.expected
     return Refusal.MIN_AVAILABLE_TOO_HIGH if asks_for_all else Refusal.INSUFFICIENT_PODS
+
+
+_MANDATORY_WEBHOOK = (1, 5)  # since then an eviction fails where the webhook does not answer (B.2)
+
+
+def webhook_down(slices: Iterable[EndpointSlice], kubevirt: KubeVirt | None) -> bool:
+    """Whether every eviction of a launcher pod fails, since virt-api has no ready endpoint; unknown without slices."""
+    found = list(slices)
+    before = kubevirt is not None and (0, 0) < kubevirt.release < _MANDATORY_WEBHOOK
+    return bool(found) and not before and not any(each.ready for each in found)
 
 
 # Taints by which others than KubeVirt's own key say that a node is to be emptied (B.8).
