@@ -17,6 +17,7 @@ from .checks import all_checks
 from .checks.base import Check
 from .config.reloading import Status
 from .config.settings import Config
+from .drain import INDEXES, KINDS
 from .engine.engine import Engine
 from .engine.intake import Intake
 from .http.api import Findings
@@ -75,13 +76,13 @@ def assemble(
     config = config or Config()
     enabled = [check for check in checks or all_checks() if config.of(check.id).enabled]
     states = [state for state in all_states() if state.wanted(config.metrics)]
-    indexes = [index for state in states for index in state.indexes]
+    indexes = [*(index for state in states for index in state.indexes), *INDEXES]
     engine = Engine(enabled, clock=time.time, timer=time.monotonic, indexes=indexes)
     keepers = Keepers(engine.cluster, states)
     exposition = Exposition(enabled, _budget(config), States(engine.cluster, keepers, _budget(config)))
     engine.listen(exposition.update)
     engine.observe(keepers.changed)
-    reads = (*(check.reads for check in enabled), *(state.reads for state in states if state.option))
+    reads = (*(check.reads for check in enabled), *(state.reads for state in states if state.option), KINDS)
     kinds = dict.fromkeys(chain.from_iterable(reads))
     source = LiveSource(transport, kinds, Intake(engine, time.time), pace or _pace(config))
     steward = Steward(engine, source, exposition, keepers.of(Uses))
@@ -180,7 +181,7 @@ async def read_dump(
     """
     gc.set_threshold(50_000, 20, 1000)
     checks = [check for check in all_checks() if config.of(check.id).enabled]
-    engine = Engine(checks, clock=lambda: now, timer=time.monotonic, indexes=Uses.INDEXES, patient=False)
+    engine = Engine(checks, clock=lambda: now, timer=time.monotonic, indexes=(*Uses.INDEXES, *INDEXES), patient=False)
     _configure(engine, config)
     kinds = dict.fromkeys((*(kind for check in checks for kind in check.reads), *also))
     source = OfflineSource(kinds, Intake(engine, lambda: now), complete=complete)

@@ -22,6 +22,7 @@ from .checks.base import Check, Family
 from .config.documents import pages, schema
 from .config.keys import keys_of
 from .config.settings import MetricsSettings
+from .drain import KINDS
 from .metrics.telemetry import METRICS, PREFIX
 from .model.kind import ApiKind
 from .states import all_states
@@ -103,12 +104,12 @@ def _key(option: str) -> str:
 
 
 def _cluster_role(checks: Iterable[Check], states: Iterable[State[Any]]) -> Iterator[str]:
-    reads = (*(check.reads for check in checks), *(state.reads for state in states))
+    reads = (*(check.reads for check in checks), *(state.reads for state in states), KINDS)
     kinds = {kind for kind in chain.from_iterable(reads) if isinstance(kind, ApiKind)}
     groups: dict[str, set[str]] = {}
     for kind in kinds:
         groups.setdefault(kind.group, set()).add(kind.plural)
-    yield f"# {_NOTE} What checks and states read, and nothing else."
+    yield f"# {_NOTE} What checks, states and the view of a drain read."
     yield "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: steward-exporter\nrules:"
     for group, plurals in sorted(groups.items()):
         yield f'  - apiGroups: ["{group}"]\n    resources: [{", ".join(sorted(plurals))}]\n    verbs: [list, watch]'

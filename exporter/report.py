@@ -158,8 +158,8 @@ def reported(finding: Finding, cluster: str = "") -> FindingReport:
 
 
 def _source(engine: Engine, source: Source, cluster: str) -> SourceReport:
-    kind = next((k for check in engine.checks for k in check.reads if k.name == source.name), None)
-    count = engine.cluster.count(kind.record) if kind else 0
+    record = next((each for each in engine.cluster.kinds() if each.__name__ == source.name), None)
+    count = engine.cluster.count(record) if record else 0
     state = source.sight.value
     since = rfc3339(source.since)
     return SourceReport(source.name, source.resource, state, source.readable, since, source.why, count, cluster)

@@ -7,11 +7,13 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from exporter import drain
 from exporter.checks import all_checks
 from exporter.checks.base import Check
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.kube.decode import Decoder
+from exporter.model.index import Index
 from exporter.model.kind import ApiKind
 from exporter.model.source import Sight
 
@@ -21,17 +23,29 @@ NOW = 1_790_000_000.0
 
 
 def api_kinds() -> dict[str, ApiKind[Any]]:
-    return {kind.name: kind for check in all_checks() for kind in check.reads if isinstance(kind, ApiKind)}
+    kinds = (*(kind for check in all_checks() for kind in check.reads), *drain.KINDS)
+    return {kind.name: kind for kind in kinds if isinstance(kind, ApiKind)}
 
 
 class Judging:
     def __init__(
-        self, checks: Iterable[Check], unsynced: Iterable[str] = (), now: float = NOW, *, patient: bool = False
+        self,
+        checks: Iterable[Check],
+        unsynced: Iterable[str] = (),
+        now: float = NOW,
+        *,
+        patient: bool = False,
+        indexes: Iterable[Index] = (),
     ) -> None:
-        """An engine that is not patient shows at once what is first seen; what has a time waits for its grace."""
+        """An engine that is not patient shows at once what is first seen; what has a time waits for its grace.
+
+        `indexes` are kept beside those of the checks.
+        """
         self.now = now
         ticks = itertools.count()
-        self.engine = Engine(checks, clock=lambda: self.now, timer=lambda: next(ticks) * 1e-9, patient=patient)
+        self.engine = Engine(
+            checks, clock=lambda: self.now, timer=lambda: next(ticks) * 1e-9, patient=patient, indexes=indexes
+        )
         self.intake = Intake(self.engine, lambda: self.now)
         self.kinds = api_kinds()
         self._decoders = {name: Decoder(kind) for name, kind in self.kinds.items()}

@@ -18,6 +18,7 @@ import aiohttp
 import msgspec
 import pytest
 
+from exporter import drain
 from exporter.app import Steward, assemble, serve, wait_until_seen
 from exporter.checks import all_checks
 from exporter.checks.base import Check, Family, Reason, Setting, View
@@ -197,7 +198,7 @@ async def test_what_takes_effect_at_the_next_start_is_told_and_counts_as_success
         page = await steward.text("/")
         assert "pace.watch changed" in page
         assert "checks.sources.enabled changed" in page
-        assert "budget" not in page
+        assert "budget.family" not in page
         assert said in caplog.text
         assert await steward.value("config_reload_success") == 1
         assert 'kubevirt_steward_check_up{check="sources"} 1.0' in await steward.text()
@@ -226,7 +227,8 @@ async def test_a_check_that_is_not_enabled_is_not_there(cluster: ApiServer, tmp_
         metrics = await steward.text()
         assert 'check="ipam_claims"' not in metrics
         assert "kubevirt_ipamclaim_orphaned" not in metrics
-        assert [reflector.kind.name for reflector in steward.steward.source.reflectors] == ["IPAMClaim"]
+        of_views = [kind.name for kind in drain.KINDS]
+        assert [each.kind.name for each in steward.steward.source.reflectors] == ["IPAMClaim", *of_views]
         assert steward.steward.engine.ready
 
 

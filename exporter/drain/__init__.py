@@ -1,0 +1,27 @@
+"""Draining nodes: what becomes of each machine on them, what is in the way, and where the others could go.
+
+Pure: it reads the cluster and judges; nothing is evicted and nothing is written.
+"""
+
+from __future__ import annotations
+
+from .choice import NoSuchNodeError, chosen, selector
+from .report import Drain, MachineReport, NodeReport, Outcome, Reason, exit_code
+from .view import INDEXES, KINDS, draining, steps, take
+
+__all__ = [
+    "INDEXES",
+    "KINDS",
+    "Drain",
+    "MachineReport",
+    "NoSuchNodeError",
+    "NodeReport",
+    "Outcome",
+    "Reason",
+    "chosen",
+    "draining",
+    "exit_code",
+    "selector",
+    "steps",
+    "take",
+]

@@ -1,0 +1,143 @@
+"""The shape of the answer to "what becomes of the machines when these nodes are drained", as users get it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from ..model.record import Ref
+
+__all__ = [
+    "NOT_CONSIDERED",
+    "Drain",
+    "Limits",
+    "MachineReport",
+    "NodeReport",
+    "Outcome",
+    "Reason",
+    "Shown",
+    "exit_code",
+]
+
+
+class Outcome(StrEnum):
+    """What becomes of a machine; in the order in which they are shown."""
+
+    BLOCKS = "blocks"  # it stays, and the node with it, until somebody does something
+    UNKNOWN = "unknown"  # what decides it can't be seen
+    SHUTS_DOWN = "shutsDown"  # an eviction ends the guest
+    LEFT_TO = "leftTo"  # strategy External: a controller that is not KubeVirt's answers
+    MIGRATING = "migrating"  # on its way now
+    MIGRATES = "migrates"  # KubeVirt moves it when it is evicted, or in its turn
+    ARRIVES = "arrives"  # it migrates to the node, and will have to leave again
+    ENDS = "ends"  # it goes anyway: it is being deleted, or has no pod any more
+
+
+class Reason(StrEnum):
+    """Why a machine blocks; those that the check `evictions` has too have its names (firmware-eviction B.9)."""
+
+    NOT_MIGRATABLE = "NotMigratable"
+    NOT_EVALUATED = "NotEvaluated"
+    USER_PDB = "UserPDB"
+    MULTIPLE_PDB = "MultiplePDB"
+    NAME_TOO_LONG = "NameTooLong"
+    STALE_MARK = "StaleMark"
+    TARGET_UNSCHEDULABLE = "TargetUnschedulable"
+    MIGRATION_PENDING = "MigrationPending"
+    MIGRATION_FAILING = "MigrationFailing"
+    SEVERAL_PODS = "SeveralPods"
+    NOT_STARTED = "NotStarted"
+    EXTERNAL_NO_HANDLER = "ExternalNoHandler"
+    ORPHAN_LAUNCHER_POD = "OrphanLauncherPod"
+    NO_TARGET = "NoTarget"
+    NO_ROOM_LEFT = "NoRoomLeft"
+
+
+NOT_CONSIDERED = (
+    "affinity to other pods and topology spread",
+    "the nodes that volumes can be had on",
+    "quotas",
+    "machines that start meanwhile, or start again elsewhere",
+    "budgets of pods that are no machine's",
+)
+
+
+class Shown(msgspec.Struct, frozen=True, rename="camel"):
+    """An open finding of the check `evictions`."""
+
+    reason: str
+    severity: str
+    message: str
+    fingerprint: str
+
+
+class MachineReport(msgspec.Struct, frozen=True, rename="camel"):
+    """`machine` is a VirtualMachineInstance, or the pod that one left behind.
+
+    `why` says what decides, `needs` what somebody has to do. `to` is the node that it migrates to, or the controller
+    that it is left to. `target` is a node that could take it, by the plan; `room` says why none can.
+    """
+
+    machine: Ref
+    outcome: Outcome
+    strategy: str = ""
+    reason: str = ""
+    why: str = ""
+    needs: str = ""
+    to: str = ""
+    marked: str = ""  # RFC 3339, since when it is to leave
+    target: str = ""
+    room: str = ""
+    findings: tuple[Shown, ...] = ()
+
+
+class NodeReport(msgspec.Struct, frozen=True, rename="camel"):
+    """`counts` are of outcomes, without those that nothing has. `evacuated` are moved off since it was cordoned, or at
+    any time where that is not known. `others` are the pods that a drain evicts and that are no machine's.
+    """
+
+    node: str
+    cordoned: bool
+    since: str
+    taints: tuple[str, ...]
+    counts: dict[str, int]
+    evacuated: int
+    running: int
+    others: int
+    machines: tuple[MachineReport, ...]
+    findings: tuple[Shown, ...] = ()
+
+
+class Limits(msgspec.Struct, frozen=True, rename="camel"):
+    """How many machines migrate at once: in the cluster, and off one node; `running` are those of the cluster now."""
+
+    per_cluster: int
+    per_node: int
+    running: int
+
+
+class Drain(msgspec.Struct, frozen=True, rename="camel"):
+    """`unseen` names the kinds that can't be seen, and `unread` the objects that can't be read: while there are any,
+    what is said may not be all. Without nodes, instances or pods nothing is said. `webhook` says why no launcher pod of
+    the whole cluster can be evicted; empty where they can.
+    """
+
+    generation: int
+    unseen: tuple[str, ...]
+    unread: tuple[Ref, ...]
+    webhook: str
+    limits: Limits | None
+    nodes: tuple[NodeReport, ...]
+    not_considered: tuple[str, ...] = NOT_CONSIDERED
+
+
+_LEAVES = (Outcome.LEFT_TO, Outcome.MIGRATING, Outcome.MIGRATES, Outcome.ARRIVES, Outcome.ENDS)
+
+
+def exit_code(drain: Drain) -> int:
+    """0 where everything leaves by itself, 1 where something does not; 2 goes before 1: what is said may not be all."""
+    outcomes = {machine.outcome for node in drain.nodes for machine in node.machines}
+    if drain.unseen or drain.unread or Outcome.UNKNOWN in outcomes:
+        return 2
+    return 1 if drain.webhook or not outcomes <= set(_LEAVES) else 0

@@ -1,0 +1,88 @@
+"""Rows of a cluster whose nodes are drained, and the view over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from exporter import drain
+from exporter.checks import all_checks
+from exporter.drain.report import Drain, MachineReport, NodeReport
+from tests.judging import Judging
+from tests.rows import full
+
+__all__ = ["SCHEDULABLE", "Drained", "budget", "guest", "migration", "node", "slices"]
+
+SCHEDULABLE = {"kubevirt.io/schedulable": "true"}
+Row = dict[str, Any]
+
+
+class Drained(Judging):
+    """With what the app puts beside the engine; two nodes, of which the second has room, are there by themselves."""
+
+    def __init__(self, *rows: Row, nodes: Iterable[Row] | None = None, kubevirt: Row | None = None) -> None:
+        super().__init__(all_checks(), indexes=drain.INDEXES)
+        for row in [node("node01"), node("node02")] if nodes is None else nodes:
+            self.seen(full(row))
+        self.seen(full({"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt"} | (kubevirt or {})))
+        for row in rows:
+            self.seen(row if "apiVersion" in row else full(row))
+
+    def take(self, *nodes: str) -> Drain:
+        self.judge()
+        engine = self.engine
+        return drain.take(engine.cluster, nodes or ("node01",), engine.findings(), engine.generation)
+
+    def node(self) -> NodeReport:
+        (report,) = self.take().nodes
+        return report
+
+    def one(self) -> MachineReport:
+        """The only machine of node01."""
+        (report,) = self.node().machines
+        return report
+
+    def told(self) -> tuple[str, str]:
+        machine = self.one()
+        return str(machine.outcome), str(machine.reason)
+
+
+def node(name: str, **more: Any) -> Row:
+    labels = SCHEDULABLE | more.pop("labels", {})
+    return {"kind": "Node", "name": name, "labels": labels} | more
+
+
+def guest(name: str, pod: Row | None = None, **more: Any) -> list[Row]:
+    """A running instance with its launcher pod; it migrates unless `more` says otherwise. `pod` goes over the pod's."""
+    vmi: Row = {"kind": "VirtualMachineInstance", "name": name, "uid": f"u-{name}"}
+    vmi |= {"vm": f"vm-{name}"} if more.pop("owned", "set" not in more) else {}
+    vmi |= {"strategy": "LiveMigrate", "migratable": True} | more
+    own: Row = {"kind": "Pod", "name": f"virt-launcher-{name}", "domain": name, "vmi": f"u-{name}"}
+    own |= {"node": more.get("node", "node01"), "namespace": more.get("namespace", "ns"), "labels": {"app": name}}
+    return [vmi, own | {"requests": {"memory": "1Gi", "cpu": "1"}} | (pod or {})]
+
+
+def migration(name: str, vmi: str, phase: str, minute: int = 0, **more: Any) -> Row:
+    """An evacuation of node01, made at a minute after the mark of `MARKED`."""
+    created = f"2026-06-01T10:{minute:02}:00Z"
+    row = {"kind": "VirtualMachineInstanceMigration", "name": name, "vmi": vmi, "phase": phase, "created": created}
+    return row | {"evacuates": "node01", "uid": f"uid-{name}"} | more
+
+
+def budget(name: str, selects: str, **more: Any) -> Row:
+    return {"kind": "PodDisruptionBudget", "name": name, "selects": {"app": selects}} | more
+
+
+def slices(*ready: bool) -> Row:
+    """The EndpointSlice of virt-api, with an endpoint for each."""
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "namespace": "kubevirt",
+            "name": "virt-api-x",
+            "uid": "s",
+            "labels": {"kubernetes.io/service-name": "virt-api"},
+        },
+        "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": each}} for each in ready],
+    }

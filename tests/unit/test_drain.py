@@ -1,0 +1,309 @@
+"""What becomes of each machine of a node that is drained, and what somebody has to do about it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from exporter import drain
+from exporter.drain.report import NOT_CONSIDERED, Outcome, Reason
+from exporter.model.source import Sight
+from tests.rows import full
+from tests.unit.drain_rows import Drained, Row, budget, guest, migration, node, slices
+
+MARKED = "2026-06-01T10:00:00Z"
+LEAVING: Row = {"evacuation": "node01", "marked": MARKED}
+NONE: Row = {"strategy": "None"}
+FAILED = [migration(f"m{n}", "a", "Failed", n, failed="no bandwidth") for n in range(1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (guest("a"), ("migrates", "")),
+        (guest("a", strategy="LiveMigrateIfPossible"), ("migrates", "")),
+        (guest("a", strategy="LiveMigrateIfPossible", migratable=False), ("shutsDown", "")),
+        (guest("a", **NONE), ("shutsDown", "")),
+        (guest("a", strategy=None), ("shutsDown", "")),
+        (guest("a", migratable=False), ("blocks", "NotMigratable")),
+        (guest("a", migratable=False, **LEAVING), ("blocks", "NotMigratable")),
+        (guest("a")[:1], ("ends", "")),
+        (guest("a", deleting=True), ("ends", "")),
+        (guest("a", strategy="External"), ("blocks", "ExternalNoHandler")),
+        (guest("a", strategy="External", set="blue"), ("leftTo", "")),
+        (guest("a", strategy="External", set="blue", evacuation="gone"), ("blocks", "StaleMark")),
+        ([*guest("a", **NONE), budget("b", "a", desired=1, expected=1, healthy=1)], ("blocks", "UserPDB")),
+        ([*guest("a", **NONE), budget("b", "a", allowed=1)], ("shutsDown", "")),
+        ([*guest("a", **NONE), budget("b", "other")], ("shutsDown", "")),
+        ([*guest("a", **NONE), budget("b", "a", allowed=1), budget("c", "a")], ("blocks", "MultiplePDB")),
+        ([*guest("a"), budget("b", "a"), budget("c", "a")], ("migrates", "")),  # C-41: the webhook comes first
+        (guest("a", evacuation="node02"), ("blocks", "StaleMark")),
+        ([*guest("a", evacuation="node02"), migration("m", "a", "Pending")], ("migrates", "")),  # it clears the mark
+        (guest("a", **LEAVING), ("blocks", "NotStarted")),
+        ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1)], ("migrates", "")),
+        ([*guest("a", **LEAVING), migration("m", "a", "Running", 1)], ("migrating", "")),
+        ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1, rejected="migrationBlockedByBackup")],
+         ("blocks", "MigrationPending")),
+        ([*guest("a", **LEAVING), *FAILED], ("blocks", "MigrationFailing")),
+        ([*guest("a", **LEAVING), *FAILED, migration("m", "a", "Pending", 5)], ("blocks", "MigrationFailing")),
+        ([*guest("a", **LEAVING), *FAILED, migration("m", "a", "Running", 5)], ("migrating", "")),
+        ([*guest("a", **LEAVING), FAILED[0]], ("migrates", "")),  # tried again after a back-off
+        ([*guest("a", marked="2026-06-01T10:30:00Z", evacuation="node01"), *FAILED], ("blocks", "NotStarted")),  # C-58
+        (guest("a" * 64), ("blocks", "NameTooLong")),
+        ([*guest("a", **LEAVING), guest("a", {"name": "second"})[1]], ("blocks", "SeveralPods")),
+        (guest("a")[1:], ("blocks", "OrphanLauncherPod")),
+        ([guest("a", {"deleting": True})[1]], ("ends", "")),
+    ],
+)  # fmt: skip
+def test_what_becomes_of_a_machine(rows: list[Row], told: tuple[str, str]) -> None:
+    assert Drained(*rows).told() == told
+    assert Drained(*reversed(rows)).told() == told
+
+
+@pytest.mark.parametrize(
+    ("rows", "why", "needs"),
+    [
+        (guest("a", migratable="HostDeviceNotLiveMigratable"), "HostDeviceNotLiveMigratable", "virtctl stop a -n ns"),
+        (guest("a", owned=False, migratable=False), "can't", "kubectl delete vmi a -n ns"),
+        (guest("a", **NONE), "strategy is None", "virtctl migrate a -n ns"),
+        (guest("a", strategy=None), "KubeVirt's default", "virtctl migrate a -n ns"),
+        ([*guest("a", **NONE), budget("b", "a", refused="SyncFailed", maxUnavailable=1)], "maxUnavailable 1",
+         "minAvailable: kubectl edit pdb b -n ns"),
+        ([*guest("a", **NONE), budget("b", "a", desired=2, expected=2, healthy=2)], "wants 2 of 2", "lower minAv"),
+        ([*guest("a", {"ready": False}, paused=True, **NONE), budget("b", "a", desired=2, expected=3, healthy=1)],
+         "not ready itself", "virtctl unpause vmi a -n ns"),
+        ([*guest("a", **NONE), budget("b", "a"), budget("c", "a")], "b, c", "kubectl edit pdb b c -n ns"),
+        (guest("a", evacuation="node02"), "marked to leave node02", '{"evacuationNodeName": "node02"}'),
+        (guest("a", **LEAVING), "there is no migration", "virt-controller"),
+        ([*guest("a", **LEAVING), *FAILED], "last 2 evacuations failed, the last one with: no bandwidth", "events"),
+        ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1, rejected="migrationRejectedByResourceQuota")],
+         "quota", "kubectl describe quota -n ns"),
+        (guest("a", strategy="External"), "no label or owner", "find who answers"),
+        (guest("a")[1:], "no VirtualMachineInstance a", "kubectl delete pod virt-launcher-a -n ns"),
+    ],
+)  # fmt: skip
+def test_what_is_in_the_way_and_what_to_do(rows: list[Row], why: str, needs: str) -> None:
+    machine = Drained(*rows).one()
+    assert why in machine.why
+    assert needs in machine.needs
+    assert "disable-eviction" not in machine.needs
+
+
+def test_a_machine_that_starts_is_refused_until_it_runs() -> None:
+    vmi, pod = guest("a", node="", phase="Scheduling", migratable=False)
+    del vmi["migratable"]
+    starting = Drained(vmi, pod | {"node": "node01", "phase": "Pending"})
+    assert starting.told() == ("blocks", "NotEvaluated")
+    assert "wait until it runs" in starting.one().needs
+    running = Drained(vmi | {"node": "node01", "phase": "Running"}, pod | {"node": "node01"})
+    assert "virt-handler" in running.one().needs
+
+
+def test_the_pod_that_a_migration_leaves_behind_and_the_one_that_comes() -> None:
+    vmi, new = guest("a", node="node02")
+    left = {**new, "name": "old", "node": "node01", "created": "2026-05-01T00:00:00Z"}
+    assert Drained(vmi, new, left).told() == ("ends", "")
+
+    coming = {**new, "name": "coming", "node": "node01", "migration": "uid-m", "phase": "Pending"}
+    arriving = Drained(vmi, new, coming, migration("m", "a", "Scheduling", evacuates="node02"))
+    assert (arriving.told(), arriving.one().why) == (("arrives", ""), "it is migrating here from node02")
+
+
+def test_who_is_on_its_way_and_where_to() -> None:
+    state = {"migrationUid": "uid-m", "startTimestamp": MARKED, "sourceNode": "node01", "targetNode": "node02"}
+    machine = Drained(*guest("a", migration=state, **LEAVING), migration("m", "a", "Running", 1)).one()
+    assert (machine.outcome, machine.to, machine.marked) == (Outcome.MIGRATING, "node02", MARKED)
+
+
+def test_a_target_pod_that_finds_no_node() -> None:
+    target = guest("a", {"name": "t", "node": "", "phase": "Pending", "migration": "uid-m"})[1]
+    rows = [*guest("a", **LEAVING), migration("m", "a", "Scheduling", 1), target | {"unschedulable": "0/3 nodes"}]
+    machine = Drained(*rows).one()
+    assert (machine.outcome, machine.reason) == (Outcome.BLOCKS, Reason.TARGET_UNSCHEDULABLE)
+    assert machine.why.endswith("finds no node: 0/3 nodes")
+
+
+def test_external_names_who_answers() -> None:
+    labels = {
+        "capk.cluster.x-k8s.io/kubevirt-machine-name": "w1",
+        "capk.cluster.x-k8s.io/kubevirt-machine-namespace": "capi",
+    }
+    machine = Drained(*guest("a", strategy="External", labels=labels, **LEAVING)).one()
+    assert (machine.outcome, machine.to) == (Outcome.LEFT_TO, "KubevirtMachine capi/w1")
+    assert (machine.why, machine.marked) == ("its controller was asked to move or end it", MARKED)
+
+
+@pytest.mark.parametrize(
+    ("kubevirt", "nodes", "cancels"),
+    [
+        ({}, ["node01", "node02"], True),
+        ({"version": "v1.6.3"}, ["node01", "node02"], False),
+        ({}, ["node01"], False),  # C-56: cancelling answers 500 when the node is gone
+    ],
+)
+def test_a_stale_mark_is_cancelled_with_its_own_node_where_that_is_served(
+    kubevirt: Row, nodes: list[str], cancels: bool
+) -> None:
+    view = Drained(*guest("a", evacuation="node02"), kubevirt=kubevirt, nodes=[node(name) for name in nodes])
+    needs = view.one().needs
+    assert "virtctl migrate a -n ns" in needs
+    assert ("evacuate/cancel" in needs) == cancels
+
+
+def test_kubevirts_own_taint_moves_all_that_can_be_moved() -> None:  # C-61
+    tainted = [node("node01", taints=["kubevirt.io/drain:NoSchedule"]), node("node02")]
+    stale = Drained(*guest("a", evacuation="node02"), migration("m", "a", "Pending"), nodes=tainted)
+    assert stale.told() == ("migrates", "")
+    assert Drained(*guest("a"), nodes=tainted).told() == ("blocks", "NotStarted")
+    assert Drained(*guest("a", **NONE), nodes=tainted).told() == ("shutsDown", "")
+
+
+def test_before_1_9_no_migration_is_made_beyond_the_limits() -> None:
+    busy = [*guest("a", **LEAVING), *guest("b", **LEAVING), migration("m", "b", "Running", 1)]
+    one = {"migrations": {"parallelOutboundMigrationsPerNode": 1}}
+    outcomes = {m.machine.name: m.outcome for m in Drained(*busy, kubevirt={"version": "v1.8.2"} | one).node().machines}
+    assert outcomes == {"a": Outcome.MIGRATES, "b": Outcome.MIGRATING}
+    later = Drained(*busy, kubevirt={"version": "v1.9.0"} | one).node().machines
+    assert later[0].reason == Reason.NOT_STARTED
+
+
+def test_virt_api_without_an_endpoint_is_said_once() -> None:
+    rows = [*guest("a"), *guest("b")]
+    down = Drained(*rows, slices(False, False)).take()
+    assert "virt-api has no ready endpoint" in down.webhook
+    assert [m.outcome for m in down.nodes[0].machines] == [Outcome.MIGRATES, Outcome.MIGRATES]
+    assert drain.exit_code(down) == 1
+    for fine in (Drained(*rows, slices(False, True)), Drained(*rows)):
+        assert (fine.take().webhook, drain.exit_code(fine.take())) == ("", 0)
+    assert Drained(*rows, slices(False), kubevirt={"version": "v1.4.0"}).take().webhook == ""
+
+
+def test_the_summary_of_a_node() -> None:
+    rows = [
+        *guest("a"),
+        *guest("b", **NONE),
+        *guest("c", migratable=False),
+        *guest("d", **LEAVING),
+        migration("run", "d", "Running", 1),
+        *guest("e", node="node02"),
+        migration("gone", "e", "Succeeded", 2),
+        migration("old", "f", "Succeeded", 0, created="2026-01-01T00:00:00Z"),
+        {"kind": "Pod", "name": "web"},
+        {"kind": "Pod", "name": "agent", "by": "DaemonSet"},
+    ]
+    taints = ["medik8s.io/drain:NoSchedule"]
+    view = Drained(*rows, nodes=[node("node01", cordoned=MARKED, taints=taints), node("node02")])
+    report = view.node()
+
+    assert (report.cordoned, report.since, report.taints) == (True, MARKED, ("medik8s.io/drain",))
+    assert [m.machine.name for m in report.machines] == ["c", "b", "d", "a"]
+    assert report.counts == {"blocks": 1, "shutsDown": 1, "migrating": 1, "migrates": 1}
+    assert (report.evacuated, report.running, report.others) == (1, 1, 1)
+    limits = view.take().limits
+    assert limits is not None
+    assert (limits.per_cluster, limits.per_node, limits.running) == (5, 2, 1)
+    assert drain.draining(view.engine.cluster) == ["node01"]
+
+
+def test_an_empty_node_is_free_to_go() -> None:
+    empty = Drained().take()
+    assert (empty.nodes[0].machines, empty.nodes[0].counts, drain.exit_code(empty)) == ((), {}, 0)
+
+
+def test_several_nodes_are_each_told_and_a_node_that_is_not_there_is_not() -> None:
+    drained = Drained(*guest("a"), *guest("b", node="node02")).take("node02", "node01", "nowhere", "node02")
+    assert [(n.node, [m.machine.name for m in n.machines]) for n in drained.nodes] == [
+        ("node02", ["b"]),
+        ("node01", ["a"]),
+    ]
+
+
+# -- what can't be seen
+
+
+@pytest.mark.parametrize(
+    ("unseen", "rows", "told"),
+    [
+        ("PodDisruptionBudget", guest("a", **NONE), ("unknown", "")),
+        ("PodDisruptionBudget", guest("a"), ("migrates", "")),
+        ("VirtualMachineInstanceMigration", guest("a"), ("unknown", "")),
+        ("VirtualMachineInstanceMigration", guest("a", migratable=False), ("blocks", "NotMigratable")),
+        ("KubeVirt", guest("a", strategy=None), ("unknown", "")),
+        ("KubeVirt", guest("a", **NONE), ("shutsDown", "")),
+        ("EndpointSlice", guest("a"), ("migrates", "")),
+    ],
+)
+def test_a_kind_that_can_not_be_seen_is_named_and_never_fine(
+    unseen: str, rows: list[Row], told: tuple[str, str]
+) -> None:
+    view = Drained(*rows)
+    view.sight(unseen, Sight.FORBIDDEN)
+    assert view.told() == told
+    assert view.take().unseen == (unseen,)
+    assert drain.exit_code(view.take()) == 2
+
+
+@pytest.mark.parametrize("unseen", ["Node", "Pod", "VirtualMachineInstance"])
+def test_without_the_kinds_that_all_stands_on_nothing_is_said(unseen: str) -> None:
+    view = Drained(*guest("a"))
+    view.sight(unseen, Sight.STALE)
+    assert (view.take().nodes, view.take().unseen, drain.exit_code(view.take())) == ((), (unseen,), 2)
+
+
+def test_an_object_that_can_not_be_read_may_be_on_the_node() -> None:
+    odd: dict[str, Any] = {"kind": "Pod", "name": "odd", "namespace": "far", "odd": True}
+    assert drain.exit_code(Drained(*guest("a"), odd).take()) == 2
+    elsewhere = budget("b", "a", namespace="far", odd=True)
+    assert drain.exit_code(Drained(*guest("a"), elsewhere).take()) == 0
+    near = Drained(*guest("a"), elsewhere | {"namespace": "ns"}).take()
+    assert (drain.exit_code(near), [ref.name for ref in near.unread]) == (2, ["b"])
+
+
+# -- which nodes
+
+
+def test_nodes_by_name_by_label_and_those_that_are_cordoned() -> None:
+    nodes = [node("a1", labels={"zone": "a"}), node("a2", labels={"zone": "a", "gpu": ""}), node("b1", cordoned=True)]
+    cluster = Drained(nodes=nodes).engine.cluster
+    assert drain.chosen(cluster, ["b1", "b1"]) == ["b1"]
+    assert drain.chosen(cluster, [], drain.selector("zone=a")) == ["a1", "a2"]
+    assert drain.chosen(cluster, ["b1"], drain.selector("zone=a,!gpu")) == ["b1", "a1"]
+    assert drain.chosen(cluster, [], drain.selector("zone!=a")) == ["b1"]
+    assert drain.chosen(cluster, [], cordoned=True) == ["b1"]
+    with pytest.raises(drain.NoSuchNodeError, match="no node is called 'a3'; did you mean a"):
+        drain.chosen(cluster, ["a3"])
+    with pytest.raises(drain.NoSuchNodeError, match="no node has the labels zone=c"):
+        drain.chosen(cluster, [], drain.selector("zone=c"))
+
+
+@pytest.mark.parametrize("text", ["", "zone in (a, b)", "!zone=a", "=a"])
+def test_a_selector_that_is_none(text: str) -> None:
+    with pytest.raises(ValueError, match="is no selector; write it as"):
+        drain.selector(text)
+
+
+def test_commands_are_safe_to_paste() -> None:
+    hostile = guest("a; reboot", migratable=False)
+    assert "virtctl stop 'a; reboot' -n ns" in Drained(*hostile).one().needs
+
+
+def test_the_view_is_json() -> None:
+    loaded = json.loads(msgspec.json.encode(Drained(*guest("a", migratable=False)).take()))
+    assert set(loaded) == {"generation", "unseen", "unread", "webhook", "limits", "nodes", "notConsidered"}
+    assert loaded["nodes"][0]["machines"][0]["machine"]["name"] == "a"
+    assert loaded["limits"] == {"perCluster": 5, "perNode": 2, "running": 0}
+    assert loaded["notConsidered"] == list(NOT_CONSIDERED)
+
+
+def test_a_change_shows_at_once() -> None:
+    view = Drained(*guest("a"))
+    assert view.told() == ("migrates", "")
+    view.seen(full(guest("a", migratable=False)[0]))
+    assert view.told() == ("blocks", "NotMigratable")
+    view.gone("VirtualMachineInstance", "ns", "a")
+    assert view.told() == ("blocks", "OrphanLauncherPod")
+    view.gone("Pod", "ns", "virt-launcher-a")
+    assert view.node().machines == ()
