@@ -21,6 +21,7 @@ from .drain import INDEXES, KINDS
 from .engine.engine import Engine
 from .engine.intake import Intake
 from .http.api import Findings
+from .http.drain import DrainPage, DrainView
 from .http.networks import NetworksView
 from .http.page import Page, stylesheet
 from .http.scrape import Scrape
@@ -115,14 +116,17 @@ async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-s
     telemetry = Telemetry(steward.engine, steward.exposition, steward.source.reflectors, scrapes, steward.config)
     instance = secrets.token_hex(4)
     networks = NetworksView(steward.engine, steward.uses, instance)
+    drain = DrainView(steward.engine, instance)
     app = build(
         steward.engine,
         {
-            "/": Page(steward.engine, title, steward.config, networks).handle,
+            "/": Page(steward.engine, title, steward.config, networks, drain).handle,
+            "/drain": DrainPage(drain, title).handle,
             "/style.css": stylesheet,
             "/metrics": Scrape(steward.exposition, registry_of(telemetry), scrapes).handle,
             "/api/v1/findings": Findings(steward.engine, instance).handle,
             "/api/v1/networks": networks.handle,
+            "/api/v1/drain": drain.handle,
         },
     )
     async with (

@@ -6,12 +6,14 @@ Pure: it reads the cluster and judges; nothing is evicted and nothing is written
 from __future__ import annotations
 
 from .choice import NoSuchNodeError, chosen, selector
-from .report import Drain, MachineReport, NodeReport, Outcome, Reason, exit_code
+from .report import STAYS, TITLES, Drain, MachineReport, NodeReport, Outcome, Reason, exit_code
 from .view import INDEXES, KINDS, draining, steps, take
 
 __all__ = [
     "INDEXES",
     "KINDS",
+    "STAYS",
+    "TITLES",
     "Drain",
     "MachineReport",
     "NoSuchNodeError",

@@ -10,6 +10,8 @@ from ..model.record import Ref
 
 __all__ = [
     "NOT_CONSIDERED",
+    "STAYS",
+    "TITLES",
     "Drain",
     "Limits",
     "MachineReport",
@@ -17,6 +19,7 @@ __all__ = [
     "Outcome",
     "Reason",
     "Shown",
+    "Unseen",
     "exit_code",
 ]
 
@@ -32,6 +35,19 @@ class Outcome(StrEnum):
     MIGRATES = "migrates"  # KubeVirt moves it when it is evicted, or in its turn
     ARRIVES = "arrives"  # it migrates to the node, and will have to leave again
     ENDS = "ends"  # it goes anyway: it is being deleted, or has no pod any more
+
+
+TITLES = {
+    Outcome.BLOCKS: "blocked",
+    Outcome.UNKNOWN: "unknown",
+    Outcome.SHUTS_DOWN: "shuts down",
+    Outcome.LEFT_TO: "left to its controller",
+    Outcome.MIGRATING: "migrating",
+    Outcome.MIGRATES: "will migrate",
+    Outcome.ARRIVES: "arrives",
+    Outcome.ENDS: "ends",
+}
+STAYS = (Outcome.BLOCKS, Outcome.UNKNOWN, Outcome.SHUTS_DOWN)
 
 
 class Reason(StrEnum):
@@ -76,7 +92,8 @@ class MachineReport(msgspec.Struct, frozen=True, rename="camel"):
     """`machine` is a VirtualMachineInstance, or the pod that one left behind.
 
     `why` says what decides, `needs` what somebody has to do. `to` is the node that it migrates to, or the controller
-    that it is left to. `target` is a node that could take it, by the plan; `room` says why none can.
+    that it is left to. `target` is a node that could take it, by the plan, which places those that are blocked last;
+    `room` says why none can.
     """
 
     machine: Ref
@@ -117,14 +134,19 @@ class Limits(msgspec.Struct, frozen=True, rename="camel"):
     running: int
 
 
+class Unseen(msgspec.Struct, frozen=True, rename="camel"):
+    kind: str
+    why: str
+
+
 class Drain(msgspec.Struct, frozen=True, rename="camel"):
-    """`unseen` names the kinds that can't be seen, and `unread` the objects that can't be read: while there are any,
+    """`unseen` are the kinds that can't be seen, and `unread` the objects that can't be read: while there are any,
     what is said may not be all. Without nodes, instances or pods nothing is said. `webhook` says why no launcher pod of
     the whole cluster can be evicted; empty where they can.
     """
 
     generation: int
-    unseen: tuple[str, ...]
+    unseen: tuple[Unseen, ...]
     unread: tuple[Ref, ...]
     webhook: str
     limits: Limits | None
@@ -132,12 +154,9 @@ class Drain(msgspec.Struct, frozen=True, rename="camel"):
     not_considered: tuple[str, ...] = NOT_CONSIDERED
 
 
-_LEAVES = (Outcome.LEFT_TO, Outcome.MIGRATING, Outcome.MIGRATES, Outcome.ARRIVES, Outcome.ENDS)
-
-
 def exit_code(drain: Drain) -> int:
     """0 where everything leaves by itself, 1 where something does not; 2 goes before 1: what is said may not be all."""
     outcomes = {machine.outcome for node in drain.nodes for machine in node.machines}
     if drain.unseen or drain.unread or Outcome.UNKNOWN in outcomes:
         return 2
-    return 1 if drain.webhook or not outcomes <= set(_LEAVES) else 0
+    return 1 if drain.webhook or not outcomes.isdisjoint(STAYS) else 0

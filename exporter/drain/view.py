@@ -36,7 +36,7 @@ from ..model.virtual_machine_instance_migration import VirtualMachineInstanceMig
 from ..report import rfc3339
 from . import needs
 from .machines import Fate, Scene, fates
-from .report import Drain, Limits, MachineReport, NodeReport, Outcome, Reason, Shown
+from .report import Drain, Limits, MachineReport, NodeReport, Outcome, Reason, Shown, Unseen
 from .room import Place, Rooms, placement_on_moving
 
 __all__ = ["CHECK", "INDEXES", "KINDS", "draining", "steps", "take"]
@@ -77,9 +77,9 @@ def steps(
     cluster: Cluster, nodes: Iterable[str], findings: Iterable[Finding], generation: int
 ) -> Generator[None, None, Drain]:
     """Of nodes that are there, drained together; stops after every few, so that others get their turn."""
-    unseen = tuple(name for name in (kind.name for kind in KINDS) if not _readable(cluster, name))
+    unseen = tuple(_unseen(cluster))
     kubevirt = next(cluster.all(KubeVirt), None)
-    scene = Scene(cluster, kubevirt, frozenset(unseen))
+    scene = Scene(cluster, kubevirt, frozenset(each.kind for each in unseen))
     asked = [] if _ALL_STAND_ON & scene.unseen else [cluster.get(Node, "", name) for name in dict.fromkeys(nodes)]
     there = [each for each in asked if each is not None]
     found: dict[str, list[Fate]] = {}
@@ -99,9 +99,11 @@ def steps(
     )
 
 
-def _readable(cluster: Cluster, kind: str) -> bool:
-    source = cluster.get(Source, "", kind)
-    return source is not None and source.readable
+def _unseen(cluster: Cluster) -> Iterator[Unseen]:
+    for kind in KINDS:
+        source = cluster.get(Source, "", kind.name)
+        if source is None or not source.readable:
+            yield Unseen(kind.name, source.why if source is not None else "nobody looks for it")
 
 
 _OF_ALL = {kind.name for kind in KINDS} - {"PodDisruptionBudget", "VirtualMachineInstanceMigration"} | {FILE}
@@ -122,7 +124,7 @@ Key = tuple[str, str, str]
 
 
 def _plan(cluster: Cluster, nodes: list[Node], found: dict[str, list[Fate]]) -> Generator[None, None, dict[Key, Place]]:
-    """First fit for the machines that are to migrate, the largest by memory first."""
+    """First fit for the machines that are to migrate, the largest by memory first, and those that are blocked last."""
     moving = [(_size(fate), each, fate) for each in nodes for fate in found[each.name] if fate.moves and fate.pod]
     places: dict[Key, Place] = {}
     if not moving:
@@ -136,9 +138,16 @@ def _plan(cluster: Cluster, nodes: list[Node], found: dict[str, list[Fate]]) -> 
     return places
 
 
-def _size(fate: Fate) -> tuple[float, float, str, str]:
+def _size(fate: Fate) -> tuple[bool, float, float, str, str]:
     asked = dict(fate.pod.requests) if fate.pod is not None else {}
-    return -asked.get("memory", 0.0), -asked.get("cpu", 0.0), fate.subject.namespace, fate.subject.name
+    blocked = fate.outcome is Outcome.BLOCKS
+    return (
+        blocked,
+        -asked.get("memory", 0.0),
+        -asked.get("cpu", 0.0),
+        fate.subject.namespace,
+        fate.subject.name,
+    )
 
 
 def _key(record: Record) -> Key:

@@ -7,33 +7,29 @@ from datetime import datetime
 from importlib.resources import files
 
 from aiohttp import web
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ..config.reloading import Status
+from ..drain import STAYS, TITLES, draining
 from ..engine.engine import Engine
 from ..findings import Severity
 from ..report import Filter, FindingReport, take
 from .api import filter_of
+from .drain import DrainView
 from .networks import NetworksView
+from .rendering import page_of
 
 __all__ = ["Page", "stylesheet"]
 
 _SHOWN = 500  # findings on one page
 _SHOWN_NETWORKS = 100
+_SHOWN_NODES = 50
 _CHOICES = ("severity", "check", "reason", "namespace", "network")
-
-_TEMPLATES = Environment(
-    loader=PackageLoader("exporter.http"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 
 
 class Page:
-    def __init__(self, engine: Engine, title: str, config: Status, networks: NetworksView) -> None:
-        self._engine, self._title, self._config, self._networks = engine, title, config, networks
+    def __init__(self, engine: Engine, title: str, config: Status, networks: NetworksView, drain: DrainView) -> None:
+        self._engine, self._title, self._config = engine, title, config
+        self._networks, self._drain = networks, drain
         self._meanings = {name: reason.meaning for check in engine.checks for name, reason in check.reasons.items()}
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -43,9 +39,12 @@ class Page:
         except ValueError as error:
             return web.Response(status=400, text=f"{error}\n")
         networks = await self._networks.take()
+        drained = draining(self._engine.cluster)
+        drain = await self._drain.take(drained[:_SHOWN_NODES])
         report = take(self._engine)
         chosen = take(self._engine, wanted).findings
-        html = _TEMPLATES.get_template("page.html").render(
+        return page_of(
+            "page.html",
             title=self._title,
             report=report,
             networks=networks,
@@ -62,8 +61,11 @@ class Page:
             config=self._config,
             ago=_ago,
             now=time.time(),
+            drain=drain,
+            drained=drained,
+            titles=TITLES,
+            stays=STAYS,
         )
-        return web.Response(text=html, content_type="text/html", charset="utf-8")
 
 
 def _choices(findings: list[FindingReport], wanted: Filter) -> dict[str, list[str]]:

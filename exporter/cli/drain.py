@@ -1,0 +1,108 @@
+"""`steward drain`: what becomes of the machines when nodes are drained, and what is in the way."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from typing import Any
+
+import msgspec
+
+from ..app import assemble, read_dump, wait_until_seen
+from ..config.settings import Config
+from ..drain import Drain, NoSuchNodeError, chosen, exit_code, selector, take
+from ..engine.engine import Engine
+from ..model.selector import Selector
+from ..offline.files import DumpError
+from .check import add_dump_options, seconds
+from .choice import UsageError
+from .cluster import add_cluster_options, transport_of
+from .configured import add_config_option, configured
+from .drained import drained
+from .progress import progress_line
+
+__all__ = ["add", "run"]
+
+_EXIT = (
+    "Exit code: 0 everything leaves by itself; 1 something blocks, or is shut down by an eviction; "
+    "2 could not see everything, or a node is not there."
+)
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "drain",
+        help="what becomes of the machines when nodes are drained",
+        description="Looks once, before or during a drain of all these nodes together. Nothing is evicted or changed.",
+        epilog=_EXIT,
+    )
+    add_config_option(parser)
+    add_cluster_options(parser)
+    add_dump_options(parser)
+    parser.add_argument("nodes", metavar="NODE", nargs="*", help="to be drained")
+    parser.add_argument("--all-cordoned", action="store_true", help="all that are cordoned or tainted to be drained")
+    parser.add_argument(
+        "--selector", "-l", type=_selector, metavar="LABELS", help="all with these labels, such as zone=a,!gpu"
+    )
+    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
+    parser.add_argument(
+        "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
+    )
+    parser.set_defaults(run=run)
+
+
+def _selector(text: str) -> Selector:
+    try:
+        return selector(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    config = configured(arguments).config
+    try:
+        if not (arguments.nodes or arguments.all_cordoned or arguments.selector):
+            raise UsageError("name the nodes, or say --all-cordoned or --selector")
+        if arguments.dump is None and arguments.complete:
+            raise UsageError("--complete says what a dump holds; it needs --from")
+        look = _look if arguments.dump is None else _read
+        drain, in_time = asyncio.run(look(arguments, config))
+    except (UsageError, DumpError, NoSuchNodeError) as error:
+        print(f"steward: {error}", file=sys.stderr)
+        return 2
+    sys.stdout.write(_rendered(drain, arguments.output))
+    if not in_time:
+        print(f"steward: not everything was seen within {arguments.timeout:.0f} s", file=sys.stderr)
+    return exit_code(drain) if in_time else 2
+
+
+async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:
+    steward = assemble(transport_of(config), config)
+    async with steward.watching():
+        in_time = await wait_until_seen(
+            steward, arguments.timeout, lambda text: print(f"steward: {text}", file=sys.stderr, flush=True)
+        )
+        return _taken(steward.engine, arguments), in_time
+
+
+async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:
+    with progress_line() as progress:
+        engine, _ = await read_dump(arguments.dump, time.time(), config, complete=arguments.complete, progress=progress)
+    return _taken(engine, arguments), True
+
+
+def _taken(engine: Engine, arguments: argparse.Namespace) -> Drain:
+    """Raises NoSuchNodeError, but not for nodes that can't be seen: the answer then says that."""
+    nothing = take(engine.cluster, (), (), engine.generation)
+    if any(each.kind == "Node" for each in nothing.unseen):
+        return nothing
+    nodes = chosen(engine.cluster, arguments.nodes, arguments.selector, cordoned=arguments.all_cordoned)
+    return take(engine.cluster, nodes, engine.findings(), engine.generation)
+
+
+def _rendered(drain: Drain, output: str) -> str:
+    if output == "json":
+        return msgspec.json.format(msgspec.json.encode(drain), indent=2).decode() + "\n"
+    return msgspec.yaml.encode(drain).decode() if output == "yaml" else drained(drain)

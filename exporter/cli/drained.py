@@ -1,0 +1,92 @@
+"""The answer of `steward drain` as text: what stays comes first, with what it needs; what leaves is a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..drain import STAYS, TITLES, Drain, MachineReport, NodeReport, Outcome
+from .table import table
+
+__all__ = ["drained"]
+
+
+def drained(drain: Drain) -> str:
+    parts = [part for node in drain.nodes for part in _node(node)]
+    if not drain.nodes and not drain.unseen:
+        parts.append("No node is cordoned or being drained.\n")
+    if drain.webhook:
+        parts.insert(0, f"{drain.webhook}.\n")
+    parts += _unseen(drain)
+    parts.append(_ending(drain))
+    return "\n".join(parts)
+
+
+def _node(node: NodeReport) -> Iterator[str]:
+    yield _headline(node)
+    stays = [m for m in node.machines if m.outcome in STAYS]
+    leaves = [machine for machine in node.machines if machine not in stays]
+    if stays:
+        rows = [row for machine in stays for row in _staying(machine)]
+        yield table(("WHAT", "MACHINE", "REASON", "WHY, AND WHAT IT NEEDS"), rows)
+    if leaves:
+        rows = [(TITLES[Outcome(m.outcome)], m.machine.path, _where(m), _how(m)) for m in leaves]
+        yield table(("WHAT", "MACHINE", "WHERE TO", "HOW"), rows)
+    if shown := [(f.reason, f.severity, f.message) for f in node.findings]:
+        yield table(("FINDING", "SEVERITY", "WHAT"), shown)
+
+
+def _headline(node: NodeReport) -> str:
+    state = [f"cordoned since {node.since}" if node.since else "cordoned"] if node.cordoned else []
+    state += [f"taint {taint}" for taint in node.taints]
+    counts = [f"{count} {TITLES[Outcome(outcome)]}" for outcome, count in node.counts.items()] or ["no machine"]
+    counts += [f"{node.evacuated} moved off it before"] if node.evacuated else []
+    counts += [f"{node.others} other {'pod' if node.others == 1 else 'pods'}"] if node.others else []
+    return f"{node.node} ({', '.join(state) or 'not cordoned'}): {', '.join(counts)}.\n"
+
+
+def _staying(machine: MachineReport) -> Iterator[tuple[str, ...]]:
+    kind = "" if machine.machine.kind == "VirtualMachineInstance" else f"{machine.machine.kind} "
+    reason = machine.reason or machine.strategy
+    yield (TITLES[Outcome(machine.outcome)], f"{kind}{machine.machine.path}", reason, machine.why)
+    if machine.marked:
+        yield ("", "", "", f"marked to leave since {machine.marked}")
+    for finding in machine.findings:
+        yield ("", "", "", f"finding {finding.reason} ({finding.severity}): {finding.message}")
+    if machine.needs:
+        yield ("", "", "", f"=> {machine.needs}")
+    if machine.room and machine.room not in machine.why:
+        yield ("", "", "", f"then no node could take it: {machine.room}")
+    if machine.target:
+        yield ("", "", "", f"then {machine.target} could take it")
+
+
+def _where(machine: MachineReport) -> str:
+    return machine.to or (f"{machine.target} could take it" if machine.target else "-")
+
+
+def _how(machine: MachineReport) -> str:
+    asked = f"; marked {machine.marked}" if machine.marked else ""
+    return f"{machine.why}{asked}{''.join(f'; finding {each.reason}' for each in machine.findings)}"
+
+
+def _unseen(drain: Drain) -> list[str]:
+    parts = []
+    if drain.unseen:
+        what = "nothing is said" if not drain.nodes else "what is said may not be all"
+        rows = [(each.kind, each.why) for each in drain.unseen]
+        parts.append(f"Not seen, so {what}:\n{table(('KIND', 'WHY'), rows)}")
+    if drain.unread:
+        parts.append(f"Not read, and may be on these nodes: {', '.join(map(str, drain.unread))}.\n")
+    return parts
+
+
+def _ending(drain: Drain) -> str:
+    lines = []
+    if limits := drain.limits:
+        off = sum(node.running for node in drain.nodes)
+        lines.append(
+            f"At once migrate {limits.per_node} off each node and {limits.per_cluster} in the cluster; "
+            f"now {off} off these nodes and {limits.running} in all.\n"
+        )
+    lines.append(f"Not considered: {'; '.join(drain.not_considered)}.\n")
+    return "".join(lines)
