@@ -12,15 +12,16 @@ import msgspec
 
 from ..app import assemble, read_dump, wait_until_seen
 from ..config.settings import Config
-from ..drain import Drain, NoSuchNodeError, chosen, exit_code, selector, take
+from ..drain import KINDS, Drain, NoSuchNodeError, chosen, exit_code, selector, take
 from ..engine.engine import Engine
 from ..model.selector import Selector
 from ..offline.files import DumpError
-from .check import add_dump_options, seconds
+from .check import seconds
 from .choice import UsageError
 from .cluster import add_cluster_options, transport_of
 from .configured import add_config_option, configured
 from .drained import drained
+from .dumps import add_dump_options
 from .progress import progress_line
 
 __all__ = ["add", "run"]
@@ -89,7 +90,10 @@ async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Drain, b
 
 async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:
     with progress_line() as progress:
-        engine, _ = await read_dump(arguments.dump, time.time(), config, complete=arguments.complete, progress=progress)
+        reading = read_dump(
+            arguments.dump, time.time(), config, complete=arguments.complete, progress=progress, also=KINDS
+        )
+        engine, _ = await reading
     return _taken(engine, arguments), True
 
 
