@@ -1,0 +1,119 @@
+"""A drain of nodes of a real API server: the same live, over HTTP and of what kubectl gets out of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exporter import drain
+from exporter.__main__ import main
+from tests.cluster.apiserver import ApiServer
+from tests.cluster.conftest import MakeApiServer, Tools
+from tests.cluster.exporter import Exporter, grant
+from tests.cluster.nodes import Guest, budget, join, kubevirt, migration, write
+from tests.cluster.resources import NODES
+from tests.waiting import wait_until
+
+NAMESPACE = "default"
+
+
+@pytest.fixture(scope="module")
+def server(module_api_server: MakeApiServer) -> ApiServer:
+    """Of its own: nodes are cluster-wide."""
+    server = module_api_server()
+    client = server.client()
+    grant(client)
+    join(client, "node01", memory="64Gi")
+    join(client, "node02", memory="8Gi")
+    client.make(kubevirt())
+    write(client, Guest("web"), Guest("huge", memory="32Gi"), Guest("plain", strategy="None"))
+    write(client, Guest("device", hindrance="HostDeviceNotLiveMigratable"), Guest("kept", strategy="None"))
+    write(client, Guest("moving", evacuation="node01"), Guest("calm", node="node02"))
+    client.make(migration("moving", "node01"))
+    client.make(budget("kept"))
+    return server
+
+
+@pytest.fixture(scope="module")
+def exporter(server: ApiServer) -> Iterator[Exporter]:
+    with Exporter(server.kubeconfig("steward-exporter")) as running:
+        yield running.wait_ready()
+
+
+EXPECTED = {
+    "device": "blocks NotMigratable",
+    "huge": "blocks NoTarget",
+    "kept": "blocks UserPDB",
+    "plain": "shutsDown",
+    "moving": "migrating",
+    "web": "migrates",
+}
+
+
+def outcomes(answer: Any) -> dict[str, str]:
+    told = {m["machine"]["name"]: f"{m['outcome']} {m['reason']}" for n in answer["nodes"] for m in n["machines"]}
+    return {name: text.strip() for name, text in told.items()}
+
+
+def asked(exporter: Exporter, query: str = "?node=node01") -> Any:
+    status, body = exporter.get(f"/api/v1/drain{query}")
+    assert status == 200, body
+    return json.loads(body)
+
+
+def looked(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
+    code = main(["drain", "node01", "-o", "json", *words])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def dumped(binary: Tools, server: ApiServer, folder: Path) -> str:
+    """What kubectl gets of the kinds that the answer is made of, as lists that say what they are of."""
+    env = {**os.environ, "KUBECONFIG": str(server.kubeconfig("steward-exporter")), "HOME": str(folder)}
+    paths = [f"{kind.base(kind.versions[0])}/{kind.plural}" for kind in drain.KINDS]
+    gets = [[str(binary("kubectl")), "get", "--raw", path] for path in paths]
+    lists = [subprocess.run(get, env=env, capture_output=True, check=True, timeout=60).stdout for get in gets]
+    (folder / "dump.json").write_bytes(b"\n".join(lists))
+    return str(folder / "dump.json")
+
+
+def test_live_over_http_and_of_a_dump_it_is_the_same(
+    exporter: Exporter, server: ApiServer, binary: Tools, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served = asked(exporter)
+    live = looked(capsys, "--kubeconfig", str(server.kubeconfig("steward-exporter")))
+    offline = looked(capsys, "--from", dumped(binary, server, tmp_path))
+
+    assert outcomes(served) == EXPECTED
+    assert (live[0], offline[0]) == (1, 1)
+    assert served["nodes"] == live[1]["nodes"] == offline[1]["nodes"]
+    assert served["unseen"] == live[1]["unseen"] == offline[1]["unseen"] == []
+    of_web = next(m for m in served["nodes"][0]["machines"] if m["machine"]["name"] == "web")
+    assert of_web["target"] == "node02"
+
+
+def test_what_changes_in_the_cluster_changes_the_answer(exporter: Exporter, server: ApiServer) -> None:
+    client = server.client()
+    write(client, Guest("late", hindrance="DisksNotLiveMigratable", node="node02"))
+    wait_until(
+        lambda: outcomes(asked(exporter, "?node=node02")).get("late") == "blocks NotMigratable", 30, "late blocks"
+    )
+    assert asked(exporter, "")["nodes"] == []
+    client.patch(NODES, None, "node02", {"spec": {"unschedulable": True}})
+    wait_until(lambda: [n["node"] for n in asked(exporter, "")["nodes"]] == ["node02"], 30, "node02 is cordoned")
+    assert exporter.get("/")[1].count("/drain?node=node02") == 1
+    assert "DisksNotLiveMigratable" in exporter.get("/drain?node=node02")[1]
+
+
+def test_a_kind_that_is_refused_is_named(own_api_server: MakeApiServer, capsys: pytest.CaptureFixture[str]) -> None:
+    server = own_api_server()
+    join(server.client(), "node01", memory="64Gi")
+    code, answer = looked(capsys, "--kubeconfig", str(server.kubeconfig("steward-exporter")))
+    assert code == 2
+    assert {each["kind"] for each in answer["unseen"]} == {kind.name for kind in drain.KINDS}
+    assert all("403" in each["why"] or "Forbidden" in each["why"] for each in answer["unseen"])
