@@ -12,8 +12,10 @@ import msgspec
 
 from ..app import assemble, read_dump, wait_until_seen
 from ..config.settings import Config
-from ..drain import KINDS, Drain, NoSuchNodeError, chosen, exit_code, selector, take
+from ..drain import KINDS, Drain, NoSuchNodeError, chosen, exit_code, selector, take, unsafe, unsettled
 from ..engine.engine import Engine
+from ..kube.errors import UnreachableError
+from ..kube.probe import Probe
 from ..model.selector import Selector
 from ..offline.files import DumpError
 from .check import seconds
@@ -22,13 +24,14 @@ from .cluster import add_cluster_options, transport_of
 from .configured import add_config_option, configured
 from .drained import drained
 from .dumps import add_dump_options
+from .probing import with_probes
 from .progress import progress_line
 
 __all__ = ["add", "run"]
 
 _EXIT = (
     "Exit code: 0 everything leaves by itself; 1 something blocks, or is shut down by an eviction; "
-    "2 could not see everything, or a node is not there."
+    "2 could not see everything, a node is not there, or a probe contradicts or is refused."
 )
 
 
@@ -46,6 +49,12 @@ def add(commands: Any) -> None:
     parser.add_argument("--all-cordoned", action="store_true", help="all that are cordoned or tainted to be drained")
     parser.add_argument(
         "--selector", "-l", type=_selector, metavar="LABELS", help="all with these labels, such as zone=a,!gpu"
+    )
+    parser.add_argument(
+        "--probe",
+        action="store_true",
+        help="ask the API server too, by a dry-run eviction of each machine's pod, two a second: nothing is evicted or "
+        "marked, but the account has to have the right to create pods/eviction (ClusterRole steward-drain-probe)",
     )
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
     parser.add_argument(
@@ -66,26 +75,32 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if not (arguments.nodes or arguments.all_cordoned or arguments.selector):
             raise UsageError("name the nodes, or say --all-cordoned or --selector")
+        if arguments.dump is not None and arguments.probe:
+            raise UsageError("--probe asks a cluster; there is none behind --from")
         if arguments.dump is None and arguments.complete:
             raise UsageError("--complete says what a dump holds; it needs --from")
         look = _look if arguments.dump is None else _read
         drain, in_time = asyncio.run(look(arguments, config))
-    except (UsageError, DumpError, NoSuchNodeError) as error:
+    except (UsageError, DumpError, NoSuchNodeError, UnreachableError) as error:
         print(f"steward: {error}", file=sys.stderr)
         return 2
     sys.stdout.write(_rendered(drain, arguments.output))
     if not in_time:
         print(f"steward: not everything was seen within {arguments.timeout:.0f} s", file=sys.stderr)
-    return exit_code(drain) if in_time else 2
+    return exit_code(drain) if in_time and not unsettled(drain) else 2
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:
-    steward = assemble(transport_of(config), config)
+    transport = transport_of(config)
+    steward = assemble(transport, config)
     async with steward.watching():
         in_time = await wait_until_seen(
             steward, arguments.timeout, lambda text: print(f"steward: {text}", file=sys.stderr, flush=True)
         )
-        return _taken(steward.engine, arguments), in_time
+        drain = _taken(steward.engine, arguments)
+        if arguments.probe and (why := unsafe(steward.engine.cluster)):
+            raise UsageError(why)
+        return await with_probes(drain, Probe(transport)) if arguments.probe else drain, in_time
 
 
 async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..drain import STAYS, TITLES, Drain, MachineReport, NodeReport, Outcome
+from ..drain.probing import Said
+from ..drain.report import Probed
 from .table import table
 
 __all__ = ["drained"]
@@ -52,6 +54,8 @@ def _staying(machine: MachineReport) -> Iterator[tuple[str, ...]]:
         yield ("", "", "", f"marked to leave since {machine.marked}")
     for finding in machine.findings:
         yield ("", "", "", f"finding {finding.reason} ({finding.severity}): {finding.message}")
+    if machine.probe:
+        yield ("", "", "", _probed(machine.probe))
     if machine.needs:
         yield ("", "", "", f"=> {machine.needs}")
     if machine.room and machine.room not in machine.why:
@@ -66,7 +70,30 @@ def _where(machine: MachineReport) -> str:
 
 def _how(machine: MachineReport) -> str:
     asked = f"; marked {machine.marked}" if machine.marked else ""
-    return f"{machine.why}{asked}{''.join(f'; finding {each.reason}' for each in machine.findings)}"
+    probe = f"; {_probed(machine.probe)}" if machine.probe else ""
+    return f"{machine.why}{asked}{probe}{''.join(f'; finding {each.reason}' for each in machine.findings)}"
+
+
+def _probed(probe: Probed) -> str:
+    if probe.said == Said.FORBIDDEN:
+        return f"probe refused; bind the ClusterRole steward-drain-probe ({probe.answer})"
+    return f"probe {'CONTRADICTS' if probe.contradicts else 'answers'}: {_SAID[Said(probe.said)]} ({probe.answer})"
+
+
+_SAID = {
+    Said.PASSES: "the pod would go, and the guest with it",
+    Said.MARKS: "it would be marked, to be moved",
+    Said.MARKED: "it is marked already",
+    Said.NOT_MIGRATABLE: "it can't be migrated",
+    Said.OTHER_POD: "the machine is not in this pod",
+    Said.ORPHAN: "its instance is not found",
+    Said.BUDGET: "a budget refuses",
+    Said.BUDGETS: "several budgets select it",
+    Said.WEBHOOK_DOWN: "the webhook does not answer",
+    Said.FORBIDDEN: "",
+    Said.GONE: "the pod is gone meanwhile",
+    Said.UNCLEAR: "this answer is not known",
+}
 
 
 def _unseen(drain: Drain) -> list[str]:

@@ -6,6 +6,7 @@ Pure: it reads the cluster and judges; nothing is evicted and nothing is written
 from __future__ import annotations
 
 from .choice import NoSuchNodeError, chosen, selector
+from .probing import probed, unsafe, unsettled
 from .report import STAYS, TITLES, Drain, MachineReport, NodeReport, Outcome, Reason, exit_code
 from .view import INDEXES, KINDS, draining, steps, take
 
@@ -23,7 +24,10 @@ __all__ = [
     "chosen",
     "draining",
     "exit_code",
+    "probed",
     "selector",
     "steps",
     "take",
+    "unsafe",
+    "unsettled",
 ]

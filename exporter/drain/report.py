@@ -88,12 +88,20 @@ class Shown(msgspec.Struct, frozen=True, rename="camel"):
     fingerprint: str
 
 
+class Probed(msgspec.Struct, frozen=True, rename="camel"):
+    """What a dry-run eviction of the pod was answered with: what it means, and the answer itself."""
+
+    said: str
+    answer: str
+    contradicts: bool
+
+
 class MachineReport(msgspec.Struct, frozen=True, rename="camel"):
     """`machine` is a VirtualMachineInstance, or the pod that one left behind.
 
     `why` says what decides, `needs` what somebody has to do. `to` is the node that it migrates to, or the controller
     that it is left to. `target` is a node that could take it, by the plan, which places those that are blocked last;
-    `room` says why none can.
+    `room` says why none can. `pod` is what an eviction asks for, and `probe` what it was answered, where one was asked.
     """
 
     machine: Ref
@@ -106,6 +114,8 @@ class MachineReport(msgspec.Struct, frozen=True, rename="camel"):
     marked: str = ""  # RFC 3339, since when it is to leave
     target: str = ""
     room: str = ""
+    pod: Ref | None = None
+    probe: Probed | None = None
     findings: tuple[Shown, ...] = ()
 
 

@@ -198,6 +198,7 @@ def _machine(fate: Fate, places: dict[Key, Place], shown: dict[Key, list[Shown]]
         marked=rfc3339(vmi.marked) if vmi is not None else "",
         target=place.node,
         room=place.why,
+        pod=fate.pod.ref if fate.pod is not None and fate.outcome is not Outcome.ENDS else None,
         findings=tuple(shown.get(_key(subject), ())),
     )
     if fate.outcome is not Outcome.MIGRATES or vmi is None or not place.why:

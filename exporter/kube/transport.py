@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import aiohttp
 from kubernetes.aio import client as kube_client
@@ -43,6 +44,7 @@ class _Request:
     query: Sequence[tuple[str, str]]
     headers: Mapping[str, str]
     read_seconds: float
+    body: Mapping[str, Any] | None
 
 
 class Transport:
@@ -91,20 +93,23 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         *,
         read_seconds: float,
+        body: Mapping[str, Any] | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The response to one request; it is closed at the end. `read_seconds` bounds the silence within it.
 
+        A `body` is sent as JSON.
+
         Raises StatusError from 400 on, UnreachableError where there is no answer, ConfigError.
         """
-        request = _Request(method, path, query, headers or {}, read_seconds)
+        request = _Request(method, path, query, headers or {}, read_seconds, body)
         session, tries = await self._load(self._doubted), 1
         while True:
             async with self._sent(session, request) as response:
                 if response.status < 400:
                     yield response
                     return
-                body = await response.content.read(65536)
-                error = StatusError.of(response.status, body, response.headers.get("Retry-After"))
+                content = await response.content.read(65536)
+                error = StatusError.of(response.status, content, response.headers.get("Retry-After"))
             fresh = await self._load(session) if error.code == 401 and tries == 1 else session
             if fresh is session:
                 raise error
@@ -185,7 +190,13 @@ async def _send(client: kube_client.ApiClient, request: _Request) -> aiohttp.Cli
         request.path,
         query_params=list(request.query),
         # Asked for gzip, the server packs and we unpack for nothing: half the cost of a list.
-        header_params={"Accept": "application/json", "Accept-Encoding": "identity", **request.headers},
+        header_params={
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            **({} if request.body is None else {"Content-Type": "application/json"}),
+            **request.headers,
+        },
+        body=request.body,
         auth_settings=["BearerToken"],
     )
     # A token file usually ends with a line break, which no header may have.

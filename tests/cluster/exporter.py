@@ -25,7 +25,7 @@ from tests.manifests import Object
 from tests.shared import REPO
 from tests.waiting import wait_until
 
-__all__ = ["QUICK", "ROLE", "Exporter", "grant", "without"]
+__all__ = ["QUICK", "ROLE", "Exporter", "binding", "grant", "without"]
 
 ROLE = REPO / "deploy/base/exporter/clusterrole.yaml"
 ACCOUNT = "steward-exporter"
@@ -133,10 +133,10 @@ def _patient(check: Check, times: float) -> Check:
 def grant(client: Client) -> None:
     """The role that is generated for the exporter, and its binding."""
     client.apply(yaml.safe_load(ROLE.read_text(encoding="utf-8")))
-    client.apply(_binding("steward-exporter"))
+    client.apply(binding("steward-exporter"))
 
 
-def _binding(role: str) -> Object:
+def binding(role: str) -> Object:
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",

@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from exporter import drain
 from exporter.__main__ import main
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer, Tools
-from tests.cluster.exporter import Exporter, grant
+from tests.cluster.exporter import Exporter, binding, grant
 from tests.cluster.nodes import Guest, budget, join, kubevirt, migration, write
-from tests.cluster.resources import NODES
+from tests.cluster.resources import NODES, PODS
+from tests.shared import REPO
 from tests.waiting import wait_until
 
 NAMESPACE = "default"
@@ -108,6 +110,7 @@ def test_what_changes_in_the_cluster_changes_the_answer(exporter: Exporter, serv
     wait_until(lambda: [n["node"] for n in asked(exporter, "")["nodes"]] == ["node02"], 30, "node02 is cordoned")
     assert exporter.get("/")[1].count("/drain?node=node02") == 1
     assert "DisksNotLiveMigratable" in exporter.get("/drain?node=node02")[1]
+    client.patch(NODES, None, "node02", {"spec": {"unschedulable": None, "taints": None}})
 
 
 def test_a_kind_that_is_refused_is_named(own_api_server: MakeApiServer, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,3 +120,32 @@ def test_a_kind_that_is_refused_is_named(own_api_server: MakeApiServer, capsys: 
     assert code == 2
     assert {each["kind"] for each in answer["unseen"]} == {kind.name for kind in drain.KINDS}
     assert all("403" in each["why"] or "Forbidden" in each["why"] for each in answer["unseen"])
+
+
+def test_a_probe_asks_the_real_server_and_evicts_nothing(server: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is no webhook of KubeVirt here: what it would protect is let pass, which is a contradiction."""
+    client, words = server.client(), ("--probe", "--kubeconfig", str(server.kubeconfig("steward-exporter")))
+    code, refused = looked(capsys, *words)
+    assert code == 2
+    assert set(said(refused).values()) == {"forbidden"}
+
+    client.apply(yaml.safe_load((REPO / "deploy/base/drain-probe/clusterrole.yaml").read_text(encoding="utf-8")))
+    client.apply(binding("steward-drain-probe"))
+    wait_until(lambda: "forbidden" not in said(looked(capsys, *words)[1]).values(), 30, "the right to ask is there")
+    code, answer = looked(capsys, *words)
+    assert code == 2
+    assert said(answer) == {
+        "plain": "passes",
+        "kept": "budget",
+        **dict.fromkeys(("web", "huge", "device", "moving"), "passes, contradicts"),
+    }
+    pods = [client.get(PODS, NAMESPACE, f"virt-launcher-{name}") for name in EXPECTED]
+    assert not [pod["metadata"]["name"] for pod in pods if "deletionTimestamp" in pod["metadata"]]
+
+
+def said(answer: Any) -> dict[str, str]:
+    return {
+        machine["machine"]["name"]: f"{machine['probe']['said']}{', contradicts' * machine['probe']['contradicts']}"
+        for node in answer["nodes"]
+        for machine in node["machines"]
+    }

@@ -1,0 +1,63 @@
+"""Asks the API server what an eviction would be answered with, without one: the only request here that is no read.
+
+It is a create of an Eviction as a dry run, which admission webhooks and disruption budgets answer as they would answer
+a real one. `dryRun` stands in the query and in the body: for other requests with a body the query alone does not
+count, and the write is real (verified 1.14, 6.1, 6.2). What does not say so in its body is never sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from ..model.record import Ref
+from .errors import StatusError
+from .transport import Transport
+
+__all__ = ["NotDryError", "Probe"]
+
+_READ_SECONDS = 30.0
+_SECONDS_BETWEEN = 0.5
+_DRY = ["All"]
+
+
+class NotDryError(Exception):
+    """A request was about to be sent that would evict."""
+
+
+class Probe:
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        seconds_between: float = _SECONDS_BETWEEN,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """One request at a time, and a pause of `seconds_between` after each."""
+        self._transport, self._pause, self._sleep = transport, seconds_between, sleep
+        self._one = asyncio.Lock()
+
+    async def ask(self, pod: Ref) -> tuple[int, str]:
+        """The status and the message of the answer for this very pod. Raises UnreachableError, ConfigError."""
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
+        options = {"dryRun": _DRY, **({"preconditions": {"uid": pod.uid}} if pod.uid else {})}
+        meta = {"namespace": pod.namespace, "name": pod.name}
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, "deleteOptions": options}
+        async with self._one:
+            answer = await self.send(path, body)
+            await self._sleep(self._pause)
+        return answer
+
+    async def send(self, path: str, body: Mapping[str, Any]) -> tuple[int, str]:
+        """Raises NotDryError where the body does not say that nothing is to be done."""
+        if (body.get("deleteOptions") or {}).get("dryRun") != _DRY:
+            raise NotDryError(f"POST {path} would not be a dry run, and is not sent")
+        try:
+            async with self._transport.open(
+                "POST", path, [("dryRun", "All")], read_seconds=_READ_SECONDS, body=body
+            ) as response:
+                await response.read()
+                return response.status, ""
+        except StatusError as error:
+            return error.code, str(error).partition(" ")[2]
