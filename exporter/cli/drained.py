@@ -59,9 +59,9 @@ def _staying(machine: MachineReport) -> Iterator[tuple[str, ...]]:
     if machine.needs:
         yield ("", "", "", f"=> {machine.needs}")
     if machine.room and machine.room not in machine.why:
-        yield ("", "", "", f"then no node could take it: {machine.room}")
+        yield ("", "", "", f"no node could take it now: {machine.room}")
     if machine.target:
-        yield ("", "", "", f"then {machine.target} could take it")
+        yield ("", "", "", f"{machine.target} could take it")
 
 
 def _where(machine: MachineReport) -> str:

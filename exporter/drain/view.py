@@ -88,6 +88,10 @@ def steps(
         yield
     places = yield from _plan(cluster, there, found)
     shown = _shown(findings)
+    reports = []
+    for each in there:
+        reports.append(_node(each, found[each.name], places, scene, shown))
+        yield
     down = webhook_down(cluster.all(EndpointSlice), kubevirt)
     return Drain(
         generation=generation,
@@ -95,7 +99,7 @@ def steps(
         unread=tuple(sorted(_unread(cluster, {each.subject.namespace for all_ in found.values() for each in all_}))),
         webhook=f"{_WEBHOOK}; {needs.WEBHOOK}" if down else "",
         limits=Limits(kubevirt.per_cluster, kubevirt.per_node, scene.running) if kubevirt is not None else None,
-        nodes=tuple(_node(each, found[each.name], places, scene, shown) for each in there),
+        nodes=tuple(reports),
     )
 
 
