@@ -39,7 +39,7 @@ def _node(node: NodeReport) -> Iterator[str]:
 
 def _headline(node: NodeReport) -> str:
     state = [f"cordoned since {node.since}" if node.since else "cordoned"] if node.cordoned else []
-    state += [f"taint {taint}" for taint in node.taints]
+    state += [f"taint {taint}" for taint in node.taints] + ([] if node.ready else ["not Ready"])
     counts = [f"{count} {TITLES[Outcome(outcome)]}" for outcome, count in node.counts.items()] or ["no machine"]
     counts += [f"{node.evacuated} moved off it before"] if node.evacuated else []
     counts += [f"{node.others} other {'pod' if node.others == 1 else 'pods'}"] if node.others else []

@@ -182,6 +182,8 @@ def _protected(fate: Fate, vmi: VirtualMachineInstance, verdict: Verdict, here: 
         return _external(fate, vmi, held, here.scene)
     if held is not None and not (held.stall is Stall.NOT_STARTED and _full(here)):
         return replace(_stalled(fate, vmi, held, here.scene), moves=held.stall is not Stall.NAME_TOO_LONG)
+    if not here.node.ready:
+        return replace(fate, why="its node is not Ready: whether it can be moved off it can't be told")
     why = wording.turn(vmi, underway(migrations), migrations, tainted=here.tainted)
     return replace(fate, outcome=Outcome.MIGRATES, why=why, moves=True)
 

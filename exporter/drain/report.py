@@ -125,6 +125,7 @@ class NodeReport(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     node: str
+    ready: bool
     cordoned: bool
     since: str
     taints: tuple[str, ...]

@@ -173,6 +173,7 @@ def _node(
     running = (m for m in bucket if isinstance(m, VirtualMachineInstanceMigration) and m.running)
     return NodeReport(
         node=each.name,
+        ready=each.ready,
         cordoned=emptied(each),
         since=rfc3339(each.cordoned),
         taints=drain_taints(each, scene.kubevirt),

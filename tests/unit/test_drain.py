@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import pytest
 
 from exporter import drain
+from exporter.demo.fleet import sample_fleet
 from exporter.drain.report import NOT_CONSIDERED, Outcome, Reason
+from exporter.findings import Finding, Severity
+from exporter.model.node import Node
+from exporter.model.record import Ref
 from exporter.model.source import Sight
+from exporter.model.virtual_machine_instance import VirtualMachineInstance
 from tests.rows import full
 from tests.unit.drain_rows import Drained, Row, budget, guest, migration, node, slices
 
@@ -206,6 +212,47 @@ def test_the_summary_of_a_node() -> None:
     assert limits is not None
     assert (limits.per_cluster, limits.per_node, limits.running) == (5, 2, 1)
     assert drain.draining(view.engine.cluster) == ["node01"]
+
+
+def test_what_would_migrate_off_a_node_that_is_not_ready_is_not_known() -> None:
+    nodes = [node("node01", ready=False), node("node02")]
+    assert Drained(*guest("a"), nodes=nodes).told() == ("unknown", "")
+    assert Drained(*guest("a", **NONE), nodes=nodes).told() == ("shutsDown", "")
+    view = Drained(nodes=nodes).take()
+    assert (view.nodes[0].ready, drain.exit_code(view)) == (False, 0)
+
+
+def test_every_machine_of_a_fleet_is_told_once() -> None:
+    view = Drained(nodes=[])
+    for thing in sample_fleet(datetime.now(UTC)).objects:
+        if thing["kind"] in view.kinds:
+            view.seen(thing)
+    instances = [vmi for vmi in view.engine.cluster.all(VirtualMachineInstance) if vmi.node and not vmi.final]
+    nodes = sorted(each.name for each in view.engine.cluster.all(Node))
+    reports = view.take(*nodes).nodes
+    told = [(each.node, m.machine) for each in reports for m in each.machines if m.outcome != Outcome.ARRIVES]
+    assert sorted((where, ref.path) for where, ref in told if ref.kind == "VirtualMachineInstance") == sorted(
+        (vmi.node, vmi.ref.path) for vmi in instances
+    )
+    assert {m.outcome for each in reports for m in each.machines} >= {"blocks", "leftTo", "migrating"}
+    stays = [m for each in reports for m in each.machines if m.outcome in drain.STAYS]
+    assert all(m.why and (m.needs or m.outcome == Outcome.UNKNOWN) for m in stays)
+
+
+def test_findings_of_evictions_stand_beside() -> None:
+    view = Drained(*guest("a"), *guest("b"))
+    subject = Ref("VirtualMachineInstance", "ns", "a", "u-a")
+    of_a = Finding(
+        check="evictions", reason="NotStarted", severity=Severity.WARNING, subject=subject, message="no move"
+    )
+    of_node = msgspec.structs.replace(of_a, reason="NodeDrainResidual", subject=Ref("Node", "", "node01"))
+    other = msgspec.structs.replace(of_a, check="ipam_machines")
+    (report,) = drain.take(view.engine.cluster, ["node01"], [of_a, of_node, other], 0).nodes
+    assert [(m.machine.name, [each.reason for each in m.findings]) for m in report.machines] == [
+        ("a", ["NotStarted"]),
+        ("b", []),
+    ]
+    assert [each.reason for each in report.findings] == ["NodeDrainResidual"]
 
 
 def test_an_empty_node_is_free_to_go() -> None:

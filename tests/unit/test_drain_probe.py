@@ -196,7 +196,7 @@ def test_a_probe_that_contradicts_or_is_refused_leaves_it_open(code: int, text: 
     machine = MachineReport(
         POD, Outcome.MIGRATES, probe=probed(MachineReport(POD, Outcome.MIGRATES), code, text, down=False)
     )
-    node = NodeReport("n", False, "", (), {}, 0, 0, 0, (machine,))
+    node = NodeReport("n", True, False, "", (), {}, 0, 0, 0, (machine,))
     drain = Drain(0, (), (), "", None, (node,))
     assert (exit_code(drain), unsettled(drain)) == (0, doubtful)
 
