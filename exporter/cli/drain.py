@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from ..app import assemble, read_dump, wait_until_seen
+from ..checks import all_checks
 from ..config.settings import Config
-from ..drain import KINDS, Drain, NoSuchNodeError, chosen, exit_code, selector, take, unsafe, unsettled
+from ..drain import CHECK, KINDS, Drain, NoSuchNodeError, chosen, exit_code, selector, take, unsafe, unsettled
 from ..engine.engine import Engine
 from ..kube.errors import UnreachableError
 from ..kube.probe import Probe
@@ -92,7 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:
     transport = transport_of(config)
-    steward = assemble(transport, config)
+    # Nothing else is watched: what a drain has nothing to do with must not hold it up.
+    steward = assemble(transport, config, checks=[check for check in all_checks() if check.id in ("sources", CHECK)])
     async with steward.watching():
         in_time = await wait_until_seen(
             steward, arguments.timeout, lambda text: print(f"steward: {text}", file=sys.stderr, flush=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from .choice import NoSuchNodeError, chosen, selector
 from .probing import probed, unsafe, unsettled
 from .report import STAYS, TITLES, Drain, MachineReport, NodeReport, Outcome, Reason, exit_code
-from .view import INDEXES, KINDS, draining, steps, take
+from .view import CHECK, INDEXES, KINDS, draining, steps, take
 
 __all__ = [
+    "CHECK",
     "INDEXES",
     "KINDS",
     "STAYS",

@@ -12,11 +12,14 @@ import aiohttp
 import pytest
 import yaml
 
+from exporter import drain
 from exporter.__main__ import main
 from exporter.app import assemble, serve, wait_until_seen
+from exporter.checks import all_checks
 from exporter.cli.demo import kubeconfig
 from exporter.demo.apiserver import ApiServer
 from exporter.kube.transport import Transport
+from exporter.model.kind import ApiKind
 from tests.judging import api_kinds
 from tests.rows import full
 from tests.unit.drain_rows import Row, guest, migration, node, slices
@@ -191,6 +194,18 @@ async def test_live_and_of_a_dump_it_is_the_same(
         assert (live[0], offline[0]) == (1, 1)
         assert load(live[1])["nodes"] == load(offline[1])["nodes"]
         assert outcomes(load(live[1])) == ON_NODE01
+
+
+async def test_live_nothing_is_asked_for_that_a_drain_has_nothing_to_do_with(
+    cluster: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = str(kubeconfig(tmp_path, cluster.url))
+    await asyncio.to_thread(run, ["node01", "--kubeconfig", config], capsys)
+    watched = {call.path.rpartition("/")[2] for call in cluster.requests if call.watch}
+    of_check = (kind for check in all_checks() if check.id == drain.CHECK for kind in check.reads)
+    kinds = (kind for kind in (*drain.KINDS, *of_check) if isinstance(kind, ApiKind))
+    assert watched == {kind.plural for kind in kinds}
+    assert {call.method for call in cluster.requests} == {"GET"}
 
 
 def test_the_table_groups_what_stays_first_and_says_what_to_do(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
