@@ -162,7 +162,14 @@ START: tuple[dict[str, Any], ...] = tuple(
         {"kind": "KubeVirt", "name": "a"},
         {"kind": "VirtualMachinePool", "name": "a", "uuid": RANDOM_UUID},
         {"kind": "VirtualMachine", "namespace": "other", "name": "a", "uid": "VirtualMachine-other-a-u1"} | SERIAL,
-        {"kind": "VirtualMachineInstance", "namespace": "other", "name": "a", "vm": "VirtualMachine-other-a-u1"},
+        {
+            "kind": "VirtualMachineInstance",
+            "namespace": "other",
+            "name": "a",
+            "vm": "VirtualMachine-other-a-u1",
+            "uuid": RANDOM_UUID,
+            "serial": "S1",  # which its machine no longer has
+        },
         {"kind": "VirtualMachineInstanceMigration", "name": "a", "vmi": "a", "sends": "m1"},
         {"kind": "VirtualMachineInstanceMigration", "namespace": "other", "name": "a", "vmi": "a", "receives": "m1"},
         {"kind": "VirtualMachine", "namespace": "other", "name": "b", "uuid": RANDOM_UUID, "pool": "a"},
