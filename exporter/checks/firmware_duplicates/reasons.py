@@ -17,6 +17,7 @@ _LEGACY = Family(
     "kubevirt_vm_firmware_uuid_legacy",
     "A machine's firmware UUID is made of a name, and so the same wherever that name is used.",
     ("namespace", "name", "group", "reason"),
+    aged=False,
 )
 
 REASONS = {

@@ -10,8 +10,21 @@ __all__ = ["REASONS"]
 _LABELS = ("namespace", "name", "severity", "reason")
 _IDENTITY = Family(
     "kubevirt_vm_firmware_uuid_unstable",
-    "A machine's firmware UUID is not kept, is no UUID, or changes with its next start.",
+    "A machine's firmware UUID is no UUID, or changes with its next start.",
     _LABELS,
+)
+# Families of their own for what may be said of all machines at once: it must not crowd out the others.
+_NOT_KEPT = Family(
+    "kubevirt_vm_firmware_uuid_not_persisted",
+    "A machine's firmware UUID is not in its spec.",
+    _LABELS,
+    aged=False,
+)
+_PINNED = Family(
+    "kubevirt_vm_firmware_uuid_from_template",
+    "A machine has its firmware UUID from the template of its pool.",
+    ("namespace", "name", "reason"),
+    aged=False,
 )
 _SNAPSHOT = Family(
     "kubevirt_vmsnapshot_firmware_uuid_differs",
@@ -24,7 +37,7 @@ REASONS = {
         (Severity.INFO, Severity.WARNING),
         "The machine's spec has no firmware UUID, and KubeVirt makes one of its name at each start; a warning where "
         "KubeVirt, from 1.6 on, should have written it into the spec.",
-        _IDENTITY,
+        _NOT_KEPT,
         "A.3",
         600.0,
     ),
@@ -43,7 +56,7 @@ REASONS = {
     "MemberPinsUUID": Reason(
         (Severity.INFO,),
         "The machine has its firmware UUID from the template of its pool, as all others of it.",
-        _IDENTITY,
+        _PINNED,
         "A.9",
     ),
     "SnapshotLacksUUID": Reason(
