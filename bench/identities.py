@@ -78,14 +78,14 @@ def judge(engine: Engine) -> None:
 
 
 def changed(engine: Engine, number: int, uuid: str) -> float:
-    """Seconds from the changed record to its findings."""
+    """Seconds of CPU from the changed record to its findings: beside other work the clock tells of that."""
     before = engine.cluster.get(VirtualMachine, f"tenant-{number // 100}", f"vm-{number}")
     assert before is not None
     record = msgspec.structs.replace(before, uuid=uuid, identity=comparable(uuid), rv=before.rv + 1)
-    began = time.perf_counter()
+    began = time.thread_time()
     engine.put(record)
     judge(engine)
-    return time.perf_counter() - began
+    return time.thread_time() - began
 
 
 def main(count: int) -> None:
@@ -107,7 +107,10 @@ def main(count: int) -> None:
         assert sum(1 for _ in engine.findings()) > before
         spent.append(changed(engine, number, uuid_of(number)))
         assert sum(1 for _ in engine.findings()) == before
-    figures |= {"one change, median (ms)": statistics.median(spent) * 1000, "at most (ms)": max(spent) * 1000}
+    spent.sort()
+    figures |= {"one change, CPU, median (ms)": statistics.median(spent) * 1000}
+    # Two of 2,000 take longer, most likely since a table grows or the garbage collector runs just then.
+    figures |= {"99.8 % of them (ms)": spent[-len(spent) // 500 - 1] * 1000, "at most (ms)": spent[-1] * 1000}
     for name, value in figures.items():
         print(f"{name:28} {value:10.3f}")
 
