@@ -22,6 +22,7 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
     scope = check.scope
     if scope is PER_CLUSTER or reach is Reach.CLUSTER:
         yield from everything(check, cluster)
+        yield from (key for index, key in change.touched if index in scope.indexes)  # which it may have been alone in
         return
     for record in records:
         if reach is Reach.NAMESPACE:

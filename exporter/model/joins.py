@@ -97,7 +97,9 @@ def _references(record: Record, _: Lookup) -> Iterable[str]:
 
 
 def _claim_names(record: Record, _: Lookup) -> Iterable[str]:
-    if isinstance(record, VirtualMachine):
+    if isinstance(record, IPAMClaim):
+        return (f"{record.namespace}/{record.name}",)
+    if isinstance(record, VirtualMachine | VirtualMachineInstance):
         return {f"{record.namespace}/{claim_name(record.name, network)}" for network, _, _ in record.networks}
     return ()
 

@@ -71,15 +71,13 @@ def name_collision(it: Interface) -> Finding | None:
         return None
     own = [network for network, _ in it.siblings if claim_name(it.machine.name, network) == it.claim_name]
     key = f"{it.machine.namespace}/{it.claim_name}"
-    namesakes = [each for each in it.view.sharing(CLAIM_NAME, key) if isinstance(each, VirtualMachine)]
+    found = list(it.view.sharing(CLAIM_NAME, key))
+    namesakes = [each for each in found if isinstance(each, VirtualMachine)]
+    there = {each.name for each in found if isinstance(each, VirtualMachineInstance)}
     others = sorted((each for each in namesakes if each.name != it.machine.name), key=lambda each: each.name)
     if len(own) < 2 and not others:
         return None
-    running = [
-        other
-        for other in others
-        if it.runs and it.view.named(VirtualMachineInstance, other.namespace, other.name) is not None
-    ]
+    running = [other for other in others if it.runs and other.name in there]
     whose = ", ".join(str(other.ref) for other in others) or f"interface {next(n for n in own if n != it.network)}"
     return it.finding(
         "NameCollision",

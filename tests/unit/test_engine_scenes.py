@@ -1,0 +1,133 @@
+"""The engine on the cases of each check: whatever goes, changes or comes back, it finds what is to be found.
+
+Each object of a case is taken away and put back, and each is changed in ways that others depend on. So a join that a
+check does not declare shows as a finding that goes stale; test_engine.py does the same with fleets at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from exporter.checks import all_checks
+from exporter.checks.base import Check
+from tests.judging import NOW, Judging
+from tests.rows import CLUSTER_WIDE, full
+from tests.unit.test_checks import cases_of
+from tests.unit.test_engine import comparable
+
+Row = dict[str, Any]
+LATER = NOW + 10 * 365 * 86_400  # every grace is over: what is open stays open, however its times change
+
+
+def scenes() -> Iterator[Any]:
+    for check in all_checks():
+        for name, case in cases_of(check).items():
+            if case["finds"] != "unknown" and not any(row.get("odd") for row in case["given"]) and "sight" not in case:
+                yield pytest.param(check, case["given"], id=f"{check.id}-{name}")
+
+
+# What becomes of an object, and concerns others.
+CHANGES: dict[str, tuple[Row, ...]] = {
+    "VirtualMachineInstance": (
+        {"uid": "another"},
+        {"node": "node02"},
+        {"node": ""},
+        {"phase": "Failed"},
+        {"evacuation": None},
+        {"evacuation": "node02"},
+        {"strategy": "LiveMigrate", "migratable": True},
+        {"strategy": "LiveMigrate", "migratable": False},
+        {"strategy": "None"},
+        {"deleting": True},
+    ),
+    "VirtualMachineInstanceMigration": (
+        {"phase": "Running"},
+        {"phase": "Pending"},
+        {"phase": "Failed"},
+        {"phase": "Succeeded"},
+        {"vmi": "web"},
+    ),
+    "Pod": ({"node": "node02"}, {"phase": "Succeeded"}, {"vmi": "another"}, {"labels": {}}, {"domain": "web"}),
+    "Node": ({"cordoned": True}, {"cordoned": False}, {"taints": []}, {"taints": ["kubevirt.io/drain:NoSchedule"]}),
+    "NodeMaintenance": ({"node": "node02"}, {"deleting": True}),
+    "KubeVirt": (
+        {"strategy": "LiveMigrate"},
+        {"version": "v1.4.0"},
+        {"version": "v1.5.0"},
+        {"migrations": {"nodeDrainTaintKey": "example.com/drain"}},
+        {"migrations": {"parallelMigrationsPerCluster": 1}},
+    ),
+    "PodDisruptionBudget": ({"allowed": 1, "refused": None}, {"selects": {"app": "other"}}, {"owner": "web/i2"}),
+    "EndpointSlice": ({"ready": 1}, {"ready": 0}),
+}
+
+
+class Scene:
+    """A case that is played: what is there, and an engine that has seen all of it come and go."""
+
+    def __init__(self, check: Check, rows: list[Row]) -> None:
+        self.check, self.rows = check, {key(row): row for row in rows}
+        self.judging = Judging([check], now=LATER)
+        self.version = 0
+        for row in rows:
+            self.put(row)
+
+    def put(self, row: Row) -> None:
+        self.version += 1
+        thing = full(row)
+        thing["metadata"]["resourceVersion"] = str(self.version)
+        self.rows[key(row)] = row
+        self.judging.seen(thing)
+
+    def take(self, row: Row) -> None:
+        del self.rows[key(row)]
+        self.judging.gone(*key(row))
+
+    def agrees(self) -> bool:
+        """Whether an engine that has seen nothing before finds the same."""
+        fresh = Judging([self.check], now=LATER)
+        for row in self.rows.values():
+            fresh.seen(full(row))
+        fresh.judge()
+        self.judging.judge()
+        assert not self.judging.engine.unknowns()
+        return comparable(self.judging.engine.findings()) == comparable(fresh.engine.findings())
+
+
+def key(row: Row) -> tuple[str, str, str]:
+    if row["kind"] == "Namespace":
+        return row["kind"], row["name"], row["name"]
+    return row["kind"], "" if row["kind"] in CLUSTER_WIDE else row.get("namespace", "ns"), row["name"]
+
+
+@pytest.mark.parametrize(("check", "rows"), list(scenes()))
+def test_an_object_that_goes_and_comes_back(check: Check, rows: list[Row]) -> None:
+    scene = Scene(check, rows)
+
+    assert scene.agrees()
+    for row in rows:
+        scene.take(row)
+        assert scene.agrees(), f"after {row} went"
+        scene.put(row)
+        assert scene.agrees(), f"after {row} came back"
+
+
+@pytest.mark.parametrize(("check", "rows"), [scene for scene in scenes() if "evict" in str(scene.id)])
+def test_an_object_that_changes_and_changes_back(check: Check, rows: list[Row]) -> None:
+    scene = Scene(check, rows)
+
+    for row in rows:
+        for change in CHANGES.get(row["kind"], ()):
+            scene.put({**row, **change})
+            assert scene.agrees(), f"after {row} had {change}"
+            scene.put(row)
+            assert scene.agrees(), f"after {row} was as before {change}"
+
+
+@pytest.mark.parametrize(("check", "rows"), list(scenes()))
+def test_objects_that_come_in_another_order(check: Check, rows: list[Row]) -> None:
+    for shift in range(len(rows)):
+        assert Scene(check, [*rows[shift:], *rows[:shift]]).agrees()
