@@ -71,6 +71,7 @@ RESOURCES = (
     Resource("snapshot.kubevirt.io", "v1beta1", "virtualmachinesnapshotcontents", "VirtualMachineSnapshotContent"),
     Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", status=False),
     Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt", short=("kv",)),
+    Resource("nodemaintenance.medik8s.io", "v1beta1", "nodemaintenances", "NodeMaintenance", namespaced=False),
     Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim"),
     Resource(
         "k8s.cni.cncf.io",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .kind import ApiKind, Reach
+from .kind import ApiKind
 from .record import Record, Wire, WireMeta, epoch, identity
 
 __all__ = ["KIND", "EndpointSlice"]
@@ -59,7 +59,6 @@ def _reduce(wire: _EndpointSlice) -> EndpointSlice | None:
 
 KIND = ApiKind(
     EndpointSlice,
-    Reach.OWN,
     group="discovery.k8s.io",
     plural="endpointslices",
     wire=_EndpointSlice,

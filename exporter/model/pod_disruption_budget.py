@@ -58,6 +58,10 @@ class PodDisruptionBudget(Record, frozen=True, gc=False):
     owner_uid: str
 
     @property
+    def machines(self) -> tuple[str, ...]:
+        return (self.owner_vmi,) if self.owner_vmi else ()
+
+    @property
     def made_by_kubevirt(self) -> bool:
         return bool(self.owner_vmi) or self.name.startswith(_KUBEVIRT_NAMES)
 

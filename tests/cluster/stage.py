@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.cluster import fleet
 from tests.cluster.client import Client
-from tests.cluster.resources import DEPLOYMENTS, IPAM_CLAIMS, MUTATING_WEBHOOKS, PODS, VMIS, Resource
+from tests.cluster.resources import DEPLOYMENTS, IPAM_CLAIMS, MUTATING_WEBHOOKS, NODES, PODS, VMIS, Resource
 from tests.manifests import Object
 
 __all__ = ["FOREIGN", "NETWORKS", "Seed", "Stage", "Story", "nothing", "touched"]
@@ -69,6 +69,8 @@ class Stage:
         for each in self.client.list(DEPLOYMENTS, self.namespace)["items"]:
             self.client.remove(DEPLOYMENTS, self.namespace, each["metadata"]["name"])
         self.client.remove(MUTATING_WEBHOOKS, None, self.namespace)
+        for name in (self.namespace, f"{self.namespace}-other"):
+            self.client.remove(NODES, None, name)
 
 
 @dataclass(frozen=True)

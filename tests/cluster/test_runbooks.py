@@ -21,34 +21,48 @@ from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
 from tests.cluster.resources import (
     DEPLOYMENTS,
+    ENDPOINT_SLICES,
     IPAM_CLAIMS,
+    KUBEVIRTS,
     MUTATING_WEBHOOKS,
     NADS,
     NAMESPACES,
+    NODES,
+    PDBS,
     PODS,
     UDNS,
     VM_POOLS,
     VMI_REPLICA_SETS,
+    VMIMS,
     VMIS,
     VMS,
     Resource,
 )
 from tests.cluster.stage import FOREIGN, Stage, Story
-from tests.cluster.stories import identities, lifecycle, machines, networks, use
+from tests.cluster.stories import evictions, identities, lifecycle, machines, networks, use
 from tests.cluster.stories.acts import SAVE
 from tests.judging import Judging
 from tests.manifests import Object
 from tests.rows import CREATED, DELETED
 from tests.rules import RULES, Block, blocks
 
-STORIES = [*lifecycle.STORIES, *use.STORIES, *machines.STORIES, *networks.STORIES, *identities.STORIES]
+STORIES = [
+    *lifecycle.STORIES,
+    *use.STORIES,
+    *machines.STORIES,
+    *networks.STORIES,
+    *identities.STORIES,
+    *evictions.STORIES,
+]
 OURS = "kubevirt.io/persistent-ipam"
 ACROSS = "VMFirmwareUUIDDuplicateAcrossClusters"  # needs two of them: test_fleet.py follows it
 RUNBOOKS = sorted(
     path for path in (RULES / "runbooks").glob("*.md") if not path.stem.startswith("Steward") and path.stem != ACROSS
 )
 BLOCKS = {runbook.stem: blocks(runbook, "sh") for runbook in RUNBOOKS}
-CHANGES = re.compile(r"kubectl (patch|delete|annotate|label|create (?!--dry-run)|replace|scale|rollout restart)")
+CHANGES = re.compile(
+    r"kubectl (patch|delete|annotate|label|create (?!--dry-run)|replace|scale|rollout restart|taint|uncordon)"
+)
 GUARDED = [
     pytest.param(block.text, id=f"{stem}-{number}")
     for stem, found in BLOCKS.items()
@@ -67,9 +81,14 @@ KINDS = {
     "MutatingWebhookConfiguration": MUTATING_WEBHOOKS,
     "VirtualMachinePool": VM_POOLS,
     "VirtualMachineInstanceReplicaSet": VMI_REPLICA_SETS,
+    "Node": NODES,
+    "KubeVirt": KUBEVIRTS,
+    "VirtualMachineInstanceMigration": VMIMS,
+    "PodDisruptionBudget": PDBS,
+    "EndpointSlice": ENDPOINT_SLICES,
 }
 BY_NAME = {str(resource): resource for resource in KINDS.values()}
-CLUSTER_WIDE = ("Namespace", "MutatingWebhookConfiguration")
+CLUSTER_WIDE = ("Namespace", "MutatingWebhookConfiguration", "Node")
 
 
 class Kubectl:
@@ -190,7 +209,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 def found(client: Client, namespace: str) -> set[str]:
     """The reasons that the checks find in the test's namespaces, with all that is there months old."""
-    judging = Judging([check for check in all_checks() if check.id.startswith(("ipam_", "firmware_"))])
+    judging = Judging([check for check in all_checks() if check.id != "sources"])
     for kind, resource in KINDS.items():
         if kind in judging.kinds:
             for obj in objects(client, kind, resource, namespace):
@@ -289,7 +308,7 @@ def test_a_runbook_s_write_takes_effect_once_and_only_on_what_was_read(
     assert after["status"]["ips"] == ["10.0.0.9/24" if "/status/ips" in block else "10.0.0.5/24"]
 
 
-REPLACING = [stem for stem, found in BLOCKS.items() if any("kubectl replace" in text for text, _ in found)]
+REPLACING = [stem for stem, found in BLOCKS.items() if any("kubectl replace -f" in text for text, _ in found)]
 
 
 @pytest.mark.parametrize("stem", REPLACING)

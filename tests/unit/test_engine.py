@@ -24,6 +24,7 @@ from exporter.networks import subnet_reports
 from exporter.uses import Uses
 from tests.judging import Judging, api_kinds
 from tests.rows import full
+from tests.unit.eviction_rows import evicting
 
 NAMESPACES = ("ns", "other")
 NAMES = ("a", "b")
@@ -91,6 +92,11 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
         nads = st.sampled_from(("ns/blue", "other/red"))
         row |= {"addresses": draw(st.dictionaries(nads, st.lists(st.sampled_from(IPS), max_size=2)))}
         row |= draw(st.sampled_from(({}, {}, {"phase": "Succeeded"})))
+    row |= draw(evicting(kind, name, row["uid"]))
+    if kind in ("Node", "NodeMaintenance"):
+        row |= {"namespace": "", "odd": False}
+    if kind == "KubeVirt":
+        row |= {"namespace": "ns", "name": "a", "odd": False}
     return row
 
 
@@ -159,7 +165,7 @@ START: tuple[dict[str, Any], ...] = tuple(
         {"kind": "VirtualMachine", "name": "b", "uid": "VirtualMachine-ns-b-u1", "networks": {"blue": "blue"}},
         {"kind": "VirtualMachineInstance", "name": "b", "vm": "VirtualMachine-ns-b-u1", "networks": {"blue": "blue"}},
         {"kind": "IPAMClaim", "name": "b.blue", "vm": "b", "owner": "VirtualMachine-ns-b-u1"},
-        {"kind": "KubeVirt", "name": "a"},
+        {"kind": "KubeVirt", "name": "a", "strategy": "LiveMigrate", "version": "v1.9.0"},
         {"kind": "VirtualMachinePool", "name": "a", "uuid": RANDOM_UUID},
         {"kind": "VirtualMachine", "namespace": "other", "name": "a", "uid": "VirtualMachine-other-a-u1"} | SERIAL,
         {
@@ -173,6 +179,8 @@ START: tuple[dict[str, Any], ...] = tuple(
         {"kind": "VirtualMachineInstanceMigration", "name": "a", "vmi": "a", "sends": "m1"},
         {"kind": "VirtualMachineInstanceMigration", "namespace": "other", "name": "a", "vmi": "a", "receives": "m1"},
         {"kind": "VirtualMachine", "namespace": "other", "name": "b", "uuid": RANDOM_UUID, "pool": "a"},
+        {"kind": "Node", "namespace": "", "name": "node01", "cordoned": True},
+        {"kind": "Node", "namespace": "", "name": "node02"},
     )
 )
 

@@ -14,3 +14,4 @@ ADD_UUID = '"add", "path": "/spec/template/spec/domain/firmware/uuid"'
 ADD_FIRMWARE = '"add", "path": "/spec/template/spec/domain/firmware",'
 SET_SERIAL = '"replace", "path": "/spec/template/spec/domain/firmware/serial"'
 OF_POOL, OF_REPLICA_SET = "patch virtualmachinepools", "patch virtualmachineinstancereplicasets"
+MIGRATE, UNTAINT, UNCORDON = "generateName: by-hand-", "kubectl taint", "kubectl uncordon"

@@ -1,0 +1,71 @@
+"""Nodes that say that they are one machine.
+
+libvirt refuses to migrate between two hosts with one system UUID ("Attempt to migrate guest to the same host"), so each
+drain of one of them fails where the other one is the target. It comes about where nodes are virtual machines whose
+firmware UUIDs are equal, or by boards whose vendor gave all the same (firmware-eviction A.9).
+
+Not seen here: values that identify nobody, such as only zeros; the same value with its bytes in another order, which
+libvirt takes for another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..findings import Finding, Severity
+from ..model import node
+from ..model.firmware import group_id
+from ..model.node import Node
+from ..model.node_joins import SYSTEM_UUID
+from .base import Check, Family, Reason, Scope, View
+
+__all__ = ["CHECK"]
+
+_NAMED = 10  # nodes that a finding names
+
+_REASONS = {
+    "DuplicateSystemUUID": Reason(
+        (Severity.WARNING,),
+        "Other nodes have the same system UUID: no machine can be migrated between them.",
+        Family(
+            "kubevirt_node_system_uuid_duplicate",
+            "A node has the system UUID of another one.",
+            ("node", "group", "reason"),
+        ),
+        "A.9",
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    nodes = sorted(view.all(Node), key=lambda each: each.name)
+    if len(nodes) < 2:
+        return
+    for each in nodes:
+        others = [other for other in nodes if other is not each]
+        names = [other.name for other in others[:_NAMED]]
+        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+        yield Finding(
+            reason="DuplicateSystemUUID",
+            severity=Severity.WARNING,
+            subject=each.ref,
+            node=each.name,
+            related=tuple(other.ref for other in others[:_NAMED]),
+            message=f"it has the system UUID of {', '.join(names)}{more}: machines can't be migrated between them",
+            group=group_id(view.partition),
+            evidence={
+                "systemUUID": each.system_uuid,
+                "nodes": [other.name for other in nodes[:_NAMED]],
+                "next": "give each node a system UUID of its own; of virtual ones that is their firmware UUID",
+            },
+        )
+
+
+CHECK = Check(
+    id="node_identity",
+    title="Nodes with one system UUID",
+    reads=(node.KIND,),
+    scope=Scope("one system UUID", SYSTEM_UUID),
+    reasons=_REASONS,
+    find=find,
+)

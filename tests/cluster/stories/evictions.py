@@ -1,0 +1,292 @@
+"""Machines that can't leave their node, and what is in the way. The node has the name of the story's namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.cluster import fleet
+from tests.cluster.resources import NODES, PDBS, PODS, VMIMS, VMIS, Resource
+from tests.cluster.stage import Stage, Story, nothing
+from tests.cluster.stories import acts
+from tests.manifests import Object
+
+__all__ = ["STORIES"]
+
+MARKED = "2026-05-04T08:00:00Z"
+Values = Mapping[str, str]
+
+
+# -- what there is
+
+
+def _node(stage: Stage, *, cordoned: bool = True, taint: str = "", uuid: str = "") -> Object:
+    taints = [{"key": taint, "effect": "NoSchedule"}] if taint else []
+    return stage.client.make(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": stage.namespace},
+            "spec": {"unschedulable": cordoned or None, "taints": taints},
+            "status": {"nodeInfo": {**dict.fromkeys(_INFO, ""), "systemUUID": uuid}},
+        }
+    )
+
+
+_INFO = (
+    *("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion"),
+    *("machineID", "operatingSystem", "osImage"),
+)
+
+
+def _kubevirt(stage: Stage, release: str = "v1.9.0") -> Object:
+    return stage.client.make(
+        {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "KubeVirt",
+            "metadata": {"namespace": stage.namespace, "name": "kubevirt"},
+            "spec": {},
+            "status": {"observedKubeVirtVersion": release, "targetKubeVirtVersion": release},
+        }
+    )
+
+
+def _instance(stage: Stage, strategy: str, migratable: bool = True, evacuation: str = "", **more: Any) -> Object:
+    """A running one on the story's node, which it is to leave if `evacuation` says so."""
+    conditions = [{"type": "LiveMigratable", "status": "True" if migratable else "False", "reason": "Told"}]
+    if evacuation:
+        conditions.append({"type": "EvictionRequested", "status": "True", "lastTransitionTime": MARKED})
+    status = {"phase": "Running", "nodeName": stage.namespace, "conditions": conditions}
+    return stage.client.make(
+        {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachineInstance",
+            "metadata": {"namespace": stage.namespace, "name": "db", **more},
+            "spec": {"domain": {"devices": {}}, "evictionStrategy": strategy},
+            "status": {**status, "evacuationNodeName": evacuation} if evacuation else status,
+        }
+    )
+
+
+def _pod(stage: Stage, uid: str, name: str = "virt-launcher-db", **status: Any) -> Object:
+    pod = fleet.launcher_pod(stage.namespace, "db", {})
+    labels = {"kubevirt.io": "virt-launcher", "kubevirt.io/created-by": uid, "app": "db"}
+    pod["metadata"] |= {"name": name, "labels": labels}
+    pod["spec"]["nodeName"] = stage.namespace
+    if "migration" in status:
+        labels["kubevirt.io/migrationJobUID"] = status.pop("migration")
+        del pod["spec"]["nodeName"]
+    pod["status"] |= {"conditions": [{"type": "Ready", "status": "True"}]} | status
+    return stage.client.make(pod)
+
+
+def _migration(stage: Stage, name: str, phase: str) -> Object:
+    notes = {"kubevirt.io/evacuationMigration": stage.namespace}
+    return stage.client.make(
+        {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachineInstanceMigration",
+            "metadata": {"namespace": stage.namespace, "name": name, "annotations": notes},
+            "spec": {"vmiName": "db"},
+            "status": {"phase": phase} if phase else {},
+        }
+    )
+
+
+def _budget(stage: Stage, name: str, uid: str = "", **spec: Any) -> Object:
+    selector = {"matchLabels": {"kubevirt.io/created-by": uid} if uid else {"app": "db"}}
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "db", "uid": uid}
+    owners = [{**owner, "controller": True, "blockOwnerDeletion": True}] if uid else []
+    return stage.client.make(
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"namespace": stage.namespace, "name": name, "ownerReferences": owners},
+            "spec": {"selector": selector, **spec},
+            "status": {
+                "observedGeneration": 1,
+                "disruptionsAllowed": 0,
+                "currentHealthy": 1,
+                "desiredHealthy": 1,
+                "expectedPods": 1,
+            },
+        }
+    )
+
+
+def _values(stage: Stage, obj: Object | None = None, **more: str) -> Values:
+    named = {"NODE": stage.namespace, "NAME": "db", "MACHINE": "db", **more}
+    return named | ({"UID": obj["metadata"]["uid"], "NAME": obj["metadata"]["name"]} if obj else {})
+
+
+# -- migrations
+
+
+def _stuck(*phases: str) -> Callable[[Stage], Values]:
+    def seed(stage: Stage) -> Values:
+        _node(stage)
+        _instance(stage, "LiveMigrate", evacuation=stage.namespace)
+        for number, phase in enumerate(phases):
+            _migration(stage, f"kubevirt-evacuation-{number}", phase)
+        return _values(stage)
+
+    return seed
+
+
+def _unschedulable(stage: Stage) -> Values:
+    _node(stage)
+    vmi = _instance(stage, "LiveMigrate", evacuation=stage.namespace)
+    migration = _migration(stage, "kubevirt-evacuation-0", "Scheduling")
+    refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
+    uid = migration["metadata"]["uid"]
+    _pod(stage, vmi["metadata"]["uid"], "virt-launcher-db-b", migration=uid, phase="Pending", conditions=[refused])
+    return _values(stage)
+
+
+def _not_migratable(stage: Stage) -> Values:
+    _node(stage)
+    return _values(stage, _instance(stage, "LiveMigrate", migratable=False))
+
+
+def _not_migratable_any_more(stage: Stage) -> Values:
+    _node(stage)
+    return _values(stage, _instance(stage, "LiveMigrate", migratable=False, evacuation=stage.namespace))
+
+
+def _external(stage: Stage) -> Values:
+    _node(stage)
+    return _values(stage, _instance(stage, "External", evacuation=stage.namespace))
+
+
+# -- marks
+
+
+def _stale(stage: Stage) -> Values:
+    _node(stage, cordoned=False)
+    return _values(stage, _instance(stage, "LiveMigrate", evacuation=f"{stage.namespace}-gone"))
+
+
+def _given_up(stage: Stage) -> Values:
+    _node(stage, cordoned=False)
+    return _values(stage, _instance(stage, "LiveMigrate", evacuation=stage.namespace))
+
+
+def _unmanaged(stage: Stage) -> Values:
+    _node(stage)
+    return _values(stage, _instance(stage, "None", evacuation=stage.namespace))
+
+
+def _migrates(stage: Stage, _: Values) -> bool:
+    made = stage.client.list(VMIMS, stage.namespace)["items"]
+    return [each["spec"]["vmiName"] for each in made if each["metadata"]["name"].startswith("by-hand-")] == ["db"]
+
+
+# -- budgets, taints, pods
+
+
+def _refused(stage: Stage) -> Values:
+    _node(stage)
+    _pod(stage, _instance(stage, "None")["metadata"]["uid"])
+    _budget(stage, "keep", minAvailable=1)
+    return _values(stage, BUDGET="keep")
+
+
+def _several(stage: Stage) -> Values:
+    _node(stage)
+    _pod(stage, _instance(stage, "None")["metadata"]["uid"])
+    _budget(stage, "keep", minAvailable=1)
+    other = _budget(stage, "other", minAvailable=1)
+    return {**_values(stage), "BUDGET": "other", "UID": other["metadata"]["uid"]}
+
+
+def _tainted(stage: Stage) -> Values:
+    _node(stage, cordoned=False, taint="kubevirt.io/drain")
+    return _values(stage, _instance(stage, "External"))
+
+
+def _terminating(stage: Stage) -> Values:
+    _node(stage)
+    vmi = _instance(stage, "None", finalizers=["kubevirt.io/foregroundDeleteVirtualMachine"])
+    stage.client.delete(VMIS, stage.namespace, "db")
+    return _values(stage, vmi)
+
+
+def _orphan_pod(stage: Stage) -> Values:
+    _node(stage)
+    return _values(stage, _pod(stage, "gone"))
+
+
+def _pod_goes(stage: Stage, _: Values) -> bool:
+    return "deletionTimestamp" in stage.client.get(PODS, stage.namespace, "virt-launcher-db")["metadata"]
+
+
+def _left_budget(stage: Stage) -> Values:
+    _kubevirt(stage)
+    vmi = _instance(stage, "LiveMigrate")
+    return _values(stage, _budget(stage, "kubevirt-disruption-budget-x", vmi["metadata"]["uid"], minAvailable=1))
+
+
+def _orphan_budget(stage: Stage) -> Values:
+    _kubevirt(stage)
+    _pod(stage, "gone")
+    return _values(stage, _budget(stage, "kubevirt-disruption-budget-x", "gone", minAvailable=1))
+
+
+def _webhook_down(stage: Stage) -> Values:
+    _kubevirt(stage)
+    stage.client.make(
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "addressType": "IPv4",
+            "metadata": {
+                "namespace": stage.namespace,
+                "name": "virt-api-x",
+                "labels": {"kubernetes.io/service-name": "virt-api"},
+            },
+            "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": False}}],
+        }
+    )
+    return _values(stage)
+
+
+def _same_uuid(stage: Stage) -> Values:
+    uuid = "4c4c4544-0038-4b10-8053-b7c04f4b4e32"
+    made = _node(stage, cordoned=False, uuid=uuid)
+    other = {**made, "metadata": {"name": f"{stage.namespace}-other"}}
+    stage.client.make(other)
+    return _values(stage)
+
+
+def _there(resource: Resource, name: str) -> Callable[[Stage, Values], bool]:
+    return lambda stage, _: stage.client.find(resource, stage.namespace, name) is not None
+
+
+def _schedulable(stage: Stage, _: Values) -> bool:
+    return not stage.client.get(NODES, None, stage.namespace)["spec"].get("unschedulable")
+
+
+STUCK = "VMEvictionMigrationStuck"
+STORIES = [
+    Story(STUCK, "MigrationFailing", _stuck("Failed", "Failed", "Pending"), leaves=nothing),
+    Story(STUCK, "TargetUnschedulable", _unschedulable, leaves=nothing),
+    Story(STUCK, "MigrationPending", _stuck(""), leaves=nothing),
+    Story(STUCK, "MigrationOverdue", _stuck("Pending"), leaves=nothing),
+    Story(STUCK, "NotStarted", _stuck(), leaves=nothing),
+    Story("VMEvictionNotMigratable", "NotMigratable", _not_migratable, (acts.DELETE,)),
+    Story("VMEvictionNotMigratable", "NotMigratableAfterMark", _not_migratable_any_more, (acts.DELETE,)),
+    Story("VMEvictionExternalWaiting", "ExternalAwaiting", _external, leaves=nothing),
+    Story("VMEvictionMarkLeft", "StaleMark", _stale, (acts.MIGRATE,), leaves=_migrates),
+    Story("VMEvictionMarkLeft", "MarkOnSchedulableNode", _given_up, leaves=nothing),
+    Story("VMEvictionMarkLeft", "MarkWithUnmanagedStrategy", _unmanaged, leaves=nothing),
+    Story("VMEvictionBudgetBlocks", "UserPDB", _refused, leaves=nothing),
+    Story("VMEvictionBudgetBlocks", "MultiplePDB", _several, (acts.DELETE,), leaves=_there(PDBS, "keep")),
+    Story("VMEvictionTaintIgnored", "LegacyTaintIgnored", _tainted, (acts.UNTAINT,)),
+    Story("VMEvictionTerminatingStuck", "StuckTerminating", _terminating, leaves=nothing),
+    Story("VMLauncherPodOrphaned", "OrphanLauncherPod", _orphan_pod, (acts.DELETE,), leaves=_pod_goes),
+    Story("KubeVirtNodeDrainStalled", "NodeDrainStalled", _not_migratable, (acts.UNCORDON,), leaves=_schedulable),
+    Story("KubeVirtDisruptionBudgetLeft", "OrphanPDB", _orphan_budget, (acts.DELETE,)),
+    Story("KubeVirtDisruptionBudgetLeft", "LegacyPDBPresent", _left_budget, (acts.DELETE,)),
+    Story("KubeVirtEvictionWebhookDown", "WebhookDown", _webhook_down, leaves=nothing),
+    Story("KubeVirtNodeSystemUUIDDuplicate", "DuplicateSystemUUID", _same_uuid, leaves=nothing),
+]
