@@ -42,7 +42,10 @@ def _nodes(record: Record, lookup: Lookup) -> Iterable[str]:
 
 
 def _budgets(record: Record, _: Lookup) -> Iterable[str]:
-    return (record.namespace,) if isinstance(record, PodDisruptionBudget | VirtualMachineInstance) else ()
+    if isinstance(record, VirtualMachineInstance):
+        # With these KubeVirt's webhook refuses, before any budget is asked.
+        return () if record.strategy in ("LiveMigrate", "External") else (record.namespace,)
+    return (record.namespace,) if isinstance(record, PodDisruptionBudget) else ()
 
 
 def _marked(record: Record, _: Lookup) -> Iterable[str]:
@@ -66,7 +69,7 @@ def _system_uuids(record: Record, _: Lookup) -> Iterable[str]:
 _PART = Index("part of an instance", _parts)
 # A node with the instances on it, their pods and migrations wherever those are, all pods on it, and its maintenance.
 NODE = Index("node", _nodes, through=(VirtualMachineInstance, _PART))
-# The disruption budgets of a namespace; its instances only listen.
+# The disruption budgets of a namespace; its instances that they may matter to only listen.
 BUDGET = Index("disruption budget", _budgets, quiet=(VirtualMachineInstance,))
 # The node that an instance is to leave, which need not be the one that it is on; such instances only listen.
 MARKED = Index("node to be left", _marked, quiet=(VirtualMachineInstance,))

@@ -41,6 +41,7 @@ def _node(draw: st.DrawFn, _: str, __: str) -> dict[str, Any]:
 def _kubevirt(draw: st.DrawFn, _: str, __: str) -> dict[str, Any]:
     return _one_of(
         draw,
+        {"strategy": "LiveMigrate"},
         {"strategy": "LiveMigrate", "version": "v1.9.0"},
         {"version": "v1.5.0", "migrations": {"nodeDrainTaintKey": "example.com/drain"}},
         {"version": "v1.8.0", "migrations": {"parallelMigrationsPerCluster": 1}},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from ...findings import Finding, Severity, Since
 from ...model.pod import Pod
 from ...model.virtual_machine_instance_migration import VirtualMachineInstanceMigration
@@ -121,21 +123,21 @@ def _cause(guest: Guest, migration: VirtualMachineInstanceMigration) -> tuple[st
 
 def queued(guest: Guest) -> Iterator[Finding]:
     """It waits for its turn, which is normal, and after an hour is not."""
-    migration = guest.open
-    full = guest.site.full
-    since = _began(migration) if migration is not None else guest.since
-    step = "wait; more at once are set at the KubeVirt object, spec.configuration.migrations"
-    for reason, severity in (("MigrationQueued", Severity.INFO), ("MigrationOverdue", Severity.WARNING)):
-        yield guest.finding(
-            reason,
-            f"its migration waits for its turn{f': {full}' if full else ''}",
-            step,
-            severity=severity,
-            since=since,
-            related=(migration.ref,) if migration is not None else (),
-            migration=migration.name if migration is not None else "",
-            cause="Capacity" if full else "Waiting",
-        )
+    migration, limits = guest.open, guest.site.kubevirt
+    # How many run just now is left out: it changes by the second, and so would the findings of all that wait.
+    found = guest.finding(
+        "MigrationQueued",
+        "its migration waits for its turn",
+        "wait; how many run at once is set at the KubeVirt object, spec.configuration.migrations",
+        severity=Severity.INFO,
+        since=_began(migration) if migration is not None else guest.since,
+        related=(migration.ref,) if migration is not None else (),
+        migration=migration.name if migration is not None else "",
+        cause="Capacity" if guest.site.busy else "Waiting",
+        limits={"node": limits.per_node, "cluster": limits.per_cluster} if limits is not None else None,
+    )
+    yield found
+    yield msgspec.structs.replace(found, reason="MigrationOverdue", severity=Severity.WARNING)
 
 
 def _began(migration: VirtualMachineInstanceMigration) -> Time:

@@ -119,14 +119,15 @@ class Site:
         return sum(1 for _ in self.view.sharing(RUNNING, ""))
 
     @property
-    def full(self) -> str:
-        """The limit of migrations at once that is reached; empty for none."""
+    def busy(self) -> bool:
+        """Whether any migration runs that others may wait for."""
+        return self.running > 0
+
+    @property
+    def full(self) -> bool:
+        """Whether a limit of migrations at once is reached (firmware-eviction B.5)."""
         limits = self.kubevirt
-        if limits is None:
-            return ""
-        if self.outbound >= limits.per_node:
-            return f"{self.outbound} of {limits.per_node} from this node run"
-        return f"{self.running} of {limits.per_cluster} run" if self.running >= limits.per_cluster else ""
+        return limits is not None and (self.outbound >= limits.per_node or self.running >= limits.per_cluster)
 
 
 def site_of(view: View) -> Site:
