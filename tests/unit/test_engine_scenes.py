@@ -1,4 +1,4 @@
-"""The engine on the cases of each check: whatever goes, changes or comes back, it finds what is to be found.
+"""The engine on the cases of each check: whatever goes, changes or comes back, it finds and counts what there is.
 
 Each object of a case is taken away and put back, and each is changed in ways that others depend on. So a join that a
 check does not declare shows as a finding that goes stale; test_engine.py does the same with fleets at random.
@@ -13,12 +13,15 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.checks.base import Check
+from exporter.states import all_states
+from exporter.states.base import Keepers
 from tests.judging import NOW, Judging
 from tests.rows import CLUSTER_WIDE, full
 from tests.unit.test_checks import cases_of
 from tests.unit.test_engine import comparable
 
 Row = dict[str, Any]
+INDEXES = tuple(index for state in all_states() for index in state.indexes)
 LATER = NOW + 10 * 365 * 86_400  # every grace is over: what is open stays open, however its times change
 
 
@@ -70,7 +73,8 @@ class Scene:
 
     def __init__(self, check: Check, rows: list[Row]) -> None:
         self.check, self.rows = check, {key(row): row for row in rows}
-        self.judging = Judging([check], now=LATER)
+        self.judging = Judging([check], now=LATER, indexes=INDEXES)
+        self.keepers = kept(self.judging)
         self.version = 0
         for row in rows:
             self.put(row)
@@ -88,13 +92,28 @@ class Scene:
 
     def agrees(self) -> bool:
         """Whether an engine that has seen nothing before finds the same."""
-        fresh = Judging([self.check], now=LATER)
+        fresh = Judging([self.check], now=LATER, indexes=INDEXES)
+        counted = kept(fresh)
         for row in self.rows.values():
             fresh.seen(full(row))
         fresh.judge()
         self.judging.judge()
         assert not self.judging.engine.unknowns()
+        assert shown(self.keepers) == shown(counted)
         return comparable(self.judging.engine.findings()) == comparable(fresh.engine.findings())
+
+
+def kept(judging: Judging) -> Keepers:
+    """What keeps the states, told of each change from the first one on."""
+    keepers = Keepers(judging.engine.cluster, all_states())
+    judging.engine.observe(keepers.changed)
+    return keepers
+
+
+def shown(keepers: Keepers) -> list[Any]:
+    list(keepers.settle())
+    gauges = [(gauge, keepers.of(state.keep)) for state in keepers.states for gauge in state.gauges]
+    return [sorted(sample for group in gauge.samples(keeper) for sample in group) for gauge, keeper in gauges]
 
 
 def key(row: Row) -> tuple[str, str, str]:

@@ -1,0 +1,63 @@
+"""What an eviction is to do to the instances there are: how many have which strategy, by their own or by default."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ..model import kube_virt, virtual_machine_instance
+from ..model.cluster import Change, Cluster
+from ..model.kube_virt import KubeVirt
+from ..model.record import Record
+from ..model.virtual_machine_instance import VirtualMachineInstance
+from .base import Gauge, Sample, State
+
+__all__ = ["STATE", "Strategies"]
+
+STRATEGIES = ("External", "LiveMigrate", "LiveMigrateIfPossible", "None")
+
+
+class Strategies:
+    """Counts by what each instance itself says; what that means where it says nothing is looked up when asked."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._own: Counter[str] = Counter()
+
+    def changed(self, change: Change) -> None:
+        self._count(change.before, -1)
+        self._count(change.after, 1)
+
+    def _count(self, record: Record | None, number: int) -> None:
+        if isinstance(record, VirtualMachineInstance) and not record.final:
+            self._own[record.strategy] += number
+
+    def settle(self) -> Iterator[None]:
+        return iter(())
+
+    def counts(self) -> dict[str, int]:
+        """Instances that have not ended, by the strategy that holds for them (firmware-eviction B.1)."""
+        kubevirt = min(self._cluster.all(KubeVirt), key=lambda each: each.ref, default=None)
+        default = (kubevirt.strategy if kubevirt is not None else "") or "None"
+        counts = dict.fromkeys(STRATEGIES, 0)
+        for own, number in self._own.items():
+            counts[own or default] = counts.get(own or default, 0) + number
+        return counts
+
+
+def _samples(strategies: Strategies) -> Iterator[list[Sample]]:
+    yield [((strategy,), number) for strategy, number in sorted(strategies.counts().items())]
+
+
+STATE = State(
+    keep=Strategies,
+    gauges=(
+        Gauge(
+            "kubevirt_vmi_eviction_strategy",
+            "Instances that have not ended, by the eviction strategy that holds for them.",
+            ("strategy",),
+            _samples,
+        ),
+    ),
+    reads=(virtual_machine_instance.KIND, kube_virt.KIND),
+)
