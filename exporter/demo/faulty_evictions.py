@@ -86,7 +86,7 @@ def budgeted(now: datetime) -> Case:
     objects = _running(machine, strategy="None")
     labels = objects[3]["metadata"]["labels"]
     labels["app"] = "queue"
-    budget = _budget(now, "shop", "queue", {"app": "queue"})
+    budget = _budget(now - timedelta(days=60), "shop", "queue", {"app": "queue"})
     return Case([*objects, budget], [trouble(objects[1], "UserPDB", "a budget of its owner wants it to stay")])
 
 

@@ -1,4 +1,4 @@
-"""The CRDs that a test cluster has: the real ones where the reference data is, else our own in `crds/`.
+"""The CRDs that a test cluster has: the real ones where the reference data has them, else our own in `crds/`.
 
 Ours have the real names, versions, scopes and subresources, and take any content.
 """
@@ -32,8 +32,12 @@ def real_files(folders: tuple[str, ...] = FOLDERS) -> list[Path]:
 
 def definitions() -> list[Object]:
     """Descriptions are left out: they are two thirds of what the server would read, and bind nobody."""
-    files = real_files() or sorted(OURS.glob("*.yaml"))
-    return [_without_descriptions(crd) for path in files for crd in load_all(path)]
+    real = [crd for path in real_files() for crd in load_all(path)]
+    known = {crd["metadata"]["name"] for crd in real}
+    ours = [crd for path in sorted(OURS.glob("*.yaml")) for crd in load_all(path)]
+    return [
+        _without_descriptions(crd) for crd in (*real, *(each for each in ours if each["metadata"]["name"] not in known))
+    ]
 
 
 def _without_descriptions(node: Any) -> Any:

@@ -33,7 +33,7 @@ _INFO, _WARNING = (Severity.INFO,), (Severity.WARNING,)
 REASONS = {
     "StuckTerminating": Reason(
         _WARNING,
-        "The instance was deleted, and is there long after the time that its guest has to shut down.",
+        "The instance, on a node that is emptied, was deleted, and is there long after its guest should have ended.",
         BLOCKED,
         "StuckTerminating",
         600.0,

@@ -1,0 +1,206 @@
+"""What findings on drains tell beside their reason, and what a drain that gets on looks like throughout."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from exporter.checks import all_checks
+from exporter.demo.fleet import sample_fleet
+from exporter.findings import Finding, Severity
+from tests.judging import NOW, Judging
+from tests.rows import full
+from tests.unit.test_checks import cases_of, judged
+
+CHECK = next(check for check in all_checks() if check.id == "evictions")
+CASES = cases_of(CHECK)
+DRAINED = {"kind": "Node", "name": "node01", "cordoned": True}
+MARKED = {"strategy": "LiveMigrate", "migratable": True, "evacuation": "node01", "marked": "2026-09-21T13:00:00Z"}
+EVACUATION = {"kind": "VirtualMachineInstanceMigration", "vmi": "db", "evacuates": "node01"}
+BEGAN = "2026-09-21T13:10:00Z"
+
+
+def one(reason: str, *rows: dict[str, Any]) -> Finding:
+    found = judged(CHECK, {"given": list(rows)}).engine.findings()
+    (finding,) = [each for each in found if each.reason == reason]
+    return finding
+
+
+def vmi(**more: Any) -> dict[str, Any]:
+    return {"kind": "VirtualMachineInstance", "name": "db", "uid": "i1", **more}
+
+
+def pod(name: str = "virt-launcher-db", **more: Any) -> dict[str, Any]:
+    return {"kind": "Pod", "name": name, "domain": "db", "vmi": "i1", **more}
+
+
+@pytest.mark.parametrize(
+    ("cause", "rows"),
+    [
+        ("Quota", [{"name": "m", "phase": "Pending", "rejected": "migrationRejectedByResourceQuota"}]),
+        ("Backup", [{"name": "m", "phase": "Pending", "rejected": "migrationBlockedByBackup"}]),
+        ("UtilityVolumes", [{"name": "m", "phase": "Pending", "rejected": "migrationBlockedByUtilityVolumes"}]),
+        ("MultiplePods", [{"name": "m", "phase": "Pending"}, pod("virt-launcher-db-left", node="node02")]),
+        ("Backoff", [{"name": "m0", "phase": "Failed"}, {"name": "m", "phase": "Pending", "created": BEGAN}]),
+        ("Unhandled", [{"name": "m"}]),
+    ],
+)
+def test_a_migration_that_is_held_up_says_by_what(cause: str, rows: list[dict[str, Any]]) -> None:
+    made = [row if "kind" in row else {**EVACUATION, "created": "2026-09-21T13:05:00Z", **row} for row in rows]
+    finding = one("MigrationPending", DRAINED, vmi(**MARKED), pod(), *made)
+
+    assert finding.evidence["cause"] == cause
+    assert finding.evidence["migration"] == "m"
+    assert finding.evidence["next"]
+
+
+@pytest.mark.parametrize(
+    ("cause", "budget"),
+    [
+        ("SyncFailed", {"maxUnavailable": 1, "refused": "SyncFailed"}),
+        ("MinAvailableTooHigh", {"minAvailable": 1, "healthy": 1, "desired": 1, "expected": 1}),
+        ("InsufficientPods", {"minAvailable": 1, "healthy": 1, "desired": 1, "expected": 2}),
+        ("Behind", {"minAvailable": 1, "allowed": 1, "generation": 2}),
+    ],
+)
+def test_a_budget_that_refuses_says_why(cause: str, budget: dict[str, Any]) -> None:
+    row = {"kind": "PodDisruptionBudget", "name": "keep", "selector": {}, **budget}
+    finding = one("UserPDB", DRAINED, vmi(strategy="None"), pod(), row)
+
+    assert (finding.evidence["cause"], finding.evidence["budget"]) == (cause, "keep")
+
+
+@pytest.mark.parametrize(
+    ("own", "default", "source", "strategy"),
+    [
+        ("LiveMigrate", "None", "instance", "LiveMigrate"),
+        (None, "LiveMigrate", "kubevirt", "LiveMigrate"),
+        (None, None, "builtin", "None"),
+    ],
+)
+def test_it_says_where_the_strategy_comes_from(
+    own: str | None, default: str | None, source: str, strategy: str
+) -> None:
+    kubevirt = {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "strategy": default}
+    marked = {**MARKED, "strategy": own, "migratable": False}
+    reason = "NotMigratableAfterMark" if strategy == "LiveMigrate" else "MarkWithUnmanagedStrategy"
+    evidence = one(reason, kubevirt, vmi(**marked)).evidence
+
+    assert (evidence["strategySource"], evidence["strategy"]) == (source, strategy)
+
+
+def test_plugged_volumes_and_the_mark_are_told_with_the_machine() -> None:
+    plugged = {"kind": "Pod", "name": "hp-volume-x", "hotplug": "virt-launcher-db"}
+    finding = one(
+        "NotMigratableAfterMark",
+        vmi(**MARKED | {"migratable": False}),
+        pod(),
+        plugged,
+    )
+
+    assert finding.evidence["hotplugPods"] == ["hp-volume-x"]
+    assert finding.evidence["markedSince"] == "2026-09-21T13:00:00Z"
+    assert finding.evidence["markedSinceSource"] == "condition"
+
+
+def test_before_1_7_the_oldest_attempt_tells_since_when_it_is_marked() -> None:
+    marked = {key: value for key, value in MARKED.items() if key != "marked"}
+    tried = [{**EVACUATION, "name": f"m{n}", "phase": "Failed", "created": f"2026-09-21T13:0{n}:00Z"} for n in (1, 5)]
+    finding = one("MigrationFailing", DRAINED, vmi(**marked), *tried)
+
+    assert finding.since == datetime(2026, 9, 21, 13, 1, tzinfo=UTC).timestamp()
+    assert finding.since_source == "creationTimestamp"
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("marked_for_a_node_that_it_is_not_on", "cancel the mark, with evacuationNodeName node01 (not node02)"),
+        ("marked_for_a_node_that_is_gone", "migrate it once more"),
+        ("two_in_a_row_failed_and_the_next_waits", "give each node a system UUID of its own"),
+    ],
+)
+def test_the_next_step_is_the_one_that_works(case: str, words: str) -> None:
+    (finding,) = [each for each in judged(CHECK, CASES[case]).engine.findings() if each.severity is Severity.WARNING]
+    assert finding.evidence["next"].startswith(words)
+
+
+def test_what_is_wrong_in_the_sample_fleet_is_found() -> None:
+    now = datetime.now(UTC)
+    fleet = sample_fleet(now)
+    judging = Judging(
+        [check for check in all_checks() if "evictions" in check.id or "eviction_" in check.id], now=now.timestamp()
+    )
+    for thing in fleet.objects:
+        if thing["kind"] in judging.kinds:
+            judging.seen(thing)
+    found = {(name, reason) for _, name, reason, severity in judging.found()}
+    known = {reason for check in judging.engine.checks for reason in check.reasons}
+
+    assert {(each.name, each.code) for each in fleet.troubles if each.code in known} == found - {
+        ("node05", "NodeDrainResidual")
+    }
+
+
+class Drain:
+    """A drain of a node with machines, as KubeVirt goes about it, on a clock of its own."""
+
+    def __init__(self, machines: int) -> None:
+        self.judging = Judging([CHECK], patient=True)
+        self.names = [f"vm-{number}" for number in range(machines)]
+        self.put({"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": "v1.9.0"})
+        for node in ("node01", "node02"):
+            self.put(
+                {"kind": "Node", "name": node}, {"kind": "Pod", "name": f"ds-{node}", "node": node, "by": "DaemonSet"}
+            )
+        for name in self.names:
+            self.put(self.machine(name), {**pod(f"virt-launcher-{name}-a"), "domain": name, "vmi": f"uid-{name}"})
+
+    def machine(self, name: str, **more: Any) -> dict[str, Any]:
+        base = {"kind": "VirtualMachineInstance", "name": name, "uid": f"uid-{name}", "strategy": "LiveMigrate"}
+        return {**base, "migratable": True, **more}
+
+    def put(self, *rows: dict[str, Any], wait: float = 0) -> None:
+        for row in rows:
+            self.judging.seen(full(row))
+        self.judging.now += wait
+        self.judging.judge()
+        worse = [each for each in self.judging.engine.findings() if each.severity is not Severity.INFO]
+        assert not worse, worse
+
+    def stamp(self) -> str:
+        return datetime.fromtimestamp(self.judging.now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def migrate(self, name: str, marked: str) -> None:
+        own = {"kind": "VirtualMachineInstanceMigration", "name": f"m-{name}", "vmi": name, "evacuates": "node01"}
+        target = {**pod(f"virt-launcher-{name}-b"), "domain": name, "vmi": f"uid-{name}", "node": "node02"}
+        going = {
+            "evacuation": "node01",
+            "marked": marked,
+            "migration": {"migrationUid": "m", "startTimestamp": self.stamp()},
+        }
+        self.put({**own, "phase": "Scheduling", "created": marked}, wait=5)
+        self.put({**target, "phase": "Pending"}, wait=20)
+        self.put({**own, "phase": "Running", "created": marked}, target, self.machine(name, **going), wait=60)
+        self.put(self.machine(name, **going, node="node02"), wait=5)
+        self.put(self.machine(name, node="node02"), {**own, "phase": "Succeeded", "created": marked}, wait=5)
+        self.judging.gone("Pod", "ns", f"virt-launcher-{name}-a")
+        self.put()
+
+
+def test_a_drain_that_gets_on_has_nothing_above_info() -> None:
+    drain = Drain(machines=12)
+    drain.put(DRAINED, wait=2)
+    marked = drain.stamp()
+    for name in drain.names:
+        own = {"kind": "VirtualMachineInstanceMigration", "name": f"m-{name}", "vmi": name, "evacuates": "node01"}
+        drain.put(drain.machine(name, evacuation="node01", marked=marked), wait=1)
+        drain.put({**own, "created": marked}, wait=1)
+        drain.put({**own, "phase": "Pending", "created": marked})
+    for name in drain.names:
+        drain.migrate(name, marked)
+
+    assert drain.judging.now - NOW > 1000
+    assert not list(drain.judging.engine.findings())
