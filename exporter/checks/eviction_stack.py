@@ -3,7 +3,8 @@
 From 1.5 on the API server has to ask virt-api about each eviction of a launcher pod, and refuses it where nobody
 answers: no node can be drained. That is by design, and better than the contrary. It is told once, not of each machine.
 
-Not seen here: a virt-api that is ready and can't be reached; a webhook whose CA bundle is not that of virt-api.
+Not seen here: a virt-api whose Service is gone and all EndpointSlices with it, as in a dump without any; one that is
+ready and can't be reached; a webhook whose CA bundle is not that of virt-api.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ from collections.abc import Iterator
 from ..findings import Finding, Severity
 from ..model import endpoint_slice, kube_virt, pod
 from ..model.endpoint_slice import EndpointSlice
+from ..model.eviction import webhook_down
 from ..model.eviction_joins import LAUNCHERS, VIRT_API
 from ..model.kube_virt import KubeVirt
 from ..model.record import Ref
 from .base import Check, Family, Reason, Scope, View
 
 __all__ = ["CHECK"]
-
-_MANDATORY = (1, 5)  # the release from which on the webhook is asked, or the eviction fails
 
 _REASONS = {
     "WebhookDown": Reason(
@@ -41,7 +41,7 @@ def find(view: View) -> Iterator[Finding]:
     slices = view.all(EndpointSlice)
     for kubevirt in sorted(view.all(KubeVirt), key=lambda each: each.ref):
         own = [each for each in slices if each.namespace == kubevirt.namespace]
-        if kubevirt.release >= _MANDATORY and not any(each.ready for each in own):
+        if kubevirt.version and webhook_down(own, kubevirt):  # without one it is just being installed
             held = sum(1 for _ in view.sharing(LAUNCHERS, view.partition))
             unready = sum(each.endpoints for each in own)
             yield Finding(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 
 from ...findings import Finding, Severity, Since
+from ...model.evacuation import failures, underway
 from ...model.eviction import Verdict, current_pod, evicted, strategy_of
 from ...model.node_joins import BUDGET
 from ...model.pod import Pod
@@ -50,7 +52,7 @@ class Guest:
     @cached_property
     def open(self) -> VirtualMachineInstanceMigration | None:
         """Its migration that has not ended."""
-        return next((each for each in self.migrations if not each.finished), None)
+        return underway(self.migrations)
 
     @cached_property
     def evacuations(self) -> list[VirtualMachineInstanceMigration]:
@@ -61,15 +63,9 @@ class Guest:
         return [each for each in own if (each.created or 0.0) >= self.vmi.marked]
 
     @cached_property
-    def failed(self) -> list[VirtualMachineInstanceMigration]:
-        """The newest ones of these that have ended, as far as all of them failed; newest first."""
-        failed = []
-        for each in self.evacuations:
-            if each.phase == "Succeeded":
-                break
-            if each.phase == "Failed":
-                failed.append(each)
-        return failed
+    def failed(self) -> Sequence[VirtualMachineInstanceMigration]:
+        """The newest evacuations that have ended, as far as all of them failed since it was marked; newest first."""
+        return failures(self.migrations, self.vmi.marked)
 
     @cached_property
     def since(self) -> Time:

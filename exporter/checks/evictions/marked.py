@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Finding, Severity, Since
+from ...model.evacuation import FAILING
 from ...model.node import Node
 from .guest import Guest
 from .migrations import failing, held_up, queued, unschedulable
@@ -107,7 +108,7 @@ def _hindrance(guest: Guest) -> str:
 
 def _migrating(guest: Guest) -> Iterator[Finding]:
     """KubeVirt has to move it."""
-    if len(guest.failed) > 1:
+    if len(guest.failed) >= FAILING:
         yield failing(guest)
     elif guest.vmi.migrating:
         return
