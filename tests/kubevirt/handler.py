@@ -123,7 +123,7 @@ def _migrate(vmi: Object, world: World) -> str | None:
     elif key(vmi) in world.orders.fails:
         _fail(state, "Live migration failed error: operation failed: migration out job: ordered to fail")
     elif key(vmi) not in world.orders.holds:
-        _arrive(vmi, state)
+        _arrive(vmi, state, marked=key(vmi) in world.orders.stay_marked)
         return str(state["targetNode"])
     return None
 
@@ -132,12 +132,16 @@ def _fail(state: Object, why: str, **more: Any) -> None:
     state.update(failed=True, failureReason=why, endTimestamp=now(), **more)
 
 
-def _arrive(vmi: Object, state: Object) -> None:
-    """As the target's virt-handler sees it in: with that, a mark for eviction has had its effect and goes."""
+def _arrive(vmi: Object, state: Object, *, marked: bool) -> None:
+    """As the target's virt-handler sees it in: with that, a mark for eviction has had its effect and goes.
+
+    An eviction that is asked for in that very moment may put it again: it is `marked` for the node that it left.
+    """
     moment = now()
     state.update(targetNodeDomainDetected=True, targetNodeDomainReadyTimestamp=moment)
     state.update(endTimestamp=moment, completed=True)
     vmi["metadata"].setdefault("labels", {})["kubevirt.io/nodeName"] = state["targetNode"]
     vmi["metadata"].get("annotations", {}).pop(SOURCE_OF_MARK, None)
     vmi["status"]["nodeName"] = state["targetNode"]
-    vmi["status"].pop(MARK, None)
+    if not marked:
+        vmi["status"].pop(MARK, None)

@@ -24,6 +24,7 @@ class Orders:
     unplaced: set[Key] = field(default_factory=set)  # no node has room for the target of its migration
     powers_off: set[Key] = field(default_factory=set)  # its guest shuts itself down
     crashes: set[Key] = field(default_factory=set)  # its guest ends in failure, at once
+    stay_marked: set[Key] = field(default_factory=set)  # its mark is put again just as its migration ends
     dead: set[str] = field(default_factory=set)  # nodes that do nothing and tell nothing
 
     def forget(self, namespace: str) -> None:

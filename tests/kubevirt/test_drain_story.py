@@ -1,0 +1,179 @@
+"""A drain that meets all that can hold it up, told step by step by KubeVirt's own control plane."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.cluster.exporter import Exporter, grant
+from tests.cluster.resources import Resource
+from tests.kubevirt.control_plane import ControlPlane
+from tests.kubevirt.installation import NODES
+from tests.kubevirt.stage import Answer, Stage
+from tests.manifests import Object
+from tests.waiting import wait_until
+
+QUOTAS = Resource("", "v1", "resourcequotas")
+NODE = NODES[0]
+PROMPTLY = 2.0  # seconds from what happens to what is found of it
+
+
+@pytest.fixture
+def exporter(kubevirt: ControlPlane) -> Iterator[Exporter]:
+    """One that waits for nothing: what lasts for a moment is found too."""
+    grant(kubevirt.admin)
+    with Exporter(kubevirt.kubeconfig("steward-exporter"), graces=0.0) as running:
+        yield running.wait_ready()
+
+
+class Story:
+    """What is found of each machine as it happens, and how long after."""
+
+    def __init__(self, exporter: Exporter, stage: Stage) -> None:
+        self._exporter, self._stage = exporter, stage
+        self.slowest = 0.0
+
+    def blocked(self) -> dict[str, str]:
+        """Why each machine does not leave, of those that do not."""
+        query = f"?check=evictions&severity=warning,critical&namespace={self._stage.namespace}"
+        return {f["subject"]["name"]: f["reason"] for f in self._exporter.report(query)["findings"]}
+
+    def cause(self, name: str) -> object:
+        findings = self._exporter.report(f"?check=evictions&namespace={self._stage.namespace}")["findings"]
+        return next(f["evidence"].get("cause") for f in findings if f["subject"]["name"] == name)
+
+    def comes_to(self, wanted: dict[str, str], shown: Callable[[], object] = lambda: True) -> None:
+        """Until just this is found. `shown` tells that it has happened in the cluster; the time from there counts."""
+        wait_until(shown, 90, f"what leads to {wanted}", every=0.02)
+        started = time.monotonic()
+        wait_until(lambda: self.blocked() == wanted, 30, f"{wanted} is found", every=0.02)
+        self.slowest = max(self.slowest, time.monotonic() - started)
+
+    def drain(self) -> dict[str, Object]:
+        status, body = self._exporter.get(f"/api/v1/drain?node={NODE}")
+        assert status == 200, body
+        (node,) = json.loads(body)["nodes"]
+        return {machine["machine"]["name"]: machine for machine in node["machines"]}
+
+
+@contextmanager
+def only_on(stage: Stage, node: str) -> Iterator[None]:
+    """What starts meanwhile starts there."""
+    others = [each for each in NODES if each != node]
+    for each in others:
+        stage.cordon(each)
+    yield
+    for each in others:
+        stage.uncordon(each)
+
+
+def test_a_drain_is_told_from_before_its_first_step_to_its_end(
+    stage: Stage, exporter: Exporter, record_property: Any
+) -> None:
+    stage.orders.fixed.add(stage.key("licence"))
+    with only_on(stage, NODE):
+        for name, eviction in MACHINES.items():
+            stage.running(name, eviction=eviction)
+    story = Story(exporter, stage)
+    story.comes_to({})
+
+    wait_until(lambda: {name: told["outcome"] for name, told in story.drain().items()} == BEFORE, 10, "it is told")
+    told = story.drain()
+    assert {name: told[name]["reason"] for name in told if told[name]["outcome"] == "blocks"} == {
+        "licence": "NotMigratable",
+        "tenant": "ExternalNoHandler",
+    }
+
+    the_drain_begins(story, stage)
+    a_migration_is_held_up_fails_and_succeeds(story, stage)
+    the_drain_is_given_up(story, stage)
+    a_mark_is_left_behind(story, stage)
+
+    story.comes_to({})
+    record_property("slowest_seconds", story.slowest)
+    assert story.slowest < PROMPTLY
+
+
+MACHINES = {
+    "db": "LiveMigrate",
+    "web": "LiveMigrate",
+    "licence": "LiveMigrate",
+    "tenant": "External",
+    "old": "None",
+}
+BEFORE = {"db": "migrates", "web": "migrates", "licence": "blocks", "tenant": "blocks", "old": "shutsDown"}
+STAYS = {"licence": "NotMigratable"}
+LEFT = {"tenant": "ExternalAwaiting"}
+
+
+def the_drain_begins(story: Story, stage: Stage) -> None:
+    stage.cordon(NODE)
+    story.comes_to(STAYS)
+    assert stage.evict("licence").code == 429
+    assert stage.evict("old") == Answer()
+    stage.evict("tenant")
+    story.comes_to(STAYS | LEFT, lambda: stage.mark("tenant"))
+
+
+def a_migration_is_held_up_fails_and_succeeds(story: Story, stage: Stage) -> None:
+    stage.wait_running("old")  # elsewhere, so that no more pods are made
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"namespace": stage.namespace, "name": "few"}}
+    stage.client.create(quota | {"spec": {"hard": {"pods": str(len(MACHINES))}}})
+    wait_until(lambda: used(stage) == str(len(MACHINES)), 30, "the quota is counted")
+    stage.evict("db")
+    story.comes_to(STAYS | LEFT | {"db": "MigrationPending"}, lambda: refused_by_quota(stage, "db"))
+    assert story.cause("db") == "Quota"
+
+    stage.orders.unplaced.add(stage.key("db"))
+    stage.client.delete(QUOTAS, stage.namespace, "few")
+    story.comes_to(STAYS | LEFT | {"db": "TargetUnschedulable"}, lambda: stage.phases("db") == ["Scheduling"])
+
+    stage.orders.fails.add(stage.key("db"))
+    stage.orders.unplaced.clear()
+    stage.wait_phases("db", "Failed", "Pending")
+    two_failed = lambda: stage.phases("db")[:2] == ["Failed", "Failed"]  # noqa: E731
+    story.comes_to(STAYS | LEFT | {"db": "MigrationFailing"}, two_failed)
+
+    stage.orders.fails.clear()
+    story.comes_to(STAYS | LEFT, lambda: stage.phases("db")[-1] == "Succeeded" and not stage.mark("db"))
+
+
+def used(stage: Stage) -> str:
+    quota: Object = stage.client.get(QUOTAS, stage.namespace, "few")
+    return str(quota.get("status", {}).get("used", {}).get("pods", ""))
+
+
+def refused_by_quota(stage: Stage, name: str) -> bool:
+    rows = [row for each in stage.migrations(name) for row in each.get("status", {}).get("conditions", [])]
+    return any(row["type"] == "migrationRejectedByResourceQuota" and row["status"] == "True" for row in rows)
+
+
+def the_drain_is_given_up(story: Story, stage: Stage) -> None:
+    """An uncordoned node keeps its marks; each goes by who names its node."""
+    with stage.control_plane.without("virt-controller"):
+        stage.evict("web")
+        story.comes_to(STAYS | LEFT | {"web": "NotStarted"})
+        stage.uncordon(NODE)
+        story.comes_to(LEFT | {"web": "MarkOnSchedulableNode"})
+
+        assert stage.cancel_evacuation("tenant", NODE) == Answer()
+        story.comes_to({"web": "MarkOnSchedulableNode"})
+        assert stage.cancel_evacuation("web", NODE) == Answer()
+        story.comes_to({})
+    assert stage.migrations("web") == []
+
+
+def a_mark_is_left_behind(story: Story, stage: Stage) -> None:
+    """Put again in the moment of its migration's end, it names a node that the machine has left."""
+    stage.orders.stay_marked.add(stage.key("web"))
+    stage.evict("web")
+    stage.wait_moved("web", NODE)
+    story.comes_to({"web": "StaleMark"})
+    assert stage.evict("web").code == 429
+    assert stage.cancel_evacuation("web", NODE) == Answer()
+    story.comes_to({})
