@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from exporter.demo.apiserver import ApiServer
@@ -13,17 +14,16 @@ from exporter.demo.apiserver import ApiServer
 _PER_NAMESPACE = 100
 
 
-def machines(count: int) -> list[dict[str, Any]]:
+def machines(count: int) -> Iterator[dict[str, Any]]:
     """Machines with a claim and an identity each, all well, a hundred to a namespace."""
-    objects: list[dict[str, Any]] = []
     for number in range(count):
         namespace, name = f"tenant-{number // _PER_NAMESPACE}", f"vm-{number}"
         uid = f"00000000-0000-4000-8000-{number:012d}"
         if number % _PER_NAMESPACE == 0:
-            objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-            objects.append(_definition(namespace))
-        objects += [_machine(namespace, name, uid), _claim(namespace, name, uid, number)]
-    return objects
+            yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+            yield _definition(namespace)
+        yield _machine(namespace, name, uid)
+        yield _claim(namespace, name, uid, number)
 
 
 def _definition(namespace: str) -> dict[str, Any]:
