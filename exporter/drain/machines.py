@@ -24,6 +24,7 @@ from .report import Outcome, Reason
 
 __all__ = ["Fate", "Scene", "fates"]
 
+_NO_POD = "it runs, and no launcher pod of it is seen on the node: whether it would leave can't be told"
 _AT_ONCE = (1, 9)  # the first release that makes all migrations at once; before, as many as the limits let run
 
 
@@ -138,9 +139,9 @@ def _instance(here: _Node, vmi: VirtualMachineInstance, pod: Pod | None) -> Fate
         return replace(fate, strategy="", why="it has no evictionStrategy of its own, and KubeVirt can't be seen")
     budgets = scene.cluster.within(PodDisruptionBudget, vmi.namespace)
     verdict = evicted(vmi, pod, strategy, budgets)
-    if pod is None or verdict.answer is Answer.PASSES:
-        return replace(fate, outcome=Outcome.ENDS, why="it has no pod on the node that could be evicted")
-    if verdict.answer in (Answer.SHUTS_DOWN, Answer.BUDGET, Answer.BUDGETS):
+    if verdict.answer is Answer.PASSES:
+        return replace(fate, why=_NO_POD)
+    if pod is not None and verdict.answer in (Answer.SHUTS_DOWN, Answer.BUDGET, Answer.BUDGETS):
         return _let_through(fate, vmi, pod, verdict, scene)
     migrations = here.migrations.get((vmi.namespace, vmi.name), [])
     moving = underway(migrations)
@@ -184,6 +185,8 @@ def _protected(fate: Fate, vmi: VirtualMachineInstance, verdict: Verdict, here: 
         return replace(_stalled(fate, vmi, held, here.scene), moves=held.stall is not Stall.NAME_TOO_LONG)
     if not here.node.ready:
         return replace(fate, why="its node is not Ready: whether it can be moved off it can't be told")
+    if fate.pod is None:
+        return replace(fate, why=_NO_POD)
     why = wording.turn(vmi, underway(migrations), migrations, tainted=here.tainted)
     return replace(fate, outcome=Outcome.MIGRATES, why=why, moves=True)
 

@@ -34,7 +34,7 @@ class Outcome(StrEnum):
     MIGRATING = "migrating"  # on its way now
     MIGRATES = "migrates"  # KubeVirt moves it when it is evicted, or in its turn
     ARRIVES = "arrives"  # it migrates to the node, and will have to leave again
-    ENDS = "ends"  # it goes anyway: it is being deleted, or has no pod any more
+    ENDS = "ends"  # it goes anyway: it is being deleted, or has ended
 
 
 TITLES = {

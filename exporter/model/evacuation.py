@@ -87,14 +87,12 @@ def _held_up(
     pods: Sequence[Pod],
 ) -> Stalled | None:
     target = next((pod for pod in pods if pod.migration == moving.uid and pod.unschedulable), None)
+    failed = failures(migrations, vmi.marked)
+    if len(failed) >= FAILING and (target is not None or not moving.running):
+        return Stalled(Stall.FAILING, failed[0], failed=failed)
     if target is not None:
         return Stalled(Stall.TARGET_UNSCHEDULABLE, moving, target)
-    if moving.rejections:
-        return Stalled(Stall.REJECTED, moving)
-    failed = failures(migrations, vmi.marked)
-    if len(failed) >= FAILING and not moving.running:
-        return Stalled(Stall.FAILING, failed[0], failed=failed)
-    return None
+    return Stalled(Stall.REJECTED, moving) if moving.rejections else None
 
 
 def _idle(

@@ -36,7 +36,7 @@ FAILED = [migration(f"m{n}", "a", "Failed", n, failed="no bandwidth") for n in r
         (guest("a", strategy=None), ("shutsDown", "")),
         (guest("a", migratable=False), ("blocks", "NotMigratable")),
         (guest("a", migratable=False, **LEAVING), ("blocks", "NotMigratable")),
-        (guest("a")[:1], ("ends", "")),
+        (guest("a")[:1], ("unknown", "")),
         (guest("a", deleting=True), ("ends", "")),
         (guest("a", strategy="External"), ("blocks", "ExternalNoHandler")),
         (guest("a", strategy="External", set="blue"), ("leftTo", "")),
