@@ -161,6 +161,16 @@ async def test_the_page_filters_without_script(http: aiohttp.ClientSession) -> N
     assert (await get(http, "/style.css"))[0] == 200
 
 
+async def test_the_page_says_what_to_do_next_and_who_belongs_together(http: aiohttp.ClientSession) -> None:
+    _, html, _ = await get(http, "/?check=evictions&reason=NotMigratable")
+    assert "Next: stop the machine, or take away what keeps it from migrating" in html
+
+    found = (await report(http, "?reason=Duplicate"))["findings"]
+    _, html, _ = await get(http, "/?reason=Duplicate")
+    assert len({finding["group"] for finding in found}) == 1
+    assert html.count(f"group {found[0]['group']}") == 2
+
+
 async def test_hostile_names_stay_one_label_value(http: aiohttp.ClientSession, cluster: ApiServer) -> None:
     hostile = 'a"} 1\nup{x="\\'
     generation = (await report(http))["generation"]
