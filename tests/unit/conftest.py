@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
+import aiohttp
 import pytest
 import trustme
+
+from exporter.app import assemble, serve, wait_until_seen
+from exporter.cli.demo import kubeconfig
+from exporter.demo.apiserver import ApiServer
+from exporter.demo.fleet import sample_fleet
+from exporter.kube.transport import Transport
 
 __all__ = ["Tls"]
 
@@ -47,3 +56,23 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
     tls = Tls(authority, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), *map(str, paths))
     tls.server = tls.serves("127.0.0.1")
     return tls
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[ApiServer]:
+    """The sample fleet, served."""
+    server = ApiServer()
+    server.load(sample_fleet(datetime.now(UTC)).objects)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def http(cluster: ApiServer, tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
+    """Asks a steward that has seen all of `cluster`."""
+    steward = assemble(Transport.from_environment(str(kubeconfig(tmp_path, cluster.url))), settle=0.01)
+    async with serve(steward, "127.0.0.1", 0) as url:
+        assert await wait_until_seen(steward, 30)
+        async with aiohttp.ClientSession(base_url=url) as session:
+            yield session

@@ -10,7 +10,6 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +27,6 @@ from exporter.cli.serve import follow
 from exporter.config.loading import Loaded, Sources, digest_of, load
 from exporter.config.reloading import Watched
 from exporter.demo.apiserver import ApiServer
-from exporter.demo.fleet import sample_fleet
 from exporter.findings import Finding, Severity
 from exporter.kube.transport import Transport
 from exporter.metrics.budget import Budget
@@ -66,15 +64,6 @@ def root_logger() -> Iterator[None]:
     yield
     logging.root.setLevel(level)
     logging.root.handlers[:] = handlers
-
-
-@pytest.fixture
-async def cluster() -> AsyncIterator[ApiServer]:
-    server = ApiServer()
-    server.load(sample_fleet(datetime.now(UTC)).objects)
-    await server.start()
-    yield server
-    await server.stop()
 
 
 @dataclass

@@ -14,14 +14,13 @@ import yaml
 
 from exporter import drain
 from exporter.__main__ import main
-from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks
 from exporter.cli.demo import kubeconfig
 from exporter.demo.apiserver import ApiServer
-from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
 from tests.judging import api_kinds
 from tests.rows import full
+from tests.unit.asking import get
 from tests.unit.drain_rows import Row, guest, migration, node, slices
 
 MARKED = "2026-06-01T10:00:00Z"
@@ -58,20 +57,6 @@ async def cluster() -> AsyncIterator[ApiServer]:
     await server.start()
     yield server
     await server.stop()
-
-
-@pytest.fixture
-async def http(cluster: ApiServer, tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
-    steward = assemble(Transport.from_environment(str(kubeconfig(tmp_path, cluster.url))), settle=0.01)
-    async with serve(steward, "127.0.0.1", 0) as url:
-        assert await wait_until_seen(steward, 30)
-        async with aiohttp.ClientSession(base_url=url) as session:
-            yield session
-
-
-async def get(http: aiohttp.ClientSession, path: str, **headers: str) -> tuple[int, str, Any]:
-    async with http.get(path, headers=headers) as answer:
-        return answer.status, await answer.text(), answer.headers
 
 
 def outcomes(drain: Any) -> dict[str, str]:

@@ -102,15 +102,6 @@ INFO = "kubevirt_vm_firmware_uuid_info"
 UUID = "1b4e28ba-2fa1-41d2-883f-0016d3cca427"
 
 
-@pytest.fixture
-async def cluster() -> AsyncIterator[ApiServer]:
-    server = ApiServer()
-    server.load(sample_fleet(datetime.now(UTC)).objects)
-    await server.start()
-    yield server
-    await server.stop()
-
-
 @asynccontextmanager
 async def serving(
     cluster: ApiServer, folder: Path, config: Config

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,40 +14,16 @@ import pytest
 import yaml
 
 from exporter.__main__ import main
-from exporter.app import assemble, serve, wait_until_seen
 from exporter.cli.demo import kubeconfig
 from exporter.demo.apiserver import ApiServer
 from exporter.demo.fleet import sample_fleet
-from exporter.kube.transport import Transport
 from tests.judging import api_kinds
+from tests.unit.asking import get
 
 FIELDS = {
     *("check", "reason", "severity", "subject", "related", "node", "feature", "network", "since", "sinceSource"),
     *("message", "evidence", "group", "fingerprint", "remediation", "cluster"),
 }
-
-
-@pytest.fixture
-async def cluster() -> AsyncIterator[ApiServer]:
-    server = ApiServer()
-    server.load(sample_fleet(datetime.now(UTC)).objects)
-    await server.start()
-    yield server
-    await server.stop()
-
-
-@pytest.fixture
-async def http(cluster: ApiServer, tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
-    steward = assemble(Transport.from_environment(str(kubeconfig(tmp_path, cluster.url))), settle=0.01)
-    async with serve(steward, "127.0.0.1", 0) as url:
-        assert await wait_until_seen(steward, 30)
-        async with aiohttp.ClientSession(base_url=url) as session:
-            yield session
-
-
-async def get(http: aiohttp.ClientSession, path: str, **headers: str) -> tuple[int, str, Any]:
-    async with http.get(path, headers=headers) as answer:
-        return answer.status, await answer.text(), answer.headers
 
 
 async def report(http: aiohttp.ClientSession, query: str = "") -> Any:
