@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from msgspec.structs import force_setattr
 
-from .index import Bucket, Index, added, members, removed
+from .index import Buckets, Index, added, members, removed
 from .record import Record
 
 __all__ = ["Change", "Cluster"]
@@ -38,8 +38,8 @@ class Cluster:
             if index.through:
                 chain[index.through[1]] = None
             chain[index] = None
-        self._indexes: dict[Index, dict[str, Bucket]] = {index: {} for index in chain}
-        self._quiet: dict[Index, dict[str, Bucket]] = {index: {} for index in chain if index.quiet}
+        self._indexes: dict[Index, Buckets] = {index: Buckets() for index in chain}
+        self._quiet: dict[Index, Buckets] = {index: Buckets() for index in chain if index.quiet}
         self._records: dict[type[Record], dict[str, dict[str, Record]]] = {}
 
     def get(self, kind: type[R], namespace: str, name: str) -> R | None:
@@ -143,7 +143,7 @@ class Cluster:
         for key in index.keys(record, self.get):
             left = removed(buckets.get(key), record)
             if left is None:
-                buckets.pop(key, None)
+                buckets.discard(key)
             else:
                 buckets[key] = left
             if not quiet:
