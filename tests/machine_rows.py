@@ -224,6 +224,11 @@ def _maintenance(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _kubevirt_machine(row: dict[str, Any]) -> dict[str, Any]:
+    notes = {"capk.cluster.x-k8s.io/vmi-deletion-grace-time": row["deadline"]} if "deadline" in row else None
+    return {"metadata": {"annotations": notes}}
+
+
 BUILDERS = {
     "EndpointSlice": _slice,
     "NodeMaintenance": _maintenance,
@@ -231,6 +236,7 @@ BUILDERS = {
     "PodDisruptionBudget": _budget,
     "VirtualMachineInstanceMigration": _migration,
     "KubeVirt": _kubevirt,
+    "KubevirtMachine": _kubevirt_machine,
     "VirtualMachinePool": _pool,
     "VirtualMachineInstanceReplicaSet": _replica_set,
     "VirtualMachineSnapshotContent": _snapshot_content,

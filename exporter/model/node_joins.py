@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from .firmware import identifying
 from .index import Index, Lookup
 from .joins import machine
+from .kubevirt_machine import KubevirtMachine
 from .node import Node
 from .node_maintenance import NodeMaintenance
 from .pod import Pod
@@ -15,7 +16,7 @@ from .record import Record
 from .virtual_machine_instance import VirtualMachineInstance
 from .virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
-__all__ = ["BUDGET", "MARKED", "NODE", "RUNNING", "SYSTEM_UUID"]
+__all__ = ["BUDGET", "HANDLER", "MARKED", "NODE", "RUNNING", "SYSTEM_UUID"]
 
 
 def _parts(record: Record, _: Lookup) -> Iterable[str]:
@@ -61,6 +62,12 @@ def _running(record: Record, _: Lookup) -> Iterable[str]:
     return ("",) if isinstance(record, VirtualMachineInstance) and record.evacuation and not record.final else ()
 
 
+def _handlers(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, KubevirtMachine):
+        return (f"{record.namespace}/{record.name}",)
+    return (record.handler,) if isinstance(record, VirtualMachineInstance) and record.handler else ()
+
+
 def _system_uuids(record: Record, _: Lookup) -> Iterable[str]:
     key = identifying(record.system_uuid) if isinstance(record, Node) else ""
     return (key,) if key else ()
@@ -73,6 +80,8 @@ NODE = Index("node", _nodes, through=(VirtualMachineInstance, _PART))
 BUDGET = Index("disruption budget", _budgets, quiet=(VirtualMachineInstance,))
 # The node that an instance is to leave, which need not be the one that it is on; such instances only listen.
 MARKED = Index("node to be left", _marked, quiet=(VirtualMachineInstance,))
+# The KubevirtMachine whose controller answers for an instance, which only listens.
+HANDLER = Index("manager of an instance", _handlers, quiet=(VirtualMachineInstance,))
 # The migrations that count against KubeVirt's limits, all under one key; instances that wait for theirs only listen.
 RUNNING = Index("migration that runs", _running, quiet=(VirtualMachineInstance,))
 SYSTEM_UUID = Index("system UUID", _system_uuids)

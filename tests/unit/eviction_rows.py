@@ -22,6 +22,14 @@ def evicting(draw: st.DrawFn, kind: str, name: str, uid: str) -> dict[str, Any]:
     return row
 
 
+LATER = "2026-05-04T08:22:31Z"
+# As Cluster API's provider labels what it makes.
+MANAGED = {
+    "capk.cluster.x-k8s.io/kubevirt-machine-name": "a",
+    "capk.cluster.x-k8s.io/kubevirt-machine-namespace": "ns",
+}
+
+
 def _one_of(draw: st.DrawFn, *rows: dict[str, Any]) -> dict[str, Any]:
     return draw(st.sampled_from(rows))
 
@@ -56,6 +64,7 @@ def _instance(draw: st.DrawFn, _: str, __: str) -> dict[str, Any]:
         "node": draw(st.sampled_from(NODES)),
         "strategy": draw(strategies),
         "evacuation": draw(st.sampled_from((None, *NODES))),
+        "labels": draw(st.sampled_from(({}, MANAGED))),
         **_one_of(draw, {}, {"migratable": True}, {"migratable": False}),
         **_one_of(draw, {}, {}, {"migration": started}, {"migration": ended}, {"descheduled": True}),
     }
@@ -86,6 +95,10 @@ def _maintenance(draw: st.DrawFn, _: str, __: str) -> dict[str, Any]:
     return {"node": draw(st.sampled_from(NODES))}
 
 
+def _manager(draw: st.DrawFn, _: str, __: str) -> dict[str, Any]:
+    return {"namespace": "ns", "name": "a"} | _one_of(draw, {}, {"deadline": CREATED}, {"deadline": LATER})
+
+
 def _slice(draw: st.DrawFn, _: str, __: str) -> dict[str, Any]:
     return {"ready": draw(st.integers(0, 1)), "unready": 1}
 
@@ -99,4 +112,5 @@ _MAKERS = {
     "Pod": _pod,
     "PodDisruptionBudget": _budget,
     "EndpointSlice": _slice,
+    "KubevirtMachine": _manager,
 }

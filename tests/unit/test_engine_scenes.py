@@ -65,6 +65,7 @@ CHANGES: dict[str, tuple[Row, ...]] = {
     ),
     "PodDisruptionBudget": ({"allowed": 1, "refused": None}, {"selects": {"app": "other"}}, {"owner": "web/i2"}),
     "EndpointSlice": ({"ready": 1}, {"ready": 0}),
+    "KubevirtMachine": ({"deadline": "2026-09-21T15:00:00Z"},),
 }
 
 

@@ -105,6 +105,13 @@ def test_plugged_volumes_and_the_mark_are_told_with_the_machine() -> None:
     assert finding.evidence["markedSinceSource"] == "condition"
 
 
+def test_who_manages_a_machine_may_say_how_long_it_waits() -> None:
+    (finding,) = judged(CHECK, CASES["external_whose_manager_says_until_when"]).engine.findings()
+    assert finding.evidence["handler"] == "capi/worker-1"
+    assert finding.evidence["deadline"] == "2026-09-21T14:03:20Z"
+    assert "its time ends at 2026-09-21T14:03:20Z" in finding.message
+
+
 def test_before_1_7_the_oldest_attempt_tells_since_when_it_is_marked() -> None:
     marked = {key: value for key, value in MARKED.items() if key != "marked"}
     tried = [{**EVACUATION, "name": f"m{n}", "phase": "Failed", "created": f"2026-09-21T13:0{n}:00Z"} for n in (1, 5)]

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from ...findings import Finding, Since
 from ...model import (
     kube_virt,
+    kubevirt_machine,
     node,
     node_maintenance,
     pod,
@@ -31,7 +32,7 @@ from ...model import (
     virtual_machine_instance,
     virtual_machine_instance_migration,
 )
-from ...model.node_joins import BUDGET, MARKED, NODE, RUNNING
+from ...model.node_joins import BUDGET, HANDLER, MARKED, NODE, RUNNING
 from ...model.record import Ref
 from ...model.virtual_machine_instance import VirtualMachineInstance
 from ..base import Check, Scope, View
@@ -95,9 +96,10 @@ CHECK = Check(
         pod_disruption_budget.KIND,
         kube_virt.KIND,
         node_maintenance.KIND,
+        kubevirt_machine.KIND,
     ),
     scope=Scope("one node", NODE),
-    joins=(BUDGET, MARKED, RUNNING),
+    joins=(BUDGET, HANDLER, MARKED, RUNNING),
     reasons=REASONS,
     find=find,
 )

@@ -9,7 +9,8 @@ from functools import cached_property
 from ...findings import Finding, Severity, Since
 from ...model.evacuation import failures, underway
 from ...model.eviction import Verdict, current_pod, evicted, strategy_of
-from ...model.node_joins import BUDGET
+from ...model.kubevirt_machine import KubevirtMachine
+from ...model.node_joins import BUDGET, HANDLER
 from ...model.pod import Pod
 from ...model.pod_disruption_budget import PodDisruptionBudget
 from ...model.record import Ref
@@ -17,7 +18,7 @@ from ...model.virtual_machine_instance import VirtualMachineInstance
 from ...model.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from .site import UNKNOWN, Site, Time
 
-__all__ = ["Guest"]
+__all__ = ["Guest", "text"]
 
 
 class Guest:
@@ -86,6 +87,12 @@ class Guest:
         budgets = [each for each in found if isinstance(each, PodDisruptionBudget)]
         return evicted(self.vmi, self.pod, self.strategy, budgets)
 
+    @property
+    def deadline(self) -> float | None:
+        """When whoever manages it ends it, emptied or not, in seconds since 1970; None where that is not known."""
+        found = self.site.view.sharing(HANDLER, self.vmi.handler) if self.vmi.handler else ()
+        return next((each.deadline for each in found if isinstance(each, KubevirtMachine)), None)
+
     def plugged(self) -> list[str]:
         """The pods that hold its plugged volumes on the node: they can't be evicted before it has left."""
         plugged = self.site.plugged
@@ -110,7 +117,7 @@ class Guest:
             "strategy": self.strategy,
             "strategySource": "instance" if vmi.strategy else default,
             "evacuationNodeName": vmi.evacuation,
-            "markedSince": _text(marked_at),
+            "markedSince": text(marked_at),
             "markedSinceSource": told_by.value if marked_at is not None else "",
             "drain": list(self.site.signals),
             "hotplugPods": self.plugged(),
@@ -130,5 +137,5 @@ class Guest:
         )
 
 
-def _text(moment: float | None) -> str:
+def text(moment: float | None) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment is not None else ""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...findings import Finding, Severity, Since
 from ...model.evacuation import FAILING
 from ...model.node import Node
-from .guest import Guest
+from .guest import Guest, text
 from .migrations import failing, held_up, queued, unschedulable
 from .site import Time
 
@@ -60,14 +60,16 @@ def _stale(guest: Guest) -> Finding:
 
 
 def _external(guest: Guest) -> Iterator[Finding]:
-    handler = guest.vmi.handler
+    handler, deadline = guest.vmi.handler, text(guest.deadline)
     who = f"KubevirtMachine {handler}" if handler else "its manager"
+    until = f" (its time ends at {deadline})" if deadline else ""
     yield guest.finding(
         "ExternalAwaiting",
-        f"it is marked to leave {guest.vmi.node}, KubeVirt leaves that to {who}, and it is still there",
+        f"it is marked to leave {guest.vmi.node}, KubeVirt leaves that to {who}{until}, and it is still there",
         f"look at {who} and its controller; KubeVirt does not move it",
         since=guest.since,
         handler=handler,
+        deadline=deadline,
         schedulable=not guest.site.closed or None,
     )
     if not handler:
