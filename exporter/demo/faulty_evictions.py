@@ -14,6 +14,7 @@ from .running import instance, launcher, start_revision
 from .trouble import Case, trouble
 
 DRAINED = "node05"
+_DEADLINE = "capk.cluster.x-k8s.io/vmi-deletion-grace-time"
 _SINCE = timedelta(minutes=47)  # the drain has been going on for
 
 
@@ -49,7 +50,20 @@ def external(now: datetime) -> Case:
         "capk.cluster.x-k8s.io/kubevirt-machine-namespace": "lab",
     }
     _mark(objects[1], now)
-    return Case(objects, [trouble(objects[1], "ExternalAwaiting", "the controller that should answer does not")])
+    manager = {
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1",
+        "kind": "KubevirtMachine",
+        "metadata": {
+            "name": "tenant-worker-2",
+            "namespace": "lab",
+            "uid": uid("KubevirtMachine", "lab", "tenant-worker-2"),
+            "creationTimestamp": timestamp(now - timedelta(days=40)),
+            "annotations": {_DEADLINE: timestamp(now - _SINCE + timedelta(minutes=10))},
+        },
+        "spec": {},
+    }
+    wrong = "the controller that should answer does not"
+    return Case([*objects, manager], [trouble(objects[1], "ExternalAwaiting", wrong)])
 
 
 def no_room(now: datetime) -> Case:

@@ -58,6 +58,7 @@ RESOURCES = (
         "MutatingWebhookConfiguration",
         namespaced=False,
     ),
+    Resource("infrastructure.cluster.x-k8s.io", "v1alpha1", "kubevirtmachines", "KubevirtMachine"),
     Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", status=False),
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",)),
     Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine", short=("vm", "vms")),

@@ -261,7 +261,8 @@ class Reflector:
         self._failures += 1
         self._count(_name(error))
         if isinstance(error, AbsentError):
-            self._blind(Sight.ABSENT, f"{error}; checks that read it have no answer until its CRD is installed")
+            means = "there is none of it" if self.kind.dispensable else "checks that read it have no answer"
+            self._blind(Sight.ABSENT, f"{error}; {means} until its CRD is installed")
         elif isinstance(error, StatusError) and error.code in (401, 403):
             self._blind(Sight.FORBIDDEN, self._sentence(error))
         else:
@@ -271,7 +272,9 @@ class Reflector:
                 self._lost(self._sentence(error))
             else:
                 self._tell(Sight.FAILING, self._sentence(error))
-        log.warning('event="source failed" kind=%s sight=%s why="%s"', self.kind.name, self.sight.value, error)
+        usual = self.kind.dispensable and isinstance(error, AbsentError)
+        level = logging.DEBUG if usual else logging.WARNING
+        log.log(level, 'event="source failed" kind=%s sight=%s why="%s"', self.kind.name, self.sight.value, error)
         await asyncio.sleep(self._wait(error))
 
     def _blind(self, sight: Sight, why: str) -> None:

@@ -126,6 +126,18 @@ async def test_networks_are_on_the_page_and_in_the_scrape(http: aiohttp.ClientSe
     assert 'kubevirt_steward_series_dropped{family="kubevirt_network_pool_used"} 0.0' in text
 
 
+async def test_an_upgrade_of_kubevirt_is_in_the_scrape(http: aiohttp.ClientSession, cluster: ApiServer) -> None:
+    sample = 'kubevirt_upgrade_in_progress{namespace="kubevirt",name="kubevirt"}'
+    assert f"{sample} 0" in (await get(http, "/metrics"))[1]
+
+    status = cluster.get("kubevirts", "kubevirt", "kubevirt")["status"]
+    upgraded = {"status": status | {"targetKubeVirtVersion": "v1.8.0"}}
+    cluster.patch("kubevirts", "kubevirt", "kubevirt", upgraded)
+    async with asyncio.timeout(10):
+        while f"{sample} 1" not in (await get(http, "/metrics"))[1]:
+            pass
+
+
 async def test_the_page_filters_without_script(http: aiohttp.ClientSession) -> None:
     _, html, _ = await get(http, "/?severity=critical&check=&namespace=telecom")
     table = html[html.index("<tbody>") :]
