@@ -5,13 +5,15 @@ What a node or a guest shall do otherwise than well is ordered with `orders`: `s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.cluster.client import ApiError, Client
 from tests.cluster.resources import EVENTS, NAMESPACES, NODES, PODS, VMIMS, VMIS, VMS, Resource
 from tests.kubevirt.control_plane import ControlPlane
+from tests.kubevirt.installation import NODES as MACHINE_NODES
 from tests.kubevirt.orders import Key, Orders, true
 from tests.manifests import Object
 from tests.waiting import wait_until
@@ -154,6 +156,16 @@ class Stage:
         """Until the end of the test, or `uncordon`."""
         self._cordoned.add(node)
         self.client.patch(NODES, None, node, {"spec": {"unschedulable": True}})
+
+    @contextmanager
+    def only_on(self, node: str) -> Iterator[None]:
+        """What starts meanwhile starts there."""
+        others = [each for each in MACHINE_NODES if each != node]
+        for each in others:
+            self.cordon(each)
+        yield
+        for each in others:
+            self.uncordon(each)
 
     def uncordon(self, node: str) -> None:
         self.client.patch(NODES, None, node, {"spec": {"unschedulable": None}})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -61,22 +60,11 @@ class Story:
         return {machine["machine"]["name"]: machine for machine in node["machines"]}
 
 
-@contextmanager
-def only_on(stage: Stage, node: str) -> Iterator[None]:
-    """What starts meanwhile starts there."""
-    others = [each for each in NODES if each != node]
-    for each in others:
-        stage.cordon(each)
-    yield
-    for each in others:
-        stage.uncordon(each)
-
-
 def test_a_drain_is_told_from_before_its_first_step_to_its_end(
     stage: Stage, exporter: Exporter, record_property: Any
 ) -> None:
     stage.orders.fixed.add(stage.key("licence"))
-    with only_on(stage, NODE):
+    with stage.only_on(NODE):
         for name, eviction in MACHINES.items():
             stage.running(name, eviction=eviction)
     story = Story(exporter, stage)
