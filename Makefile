@@ -42,7 +42,7 @@ test-rules: $(VENV)/.dev ## the alert rules, with promtool
 
 test-kubevirt: $(VENV)/.dev ## against KubeVirt's own control plane, as root or in a user namespace; not part of check
 	@echo "make test-kubevirt: without KubeVirt and Kubernetes in the cache it first builds them, 10 minutes on two cores"
-	$(BIN)/python -m tests.tools.build etcd kube-apiserver kube-controller-manager \
+	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl kube-controller-manager \
 	  virt-operator virt-api virt-controller resource-generator
 	$(BIN)/pytest tests/kubevirt
 

@@ -1,0 +1,70 @@
+"""The commands of runbooks that only KubeVirt's own API server can carry out, run to the letter."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.conftest import Tools
+from tests.kubevirt.control_plane import ControlPlane
+from tests.kubevirt.stage import Stage
+from tests.shared import REPO
+
+RUNBOOKS = REPO / "rules/runbooks"
+CANCEL = "evacuate/cancel"
+
+
+def blocks(words: str) -> list[tuple[Path, str]]:
+    """The code blocks of all runbooks with these words in them."""
+    found = ((path, block) for path in sorted(RUNBOOKS.glob("*.md")) for block in code(path))
+    return [(path, block) for path, block in found if words in block]
+
+
+def code(path: Path) -> list[str]:
+    return re.findall(r"^```sh.*?\n(.*?)^```", path.read_text(encoding="utf-8"), flags=re.S | re.M)
+
+
+def test_a_mark_is_cancelled_as_the_runbooks_say(
+    kubevirt: ControlPlane, stage: Stage, binary: Tools, tmp_path: Path
+) -> None:
+    source = stage.running("db", eviction="External")["status"]["nodeName"]
+    commands = blocks(CANCEL)
+    assert len(commands) > 1
+    for path, block in commands:
+        stage.evict("db")
+        assert stage.mark("db") == source, path.name
+        script = block.replace("NAMESPACE", stage.namespace).replace("MARKEDNODE", source).replace("NAME", "db")
+        assert run(script, kubevirt, binary, tmp_path) == 0, path.name
+        assert stage.mark("db") == "", path.name
+
+
+def test_a_mark_of_another_node_is_not_cancelled(
+    kubevirt: ControlPlane, stage: Stage, binary: Tools, tmp_path: Path
+) -> None:
+    source = stage.running("db", eviction="External")["status"]["nodeName"]
+    stage.evict("db")
+    _, block = blocks(CANCEL)[0]
+    script = block.replace("NAMESPACE", stage.namespace).replace("MARKEDNODE", "control01").replace("NAME", "db")
+    assert run(script, kubevirt, binary, tmp_path) != 0
+    assert stage.mark("db") == source
+
+
+def run(script: str, kubevirt: ControlPlane, binary: Tools, folder: Path) -> int:
+    """What the shell answers, with our kubectl and the admin's kubeconfig."""
+    environment = {
+        "PATH": f"{binary('kubectl').parent}:{os.environ['PATH']}",
+        "KUBECONFIG": str(kubevirt.kubeconfig()),
+        "HOME": str(folder),
+    }
+    return subprocess.run(["bash", "-euo", "pipefail", "-c", script], env=environment, check=False).returncode
+
+
+@pytest.mark.parametrize("path", sorted(RUNBOOKS.glob("VMEviction*.md")), ids=lambda path: path.stem)
+def test_no_runbook_deletes_past_the_eviction_api(path: Path) -> None:
+    for block in code(path):
+        assert "--disable-eviction" not in block
+        assert "dryRun=All" not in block
