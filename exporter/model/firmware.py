@@ -20,7 +20,6 @@ __all__ = [
     "invalid",
     "legacy",
     "serial_key",
-    "swapped",
 ]
 
 # KubeVirt's constant of 2018; what it hashes is the name alone, in every release (firmware-eviction A.1).
@@ -100,11 +99,6 @@ def invalid(text: str) -> Invalid | None:
 def identifying(text: str | None) -> str:
     """The comparable form of a UUID that identifies somebody; empty for none, and for an invalid one."""
     return comparable(text) if text and not invalid(text) else ""
-
-
-def swapped(key: str) -> str:
-    """The other byte order of a canonical UUID, which some guests and tools show (firmware-eviction A.8)."""
-    return str(UUID(bytes=UUID(key).bytes_le))
 
 
 def serial_key(text: str) -> str:

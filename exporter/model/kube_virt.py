@@ -19,14 +19,9 @@ class _Migrations(Wire, frozen=True, gc=False):
     node_drain_taint_key: str | None = None
 
 
-class _Developer(Wire, frozen=True, gc=False):
-    feature_gates: list[str | None] | None = None
-
-
 class _Configuration(Wire, frozen=True, gc=False):
     eviction_strategy: str | None = None
     migrations: _Migrations | None = None
-    developer_configuration: _Developer | None = None
 
 
 class _Spec(Wire, frozen=True, gc=False):
@@ -52,7 +47,6 @@ class KubeVirt(Record, frozen=True, gc=False):
     per_cluster: int  # migrations at once
     per_node: int  # outbound migrations of a node at once
     drain_taint: str
-    gates: tuple[str, ...]
 
     @property
     def release(self) -> tuple[int, int]:
@@ -69,7 +63,6 @@ def _reduce(wire: _KubeVirt) -> KubeVirt:
     status = wire.status or _Status()
     configuration = (wire.spec and wire.spec.configuration) or _Configuration()
     migrations = configuration.migrations or _Migrations()
-    gates = (configuration.developer_configuration or _Developer()).feature_gates or ()
     observed, target = status.observed_kube_virt_version or "", status.target_kube_virt_version or ""
     return KubeVirt(
         *identity(wire.metadata),
@@ -79,7 +72,6 @@ def _reduce(wire: _KubeVirt) -> KubeVirt:
         per_cluster=migrations.parallel_migrations_per_cluster or 5,
         per_node=migrations.parallel_outbound_migrations_per_node or 2,
         drain_taint=migrations.node_drain_taint_key or DRAIN_TAINT,
-        gates=tuple(sorted(intern(gate) for gate in gates if gate)),
     )
 
 

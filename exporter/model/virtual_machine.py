@@ -69,7 +69,6 @@ class VirtualMachine(Record, frozen=True, gc=False):
     origin: str  # what brought it here, where metadata tell: "restore", "backup", "manifest", or empty
     failure: str  # the reason of its condition Failure
     waits_for_disks: bool
-    strategy: str  # evictionStrategy of its template
     critical: bool  # its priority class is one of those of Kubernetes for what must not fail
 
     @property
@@ -129,7 +128,6 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         origin=_origin(meta, firmware.uuid or ""),
         failure=_failure(status),
         waits_for_disks=status.printable_status in _NOT_STARTED_FOR_ITS_DISKS,
-        strategy=intern(template.eviction_strategy or ""),
         critical=template.priority_class_name in _CRITICAL,
     )
 

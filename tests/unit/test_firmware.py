@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from exporter.checks import all_checks
 from exporter.findings import Finding
-from exporter.model.firmware import comparable, group_id, identifying, invalid, legacy, swapped
+from exporter.model.firmware import comparable, group_id, identifying, invalid, legacy
 from tests.judging import Judging
 from tests.rows import full
 
@@ -114,11 +114,6 @@ def test_what_is_no_uuid(text: str) -> None:
 def test_what_stands_for_no_uuid(text: str) -> None:
     assert invalid(text) == "Placeholder"
     assert not identifying(text)
-
-
-def test_the_other_byte_order() -> None:
-    assert swapped(VECTORS["testvm"]) == "81c19f5a-7e95-325c-9e5a-2de5e9673531"
-    assert swapped(swapped(VECTORS["testvm"])) == VECTORS["testvm"]
 
 
 # -- who should keep it
