@@ -42,6 +42,7 @@ class Left(StrEnum):
     EXTERNAL = "external"  # whoever manages it has to answer
     BLOCKED = "blocked"  # it can't be migrated, or a budget refuses
     SHUTS_DOWN = "shuts_down"  # an eviction shuts it down
+    UNKNOWN = "unknown"  # whether it can be migrated was not evaluated yet, or no pod of it is seen
     WAITING = "waiting"  # it will be migrated
 
 
@@ -51,6 +52,9 @@ _BY_ANSWER = {
     Answer.BUDGET: Left.BLOCKED,
     Answer.BUDGETS: Left.BLOCKED,
     Answer.SHUTS_DOWN: Left.SHUTS_DOWN,
+    Answer.NOT_EVALUATED: Left.UNKNOWN,
+    Answer.PASSES: Left.UNKNOWN,
+    Answer.MIGRATES: Left.WAITING,
 }
 
 
@@ -120,7 +124,7 @@ class Drains:
         strategy = strategy_of(vmi, kubevirt)
         budgets = [b for b in self._cluster.sharing(BUDGET, vmi.namespace) if isinstance(b, PodDisruptionBudget)]
         answer = evicted(vmi, current_pod(vmi, pods), strategy, budgets).answer
-        return _BY_ANSWER.get(answer, Left.WAITING)
+        return _BY_ANSWER[answer]
 
     def left(self) -> dict[str, Counter[Left]]:
         """By the name of each node that is cordoned or drained, in order."""

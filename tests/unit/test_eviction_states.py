@@ -43,7 +43,8 @@ def vmi(name: str, **more: Any) -> dict[str, Any]:
     [
         ([vmi("a", **ABLE)], "waiting"),
         ([vmi("a", **ABLE, evacuation="node01")], "waiting"),
-        ([vmi("a", strategy="LiveMigrate")], "waiting"),
+        ([vmi("a", strategy="LiveMigrate")], "unknown"),
+        ([vmi("a", strategy="None")], "unknown"),
         ([vmi("a", **ABLE, evacuation="node02")], "stale"),
         ([vmi("a", strategy="External")], "external"),
         ([vmi("a", strategy="LiveMigrate", migratable=False)], "blocked"),
