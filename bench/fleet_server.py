@@ -14,19 +14,19 @@ from exporter.demo.apiserver import ApiServer
 _PER_NAMESPACE = 100
 
 
-def machines(count: int) -> Iterator[dict[str, Any]]:
-    """Machines with a claim and an identity each, all well, a hundred to a namespace."""
+def vms(count: int) -> Iterator[dict[str, Any]]:
+    """VMs with a claim and an identity each, all well, a hundred to a namespace."""
     for number in range(count):
         namespace, name = f"tenant-{number // _PER_NAMESPACE}", f"vm-{number}"
         uid = f"00000000-0000-4000-8000-{number:012d}"
         if number % _PER_NAMESPACE == 0:
             yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-            yield _definition(namespace)
-        yield _machine(namespace, name, uid)
+            yield _nad(namespace)
+        yield _vm(namespace, name, uid)
         yield _claim(namespace, name, uid, number)
 
 
-def _definition(namespace: str) -> dict[str, Any]:
+def _nad(namespace: str) -> dict[str, Any]:
     config = {
         "cniVersion": "1.0.0",
         "name": f"{namespace}_blue",
@@ -44,7 +44,7 @@ def _definition(namespace: str) -> dict[str, Any]:
     }
 
 
-def _machine(namespace: str, name: str, uid: str) -> dict[str, Any]:
+def _vm(namespace: str, name: str, uid: str) -> dict[str, Any]:
     disks = [{"name": f"disk-{n}", "disk": {"bus": "virtio"}, "serial": f"{uid}-{n}"} for n in range(6)]
     volumes = [{"name": f"disk-{n}", "persistentVolumeClaim": {"claimName": f"{name}-{n}"}} for n in range(6)]
     labels = {f"example.org/label-{n}": f"{name}-{n}" for n in range(12)}
@@ -91,7 +91,7 @@ def _claim(namespace: str, name: str, uid: str, number: int) -> dict[str, Any]:
 
 async def _main(count: int) -> None:
     server = ApiServer(history=max(10_000, 4 * count))
-    server.load(machines(count))
+    server.load(vms(count))
     await server.start()
     print(server.url, flush=True)
     loop = asyncio.get_running_loop()
@@ -118,5 +118,5 @@ def _references(owner: dict[str, Any] | None) -> list[dict[str, Any]] | None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("machines", type=int)
-    asyncio.run(_main(parser.parse_args().machines))
+    parser.add_argument("vms", type=int)
+    asyncio.run(_main(parser.parse_args().vms))

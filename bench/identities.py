@@ -1,6 +1,6 @@
 """What one changed firmware UUID costs in a fleet of a given size: the engine alone, with every check, no I/O.
 
-`python -m bench.identities 100000`. All machines run, a thousandth of them with the UUID of another one. Then UUIDs
+`python -m bench.identities 100000`. All VMs run, a thousandth of them with the UUID of another one. Then UUIDs
 change, one by one: every other change makes a duplicate, and the next one ends it. Timed is all from the record to the
 findings, which are counted.
 """
@@ -21,14 +21,14 @@ from exporter.checks import all_checks
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.model.firmware import comparable
+from exporter.model.kinds.virtual_machine import KIND as VMS
+from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.kinds.virtual_machine_instance import KIND as VMIS
 from exporter.model.record import Record
-from exporter.model.source import Sight
-from exporter.model.virtual_machine import KIND as VMS
-from exporter.model.virtual_machine import VirtualMachine
-from exporter.model.virtual_machine_instance import KIND as VMIS
-from tests.judging import api_kinds
+from exporter.model.source import SyncState
+from tests.evaluation import api_kinds
 
-CHANGES, SHARED = 2000, 1000  # one in so many machines has the UUID of the next one
+CHANGES, SHARED = 2000, 1000  # one in so many VMs has the UUID of the next one
 _BORN, _BORN_TEXT = 1_790_000_000.0, "2026-05-04T08:12:31Z"
 
 
@@ -66,13 +66,13 @@ def filled(count: int) -> Engine:
     engine = Engine(all_checks(), clock=lambda: _BORN, timer=time.perf_counter, patient=False)
     intake = Intake(engine, lambda: _BORN)
     for kind in api_kinds().values():
-        intake.sight(kind, Sight.LIVE)
+        intake.sync_state(kind, SyncState.LIVE)
     for record in records(count):
         engine.put(record)
     return engine
 
 
-def judge(engine: Engine) -> None:
+def evaluate(engine: Engine) -> None:
     while engine.step():
         pass
 
@@ -84,7 +84,7 @@ def changed(engine: Engine, number: int, uuid: str) -> float:
     record = msgspec.structs.replace(before, uuid=uuid, identity=comparable(uuid), rv=before.rv + 1)
     began = time.thread_time()
     engine.put(record)
-    judge(engine)
+    evaluate(engine)
     return time.thread_time() - began
 
 
@@ -92,11 +92,11 @@ def main(count: int) -> None:
     empty, began = rss(), time.perf_counter()
     engine = filled(count)
     fed = time.perf_counter()
-    judge(engine)
-    judged = time.perf_counter()
+    evaluate(engine)
+    evaluated = time.perf_counter()
     gc.collect()
     gc.freeze()  # as the steward does once it is ready
-    figures = {"fed (s)": fed - began, "judged at first (s)": judged - fed, "memory (MiB)": rss() - empty}
+    figures = {"fed (s)": fed - began, "evaluated at first (s)": evaluated - fed, "memory (MiB)": rss() - empty}
     found = sum(finding.reason == "Duplicate" for finding in engine.findings())
     assert found == 2 * (count // SHARED), found
     spent: list[float] = []
@@ -117,5 +117,5 @@ def main(count: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("machines", type=int)
-    main(parser.parse_args().machines)
+    parser.add_argument("vms", type=int)
+    main(parser.parse_args().vms)

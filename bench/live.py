@@ -24,7 +24,7 @@ from exporter.app import assemble, serve, wait_until_seen
 from exporter.cli.demo import kubeconfig
 from exporter.kube.client import Client
 from exporter.kube.transport import Transport
-from tests.judging import api_kinds
+from tests.evaluation import api_kinds
 
 
 def cpu() -> float:
@@ -40,8 +40,8 @@ def rss() -> float:
 
 
 @contextmanager
-def server(machines: int) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    command = [sys.executable, "-m", "bench.fleet_server", str(machines)]
+def server(vms: int) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    command = [sys.executable, "-m", "bench.fleet_server", str(vms)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         try:
@@ -50,7 +50,7 @@ def server(machines: int) -> Iterator[tuple[str, subprocess.Popen[str]]]:
             process.kill()
 
 
-async def ours(url: str, process: subprocess.Popen[str], machines: int) -> dict[str, float]:
+async def ours(url: str, process: subprocess.Popen[str], vms: int) -> dict[str, float]:
     assert process.stdin
     assert process.stdout
     with tempfile.TemporaryDirectory() as folder:
@@ -64,13 +64,13 @@ async def ours(url: str, process: subprocess.Popen[str], machines: int) -> dict[
             loop = asyncio.get_running_loop()
             for turn in ("open", "close"):
                 events, used = _events(steward), cpu()
-                process.stdin.write(f"churn {machines}\n")
+                process.stdin.write(f"churn {vms}\n")
                 process.stdin.flush()
                 await loop.run_in_executor(None, process.stdout.readline)
-                wanted = machines if turn == "open" else 0
-                while _events(steward) < events + machines or sum(1 for _ in steward.engine.findings()) != wanted:
+                wanted = vms if turn == "open" else 0
+                while _events(steward) < events + vms or sum(1 for _ in steward.engine.findings()) != wanted:
                     await asyncio.sleep(0.02)
-                figures[f"per event that {turn}s a finding, cpu (µs)"] = (cpu() - used) / machines * 1e6
+                figures[f"per event that {turn}s a finding, cpu (µs)"] = (cpu() - used) / vms * 1e6
                 figures |= await loop.run_in_executor(None, _scrape, address, f" with {wanted} findings")
             figures["rss at the end (MiB)"] = rss()
     return figures
@@ -111,17 +111,17 @@ async def peer(url: str) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("machines", type=int, nargs="?", default=10_000)
+    parser.add_argument("vms", type=int, nargs="?", default=10_000)
     parser.add_argument("--peer", metavar="URL", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.peer:
         print(json.dumps(asyncio.run(peer(arguments.peer))))
         return
-    with server(arguments.machines) as (url, process):
+    with server(arguments.vms) as (url, process):
         command = [sys.executable, "-m", "bench.live", "--peer", url]
         theirs = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        mine = asyncio.run(ours(url, process, arguments.machines))
-    print(f"{arguments.machines} machines and as many claims")
+        mine = asyncio.run(ours(url, process, arguments.vms))
+    print(f"{arguments.vms} VMs and as many claims")
     for name, value in mine.items():
         against = f"   peer {theirs[name]:10.3f}   ratio {value / theirs[name]:.2f}" if theirs.get(name) else ""
         print(f"  {name:48s} {value:10.3f}{against}")

@@ -2,7 +2,7 @@
 
 `python -m bench.offline 10000`. The peers do the least that a script must: the same bytes to dicts, by `json.loads` and
 by PyYAML's `CSafeLoader`. Each runs in a process of its own. PyYAML takes minutes: `--peer-share 0.1` gives it a
-tenth of the machines, and what it took is multiplied.
+tenth of the VMs, and what it took is multiplied.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Any
 
 import yaml
 
-from bench.fleet_server import machines
+from bench.fleet_server import vms
 from bench.live import cpu, rss
 
 
 def write(folder: Path, count: int) -> None:
     """As `kubectl get KIND -A -o json` and `-o yaml` print them, one file a kind."""
     kinds: dict[str, list[Any]] = {}
-    for each in machines(count):
+    for each in vms(count):
         kinds.setdefault(each["kind"], []).append(each)
     for output in ("json", "yaml"):
         (folder / output).mkdir(parents=True)
@@ -39,7 +39,7 @@ def write(folder: Path, count: int) -> None:
 
 
 def ours(folder: Path) -> int:
-    """All that `steward check --from` does, the judging too, which is the larger part of it where files are JSON."""
+    """All that `steward check --from` does, the evaluating too, which is the larger part of it where files are JSON."""
     from exporter.app import read_dump
     from exporter.config.settings import Config
 
@@ -49,7 +49,7 @@ def ours(folder: Path) -> int:
 
 
 def reading(folder: Path) -> int:
-    """The same without the judging."""
+    """The same without the evaluating."""
     from exporter.checks import all_checks
     from exporter.engine.engine import Engine
     from exporter.engine.intake import Intake
@@ -110,8 +110,8 @@ def peak() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("machines", type=int, nargs="?", default=10_000)
-    parser.add_argument("--peer-share", type=float, default=0.1, help="of the machines, for CSafeLoader; default: 0.1")
+    parser.add_argument("vms", type=int, nargs="?", default=10_000)
+    parser.add_argument("--peer-share", type=float, default=0.1, help="of the VMs, for CSafeLoader; default: 0.1")
     parser.add_argument("--reader", choices=READERS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -120,8 +120,8 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as name:
         whole, part = Path(name) / "whole", Path(name) / "part"
-        write(whole, arguments.machines)
-        write(part, max(1, int(arguments.machines * arguments.peer_share)))
+        write(whole, arguments.vms)
+        write(part, max(1, int(arguments.vms * arguments.peer_share)))
         for output, peer, folder in (("json", "json.loads", whole), ("yaml", "CSafeLoader", part)):
             mine, bare, theirs = (
                 measure("ours", whole / output),
@@ -130,11 +130,11 @@ def main() -> None:
             )
             factor = mine["objects"] / theirs["objects"]
             size = sum(path.stat().st_size for path in (whole / output).iterdir()) / 1e6
-            print(f"{arguments.machines} machines and as many claims as {output.upper()}, {size:.0f} MB; peer {peer}")
+            print(f"{arguments.vms} VMs and as many claims as {output.upper()}, {size:.0f} MB; peer {peer}")
             for figure in list(mine)[1:]:
                 scaled = theirs[figure] * (factor if "(s)" in figure else 1)
                 print(
-                    f"  {figure:18s} {mine[figure]:9.2f}   without judging {bare[figure]:9.2f}"
+                    f"  {figure:18s} {mine[figure]:9.2f}   without evaluating {bare[figure]:9.2f}"
                     f"   peer {scaled:9.2f}   ratio {bare[figure] / scaled:.2f}"
                 )
             if factor > 1:

@@ -1,7 +1,7 @@
-"""Everything judged from scratch: a fleet of a given size in every area, every check, no I/O.
+"""Everything evaluated from scratch: a fleet of a given size in every area, every check, no I/O.
 
-`python -m bench.whole 100000`. Each machine runs, with an instance, a launcher pod and a claim, on one of many nodes;
-one in a thousand has the UUID of the next one, and one node in a hundred is being drained. Timed is the judging, and
+`python -m bench.whole 100000`. Each VM runs, with a VMI, a launcher pod and a claim, on one of many nodes;
+one in a thousand has the UUID of the next one, and one node in a hundred is being drained. Timed is the evaluating, and
 how long its longest step held up the loop.
 """
 
@@ -18,15 +18,15 @@ from typing import Any
 
 import msgspec
 
-from bench.fleet_server import machines
+from bench.fleet_server import vms
 from bench.identities import uuid_of
 from bench.live import rss
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.model.kind import ApiKind
-from exporter.model.source import Sight
-from tests.judging import api_kinds
+from exporter.model.source import SyncState
+from tests.evaluation import api_kinds
 
 _BORN = 1_790_000_000.0
 _PER_NODE, _DRAINED, _SHARED = 60, 100, 1000
@@ -44,7 +44,7 @@ def node(name: str, drained: bool) -> dict[str, Any]:
 
 
 def running(vm: dict[str, Any], number: int) -> Iterator[dict[str, Any]]:
-    """The instance and the launcher pod of a machine."""
+    """The VMI and the launcher pod of a VM."""
     meta, name = vm["metadata"], vm["metadata"]["name"]
     on, pod = f"node-{number // _PER_NODE}", {"name": f"virt-launcher-{name}", "uid": f"pod-{number}"}
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": name, "uid": meta["uid"]}
@@ -72,7 +72,7 @@ def running(vm: dict[str, Any], number: int) -> Iterator[dict[str, Any]]:
 
 def objects(count: int) -> Iterator[dict[str, Any]]:
     number = 0
-    for thing in machines(count):
+    for thing in vms(count):
         if thing["kind"] == "VirtualMachine":
             shared = number % _SHARED == 0
             firmware = {"uuid": uuid_of(number + 1 if shared else number), "serial": f"serial-{number}"}
@@ -89,7 +89,7 @@ def fed(count: int) -> Engine:
     engine = Engine(all_checks(), clock=lambda: _BORN, timer=time.perf_counter, patient=False)
     intake, kinds = Intake(engine, lambda: _BORN), api_kinds()
     for kind in kinds.values():
-        intake.sight(kind, Sight.LIVE)
+        intake.sync_state(kind, SyncState.LIVE)
     for thing in objects(count):
         of: ApiKind[Any] = kinds[thing["kind"]]
         record = of.reduce(msgspec.json.decode(json.dumps(thing), type=of.wire))
@@ -98,8 +98,8 @@ def fed(count: int) -> Engine:
     return engine
 
 
-async def judged(engine: Engine) -> float:
-    """Judges it all as the steward does, and gives the longest time for which nothing else got its turn, in seconds."""
+async def evaluated(engine: Engine) -> float:
+    """Evaluates it all as the steward does, and gives the longest step, in seconds."""
     longest = 0.0
     task = asyncio.create_task(engine.run())
     while not engine.caught_up:
@@ -115,10 +115,10 @@ def main(count: int) -> None:
     empty = rss()
     engine = fed(count)
     held, before = rss(), time.process_time()
-    longest = asyncio.run(judged(engine))
+    longest = asyncio.run(evaluated(engine))
     spent = time.process_time() - before
     figures = {
-        "judged from scratch, CPU (s)": spent,
+        "evaluated from scratch, CPU (s)": spent,
         "longest step (ms)": longest * 1000,
         "memory of the records (MiB)": held - empty,
         "memory with the findings (MiB)": rss() - empty,
@@ -126,7 +126,7 @@ def main(count: int) -> None:
     for name, value in figures.items():
         print(f"{name:32} {value:10.1f}")
     for check in engine.checks:
-        work = engine.judged[check.id]
+        work = engine.evaluated[check.id]
         print(f"  {check.id:30} {work.partitions:8} partitions {work.seconds:8.2f} s")
     for reason, number in sorted(collections.Counter(finding.reason for finding in engine.findings()).items()):
         print(f"  {reason:30} {number:8}")
@@ -134,5 +134,5 @@ def main(count: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("machines", type=int)
-    main(parser.parse_args().machines)
+    parser.add_argument("vms", type=int)
+    main(parser.parse_args().vms)

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from .address_usage import AddressUsage
 from .background import alongside
 from .checks import all_checks
 from .checks.base import Check
 from .config.reloading import Status
 from .config.settings import Config
-from .drain import INDEXES, KINDS
 from .engine.engine import Engine
 from .engine.intake import Intake
 from .http.api import Findings
@@ -29,17 +29,17 @@ from .http.server import build, serving
 from .kube.live import LiveSource
 from .kube.pace import Pace
 from .kube.transport import Transport
-from .metrics.budget import Budget
 from .metrics.exposition import Exposition
+from .metrics.series_limit import SeriesLimit
 from .metrics.states import States
 from .metrics.telemetry import Scrapes, Telemetry, registry_of
 from .model.kind import Kind
-from .model.source import Sight, Source
+from .model.source import Source, SyncState
 from .offline.files import files
 from .offline.source import OfflineSource, Progress, Tally
 from .states import all_states
-from .states.base import Keepers
-from .uses import Uses
+from .states.base import Aggregates
+from .views.drain import INDEXES, KINDS
 
 __all__ = ["Steward", "assemble", "read_dump", "serve", "wait_until_seen"]
 
@@ -49,19 +49,19 @@ class Steward:
     engine: Engine
     source: LiveSource
     exposition: Exposition
-    uses: Uses
+    usage: AddressUsage
     config: Status = field(default_factory=lambda: Status(tried=time.time()))
 
     def take(self, config: Config) -> None:
         """Puts into effect what can change while running."""
         self.engine.settle = config.settle.total_seconds()
-        self.exposition.budget = _budget(config)
+        self.exposition.series_limit = _series_limit(config)
         _configure(self.engine, config)
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Watches and judges while entered; an error of that which nobody expects ends the block with it."""
-        async with alongside({"judge": self.engine.run()}), self.source.watching():
+        """Watches and evaluates while entered; an error of that which nobody expects ends the block with it."""
+        async with alongside({"evaluate": self.engine.run()}), self.source.watching():
             yield
 
 
@@ -79,22 +79,22 @@ def assemble(
     states = [state for state in all_states() if state.wanted(config.metrics)]
     indexes = [*(index for state in states for index in state.indexes), *INDEXES]
     engine = Engine(enabled, clock=time.time, timer=time.monotonic, indexes=indexes)
-    keepers = Keepers(engine.cluster, states)
-    exposition = Exposition(enabled, _budget(config), States(engine.cluster, keepers, _budget(config)))
+    aggregates = Aggregates(engine.cluster, states)
+    exposition = Exposition(enabled, _series_limit(config), States(engine.cluster, aggregates, _series_limit(config)))
     engine.listen(exposition.update)
-    engine.observe(keepers.changed)
+    engine.observe(aggregates.changed)
     reads = (*(check.reads for check in enabled), *(state.reads for state in states if state.option), KINDS)
     kinds = dict.fromkeys(chain.from_iterable(reads))
     source = LiveSource(transport, kinds, Intake(engine, time.time), pace or _pace(config))
-    steward = Steward(engine, source, exposition, keepers.of(Uses))
+    steward = Steward(engine, source, exposition, aggregates.of(AddressUsage))
     steward.take(config)
     if settle is not None:
         engine.settle = settle
     return steward
 
 
-def _budget(config: Config) -> Budget:
-    return Budget(config.budget.family, config.budget.total)
+def _series_limit(config: Config) -> SeriesLimit:
+    return SeriesLimit(config.series_limit.family, config.series_limit.total)
 
 
 def _pace(config: Config) -> Pace:
@@ -109,13 +109,13 @@ def _pace(config: Config) -> Pace:
 
 @asynccontextmanager
 async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-steward") -> AsyncIterator[str]:
-    """Watches, judges and serves while entered; gives the URL. Raises OSError where the port is taken."""
+    """Watches, evaluates and serves while entered; gives the URL. Raises OSError where the port is taken."""
     # Records are flat and not tracked: collecting seldom costs no memory here, and halves what decoding costs.
     gc.set_threshold(50_000, 20, 1000)
     scrapes = Scrapes()
     telemetry = Telemetry(steward.engine, steward.exposition, steward.source.reflectors, scrapes, steward.config)
     instance = secrets.token_hex(4)
-    networks = NetworksView(steward.engine, steward.uses, instance)
+    networks = NetworksView(steward.engine, steward.usage, instance)
     drain = DrainView(steward.engine, instance)
     app = build(
         steward.engine,
@@ -146,19 +146,19 @@ async def _freeze_when_ready(engine: Engine) -> None:
 
 
 async def wait_until_seen(steward: Steward, seconds: float, say: Callable[[str], None] = lambda _: None) -> bool:
-    """Waits until every kind has given an answer and all of it is judged; False where time ran out before.
+    """Waits until every kind has given an answer and all of it is evaluated; False where time ran out before.
 
-    A kind that fails is waited for, since servers start and come back; `say` is told of it once.
+    A kind that fails is waited for, since servers start and come back; `say` is reported of it once.
     """
     engine = steward.engine
-    told = False
+    reported = False
 
     def seen() -> bool:
-        nonlocal told
+        nonlocal reported
         sources = tuple(engine.cluster.all(Source))
-        failing = [source for source in sources if source.sight is Sight.FAILING]
-        if failing and not told:
-            told = True
+        failing = [source for source in sources if source.sync_state is SyncState.FAILING]
+        if failing and not reported:
+            reported = True
             say(f"{failing[0].why}; trying again for up to {seconds:.0f} s")
         return all(source.settled for source in sources) and engine.caught_up
 
@@ -179,13 +179,15 @@ async def read_dump(
     progress: Progress,
     also: Iterable[Kind[Any]] = (),
 ) -> tuple[Engine, Tally]:
-    """Judges what the dump at a path holds, as of `now`, in seconds since 1970. Raises DumpError.
+    """Evaluates what the dump at a path holds, as of `now`, in seconds since 1970. Raises DumpError.
 
     `also` are kinds to read beside those of the checks.
     """
     gc.set_threshold(50_000, 20, 1000)
     checks = [check for check in all_checks() if config.of(check.id).enabled]
-    engine = Engine(checks, clock=lambda: now, timer=time.monotonic, indexes=(*Uses.INDEXES, *INDEXES), patient=False)
+    engine = Engine(
+        checks, clock=lambda: now, timer=time.monotonic, indexes=(*AddressUsage.INDEXES, *INDEXES), patient=False
+    )
     _configure(engine, config)
     kinds = dict.fromkeys((*(kind for check in checks for kind in check.reads), *also))
     source = OfflineSource(kinds, Intake(engine, lambda: now), complete=complete)

@@ -22,11 +22,11 @@ from .checks.base import Check, Family
 from .config.documents import pages, schema
 from .config.keys import keys_of
 from .config.settings import MetricsSettings
-from .drain import KINDS
 from .metrics.telemetry import METRICS, PREFIX
 from .model.kind import ApiKind
 from .states import all_states
 from .states.base import State
+from .views.drain import KINDS
 
 __all__ = ["generated", "main"]
 
@@ -52,7 +52,7 @@ def _checks(checks: Iterable[Check]) -> Iterator[str]:
     for check in checks:
         story = inspect.getdoc(inspect.getmodule(check.find)) or ""
         yield f"## {check.id}\n\n{check.title}.\n\n{story}\n"
-        yield f"Reads: {', '.join(kind.name for kind in check.reads)}. Judged for {check.scope.title} at a time.\n"
+        yield f"Reads: {', '.join(kind.name for kind in check.reads)}. Evaluated for {check.scope.title} at a time.\n"
         yield "| Reason | Code | Severity | Meaning | Metric |\n| --- | --- | --- | --- | --- |"
         for name, reason in check.reasons.items():
             severity = ", ".join(s.value for s in reason.severities)

@@ -37,7 +37,11 @@ class Since(StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a check yields. The engine fills in `check`, `fingerprint`, and `since` where the check knows none."""
+    """What a check yields; `check`, `fingerprint`, `runbook`, and `since` where the check knows none, are filled in.
+
+    `next` is one sentence and `commands` are for a shell, with their names filled in: by the check, or else by what
+    its reason says. `unknown` says why the finding may be old; empty while it is not.
+    """
 
     reason: str
     severity: Severity
@@ -53,6 +57,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     evidence: Mapping[str, Any] = {}
     group: str = ""
     fingerprint: str = ""
+    next: str = ""
+    commands: tuple[str, ...] = ()
+    runbook: str = ""
+    unknown: str = ""
     remediation: str | None = None
 
 

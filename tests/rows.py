@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from exporter.model.ipam_claim import FINALIZER
-from tests.machine_rows import BUILDERS, instance, launcher, machine
+from exporter.model.kinds.ipam_claim import FINALIZER
+from tests.vm_rows import BUILDERS, launcher, vm, vmi
 
 __all__ = ["CLUSTER_WIDE", "CREATED", "DELETED", "full"]
 
@@ -30,7 +30,7 @@ def full(row: dict[str, Any]) -> dict[str, Any]:
         meta["namespace"] = row.get("namespace", "ns")
     if row.get("deleting"):
         meta["deletionTimestamp"] = DELETED
-    if row.get("odd"):
+    if row.get("undecodable"):
         meta["creationTimestamp"] = {"not": "a time"}
     return {"apiVersion": "v1", "kind": row["kind"], "metadata": meta, **made}
 
@@ -65,11 +65,11 @@ def _conditions(row: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _networks(row: dict[str, Any]) -> dict[str, Any]:
-    """`networks` of a row: logical name to definition, or to `pod`; the ones named in `absent` are being unplugged."""
+    """`networks` of a row: logical name to NAD, or to `pod`; the ones named in `absent` are being unplugged."""
     networks: list[dict[str, Any]] = []
     interfaces: list[dict[str, Any]] = []
-    for name, definition in row.get("networks", {"blue": "blue", "red": "red"}).items():
-        way = {"pod": {}} if definition == "pod" else {"multus": {"networkName": definition}}
+    for name, nad in row.get("networks", {"blue": "blue", "red": "red"}).items():
+        way = {"pod": {}} if nad == "pod" else {"multus": {"networkName": nad}}
         if name in row.get("default", ()):
             way["multus"]["default"] = True
         networks.append({"name": name, **way})
@@ -78,7 +78,7 @@ def _networks(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _vm(row: dict[str, Any]) -> dict[str, Any]:
-    own = machine(row)
+    own = vm(row)
     template = _over(_networks(row), own.pop("template"))
     made = _over(own, {"spec": {"template": {"spec": template}}})
     if "stopped" in row:
@@ -97,7 +97,7 @@ def _vmi(row: dict[str, Any]) -> dict[str, Any]:
         "spec": _networks(row),
         "status": {"phase": row.get("phase", "Running")},
     }
-    return _over(networks, instance(row))
+    return _over(networks, vmi(row))
 
 
 def _over(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def _pod(row: dict[str, Any]) -> dict[str, Any]:
         notes["k8s.v1.cni.cncf.io/networks"] = json.dumps(
             [{"name": "blue", "namespace": "ns", "ipam-claim-reference": claim} for claim in row["claims"]]
         )
-    if "attached" in row:  # definition to claim, or to nothing
+    if "attached" in row:  # NAD to claim, or to nothing
         notes["k8s.v1.cni.cncf.io/networks"] = json.dumps(
             [
                 {"namespace": key.split("/")[0], "name": key.split("/")[1], "ipam-claim-reference": claim}
@@ -140,7 +140,7 @@ def _pod(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _nad(row: dict[str, Any]) -> dict[str, Any]:
-    """A definition that is well, with `config` over it; a `config` that is text is taken as it is."""
+    """A NAD that is well, with `config` over it; a `config` that is text is taken as it is."""
     config: Any = {
         "cniVersion": "1.0.0",
         "name": row.get("network", "tenantblue"),

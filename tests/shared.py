@@ -1,4 +1,4 @@
-"""Where the reference data is that lies beside the repository on some machines: real CRDs, for one.
+"""Where the reference data is that lies beside the repository on some VMs: real CRDs, for one.
 
 `STEWARD_SHARED` names the folder where it is not `../shared`; a name that is no folder means: do without.
 """

@@ -35,18 +35,19 @@ class Scope:
     """What one evaluation sees of the kinds that a check reads, beside cluster-wide objects and joins.
 
     One that is divided `by` an index has a partition for each of its keys; a change under a key of it, or of the
-    indexes `beside` it, has that partition judged again. Where it is `bridged` a record with several keys is judged
+    indexes `beside` it, has that partition evaluated again. Where it is `bridged` a record with several keys is
+    evaluated
     with what stands under each of them, so that a change under one concerns them all.
     """
 
     title: str
     by: Index | None = None
-    beside: tuple[Index, ...] = ()
-    bridged: bool = False
+    extra_keys: tuple[Index, ...] = ()
+    multi_key: bool = False
 
     @cached_property
     def indexes(self) -> tuple[Index, ...]:
-        return (self.by, *self.beside) if self.by else ()
+        return (self.by, *self.extra_keys) if self.by else ()
 
 
 PER_CLUSTER = Scope("the whole cluster")
@@ -70,9 +71,12 @@ class Family:
 
 @dataclass(frozen=True)
 class Reason:
-    """One entry of a check's closed list. The first severity is the usual one. `code` is the reference's name.
+    """One entry of a check's closed list. The first severity is the usual one.
 
     `grace` (seconds) is for a state that healthy objects pass through: its findings open once it has lasted so long.
+    `next` and `commands` are for every finding that has none of its own, in the words of the runbook: NAMESPACE, NAME
+    and other words in capitals are filled in (`advice.py`). `alert` is the name of the alert and of its runbook; empty
+    for what only informs and has none.
     """
 
     severities: tuple[Severity, ...]
@@ -80,6 +84,9 @@ class Reason:
     family: Family
     code: str = ""
     grace: float = 0.0
+    next: str = ""
+    commands: tuple[str, ...] = ()
+    alert: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,13 +123,13 @@ class Check:
         return (*self.scope.indexes, *self.joins)
 
     def partitions(self, record: Record, cluster: Cluster) -> Iterable[str]:
-        """The partitions that judge this record; none where it is only ever looked up."""
+        """The partitions that evaluate this record; none where it is only ever looked up."""
         if self.scope.by is not None:
             return cluster.keys_of(self.scope.by, record)
         return (record.namespace,) if self.scope is PER_NAMESPACE else ("",)
 
-    def homes(self, partition: str, cluster: Cluster) -> Iterable[str]:
-        """The namespaces whose objects a partition is judged by."""
+    def namespaces(self, partition: str, cluster: Cluster) -> Iterable[str]:
+        """The namespaces whose objects a partition is evaluated by."""
         if self.scope.by is not None:
             return {record.namespace for index in self.scope.indexes for record in cluster.sharing(index, partition)}
         return (partition,)

@@ -1,7 +1,7 @@
 """Whether KubeVirt's webhook for evictions can be asked.
 
 From 1.5 on the API server has to ask virt-api about each eviction of a launcher pod, and refuses it where nobody
-answers: no node can be drained. That is by design, and better than the contrary. It is told once, not of each machine.
+answers: no node can be drained. That is by design, and better than the contrary. It is reported once, not of each VM.
 
 Not seen here: a virt-api whose Service is gone and all EndpointSlices with it, as in a dump without any; one that is
 ready and can't be reached; a webhook whose CA bundle is not that of virt-api.
@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..findings import Finding, Severity
-from ..model import endpoint_slice, kube_virt, pod
-from ..model.endpoint_slice import EndpointSlice
 from ..model.eviction import webhook_down
-from ..model.eviction_joins import LAUNCHERS, VIRT_API
-from ..model.kube_virt import KubeVirt
+from ..model.indexes.evictions import LAUNCHERS, VIRT_API
+from ..model.kinds import endpoint_slice, kube_virt, pod
+from ..model.kinds.endpoint_slice import EndpointSlice
+from ..model.kinds.kube_virt import KubeVirt
 from ..model.record import Ref
 from .base import Check, Family, Reason, Scope, View
 
@@ -54,7 +54,7 @@ def find(view: View) -> Iterator[Finding]:
                     "launcherPods": held,
                     "notReady": unready,
                     "release": kubevirt.version,
-                    "next": "bring virt-api back; don't delete its webhook, without which machines are shut down",
+                    "next": "bring virt-api back; don't delete its webhook, without which VMs are shut down",
                 },
             )
 

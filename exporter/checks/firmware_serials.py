@@ -1,8 +1,8 @@
-"""Machines that share the serial that their guests show, which inventories and licences go by.
+"""VMs that share the serial that their guests show, which inventories and licences go by.
 
-KubeVirt gives a new machine a random one since 1.5.3 and 1.6.1, and none to those that are older. Restores to another
+KubeVirt gives a new VM a random one since 1.5.3 and 1.6.1, and none to those that are older. Restores to another
 name, exports and backups bring it along, as do manifests and the literal of a clone. Serials are compared without
-regard to case and to space around them. Machines without one share nothing.
+regard to case and to space around them. VMs without one share nothing.
 
 Not seen here: the chassis' serial and asset tag, which users set.
 """
@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..findings import Finding, Severity
-from ..model import virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
 from ..model.firmware import group_id
-from ..model.identity_joins import SERIAL
-from ..model.joins import MACHINE
+from ..model.indexes.identities import SERIAL
+from ..model.indexes.networks import VM
+from ..model.kinds import virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
 from .base import Check, Family, Reason, Scope, View
 from .firmware_duplicates.members import Group, Member, Standing, group_of
 
@@ -24,13 +24,13 @@ __all__ = ["CHECK"]
 _NAMED = 10  # others that evidence names
 _SERIAL = Family(
     "kubevirt_vm_serial_duplicate",
-    "A machine shares its serial with another one.",
+    "A VM shares its serial with another one.",
     ("namespace", "name", "group", "severity", "reason"),
 )
 _REASONS = {
     "SerialDuplicate": Reason(
         (Severity.WARNING, Severity.INFO),
-        "Another machine has the same serial; a warning while both run.",
+        "Another VM has the same serial; a warning while both run.",
         _SERIAL,
         "A.7",
     ),
@@ -68,10 +68,10 @@ def _finding(view: View, group: Group, member: Member, standing: Standing) -> Fi
 
 CHECK = Check(
     id="firmware_serials",
-    title="Machines that share their serial",
+    title="VMs that share their serial",
     reads=(virtual_machine.KIND, virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
     scope=Scope("one serial", SERIAL),
-    joins=(MACHINE,),
+    joins=(VM,),
     reasons=_REASONS,
     find=find,
 )

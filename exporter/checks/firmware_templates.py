@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..findings import Finding, Severity
-from ..model import virtual_machine_instance_replica_set, virtual_machine_pool
 from ..model.firmware import comparable, group_id
-from ..model.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
-from ..model.virtual_machine_pool import VirtualMachinePool
+from ..model.kinds import virtual_machine_instance_replica_set, virtual_machine_pool
+from ..model.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
+from ..model.kinds.virtual_machine_pool import VirtualMachinePool
 from .base import Check, Family, Reason, View
 from .scopes import PER_NAMESPACE
 
@@ -40,7 +40,7 @@ def find(view: View) -> Iterator[Finding]:
     for each in templates:
         if not each.uuid.strip() or each.deleting is not None:
             continue
-        made = "machines" if isinstance(each, VirtualMachinePool) else "instances"
+        made = "vms" if isinstance(each, VirtualMachinePool) else "VMIs"
         facts = {"kind": each.ref.kind, "uuid": each.uuid, "serial": each.serial, "replicas": each.replicas}
         yield Finding(
             reason="TemplatePinsUUID",

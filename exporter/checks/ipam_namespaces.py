@@ -1,8 +1,8 @@
-"""Definitions of networks that OVN-Kubernetes or KubeVirt's ipam-extensions can't do with, by the namespace they harm.
+"""NADs of networks that OVN-Kubernetes or KubeVirt's ipam-extensions can't do with, by the namespace they harm.
 
 The API takes any text as the configuration of a NetworkAttachmentDefinition. Two programs read it later and each in its
-own way, so it may work for the one and fail for the other. ipam-extensions looks through all definitions of a namespace
-when a launcher pod is made: one that it can't read stops every machine there.
+own way, so it may work for the one and fail for the other. ipam-extensions looks through all NADs of a namespace
+when a launcher pod is made: one that it can't read stops every VM there.
 
 Not seen here: whether OVN-Kubernetes' flag for persistent addresses is on, except where a UserDefinedNetwork fails for
 it; subnets and ranges that are no CIDRs; types of settings that OVN-Kubernetes alone reads, such as `mtu`.
@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..findings import Finding, Severity, Since
-from ..model import cluster_user_defined_network, network_attachment_definition, user_defined_network
-from ..model.cluster_user_defined_network import ClusterUserDefinedNetwork
-from ..model.network_attachment_definition import NetworkAttachmentDefinition
-from ..model.user_defined_network import UserDefinedNetwork
+from ..model.kinds import cluster_user_defined_network, network_attachment_definition, user_defined_network
+from ..model.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
+from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ..model.kinds.user_defined_network import UserDefinedNetwork
 from .base import Check, Family, Reason, View
 from .scopes import PER_NAMESPACE
 
@@ -24,7 +24,7 @@ __all__ = ["CHECK"]
 
 _MISCONFIGURED = Family(
     "kubevirt_network_misconfigured",
-    "A definition of a network is set up in a way that does not work.",
+    "A NAD of a network is set up in a way that does not work.",
     ("namespace", "name", "network", "severity", "reason"),
 )
 
@@ -56,11 +56,11 @@ _REASONS = {
     ),
     "PersistentLayer3": _reason(
         Severity.CRITICAL,
-        "A layer-3 network can't keep addresses: OVN-Kubernetes refuses the definition.",
+        "A layer-3 network can't keep addresses: OVN-Kubernetes refuses the NAD.",
     ),
     "NameMismatch": _reason(
         Severity.CRITICAL,
-        "`netAttachDefName` is not the definition's own namespace and name: OVN-Kubernetes refuses it.",
+        "`netAttachDefName` is not the NAD's own namespace and name: OVN-Kubernetes refuses it.",
     ),
     "Conflist": _reason(
         Severity.WARNING,
@@ -80,7 +80,7 @@ _REASONS = {
     ),
     "ExcludeOutsideSubnets": _reason(
         Severity.CRITICAL,
-        "An excluded range lies outside the subnets: OVN-Kubernetes refuses the definition.",
+        "An excluded range lies outside the subnets: OVN-Kubernetes refuses the NAD.",
     ),
     "ExcludesGateway": _reason(
         Severity.CRITICAL,
@@ -112,31 +112,29 @@ _WHAT = {
 
 
 def find(view: View) -> Iterator[Finding]:
-    definitions = view.all(NetworkAttachmentDefinition)
-    for definition in definitions:
-        for problem in definition.problems:
-            yield _finding(definition, problem, _WHAT[problem])
-    yield from _primaries(definitions)
+    nads = view.all(NetworkAttachmentDefinition)
+    for nad in nads:
+        for problem in nad.problems:
+            yield _finding(nad, problem, _WHAT[problem])
+    yield from _primaries(nads)
     yield from (_failed(each) for each in view.all(UserDefinedNetwork) if each.failed)
     yield from (_failed(each) for each in view.all(ClusterUserDefinedNetwork) if each.failed)
 
 
-def _finding(definition: NetworkAttachmentDefinition, reason: str, what: str) -> Finding:
+def _finding(nad: NetworkAttachmentDefinition, reason: str, what: str) -> Finding:
     return Finding(
         reason=reason,
         severity=_REASONS[reason].severities[0],
-        subject=definition.ref,
-        network=definition.network,
-        message=what.format(
-            namespace=definition.namespace, name=definition.name, network=definition.network or "without a name"
-        ),
-        evidence={"madeBy": definition.made_by} if definition.made_by else {},
+        subject=nad.ref,
+        network=nad.network,
+        message=what.format(namespace=nad.namespace, name=nad.name, network=nad.network or "without a name"),
+        evidence={"madeBy": nad.made_by} if nad.made_by else {},
     )
 
 
-def _primaries(definitions: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
+def _primaries(nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
     """All but the one that OVN-Kubernetes accepted, or else the first by name."""
-    primaries = [each for each in definitions if each.ovn and each.role == "primary"]
+    primaries = [each for each in nads if each.ovn and each.role == "primary"]
     ordered = sorted(primaries, key=lambda each: (not each.accepted, each.name))
     for each in ordered[1:]:
         yield Finding(
@@ -167,7 +165,7 @@ def _failed(defined: UserDefinedNetwork | ClusterUserDefinedNetwork) -> Finding:
 
 CHECK = Check(
     id="ipam_namespaces",
-    title="Definitions of networks that can't work",
+    title="NADs of networks that can't work",
     reads=(network_attachment_definition.KIND, user_defined_network.KIND, cluster_user_defined_network.KIND),
     scope=PER_NAMESPACE,
     reasons=_REASONS,

@@ -1,6 +1,6 @@
 """Networks of OVN-Kubernetes that are at odds with themselves, have stopped to keep addresses, or run out of them.
 
-A network is known by the name inside the configuration of its definitions, and several namespaces may define one. They
+A network is known by the name inside the configuration of its NADs, and several namespaces may define one. They
 must agree: where they do not, pods of the loser hang, and at its next start the control plane may choose otherwise or
 not come up at all. Which of them rules can't be read off; the one that OVN-Kubernetes gave a number most likely does.
 
@@ -17,32 +17,32 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from ..findings import Finding, Severity
-from ..model import (
+from ..model.indexes.networks import NAD, NETWORK
+from ..model.kinds import (
     cluster_user_defined_network,
     ipam_claim,
     network_attachment_definition,
     pod,
     user_defined_network,
 )
-from ..model.cluster_user_defined_network import ClusterUserDefinedNetwork
-from ..model.ipam_claim import IPAMClaim
-from ..model.joins import DEFINITION, NETWORK
-from ..model.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of, ruling
-from ..model.pod import Pod
+from ..model.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
+from ..model.kinds.ipam_claim import IPAMClaim
+from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of, ruling
+from ..model.kinds.pod import Pod
+from ..model.kinds.user_defined_network import UserDefinedNetwork
 from ..model.pool import Pool
 from ..model.record import Ref
-from ..model.user_defined_network import UserDefinedNetwork
 from .base import Check, Family, Reason, View
 from .scopes import PER_NETWORK
 
 __all__ = ["CHECK"]
 
-_NAMED = 10  # claims and definitions that evidence names
+_NAMED = 10  # claims and NADs that evidence names
 _FULL, _NEARLY = 0.95, 0.80  # of the fullest subnet (ipamclaims C-17)
 
 _CONFLICT = Family(
     "kubevirt_network_config_conflict",
-    "A definition of a network does not agree with another one of the same network.",
+    "A NAD of a network does not agree with another one of the same network.",
     ("namespace", "name", "network", "reason"),
 )
 _DISABLED = Family(
@@ -64,13 +64,13 @@ _WITHOUT = Family(
 _REASONS = {
     "NetworkConfigConflict": Reason(
         (Severity.CRITICAL,),
-        "Two definitions of one network differ: pods of one hang, and the control plane may not start again.",
+        "Two NADs of one network differ: pods of one hang, and the control plane may not start again.",
         _CONFLICT,
         "C-08",
     ),
     "PersistenceDisabled": Reason(
         (Severity.CRITICAL,),
-        "Claims hold addresses of a network that keeps none: those of stopped machines are free for anybody.",
+        "Claims hold addresses of a network that keeps none: those of stopped VMs are free for anybody.",
         _DISABLED,
         "C-07",
     ),
@@ -98,9 +98,9 @@ class _Members:
         self.claims = [record for record in records if isinstance(record, IPAMClaim)]
         self._pods = [record for record in records if isinstance(record, Pod)]
 
-    def addresses(self, definitions: Iterable[NetworkAttachmentDefinition]) -> set[int]:
+    def addresses(self, nads: Iterable[NetworkAttachmentDefinition]) -> set[int]:
         """The addresses that claims and pods hold of the network, each once (ipamclaims B.5)."""
-        attachments = {f"{each.namespace}/{each.name}" for each in definitions}
+        attachments = {f"{each.namespace}/{each.name}" for each in nads}
         held = set(chain.from_iterable([claim.numbers for claim in self.claims]))
         for each in self._pods:
             for (attachment, _, _), number in zip(each.addresses, each.numbers, strict=True):
@@ -110,23 +110,23 @@ class _Members:
 
 
 def find(view: View) -> Iterator[Finding]:
-    found = list(view.sharing(DEFINITION, view.partition))
-    definitions = [each for each in found if isinstance(each, NetworkAttachmentDefinition) and each.shared]
-    ruler = ruling(definitions)
+    found = list(view.sharing(NAD, view.partition))
+    nads = [each for each in found if isinstance(each, NetworkAttachmentDefinition) and each.shared]
+    ruler = ruling(nads)
     if ruler is None:
         return
     makers = [each for each in found if isinstance(each, UserDefinedNetwork | ClusterUserDefinedNetwork)]
     subject = makers[0].ref if makers else ruler.ref
     members = _Members(view.partition, view.sharing(NETWORK, view.partition))
-    yield from _conflicts(ruler, definitions)
+    yield from _conflicts(ruler, nads)
     yield from _without_addresses(subject, ruler)
-    yield from _disabled(subject, definitions, members)
-    yield from _pressure(subject, ruler, definitions, members)
+    yield from _disabled(subject, nads, members)
+    yield from _pressure(subject, ruler, nads, members)
 
 
-def _conflicts(ruler: NetworkAttachmentDefinition, definitions: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
-    """C-08, once for each definition that does not agree with the ruling one."""
-    for each in definitions:
+def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
+    """C-08, once for each NAD that does not agree with the ruling one."""
+    for each in nads:
         keys = differing(ruler.signature, each.signature)
         if keys:
             yield Finding(
@@ -153,16 +153,16 @@ def _without_addresses(subject: Ref, ruler: NetworkAttachmentDefinition) -> Iter
             reason="NetworkWithoutAddresses",
             severity=Severity.WARNING,
             subject=subject,
-            related=_beside(subject, ruler),
+            related=_extra_keys(subject, ruler),
             network=ruler.network,
             message=f"{', '.join(empty)} of network {ruler.network} has no address to give out: no pod gets one",
             evidence={"subnets": empty},
         )
 
 
-def _disabled(subject: Ref, definitions: list[NetworkAttachmentDefinition], members: _Members) -> Iterator[Finding]:
+def _disabled(subject: Ref, nads: list[NetworkAttachmentDefinition], members: _Members) -> Iterator[Finding]:
     """C-07. What OVN-Kubernetes refuses does not count: what it accepted before may still rule."""
-    standing = [each for each in definitions if not each.rejected]
+    standing = [each for each in nads if not each.rejected]
     accepted = [each for each in standing if each.accepted] or standing
     if not accepted or any(each.effective for each in accepted):
         return
@@ -175,18 +175,18 @@ def _disabled(subject: Ref, definitions: list[NetworkAttachmentDefinition], memb
             related=tuple(each.ref for each in accepted[:_NAMED] if each.ref != subject),
             network=members.network,
             message=f"network {members.network} keeps no addresses over restarts, and {len(claims)} "
-            f"{'claims hold' if len(claims) > 1 else 'claim holds'} some: those of stopped machines are free to take",
+            f"{'claims hold' if len(claims) > 1 else 'claim holds'} some: those of stopped VMs are free to take",
             evidence={"claims": len(claims), "first": claims[:_NAMED]},
         )
 
 
 def _pressure(
-    subject: Ref, ruler: NetworkAttachmentDefinition, definitions: list[NetworkAttachmentDefinition], members: _Members
+    subject: Ref, ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentDefinition], members: _Members
 ) -> Iterator[Finding]:
     """C-17."""
     pool = pool_of(ruler)
     starved = sorted(f"{c.namespace}/{c.name}" for c in members.claims if c.refused == "SubnetExhausted")
-    used = pool.used(members.addresses(definitions))
+    used = pool.used(members.addresses(nads))
     share = pool.utilisation(used)
     if share < _NEARLY and not starved:
         return
@@ -197,7 +197,7 @@ def _pressure(
         reason="PoolPressure",
         severity=Severity.CRITICAL if share >= _FULL or starved else Severity.WARNING,
         subject=subject,
-        related=_beside(subject, ruler),
+        related=_extra_keys(subject, ruler),
         network=members.network,
         message=message,
         evidence={"subnets": _fills(pool, used)} | ({"refused": starved[:_NAMED]} if starved else {}),
@@ -213,7 +213,7 @@ def _percent(share: float) -> str:
     return f"{int(share * 100)} %"
 
 
-def _beside(subject: Ref, ruler: NetworkAttachmentDefinition) -> tuple[Ref, ...]:
+def _extra_keys(subject: Ref, ruler: NetworkAttachmentDefinition) -> tuple[Ref, ...]:
     return () if subject == ruler.ref else (ruler.ref,)
 
 

@@ -1,6 +1,6 @@
 """The parts that make and honour IPAMClaims: the controller, its webhook, the network's control plane.
 
-While the controller is away no machine on any network starts (its webhook refuses every launcher pod), and machines
+While the controller is away no VM on any network starts (its webhook refuses every launcher pod), and VMs
 that are deleted meanwhile leave stuck claims behind. Other checks leave out what is only a consequence of that.
 
 Not seen here: a part that runs under another name than its project gives it; one that is ready and does nothing.
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..findings import Finding, Severity, Since
-from ..model import deployment, mutating_webhook_configuration
-from ..model.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Deployment
-from ..model.mutating_webhook_configuration import CLAIM_WEBHOOK, MutatingWebhookConfiguration
+from ..model.kinds import deployment, mutating_webhook_configuration
+from ..model.kinds.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Deployment
+from ..model.kinds.mutating_webhook_configuration import CLAIM_WEBHOOK, MutatingWebhookConfiguration
 from ..model.record import Ref
 from .base import Check, Family, Reason, View
 from .scopes import PER_CLUSTER
@@ -28,7 +28,7 @@ _FAMILY = Family(
 _REASONS = {
     "ControllerNotReady": Reason(
         (Severity.CRITICAL,),
-        "The controller of IPAMClaims has no ready replica: no machine starts, and claims of deleted ones get stuck.",
+        "The controller of IPAMClaims has no ready replica: no VM starts, and claims of deleted ones get stuck.",
         _FAMILY,
         "C-23",
         300.0,
@@ -42,7 +42,7 @@ _REASONS = {
     ),
     "WebhookMissing": Reason(
         (Severity.CRITICAL,),
-        "The controller runs and its webhook is not registered: machines start without referring to their claims.",
+        "The controller runs and its webhook is not registered: VMs start without referring to their claims.",
         _FAMILY,
         "C-23",
         300.0,

@@ -1,7 +1,7 @@
-"""Nodes that say that they are one machine.
+"""Nodes that say that they are one VM.
 
 libvirt refuses to migrate between two hosts with one system UUID ("Attempt to migrate guest to the same host"), so each
-drain of one of them fails where the other one is the target. It comes about where nodes are virtual machines whose
+drain of one of them fails where the other one is the target. It comes about where nodes are virtual VMs whose
 firmware UUIDs are equal, or by boards whose vendor gave all the same (firmware-eviction A.9).
 
 Not seen here: values that identify nobody, such as only zeros; the same value with its bytes in another order, which
@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..findings import Finding, Severity
-from ..model import node
 from ..model.firmware import group_id
-from ..model.node import Node
-from ..model.node_joins import SYSTEM_UUID
+from ..model.indexes.nodes import SYSTEM_UUID
+from ..model.kinds import node
+from ..model.kinds.node import Node
 from .base import Check, Family, Reason, Scope, View
 
 __all__ = ["CHECK"]
@@ -26,7 +26,7 @@ _NAMED = 10  # nodes that a finding names
 _REASONS = {
     "DuplicateSystemUUID": Reason(
         (Severity.WARNING,),
-        "Other nodes have the same system UUID: no machine can be migrated between them.",
+        "Other nodes have the same system UUID: no VM can be migrated between them.",
         Family(
             "kubevirt_node_system_uuid_duplicate",
             "A node has the system UUID of another one.",
@@ -51,7 +51,7 @@ def find(view: View) -> Iterator[Finding]:
             subject=each.ref,
             node=each.name,
             related=tuple(other.ref for other in others[:_NAMED]),
-            message=f"it has the system UUID of {', '.join(names)}{more}: machines can't be migrated between them",
+            message=f"it has the system UUID of {', '.join(names)}{more}: VMs can't be migrated between them",
             group=group_id(view.partition),
             evidence={
                 "systemUUID": each.system_uuid,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..model.joins import DEFINITION, MACHINE, NETWORK
+from ..model.indexes.networks import NAD, NETWORK, VM
 from .base import PER_CLUSTER, PER_NAMESPACE, Scope
 
-__all__ = ["PER_CLUSTER", "PER_MACHINE", "PER_NAMESPACE", "PER_NETWORK"]
+__all__ = ["PER_CLUSTER", "PER_NAMESPACE", "PER_NETWORK", "PER_VM"]
 
-PER_MACHINE = Scope("one machine", MACHINE, bridged=True)
-PER_NETWORK = Scope("one network", NETWORK, (DEFINITION,))
+PER_VM = Scope("one VM", VM, multi_key=True)
+PER_NETWORK = Scope("one network", NETWORK, (NAD,))

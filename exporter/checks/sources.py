@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ..findings import Finding, Severity, Since
 from ..model.record import Ref
-from ..model.source import FILE, SOURCE, UNDECODABLE, Sight, Source, Undecodable
+from ..model.source import FILE, SOURCE, UNDECODABLE, Source, SyncState, Undecodable
 from .base import Check, Family, Reason, View
 from .scopes import PER_CLUSTER
 
@@ -41,38 +41,38 @@ _REASONS = {
 }
 
 _BY_SIGHT = {
-    Sight.FORBIDDEN: ("KindForbidden", Severity.CRITICAL),
-    Sight.FAILING: ("KindFailing", Severity.CRITICAL),
-    Sight.STALE: ("KindStale", Severity.WARNING),
-    Sight.ABSENT: ("KindAbsent", Severity.WARNING),
+    SyncState.FORBIDDEN: ("KindForbidden", Severity.CRITICAL),
+    SyncState.FAILING: ("KindFailing", Severity.CRITICAL),
+    SyncState.STALE: ("KindStale", Severity.WARNING),
+    SyncState.ABSENT: ("KindAbsent", Severity.WARNING),
 }
 
 
 def find(view: View) -> Iterator[Finding]:
     for source in view.all(Source):
-        if source.current or source.sight not in _BY_SIGHT:
+        if source.current or source.sync_state not in _BY_SIGHT:
             continue
-        reason, severity = _BY_SIGHT[source.sight]
+        reason, severity = _BY_SIGHT[source.sync_state]
         yield Finding(
             reason=reason,
-            severity=Severity.INFO if source.sight is Sight.ABSENT and source.optional else severity,
+            severity=Severity.INFO if source.sync_state is SyncState.ABSENT and source.optional else severity,
             subject=Ref("Kind", "", source.name),
             message=source.why,
             since=source.since,
             since_source=Since.SOURCE,
             evidence={"kind": source.name, "resource": source.resource},
         )
-    for odd in view.all(Undecodable):
-        if odd.kind == FILE:
-            continue  # the reader of the dump is told by itself
+    for undecodable in view.all(Undecodable):
+        if undecodable.kind == FILE:
+            continue  # the reader of the dump is reported by itself
         yield Finding(
             reason="UndecodableObject",
             severity=Severity.WARNING,
-            subject=odd.ref,
-            message=f"{odd.ref} could not be read: {odd.why}; checks that read it have no answer there",
-            since=odd.first_seen,
+            subject=undecodable.ref,
+            message=f"{undecodable.ref} could not be read: {undecodable.why}; checks that read it have no answer there",
+            since=undecodable.first_seen,
             since_source=Since.SOURCE,
-            evidence={"kind": odd.kind},
+            evidence={"kind": undecodable.kind},
         )
 
 

@@ -12,12 +12,12 @@ from ..app import assemble, wait_until_seen
 from ..checks import all_checks
 from ..config.settings import Config
 from ..offline.files import DumpError
-from ..report import Report, take
-from .choice import Choice, UsageError, add_choice_options, choice_of
+from ..views.findings import Report, take
 from .cluster import add_cluster_options, transport_of
 from .configured import add_config_option, configured
 from .dumps import add_dump_options, dumps_of
-from .judging import Reading, judge_each
+from .evaluating import Reading, evaluate_each
+from .filters import Filters, UsageError, add_filter_options, filters_of
 from .output import FORMATS, rendered, unread
 
 __all__ = ["add", "run", "seconds"]
@@ -32,7 +32,7 @@ def add(commands: Any) -> None:
     add_config_option(parser)
     add_cluster_options(parser)
     add_dump_options(parser, several=True)
-    add_choice_options(parser)
+    add_filter_options(parser)
     parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="default: table")
     parser.add_argument(
         "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
@@ -55,23 +55,23 @@ def run(arguments: argparse.Namespace) -> int:
         config = configured(arguments).config
         dumps = dumps_of(arguments.dump or ())
         enabled = [check.id for check in all_checks() if config.of(check.id).enabled]
-        choice = choice_of(arguments, [*enabled, ACROSS.id] if len(dumps) > 1 else enabled)
+        filters = filters_of(arguments, [*enabled, ACROSS.id] if len(dumps) > 1 else enabled)
         if not dumps:
-            return _live(arguments, config, choice)
-        report, read = judge_each(dumps, Reading(config, choice, arguments.complete))
+            return _live(arguments, config, filters)
+        report, read = evaluate_each(dumps, Reading(config, filters, arguments.complete))
     except (UsageError, DumpError) as error:
         print(f"steward: {error}", file=sys.stderr)
         return 2
-    sys.stdout.write(rendered(report, arguments.output, choice.checks, read))
+    sys.stdout.write(rendered(report, arguments.output, filters.checks, read))
     return exit_code(report)
 
 
-def _live(arguments: argparse.Namespace, config: Config, choice: Choice) -> int:
+def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> int:
     if arguments.complete:
         raise UsageError("--complete says what a dump holds; it needs --from")
     whole, in_time = asyncio.run(_look(arguments, config))
-    report = choice.of(whole)
-    sys.stdout.write(rendered(report, arguments.output, choice.checks))
+    report = filters.of(whole)
+    sys.stdout.write(rendered(report, arguments.output, filters.checks))
     if not in_time:
         print(f"steward: not everything was seen within {arguments.timeout:.0f} s", file=sys.stderr)
     return exit_code(report, in_time)

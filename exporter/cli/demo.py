@@ -22,7 +22,7 @@ from ..demo.apiserver import ApiServer
 from ..demo.fleet import sample_fleet
 from ..demo.story import tell
 from ..kube.transport import Transport
-from ..report import rfc3339
+from ..views.findings import rfc3339
 from .listening import add_listen_option, run_until_signalled
 
 __all__ = ["add", "kubeconfig", "run"]
@@ -106,7 +106,7 @@ def _say_what_to_look_at(url: str, folder: Path, troubles: list[Any]) -> None:
     _say(f"  JSON      {url}/api/v1/findings?severity=critical")
     _say(f"  Terminal  steward check --kubeconfig {folder / 'kubeconfig'}")
     _say("")
-    _say("The fleet changes while you look: findings open and close, as told here. Ctrl-C ends it.")
+    _say("The fleet changes while you look: findings open and close, as reported here. Ctrl-C ends it.")
 
 
 def _say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""`steward drain`: what becomes of the machines when nodes are drained, and what is in the way."""
+"""`steward drain`: what becomes of the VMs when nodes are drained, and what is in the way."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import msgspec
 from ..app import assemble, read_dump, wait_until_seen
 from ..checks import all_checks
 from ..config.settings import Config
-from ..drain import CHECK, KINDS, Drain, NoSuchNodeError, chosen, exit_code, selector, take, unsafe, unsettled
 from ..engine.engine import Engine
 from ..kube.errors import UnreachableError
 from ..kube.probe import Probe
 from ..model.selector import Selector
 from ..offline.files import DumpError
+from ..views.drain import CHECK, KINDS, Drain, NoSuchNodeError, chosen, exit_code, selector, take, unsafe, unsettled
 from .check import seconds
-from .choice import UsageError
 from .cluster import add_cluster_options, transport_of
 from .configured import add_config_option, configured
 from .drained import drained
 from .dumps import add_dump_options
+from .filters import UsageError
 from .probing import with_probes
 from .progress import progress_line
 
@@ -39,7 +39,7 @@ _EXIT = (
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "drain",
-        help="what becomes of the machines when nodes are drained",
+        help="what becomes of the VMs when nodes are drained",
         description="Looks once, before or during a drain of all these nodes together. Nothing is evicted or changed.",
         epilog=_EXIT,
     )
@@ -54,7 +54,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--probe",
         action="store_true",
-        help="ask the API server too, by a dry-run eviction of each machine's pod, two a second: nothing is evicted or "
+        help="ask the API server too, by a dry-run eviction of each VM's pod, two a second: nothing is evicted or "
         "marked, but the account has to have the right to create pods/eviction (ClusterRole steward-drain-probe)",
     )
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..drain import STAYS, TITLES, Drain, MachineReport, NodeReport, Outcome
-from ..drain.probing import Said
-from ..drain.report import Probed
+from ..views.drain import STAYS, TITLES, Drain, NodeReport, Outcome, VMReport
+from ..views.drain.probing import Said
+from ..views.drain.report import Probed
 from .table import table
 
 __all__ = ["drained"]
@@ -25,14 +25,14 @@ def drained(drain: Drain) -> str:
 
 def _node(node: NodeReport) -> Iterator[str]:
     yield _headline(node)
-    stays = [m for m in node.machines if m.outcome in STAYS]
-    leaves = [machine for machine in node.machines if machine not in stays]
+    stays = [m for m in node.vms if m.outcome in STAYS]
+    leaves = [vm for vm in node.vms if vm not in stays]
     if stays:
-        rows = [row for machine in stays for row in _staying(machine)]
-        yield table(("WHAT", "MACHINE", "REASON", "WHY, AND WHAT IT NEEDS"), rows)
+        rows = [row for vm in stays for row in _staying(vm)]
+        yield table(("WHAT", "VM", "REASON", "WHY, AND WHAT IT NEEDS"), rows)
     if leaves:
-        rows = [(TITLES[Outcome(m.outcome)], m.machine.path, _where(m), _how(m)) for m in leaves]
-        yield table(("WHAT", "MACHINE", "WHERE TO", "HOW"), rows)
+        rows = [(TITLES[Outcome(m.outcome)], m.vm.path, _where(m), _how(m)) for m in leaves]
+        yield table(("WHAT", "VM", "WHERE TO", "HOW"), rows)
     if shown := [(f.reason, f.severity, f.message) for f in node.findings]:
         yield table(("FINDING", "SEVERITY", "WHAT"), shown)
 
@@ -40,38 +40,38 @@ def _node(node: NodeReport) -> Iterator[str]:
 def _headline(node: NodeReport) -> str:
     state = [f"cordoned since {node.since}" if node.since else "cordoned"] if node.cordoned else []
     state += [f"taint {taint}" for taint in node.taints] + ([] if node.ready else ["not Ready"])
-    counts = [f"{count} {TITLES[Outcome(outcome)]}" for outcome, count in node.counts.items()] or ["no machine"]
+    counts = [f"{count} {TITLES[Outcome(outcome)]}" for outcome, count in node.counts.items()] or ["no VM"]
     counts += [f"{node.evacuated} moved off it before"] if node.evacuated else []
     counts += [f"{node.others} other {'pod' if node.others == 1 else 'pods'}"] if node.others else []
     return f"{node.node} ({', '.join(state) or 'not cordoned'}): {', '.join(counts)}.\n"
 
 
-def _staying(machine: MachineReport) -> Iterator[tuple[str, ...]]:
-    kind = "" if machine.machine.kind == "VirtualMachineInstance" else f"{machine.machine.kind} "
-    reason = machine.reason or machine.strategy
-    yield (TITLES[Outcome(machine.outcome)], f"{kind}{machine.machine.path}", reason, machine.why)
-    if machine.marked:
-        yield ("", "", "", f"marked to leave since {machine.marked}")
-    for finding in machine.findings:
+def _staying(vm: VMReport) -> Iterator[tuple[str, ...]]:
+    kind = "" if vm.vm.kind == "VirtualMachineInstance" else f"{vm.vm.kind} "
+    reason = vm.reason or vm.strategy
+    yield (TITLES[Outcome(vm.outcome)], f"{kind}{vm.vm.path}", reason, vm.why)
+    if vm.evacuation_since:
+        yield ("", "", "", f"marked to leave since {vm.evacuation_since}")
+    for finding in vm.findings:
         yield ("", "", "", f"finding {finding.reason} ({finding.severity}): {finding.message}")
-    if machine.probe:
-        yield ("", "", "", _probed(machine.probe))
-    if machine.needs:
-        yield ("", "", "", f"=> {machine.needs}")
-    if machine.room and machine.room not in machine.why:
-        yield ("", "", "", f"no node could take it now: {machine.room}")
-    if machine.target:
-        yield ("", "", "", f"{machine.target} could take it")
+    if vm.probe:
+        yield ("", "", "", _probed(vm.probe))
+    if vm.remedies:
+        yield ("", "", "", f"=> {vm.remedies}")
+    if vm.room and vm.room not in vm.why:
+        yield ("", "", "", f"no node could take it now: {vm.room}")
+    if vm.target:
+        yield ("", "", "", f"{vm.target} could take it")
 
 
-def _where(machine: MachineReport) -> str:
-    return machine.to or (f"{machine.target} could take it" if machine.target else "-")
+def _where(vm: VMReport) -> str:
+    return vm.to or (f"{vm.target} could take it" if vm.target else "-")
 
 
-def _how(machine: MachineReport) -> str:
-    asked = f"; marked {machine.marked}" if machine.marked else ""
-    probe = f"; {_probed(machine.probe)}" if machine.probe else ""
-    return f"{machine.why}{asked}{probe}{''.join(f'; finding {each.reason}' for each in machine.findings)}"
+def _how(vm: VMReport) -> str:
+    asked = f"; marked {vm.evacuation_since}" if vm.evacuation_since else ""
+    probe = f"; {_probed(vm.probe)}" if vm.probe else ""
+    return f"{vm.why}{asked}{probe}{''.join(f'; finding {each.reason}' for each in vm.findings)}"
 
 
 def _probed(probe: Probed) -> str:
@@ -82,13 +82,13 @@ def _probed(probe: Probed) -> str:
 
 _SAID = {
     Said.PASSES: "the pod would go, and the guest with it",
-    Said.MARKS: "it would be marked, to be moved",
-    Said.MARKED: "it is marked already",
+    Said.REQUESTS: "it would be marked, to be moved",
+    Said.REQUESTED: "it is marked already",
     Said.NOT_MIGRATABLE: "it can't be migrated",
-    Said.OTHER_POD: "the machine is not in this pod",
-    Said.ORPHAN: "its instance is not found",
-    Said.BUDGET: "a budget refuses",
-    Said.BUDGETS: "several budgets select it",
+    Said.OTHER_POD: "the VM is not in this pod",
+    Said.ORPHAN: "its VMI is not found",
+    Said.PDB: "a PDB refuses",
+    Said.PDBS: "several PDBs select it",
     Said.WEBHOOK_DOWN: "the webhook does not answer",
     Said.FORBIDDEN: "",
     Said.GONE: "the pod is gone meanwhile",

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .choice import UsageError
+from .filters import UsageError
 
 __all__ = ["Dump", "add_dump_options", "dumps_of"]
 

@@ -12,7 +12,7 @@ from .. import across
 from ..across import ACROSS
 from ..checks import all_checks
 from ..checks.base import Check, Reason
-from .judges import Meaning, all_judges
+from .finding_sources import Meaning, all_finding_sources
 from .table import table
 
 __all__ = ["add", "run"]
@@ -27,7 +27,11 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     what = arguments.what
     if what is None:
-        rows = [(judge.id, name, reason.meaning) for judge in all_judges() for name, reason in judge.reasons.items()]
+        rows = [
+            (evaluate.id, name, reason.meaning)
+            for evaluate in all_finding_sources()
+            for name, reason in evaluate.reasons.items()
+        ]
         sys.stdout.write(table(("CHECK", "REASON", "MEANING"), rows))
         return 0
     for check in all_checks():
@@ -40,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     if what in (ACROSS.id, *ACROSS.reasons):
         sys.stdout.write(_across())
         return 0
-    known = [name for judge in all_judges() for name in (judge.id, *judge.reasons)]
+    known = [name for evaluate in all_finding_sources() for name in (evaluate.id, *evaluate.reasons)]
     close = difflib.get_close_matches(what, known, 1) or [name for name in known if name.startswith(what)]
     hint = f"did you mean {close[0]}?" if close else "`steward explain` lists all"
     print(f"steward: no check and no reason is called {what!r}; {hint}", file=sys.stderr)

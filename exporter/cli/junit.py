@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from ..report import FindingReport, Report
-from .judges import all_judges
+from ..views.findings import FindingReport, Report
+from .finding_sources import all_finding_sources
 
 __all__ = ["junit"]
 
@@ -20,7 +20,7 @@ Row = tuple[str, str, str, str]  # failure or error, the test's name, the type, 
 def junit(report: Report, checks: frozenset[str], unread: Iterable[tuple[str, str]]) -> str:
     """`checks` are the ids of the chosen ones, `unread` files and why. A check without any is one test that passes."""
     root = Element("testsuites", name="steward")
-    for check in all_judges():
+    for check in all_finding_sources():
         if check.id in checks:
             rows = [
                 ("error", _at(u.partition or "everywhere", u.cluster), "unknown", u.why)

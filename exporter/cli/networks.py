@@ -11,17 +11,17 @@ from typing import Any
 
 import msgspec
 
+from ..address_usage import AddressUsage
 from ..app import assemble, read_dump, wait_until_seen
 from ..config.settings import Config
 from ..engine.engine import Engine
-from ..networks import NetworkReport, Networks, take
 from ..offline.files import DumpError
-from ..uses import Uses
+from ..views.networks import NetworkReport, Networks, take
 from .check import seconds
-from .choice import UsageError
 from .cluster import add_cluster_options, transport_of
 from .configured import add_config_option, configured
 from .dumps import add_dump_options
+from .filters import UsageError
 from .progress import progress_line
 from .table import table
 
@@ -74,18 +74,18 @@ async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Networks
         in_time = await wait_until_seen(
             steward, arguments.timeout, lambda text: print(f"steward: {text}", file=sys.stderr, flush=True)
         )
-        return _taken(steward.engine, steward.uses, arguments.network), in_time
+        return _taken(steward.engine, steward.usage, arguments.network), in_time
 
 
 async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
     with progress_line() as progress:
         engine, _ = await read_dump(arguments.dump, time.time(), config, complete=arguments.complete, progress=progress)
-    return _taken(engine, Uses.over(engine.cluster), arguments.network), True
+    return _taken(engine, AddressUsage.over(engine.cluster), arguments.network), True
 
 
-def _taken(engine: Engine, uses: Uses, only: str) -> Networks:
-    deque(uses.settle(), maxlen=0)
-    return take(engine.cluster, uses, engine.findings(), engine.generation, only)
+def _taken(engine: Engine, usage: AddressUsage, only: str) -> Networks:
+    deque(usage.settle(), maxlen=0)
+    return take(engine.cluster, usage, engine.findings(), engine.generation, only)
 
 
 def _rendered(networks: Networks, output: str) -> str:
@@ -110,7 +110,7 @@ def _rows(network: NetworkReport) -> list[tuple[str, ...]]:
             str(subnet.capacity),
             str(subnet.free),
             f"{int(subnet.utilisation * 100)} %" + ("" if network.complete else " or more"),
-            ", ".join(f"{count} {use}" for use, count in subnet.uses.items() if count) or "nothing",
+            ", ".join(f"{count} {use}" for use, count in subnet.usage.items() if count) or "nothing",
         )
         for subnet in network.subnets
     ]

@@ -8,9 +8,9 @@ import msgspec
 
 from ..across import ACROSS, READS
 from ..checks import all_checks
-from ..model.source import FILE, Sight
+from ..model.source import FILE, SyncState
 from ..offline.source import command
-from ..report import Report, SourceReport
+from ..views.findings import Report, SourceReport
 from .junit import junit
 from .sarif import sarif
 from .table import table
@@ -28,9 +28,9 @@ def rendered(report: Report, output: str, checks: frozenset[str], read: Mapping[
 def unread(report: Report) -> list[tuple[str, str]]:
     """The files of dumps that could not be read, and why."""
     return [
-        (f"{odd.cluster}: {odd.name}" if odd.cluster else odd.name, odd.why)
-        for odd in report.undecodable
-        if odd.kind == FILE
+        (f"{undecodable.cluster}: {undecodable.name}" if undecodable.cluster else undecodable.name, undecodable.why)
+        for undecodable in report.undecodable
+        if undecodable.kind == FILE
     ]
 
 
@@ -52,7 +52,7 @@ FORMATS = ("table", *_RENDERERS)
 
 
 def _text(report: Report, checks: frozenset[str], read: Mapping[str, str]) -> str:
-    named = [source.cluster for source in report.sources] + [odd.cluster for odd in report.undecodable]
+    named = [source.cluster for source in report.sources] + [undecodable.cluster for undecodable in report.undecodable]
     clusters = tuple(dict.fromkeys(named))
     several = len(clusters) > 1
     parts = []
@@ -94,7 +94,7 @@ def _missing(report: Report, checks: frozenset[str], cluster: str) -> list[Sourc
     """The kinds that the chosen checks read and the dump of a cluster lacks."""
     read = {kind.name for check in all_checks() if check.id in checks for kind in check.reads}
     read |= {kind.name for kind in READS if ACROSS.id in checks}
-    return [s for s in report.sources if s.cluster == cluster and s.state == Sight.MISSING and s.kind in read]
+    return [s for s in report.sources if s.cluster == cluster and s.state == SyncState.MISSING and s.kind in read]
 
 
 def _filling(missing: list[SourceReport], where: str) -> str:

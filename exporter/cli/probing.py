@@ -1,11 +1,11 @@
-"""`steward drain --probe`: asks for each machine, one after the other, what an eviction would be answered with."""
+"""`steward drain --probe`: asks for each VM, one after the other, what an eviction would be answered with."""
 
 from __future__ import annotations
 
 import msgspec
 
-from ..drain import Drain, MachineReport, NodeReport, probed
 from ..kube.probe import Probe
+from ..views.drain import Drain, NodeReport, VMReport, probed
 
 __all__ = ["with_probes"]
 
@@ -17,12 +17,12 @@ async def with_probes(drain: Drain, probe: Probe) -> Drain:
 
 
 async def _node(node: NodeReport, probe: Probe, *, down: bool) -> NodeReport:
-    machines = [await _machine(each, probe, down=down) for each in node.machines]
-    return msgspec.structs.replace(node, machines=tuple(machines))
+    vms = [await _vm(each, probe, down=down) for each in node.vms]
+    return msgspec.structs.replace(node, vms=tuple(vms))
 
 
-async def _machine(machine: MachineReport, probe: Probe, *, down: bool) -> MachineReport:
-    if machine.pod is None:
-        return machine
-    code, text = await probe.ask(machine.pod)
-    return msgspec.structs.replace(machine, probe=probed(machine, code, text, down=down))
+async def _vm(vm: VMReport, probe: Probe, *, down: bool) -> VMReport:
+    if vm.pod is None:
+        return vm
+    code, text = await probe.ask(vm.pod)
+    return msgspec.structs.replace(vm, probe=probed(vm, code, text, down=down))

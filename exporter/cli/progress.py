@@ -20,12 +20,12 @@ def progress_line(of: str = "") -> Iterator[Progress]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    told = 0.0
+    reported = 0.0
 
     def tell(tally: Tally) -> None:
-        nonlocal told
-        if time.monotonic() - told >= _EVERY:
-            told = time.monotonic()
+        nonlocal reported
+        if time.monotonic() - reported >= _EVERY:
+            reported = time.monotonic()
             sys.stderr.write(f"\r\x1b[Kreading{f' {of}' if of else ''}: {tally}")
             sys.stderr.flush()
 

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from ..findings import Severity
-from ..report import FindingReport, Report
-from .judges import all_judges
+from ..views.findings import FindingReport, Report
+from .finding_sources import all_finding_sources
 
 __all__ = ["sarif"]
 
@@ -45,7 +45,7 @@ def sarif(report: Report, checks: frozenset[str], unread: Iterable[tuple[str, st
 
 
 def _rules(checks: frozenset[str]) -> Iterator[Obj]:
-    for check in all_judges():
+    for check in all_finding_sources():
         if check.id in checks:
             for name, reason in check.reasons.items():
                 yield {
@@ -61,7 +61,7 @@ def _result(finding: FindingReport, places: dict[str, int]) -> Obj:
     path = f"{cluster}/{subject.kind}/{subject.path}" if cluster else f"{subject.kind}/{subject.path}"
     place = {"name": subject.name, "fullyQualifiedName": path, "kind": "resource"}
     # A copy of a cluster has the same objects: its results must not be taken for those of the other one.
-    mark = f"{cluster}/{finding.fingerprint}" if cluster else finding.fingerprint
+    fingerprint = f"{cluster}/{finding.fingerprint}" if cluster else finding.fingerprint
     more = {"cluster": cluster} if cluster else {}
     return {
         "ruleId": rule,
@@ -69,7 +69,7 @@ def _result(finding: FindingReport, places: dict[str, int]) -> Obj:
         "level": _LEVELS[Severity(finding.severity)],
         "message": {"text": f"{_in(cluster)}{subject}: {finding.message}"},
         "locations": [{"logicalLocations": [place]}],
-        "partialFingerprints": {"steward/v1": mark},
+        "partialFingerprints": {"steward/v1": fingerprint},
         "properties": {"severity": finding.severity, "since": finding.since, "network": finding.network, **more},
     }
 

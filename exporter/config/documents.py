@@ -18,7 +18,8 @@ comes from. Nothing in it is secret.
 
 Durations are written with their units, the larger before the smaller: `250ms`, `90s`, `10m`, `2h30m`, `1d`. Of YAML,
 only `true` and `false` are booleans; a key that is written twice, anchors, aliases and tags are refused. An unknown key
-is a mistake; all mistakes are told at once. Lists are written with commas in the environment, and an empty variable is
+is a mistake; all mistakes are reported at once. Lists are written with commas in the environment, and an empty
+variable is
 taken for none.
 
 Editors that know JSON schemas check the file while it is written; the schema knows all but the ranges of durations
@@ -29,8 +30,9 @@ and ports:
 ```
 
 `steward serve` follows the file: a change of its content is taken some seconds later, at once on SIGHUP. A file with
-mistakes changes nothing: it is told in the log, on the page, and by `kubevirt_steward_config_reload_success 0`. What
-takes effect at the next start is told when it changes. A ConfigMap must be mounted as a folder: with `subPath` its
+mistakes changes nothing: it is reported in the log, on the page, and by `kubevirt_steward_config_reload_success 0`.
+What
+takes effect at the next start is reported when it changes. A ConfigMap must be mounted as a folder: with `subPath` its
 changes never arrive.
 """
 

@@ -1,4 +1,4 @@
-"""The forms that a value can have: how it is written, what is wrong with one, and what editors are told of it."""
+"""The forms that a value can have: how it is written, what is wrong with one, and what editors are reported of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .reader import scalar
 
 __all__ = ["Form", "address", "form_of", "parse_duration", "write_duration"]
 
-# Each part once, the larger before the smaller; editors are told the same.
+# Each part once, the larger before the smaller; editors are reported the same.
 _DURATION = r"(?=[0-9])(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m(?!s))?(?:([0-9]{1,6})s)?(?:([0-9]{1,6})ms)?"
 _UNITS = ("days", "hours", "minutes", "seconds", "milliseconds")
 _ADDRESS = r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:\s]*)):([0-9]{1,5})"

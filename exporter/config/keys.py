@@ -22,7 +22,7 @@ PREFIX = "STEWARD_"
 CONFIG_VARIABLE = "STEWARD_CONFIG"
 
 _FLAGS = {"listen": "--listen", "kubeconfig": "--kubeconfig", "context": "--context", "logLevel": "--log-level"}
-_LIVE = ("logLevel", "logFormat", "settle", "budget", "checks")  # what follows the file without a restart
+_LIVE = ("logLevel", "logFormat", "settle", "seriesLimit", "checks")  # what follows the file without a restart
 
 
 @dataclass(frozen=True)

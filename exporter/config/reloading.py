@@ -1,7 +1,7 @@
 """Follows a configuration that changes while the steward runs.
 
 A change of the file counts once two looks in a row see the same content: an editor may be half done. What is wrong
-keeps what was right, and is told until it is right again. What can't change while running is told, and waits.
+keeps what was right, and is reported until it is right again. What can't change while running is reported, and waits.
 """
 
 from __future__ import annotations

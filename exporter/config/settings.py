@@ -10,7 +10,7 @@ import msgspec
 
 from ..checks.base import Setting
 
-__all__ = ["BudgetSettings", "CheckSettings", "Config", "MetricsSettings", "PaceSettings"]
+__all__ = ["CheckSettings", "Config", "MetricsSettings", "PaceSettings", "SeriesLimitSettings"]
 
 
 class PaceSettings(msgspec.Struct, frozen=True, rename="camel"):
@@ -30,7 +30,7 @@ class PaceSettings(msgspec.Struct, frozen=True, rename="camel"):
     ] = timedelta(seconds=30)
 
 
-class BudgetSettings(msgspec.Struct, frozen=True, rename="camel"):
+class SeriesLimitSettings(msgspec.Struct, frozen=True, rename="camel"):
     """How many series findings may take, and states as many again.
 
     What is left out is counted in `kubevirt_steward_series_dropped`.
@@ -45,7 +45,7 @@ class MetricsSettings(msgspec.Struct, frozen=True, rename="camel"):
 
     firmware_uuid_info: Annotated[
         bool,
-        Setting("Serve `kubevirt_vm_firmware_uuid_info`, a series for each machine, which rules/fleet.yaml reads."),
+        Setting("Serve `kubevirt_vm_firmware_uuid_info`, a series for each VM, which rules/fleet.yaml reads."),
     ] = False
 
 
@@ -72,10 +72,10 @@ class Config(msgspec.Struct, frozen=True, rename="camel"):
     log_format: Annotated[Literal["logfmt", "json"], Setting("How a log line is written.")] = "logfmt"
     settle: Annotated[
         timedelta,
-        Setting("From a change to its judgement, so that what belongs together has arrived.", low="0s", high="1m"),
+        Setting("From a change to its evaluation, so that what belongs together has arrived.", low="0s", high="1m"),
     ] = timedelta(milliseconds=250)
     pace: PaceSettings = PaceSettings()
-    budget: BudgetSettings = BudgetSettings()
+    series_limit: SeriesLimitSettings = SeriesLimitSettings()
     metrics: MetricsSettings = MetricsSettings()
     checks: Mapping[str, CheckSettings] = {}
 

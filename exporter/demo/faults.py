@@ -6,7 +6,7 @@
 The first fault that matches a request is used, once per request; without `times` it stays
 until it is removed.
 
-Not here: what an API server does by itself when told to. Old versions (`compact`), a kind
+Not here: what an API server does by itself when reported to. Old versions (`compact`), a kind
 that vanishes (`unserve`) and lost connections (`drop_connections`) are calls of ApiServer.
 """
 

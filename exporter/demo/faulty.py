@@ -9,9 +9,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from .machines import Machine, claim, disk, virtual_machine
 from .networks import BILLING, LAB, LEGACY, NODES, SHOP, TELECOM, Network, addresses
-from .running import instance, launcher, plain_pod, start_revision
+from .running import launcher, plain_pod, start_revision, vmi_of
+from .samples import SampleVM, claim, disk, virtual_machine
 from .trouble import Case, deleting, minutes, trouble
 
 
@@ -20,73 +20,73 @@ def faulty(now: datetime) -> list[Case]:
 
 
 def orphaned(now: datetime, network: Network, name: str, host: int) -> Case:
-    left = claim(_machine(now, network, name, host, age=timedelta(days=9)))
+    left = claim(_sample(now, network, name, host, age=timedelta(days=9)))
     wrong = "its VM is gone for good, nobody deletes the claim, its address stays taken"
     return Case([left], [trouble(left, "C-01", wrong)])
 
 
 def stuck(now: datetime, network: Network, name: str, host: int, ago: timedelta) -> Case:
-    left = deleting(claim(_machine(now, network, name, host)), now - ago)
+    left = deleting(claim(_sample(now, network, name, host)), now - ago)
     wrong = f"deleted {minutes(ago)} ago, VM and VMI are gone, but the finalizer was never taken off"
     return Case([left], [trouble(left, "C-02a", wrong)])
 
 
 def blocks_its_vm(now: datetime) -> Case:
-    machine = _machine(now, TELECOM, "sip-proxy-old", 110)
+    sample = _sample(now, TELECOM, "sip-proxy-old", 110)
     since = now - timedelta(minutes=40)
-    vm = deleting(virtual_machine(machine), since, ["foregroundDeletion"])
+    vm = deleting(virtual_machine(sample), since, ["foregroundDeletion"])
     vm["status"]["printableStatus"] = "Terminating"
-    left = deleting(claim(machine), since)
+    left = deleting(claim(sample), since)
     wrong = "its VM waits in Terminating for the claim, and nobody takes the claim's finalizer off"
-    return Case([vm, disk(machine), left], [trouble(left, "C-02b", wrong)])
+    return Case([vm, disk(sample), left], [trouble(left, "C-02b", wrong)])
 
 
 def vmi_still_there(now: datetime) -> Case:
-    machine = _machine(now, LAB, "trainer-9", 111, node=NODES[1])
+    sample = _sample(now, LAB, "trainer-9", 111, node=NODES[1])
     since = now - timedelta(minutes=4)
-    vm = virtual_machine(machine)
+    vm = virtual_machine(sample)
     vm = deleting(vm, since, [*vm["metadata"]["finalizers"], "foregroundDeletion"])
     vm["status"]["printableStatus"] = "Terminating"
-    vmi, left = deleting(instance(machine), since), deleting(claim(machine), since)
+    vmi, left = deleting(vmi_of(sample), since), deleting(claim(sample), since)
     wrong = "on its way out with its VM, which still waits for its VMI: normal for some minutes"
-    objects = [vm, disk(machine), vmi, launcher(machine), start_revision(machine), left]
+    objects = [vm, disk(sample), vmi, launcher(sample), start_revision(sample), left]
     return Case(objects, [trouble(left, "C-02c", wrong)])
 
 
 def recreated(now: datetime, name: str, host: int, node: str) -> Case:
-    old = _machine(now, BILLING, name, host)
+    old = _sample(now, BILLING, name, host)
     new = replace(old, node=node, generation="again", age=timedelta(hours=3), up=timedelta(hours=2))
     left = deleting(claim(old), now - timedelta(hours=3, minutes=10))
     objects = [virtual_machine(new), disk(new), left]
     if new.running:
-        objects += [instance(new), launcher(new), start_revision(new)]
+        objects += [vmi_of(new), launcher(new), start_revision(new)]
     use = "runs on the address of this dying claim" if new.running else "is stopped and gets no claim of its own"
     wrong = f"belongs to an earlier VM of that name; the new one {use}"
     return Case(objects, [trouble(left, "C-03", wrong)])
 
 
 def ownerless_and_left(now: datetime) -> Case:
-    left = claim(_machine(now, LAB, "import-5", 113))
+    left = claim(_sample(now, LAB, "import-5", 113))
     del left["metadata"]["ownerReferences"]
     wrong = "has no owner, so the garbage collector never deletes it, and its VM is gone"
     return Case([left], [trouble(left, "C-04b", wrong)])
 
 
 def ownerless_in_use(now: datetime) -> Case:
-    machine = _machine(now, SHOP, "search-9", 114, node=NODES[2])
-    left = claim(machine)
+    sample = _sample(now, SHOP, "search-9", 114, node=NODES[2])
+    left = claim(sample)
     del left["metadata"]["ownerReferences"]
-    objects = [virtual_machine(machine), disk(machine), left]
-    objects += [instance(machine), launcher(machine), start_revision(machine)]
+    objects = [virtual_machine(sample), disk(sample), left]
+    objects += [vmi_of(sample), launcher(sample), start_revision(sample)]
     wrong = "lost its owner reference; its VM runs, but its address will outlive it"
     return Case(objects, [trouble(left, "C-04a", wrong)])
 
 
 def cloned(now: datetime) -> Case:
-    first = _machine(now, TELECOM, "hlr-1", 115, node=NODES[3])
+    first = _sample(now, TELECOM, "hlr-1", 115, node=NODES[3])
     clone = replace(first, name="hlr-1-clone", node="", age=timedelta(days=2))
     objects = [virtual_machine(first), disk(first), claim(first)]
-    objects += [instance(first), launcher(first), start_revision(first)]
+    objects += [vmi_of(first), launcher(first), start_revision(first)]
     twin = claim(clone)
     objects += [virtual_machine(clone), disk(clone), twin]
     wrong = "has the same addresses as {}, in the same network"
@@ -98,35 +98,35 @@ def cloned(now: datetime) -> Case:
 
 
 def held_by_a_pod(now: datetime) -> Case:
-    machine = _machine(now, SHOP, "promo-9", 116)
-    left = claim(machine)
-    pod = plain_pod(machine, "debug-shell", NODES[0])
+    sample = _sample(now, SHOP, "promo-9", 116)
+    left = claim(sample)
+    pod = plain_pod(sample, "debug-shell", NODES[0])
     wrong = "its VM is stopped, and pod shop/debug-shell holds its address meanwhile"
-    return Case([virtual_machine(machine), disk(machine), left, pod], [trouble(left, "C-14", wrong)])
+    return Case([virtual_machine(sample), disk(sample), left, pod], [trouble(left, "C-14", wrong)])
 
 
 def of_an_earlier_network(now: datetime) -> Case:
-    machine = _machine(now, LAB, "archive-2", 118)
-    left = claim(machine)
+    sample = _sample(now, LAB, "archive-2", 118)
+    left = claim(sample)
     left["status"] = left["status"] | {"ips": ["10.99.0.18/24"]}
     wrong = "its network was made again with other subnets: OVN-Kubernetes' control plane fails at its next start"
-    return Case([virtual_machine(machine), disk(machine), left], [trouble(left, "C-16", wrong)])
+    return Case([virtual_machine(sample), disk(sample), left], [trouble(left, "C-16", wrong)])
 
 
 def unprotected(now: datetime) -> Case:
-    machine = _machine(now, SHOP, "cache-7", 119)
-    bare = claim(machine)
+    sample = _sample(now, SHOP, "cache-7", 119)
+    bare = claim(sample)
     bare["metadata"] = {key: value for key, value in bare["metadata"].items() if key != "finalizers"}
     wrong = "lost its finalizer: whoever deletes it takes the VM its address"
-    return Case([virtual_machine(machine), disk(machine), bare], [trouble(bare, "C-05", wrong)])
+    return Case([virtual_machine(sample), disk(sample), bare], [trouble(bare, "C-05", wrong)])
 
 
 def misshapen(now: datetime) -> Case:
-    machine = _machine(now, LEGACY, "old-import", 10)
-    left = claim(machine)
-    left["status"] = {"ips": machine.addresses[0]}
+    sample = _sample(now, LEGACY, "old-import", 10)
+    left = claim(sample)
+    left["status"] = {"ips": sample.addresses[0]}
     wrong = "its status.ips is a string instead of a list: nothing can be said about the claims of this namespace"
-    return Case([virtual_machine(machine), disk(machine), left], [trouble(left, "undecodable", wrong)])
+    return Case([virtual_machine(sample), disk(sample), left], [trouble(left, "undecodable", wrong)])
 
 
 CASES: tuple[Callable[[datetime], Case], ...] = (
@@ -148,10 +148,10 @@ CASES: tuple[Callable[[datetime], Case], ...] = (
 )
 
 
-def _machine(
+def _sample(
     now: datetime, network: Network, name: str, host: int, *, node: str = "", age: timedelta = timedelta(days=30)
-) -> Machine:
-    return Machine(
+) -> SampleVM:
+    return SampleVM(
         namespace=network.namespace,
         name=name,
         now=now,

@@ -6,11 +6,11 @@ The codes are those of the reference on evictions.
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from .machines import Machine, disk, uid, virtual_machine
 from .networks import NODES, node
 from .registry import timestamp
 from .resources import Obj
-from .running import instance, launcher, start_revision
+from .running import launcher, start_revision, vmi_of
+from .samples import SampleVM, disk, uid, virtual_machine
 from .trouble import Case, trouble
 
 DRAINED = "node05"
@@ -31,7 +31,7 @@ def _drained(now: datetime) -> Obj:
 
 
 def not_migratable(now: datetime) -> Case:
-    objects = _running(_machine(now, "billing", "oracle-1", 150))
+    objects = _running(_sample(now, "billing", "oracle-1", 150))
     able = next(each for each in objects[1]["status"]["conditions"] if each["type"] == "LiveMigratable")
     able |= {
         "status": "False",
@@ -43,8 +43,8 @@ def not_migratable(now: datetime) -> Case:
 
 
 def external(now: datetime) -> Case:
-    """A machine that is a node of another cluster, whose controller has to empty it first."""
-    objects = _running(_machine(now, "lab", "tenant-worker-2", 151), strategy="External")
+    """A VM that is a node of another cluster, whose controller has to empty it first."""
+    objects = _running(_sample(now, "lab", "tenant-worker-2", 151), strategy="External")
     objects[1]["metadata"]["labels"] |= {
         "capk.cluster.x-k8s.io/kubevirt-machine-name": "tenant-worker-2",
         "capk.cluster.x-k8s.io/kubevirt-machine-namespace": "lab",
@@ -67,12 +67,12 @@ def external(now: datetime) -> Case:
 
 
 def no_room(now: datetime) -> Case:
-    machine = _machine(now, "lab", "trainer-big", 152, memory="480Gi")
-    objects = _running(machine)
+    sample = _sample(now, "lab", "trainer-big", 152, memory="480Gi")
+    objects = _running(sample)
     _mark(objects[1], now)
-    migration = _migration(machine, now - timedelta(minutes=3), "Scheduling")
-    target = launcher(machine)
-    name = f"virt-launcher-{machine.name}-target"
+    migration = _migration(sample, now - timedelta(minutes=3), "Scheduling")
+    target = launcher(sample)
+    name = f"virt-launcher-{sample.name}-target"
     target["metadata"] |= {"name": name, "uid": uid("Pod", "lab", name)}
     target["metadata"]["creationTimestamp"] = timestamp(now - timedelta(minutes=3))
     target["metadata"]["labels"]["kubevirt.io/migrationJobUID"] = migration["metadata"]["uid"]
@@ -85,51 +85,51 @@ def no_room(now: datetime) -> Case:
 
 
 def keeps_failing(now: datetime) -> Case:
-    machine = _machine(now, "telecom", "hss-legacy", 153)
-    objects = _running(machine)
+    sample = _sample(now, "telecom", "hss-legacy", 153)
+    objects = _running(sample)
     _mark(objects[1], now)
     reason = "Live migration failed: operation failed: guest CPU doesn't match specification: missing features: mpx"
-    failed = [_migration(machine, now - timedelta(minutes=age), "Failed", reason) for age in (40, 31, 17)]
-    waiting = _migration(machine, now - timedelta(minutes=1), "Pending")
+    failed = [_migration(sample, now - timedelta(minutes=age), "Failed", reason) for age in (40, 31, 17)]
+    waiting = _migration(sample, now - timedelta(minutes=1), "Pending")
     wrong = "three migrations failed one after the other"
     return Case([*objects, *failed, waiting], [trouble(objects[1], "MigrationFailing", wrong)])
 
 
 def budgeted(now: datetime) -> Case:
-    machine = _machine(now, "shop", "queue-1", 154)
-    objects = _running(machine, strategy="None")
+    sample = _sample(now, "shop", "queue-1", 154)
+    objects = _running(sample, strategy="None")
     labels = objects[3]["metadata"]["labels"]
     labels["app"] = "queue"
-    budget = _budget(now - timedelta(days=60), "shop", "queue", {"app": "queue"})
-    return Case([*objects, budget], [trouble(objects[1], "UserPDB", "a budget of its owner wants it to stay")])
+    pdb = _pdb(now - timedelta(days=60), "shop", "queue", {"app": "queue"})
+    return Case([*objects, pdb], [trouble(objects[1], "UserPDB", "a PDB of its owner wants it to stay")])
 
 
 def moving(now: datetime) -> Case:
     """Nothing is wrong with it: it is on its way."""
-    machine = _machine(now, "shop", "web-canary", 155)
-    objects = _running(machine)
+    sample = _sample(now, "shop", "web-canary", 155)
+    objects = _running(sample)
     _mark(objects[1], now, timedelta(minutes=1))
     started = timestamp(now - timedelta(seconds=40))
     state = {"migrationUid": "m", "startTimestamp": started, "sourceNode": DRAINED, "targetNode": NODES[0]}
     objects[1]["status"]["migrationState"] = state
-    return Case([*objects, _migration(machine, now - timedelta(minutes=1), "Running")], [])
+    return Case([*objects, _migration(sample, now - timedelta(minutes=1), "Running")], [])
 
 
 def stale(now: datetime) -> Case:
-    machine = _machine(now, "windows-desktops", "terminal-1", 156, on=NODES[1])
-    objects = _running(machine)
+    sample = _sample(now, "windows-desktops", "terminal-1", 156, on=NODES[1])
+    objects = _running(sample)
     _mark(objects[1], now, timedelta(days=6))
     objects[1]["status"]["evacuationNodeName"] = NODES[2]
     wrong = f"it left {NODES[2]} days ago and is still marked to leave it, so no drain can move it"
-    return Case(objects, [trouble(objects[1], "StaleMark", wrong)])
+    return Case(objects, [trouble(objects[1], "StaleEvacuationRequest", wrong)])
 
 
-def left_budget(now: datetime) -> Case:
-    budget = _budget(now - timedelta(days=200), "telecom", "kubevirt-disruption-budget-6fk2c", {})
-    budget["spec"]["selector"] = {"matchLabels": {"kubevirt.io/created-by": uid("a machine of the past")}}
-    budget["status"] |= {"expectedPods": 0, "currentHealthy": 0}
-    wrong = "was KubeVirt's own, of a release before 1.6, and its machine is gone"
-    return Case([budget], [trouble(budget, "OrphanPDB", wrong)])
+def left_pdb(now: datetime) -> Case:
+    pdb = _pdb(now - timedelta(days=200), "telecom", "kubevirt-disruption-budget-6fk2c", {})
+    pdb["spec"]["selector"] = {"matchLabels": {"kubevirt.io/created-by": uid("a VM of the past")}}
+    pdb["status"] |= {"expectedPods": 0, "currentHealthy": 0}
+    wrong = "was KubeVirt's own, of a release before 1.6, and its VM is gone"
+    return Case([pdb], [trouble(pdb, "OrphanPDB", wrong)])
 
 
 _CASES: tuple[Callable[[datetime], Case], ...] = (
@@ -140,22 +140,22 @@ _CASES: tuple[Callable[[datetime], Case], ...] = (
     budgeted,
     moving,
     stale,
-    left_budget,
+    left_pdb,
 )
 
 
-def _machine(
+def _sample(
     now: datetime, namespace: str, name: str, number: int, *, memory: str = "4Gi", on: str = DRAINED
-) -> Machine:
-    return Machine(namespace=namespace, name=name, now=now, node=on, number=number, memory=memory)
+) -> SampleVM:
+    return SampleVM(namespace=namespace, name=name, now=now, node=on, number=number, memory=memory)
 
 
-def _running(machine: Machine, *, strategy: str = "LiveMigrate") -> list[Obj]:
-    """All of a running machine: the VirtualMachine, its instance, disk, launcher pod and start revision."""
-    vm, vmi, revision = virtual_machine(machine), instance(machine), start_revision(machine)
+def _running(sample: SampleVM, *, strategy: str = "LiveMigrate") -> list[Obj]:
+    """All of a running VM: the VirtualMachine, its VMI, disk, launcher pod and start revision."""
+    vm, vmi, revision = virtual_machine(sample), vmi_of(sample), start_revision(sample)
     for spec in (vm["spec"]["template"]["spec"], vmi["spec"], revision["data"]["spec"]["template"]["spec"]):
         spec["evictionStrategy"] = strategy
-    return [vm, vmi, disk(machine), launcher(machine), revision]
+    return [vm, vmi, disk(sample), launcher(sample), revision]
 
 
 def _mark(vmi: Obj, now: datetime, ago: timedelta = _SINCE) -> None:
@@ -167,8 +167,8 @@ def _mark(vmi: Obj, now: datetime, ago: timedelta = _SINCE) -> None:
     vmi["status"]["conditions"] = [*vmi["status"]["conditions"], condition]
 
 
-def _migration(machine: Machine, made: datetime, phase: str, failure: str = "") -> Obj:
-    name = f"kubevirt-evacuation-{uid(machine.name, phase, timestamp(made))[:5]}"
+def _migration(sample: SampleVM, made: datetime, phase: str, failure: str = "") -> Obj:
+    name = f"kubevirt-evacuation-{uid(sample.name, phase, timestamp(made))[:5]}"
     status: Obj = {"phase": phase, "phaseTransitionTimestamps": [_transition(phase, made)]}
     if failure:
         status["migrationState"] = {"failed": True, "completed": True, "failureReason": failure}
@@ -177,14 +177,14 @@ def _migration(machine: Machine, made: datetime, phase: str, failure: str = "") 
         "kind": "VirtualMachineInstanceMigration",
         "metadata": {
             "name": name,
-            "namespace": machine.namespace,
-            "uid": uid("VirtualMachineInstanceMigration", machine.namespace, name),
+            "namespace": sample.namespace,
+            "uid": uid("VirtualMachineInstanceMigration", sample.namespace, name),
             "creationTimestamp": timestamp(made),
             "generation": 1,
-            "labels": {"kubevirt.io/vmi-name": machine.name},
-            "annotations": {"kubevirt.io/evacuationMigration": machine.node},
+            "labels": {"kubevirt.io/vmi-name": sample.name},
+            "annotations": {"kubevirt.io/evacuationMigration": sample.node},
         },
-        "spec": {"vmiName": machine.name},
+        "spec": {"vmiName": sample.name},
         "status": status,
     }
 
@@ -193,7 +193,7 @@ def _transition(phase: str, made: datetime) -> Obj:
     return {"phase": phase, "phaseTransitionTimestamp": timestamp(made + timedelta(seconds=2))}
 
 
-def _budget(made: datetime, namespace: str, name: str, labels: dict[str, str]) -> Obj:
+def _pdb(made: datetime, namespace: str, name: str, labels: dict[str, str]) -> Obj:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from .machines import Machine, disk, uid, virtual_machine
 from .networks import NODES
 from .registry import timestamp
 from .resources import Obj
-from .running import instance, launcher, start_revision
+from .running import launcher, start_revision, vmi_of
+from .samples import SampleVM, disk, uid, virtual_machine
 from .trouble import Case, trouble
 
 _BY_NAME = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")  # from which KubeVirt made UUIDs of names
@@ -23,11 +23,11 @@ def confused(now: datetime) -> list[Case]:
 
 
 def same_name(now: datetime) -> Case:
-    """Older than the release that gives each machine a UUID of its own."""
+    """Older than the release that gives each VM a UUID of its own."""
     derived = str(uuid.uuid5(_BY_NAME, "print-server"))
-    machines = [_machine(now, "shop", "print-server", 130, 0), _machine(now, "billing", "print-server", 131, 1)]
+    samples = [_sample(now, "shop", "print-server", 130, 0), _sample(now, "billing", "print-server", 131, 1)]
     wrong = "has the UUID that its name gives, as {} does, and both run"
-    cases = [_running(machine, uuid=derived) for machine in machines]
+    cases = [_running(sample, uuid=derived) for sample in samples]
     return Case(
         [each for objects in cases for each in objects],
         [
@@ -38,7 +38,7 @@ def same_name(now: datetime) -> Case:
 
 
 def restored(now: datetime) -> Case:
-    source = _machine(now, "lab", "simulator", 132, 2)
+    source = _sample(now, "lab", "simulator", 132, 2)
     copy = replace(source, name="simulator-restored", node="", number=133, age=timedelta(days=3))
     vm = virtual_machine(copy)
     vm["metadata"]["annotations"] = {"restore.kubevirt.io/lastRestoreUID": "restore-of-simulator"}
@@ -55,21 +55,21 @@ def restored(now: datetime) -> Case:
 
 
 def changes_with_its_next_start(now: datetime) -> Case:
-    objects = _running(_machine(now, "telecom", "billing-gw", 134, 3))
+    objects = _running(_sample(now, "telecom", "billing-gw", 134, 3))
     _set_firmware(objects[0]["spec"]["template"]["spec"], uuid=uid("firmware", "another"))
-    wrong = "its UUID was edited while it runs: it comes back as another machine"
+    wrong = "its UUID was edited while it runs: it comes back as another VM"
     return Case(objects, [trouble(objects[0], "SpecRunMismatch", wrong)])
 
 
 def placeholder(now: datetime) -> Case:
-    objects = _running(_machine(now, "windows-desktops", "kiosk", 135, 0), uuid="03000200-0400-0500-0006-000700080009")
+    objects = _running(_sample(now, "windows-desktops", "kiosk", 135, 0), uuid="03000200-0400-0500-0006-000700080009")
     wrong = "has the UUID that boards have whose maker gave them none"
     return Case(objects, [trouble(objects[0], "InvalidUUID", wrong)])
 
 
 def same_serial(now: datetime) -> Case:
-    machines = [_machine(now, "windows-desktops", f"erp-{i}", 135 + i, i) for i in (1, 2)]
-    cases = [_running(machine, serial="VMware-42 1d 6f 1e 58") for machine in machines]
+    samples = [_sample(now, "windows-desktops", f"erp-{i}", 135 + i, i) for i in (1, 2)]
+    cases = [_running(sample, serial="VMware-42 1d 6f 1e 58") for sample in samples]
     wrong = "was imported with the serial of one source, as {} was"
     return Case(
         [each for objects in cases for each in objects],
@@ -81,8 +81,8 @@ def same_serial(now: datetime) -> Case:
 
 
 def pinned(now: datetime) -> Case:
-    machine = _machine(now, "lab", "render", 138, 0).stopped()
-    template = virtual_machine(machine)["spec"]
+    sample = _sample(now, "lab", "render", 138, 0).stopped()
+    template = virtual_machine(sample)["spec"]
     pool = {
         "apiVersion": "pool.kubevirt.io/v1beta1",
         "kind": "VirtualMachinePool",
@@ -93,14 +93,14 @@ def pinned(now: datetime) -> Case:
             "virtualMachineTemplate": {"metadata": {"labels": {"app": "render"}}, "spec": template},
         },
     }
-    wrong = "its template has a UUID, so every machine of it will have the same"
+    wrong = "its template has a UUID, so every VM of it will have the same"
     return Case([pool], [trouble(pool, "TemplatePinsUUID", wrong)])
 
 
 def snapshot_without(now: datetime) -> Case:
-    machine = _machine(now, "billing", "archive", 139, 0).stopped()
-    vm = virtual_machine(machine)
-    source = virtual_machine(machine)
+    sample = _sample(now, "billing", "archive", 139, 0).stopped()
+    vm = virtual_machine(sample)
+    source = virtual_machine(sample)
     del source["spec"]["template"]["spec"]["domain"]["firmware"]
     content = {
         "apiVersion": "snapshot.kubevirt.io/v1beta1",
@@ -112,8 +112,8 @@ def snapshot_without(now: datetime) -> Case:
         },
         "status": {"readyToUse": True, "creationTime": timestamp(now - timedelta(days=400))},
     }
-    wrong = "holds no UUID: a machine restored from it gets another one"
-    return Case([vm, disk(machine), content], [trouble(content, "SnapshotLacksUUID", wrong)])
+    wrong = "holds no UUID: a VM restored from it gets another one"
+    return Case([vm, disk(sample), content], [trouble(content, "SnapshotLacksUUID", wrong)])
 
 
 _CASES: tuple[Callable[[datetime], Case], ...] = (
@@ -127,18 +127,18 @@ _CASES: tuple[Callable[[datetime], Case], ...] = (
 )
 
 
-def _machine(now: datetime, namespace: str, name: str, number: int, node: int) -> Machine:
-    return Machine(
+def _sample(now: datetime, namespace: str, name: str, number: int, node: int) -> SampleVM:
+    return SampleVM(
         namespace=namespace, name=name, now=now, node=NODES[node], number=number, age=timedelta(days=20 + number)
     )
 
 
-def _running(machine: Machine, **firmware: str) -> list[Obj]:
-    """All of a running machine, the VirtualMachine first."""
-    vm, vmi, revision = virtual_machine(machine), instance(machine), start_revision(machine)
+def _running(sample: SampleVM, **firmware: str) -> list[Obj]:
+    """All of a running VM, the VirtualMachine first."""
+    vm, vmi, revision = virtual_machine(sample), vmi_of(sample), start_revision(sample)
     for spec in (vm["spec"]["template"]["spec"], vmi["spec"], revision["data"]["spec"]["template"]["spec"]):
         _set_firmware(spec, **firmware)
-    return [vm, vmi, disk(machine), launcher(machine), revision]
+    return [vm, vmi, disk(sample), launcher(sample), revision]
 
 
 def _set_firmware(spec: Obj, **firmware: str) -> None:

@@ -1,4 +1,4 @@
-"""The sample fleet: sixty machines in five namespaces, most of them well.
+"""The sample fleet: sixty VMs in five namespaces, most of them well.
 
     fleet = sample_fleet(now)
     server.load(fleet.objects)
@@ -16,10 +16,10 @@ from itertools import chain
 from .faulty import faulty
 from .faulty_evictions import blocked
 from .faulty_identity import confused
-from .machines import Machine, claim, disk, virtual_machine
 from .networks import BILLING, LAB, NODES, SHOP, TELECOM, Network, addresses, ground
 from .resources import Obj
-from .running import instance, launcher, start_revision
+from .running import launcher, start_revision, vmi_of
+from .samples import SampleVM, claim, disk, virtual_machine
 from .trouble import Trouble
 
 
@@ -31,7 +31,7 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Machines that differ by a number at the end of their name."""
+    """VMs that differ by a number at the end of their name."""
 
     namespace: str
     stem: str
@@ -64,24 +64,24 @@ GROUPS = (
 
 
 def sample_fleet(now: datetime) -> Fleet:
-    well = chain.from_iterable(complete(machine) for machine in healthy_machines(now))
+    well = chain.from_iterable(complete(sample) for sample in healthy_vms(now))
     cases = [*faulty(now), *confused(now), *blocked(now)]
     ill = chain.from_iterable(case.objects for case in cases)
     troubles = chain.from_iterable(case.troubles for case in cases)
     return Fleet([*ground(now), *well, *ill], list(troubles))
 
 
-def healthy_machines(now: datetime) -> list[Machine]:
+def healthy_vms(now: datetime) -> list[SampleVM]:
     """Spread over the nodes in turn, with addresses from .10 up in each network."""
-    machines: list[Machine] = []
+    samples: list[SampleVM] = []
     taken: Counter[Network] = Counter()
     for group in GROUPS:
         for i in range(group.running + group.stopped):
-            number = len(machines)
+            number = len(samples)
             if group.network:
                 taken[group.network] += 1
-            machines.append(
-                Machine(
+            samples.append(
+                SampleVM(
                     namespace=group.namespace,
                     name=f"{group.stem}-{i + 1}",
                     now=now,
@@ -96,14 +96,14 @@ def healthy_machines(now: datetime) -> list[Machine]:
                     downward_metrics=group.downward_metrics,
                 )
             )
-    return machines
+    return samples
 
 
-def complete(machine: Machine) -> list[Obj]:
-    """Everything that exists of a healthy machine, running or stopped."""
-    objects = [virtual_machine(machine), disk(machine)]
-    if machine.network:
-        objects.append(claim(machine))
-    if machine.running:
-        objects += [instance(machine), launcher(machine), start_revision(machine)]
+def complete(sample: SampleVM) -> list[Obj]:
+    """Everything that exists of a healthy VM, running or stopped."""
+    objects = [virtual_machine(sample), disk(sample)]
+    if sample.network:
+        objects.append(claim(sample))
+    if sample.running:
+        objects += [vmi_of(sample), launcher(sample), start_revision(sample)]
     return objects

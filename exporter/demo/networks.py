@@ -15,14 +15,14 @@ NODES = ("node01", "node02", "node03", "node04")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A layer-2 network of OVN-Kubernetes, whose machines keep their addresses."""
+    """A layer-2 network of OVN-Kubernetes, whose VMs keep their addresses."""
 
     namespace: str
     nad: str
     name: str
     """Cluster-wide, and not the NAD's name."""
     logical: str
-    """What machines call it in their spec."""
+    """What VMs call it in their spec."""
     subnets: tuple[str, ...]
     number: int
 
@@ -48,7 +48,7 @@ def addresses(network: Network, host: int) -> tuple[str, ...]:
 
 
 def ground(now: datetime) -> list[Obj]:
-    """Everything but the machines."""
+    """Everything but the VMs."""
     born = timestamp(now - timedelta(days=200))
     return [
         *(namespace(name, born) for name in NAMESPACES),
@@ -129,7 +129,7 @@ def attachment(network: Network, born: str) -> Obj:
 
 
 def user_defined(born: str) -> list[Obj]:
-    """A network that a namespace defined for itself, one of the cluster's, and the definitions rendered of them."""
+    """A network that a namespace defined for itself, one of the cluster's, and the NADs rendered of them."""
     own = Network("lab", "scratch", "lab_scratch", "scratch", ("10.61.0.0/24",), 11)
     shared = Network("shop", "partners", "cluster_udn_partners", "partners", ("10.60.0.0/20",), 12)
     conditions = [{"type": "NetworkCreated", "status": "True", "reason": "NetworkAttachmentDefinitionCreated"}]
@@ -152,14 +152,14 @@ def user_defined(born: str) -> list[Obj]:
     return [udn, cudn, *(_rendered(attachment(each, born), by) for each, by in ((own, udn), (shared, cudn)))]
 
 
-def _rendered(definition: Obj, by: Obj) -> Obj:
+def _rendered(nad: Obj, by: Obj) -> Obj:
     owner = {"apiVersion": by["apiVersion"], "kind": by["kind"], "name": by["metadata"]["name"]}
     marks = {
         "labels": {"k8s.ovn.org/user-defined-network": ""},
         "finalizers": ["k8s.ovn.org/user-defined-network-protection"],
         "ownerReferences": [owner | {"uid": by["metadata"]["uid"], "controller": True, "blockOwnerDeletion": True}],
     }
-    return definition | {"metadata": definition["metadata"] | marks}
+    return nad | {"metadata": nad["metadata"] | marks}
 
 
 def kubevirt(born: str) -> Obj:

@@ -146,8 +146,8 @@ class Registry:
         meta |= {k: was[k] for k in KEPT if k in was}
         if not meta.get("finalizers", True):
             del meta["finalizers"]
-        aside = {"metadata", "status"} if resource.status else {"metadata"}
-        if "generation" in was and _without(old, aside) != _without(new, aside):
+        deferred = {"metadata", "status"} if resource.status else {"metadata"}
+        if "generation" in was and _without(old, deferred) != _without(new, deferred):
             meta["generation"] = was["generation"] + 1
         return new | {"metadata": meta}
 

@@ -116,16 +116,16 @@ class Watches:
             yield error(err)
             return
         try:
-            await self._tell()
+            await self._report()
             yield b""
             async with aclosing(self._live(watch, asked.timeout)) as live:
                 async for line in live:
                     yield line
         finally:
             self._open.remove(watch)
-            await self._tell()
+            await self._report()
 
-    async def _tell(self) -> None:
+    async def _report(self) -> None:
         """Wakes those who wait for watches to open or end."""
         async with self._changed:
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""Which partitions of a check a change concerns, and which of them wait to be judged again."""
+"""Which partitions of a check a change concerns, and which of them wait to be evaluated again."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
     for index, key in change.touched:
         if index in own:
             yield key  # and not by its members, of which there may be tens of thousands
-            if scope.bridged:
+            if scope.multi_key:
                 yield from _across(check, cluster, index, key)
         elif index in check.joins:
-            for other in chain(cluster.sharing(index, key), cluster.listening(index, key)):
+            for other in chain(cluster.sharing(index, key), cluster.dependents(index, key)):
                 yield from check.partitions(other, cluster)
 
 
@@ -67,36 +67,36 @@ class Pending:
     """Partitions that wait, in the order in which they became dirty, each with the time of that.
 
     Those of a blocked namespace are set aside when their turn comes, until `unblock`. `homes` gives the namespaces
-    that a partition is judged by.
+    that a partition is evaluated by.
     """
 
-    def __init__(self, homes: Callable[[str], Iterable[str]]) -> None:
-        self._homes = homes
+    def __init__(self, namespaces: Callable[[str], Iterable[str]]) -> None:
+        self._namespaces = namespaces
         # A dict would be searched from its first place on, past all that were taken.
-        self._marked: OrderedDict[str, float] = OrderedDict()
-        self._aside: dict[str, float] = {}
+        self._dirty_since: OrderedDict[str, float] = OrderedDict()
+        self._deferred: dict[str, float] = {}
 
-    def mark(self, partitions: Iterable[str], now: float) -> None:
+    def add(self, partitions: Iterable[str], now: float) -> None:
         for partition in partitions:
-            self._marked.setdefault(partition, now)
+            self._dirty_since.setdefault(partition, now)
 
     def take(self, before: float, blocked: frozenset[str]) -> str | None:
         """The next one that was marked no later than `before` and is not of a blocked namespace."""
-        while self._marked:
-            partition, marked = next(iter(self._marked.items()))
-            if marked > before:
+        while self._dirty_since:
+            partition, dirty = next(iter(self._dirty_since.items()))
+            if dirty > before:
                 return None
-            del self._marked[partition]
-            if not blocked or blocked.isdisjoint(self._homes(partition)):
+            del self._dirty_since[partition]
+            if not blocked or blocked.isdisjoint(self._namespaces(partition)):
                 return partition
-            self._aside[partition] = marked
+            self._deferred[partition] = dirty
         return None
 
     def unblock(self) -> None:
-        if self._aside:
-            self._marked, self._aside = OrderedDict({**self._aside, **self._marked}), {}
+        if self._deferred:
+            self._dirty_since, self._deferred = OrderedDict({**self._deferred, **self._dirty_since}), {}
 
     @property
     def empty(self) -> bool:
         """Whether nothing waits but what was set aside."""
-        return not self._marked
+        return not self._dirty_since

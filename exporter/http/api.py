@@ -9,7 +9,7 @@ import msgspec
 from aiohttp import web
 
 from ..engine.engine import Engine
-from ..report import Filter, take
+from ..views.findings import Filter, take
 
 __all__ = ["Findings", "filter_of"]
 

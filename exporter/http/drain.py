@@ -1,4 +1,4 @@
-"""/api/v1/drain: what becomes of the machines of nodes that are drained; with an ETag."""
+"""/api/v1/drain: what becomes of the VMs of nodes that are drained; with an ETag."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterable
 import msgspec
 from aiohttp import web
 
-from ..drain import KINDS, STAYS, TITLES, Drain, NoSuchNodeError, chosen, steps
 from ..engine.engine import Engine
 from ..model.cluster import Change
-from ..model.node import Node
+from ..model.kinds.node import Node
 from ..model.source import Source
+from ..views.drain import KINDS, STAYS, TITLES, Drain, NoSuchNodeError, chosen, steps
 from .api import json_error
 from .rendering import page_of
 
@@ -34,8 +34,8 @@ class DrainView:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """The nodes are those of the parameter `node`; without one, all that are cordoned or tainted to be drained."""
-        if odd := [key for key in request.query if key != "node"]:
-            return json_error(400, f"{odd[0]!r} is no filter; there is: node")
+        if unexpected := [key for key in request.query if key != "node"]:
+            return json_error(400, f"{unexpected[0]!r} is no filter; there is: node")
         etag = f'"{self._instance}.{self._engine.generation}.{self._version}"'
         if request.headers.get("If-None-Match") == etag:
             return web.Response(status=304, headers={"ETag": etag})

@@ -7,9 +7,9 @@ import asyncio
 import msgspec
 from aiohttp import web
 
+from ..address_usage import AddressUsage
 from ..engine.engine import Engine
-from ..networks import Networks, take
-from ..uses import Uses
+from ..views.networks import Networks, take
 from .api import json_error
 
 __all__ = ["NetworksView"]
@@ -18,14 +18,14 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 class NetworksView:
-    def __init__(self, engine: Engine, uses: Uses, instance: str) -> None:
+    def __init__(self, engine: Engine, usage: AddressUsage, instance: str) -> None:
         """`instance` tells one run of the steward from the next: generations begin anew with each."""
-        self._engine, self._uses, self._instance = engine, uses, instance
+        self._engine, self._uses, self._instance = engine, usage, instance
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """With the parameter `network` just that one."""
-        if odd := [key for key in request.query if key != "network"]:
-            return json_error(400, f"{odd[0]!r} is no filter; there is: network")
+        if unexpected := [key for key in request.query if key != "network"]:
+            return json_error(400, f"{unexpected[0]!r} is no filter; there is: network")
         networks = await self.take(request.query.get("network", ""))
         etag = f'"{self._instance}.{self._engine.generation}.{self._uses.version}"'
         if request.headers.get("If-None-Match") == etag:

@@ -9,10 +9,10 @@ from importlib.resources import files
 from aiohttp import web
 
 from ..config.reloading import Status
-from ..drain import STAYS, TITLES, draining
 from ..engine.engine import Engine
 from ..findings import Severity
-from ..report import Filter, FindingReport, take
+from ..views.drain import STAYS, TITLES, draining
+from ..views.findings import Filter, FindingReport, take
 from .api import filter_of
 from .drain import DrainView
 from .networks import NetworksView

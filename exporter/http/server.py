@@ -31,7 +31,7 @@ def build(engine: Engine, routes: Routes) -> web.Application:
     async def readyz(_: web.Request) -> web.StreamResponse:
         if engine.ready:
             return web.Response(text="ok\n")
-        why = "\n".join(f"{each.check}: {each.why}" for each in engine.unknowns()) or "not judged yet"
+        why = "\n".join(f"{each.check}: {each.why}" for each in engine.unknowns()) or "not evaluated yet"
         return web.Response(status=503, text=f"not ready\n{why}\n")
 
     app = web.Application()

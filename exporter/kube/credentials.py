@@ -65,7 +65,7 @@ def _from_service_account(into: kube_client.Configuration, token_seconds: float)
     except (ConfigException, OSError, ValueError) as error:
         raise ConfigError(f"the pod's service account can't be used: {error}") from error
     into.refresh_api_key_hook = _again_from_file(loader, loader._read_token_file, token_seconds)
-    _connect_as_told(into)
+    _connect_as_reported(into)
 
 
 async def _from_kubeconfig(
@@ -89,7 +89,7 @@ async def _from_kubeconfig(
         into.refresh_api_key_hook = _again_from_exec(loader, path)
     elif "tokenFile" in user:
         into.refresh_api_key_hook = _again_from_file(loader, loader._load_user_token, token_seconds)
-    _connect_as_told(into)
+    _connect_as_reported(into)
 
 
 _UNUSABLE = (ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, KeyError, AttributeError)
@@ -114,7 +114,7 @@ def _opened(path: str, context: str | None) -> Any:
     return loader
 
 
-def _connect_as_told(into: kube_client.Configuration) -> None:
+def _connect_as_reported(into: kube_client.Configuration) -> None:
     """Proxies come from the kubeconfig, else from the environment; a password in ~/.netrc is not for us."""
     host = urlsplit(into.host)
     if not into.proxy and not proxy_bypass(host.hostname or ""):

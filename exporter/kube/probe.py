@@ -1,6 +1,6 @@
 """Asks the API server what an eviction would be answered with, without one: the only request here that is no read.
 
-It is a create of an Eviction as a dry run, which admission webhooks and disruption budgets answer as they would answer
+It is a create of an Eviction as a dry run, which admission webhooks and PDBs answer as they would answer
 a real one. `dryRun` stands in the query and in the body: for other requests with a body the query alone does not
 count, and the write is real (verified 1.14, 6.1, 6.2). What does not say so in its body is never sent.
 """

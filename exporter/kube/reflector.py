@@ -9,7 +9,7 @@ line that can't be read, events that go back in time. Looks again which version 
 never, since rights can be granted and CRDs installed while we run. Waits between tries grow to half a minute until a
 watch lasts, and a shorter Retry-After is kept.
 
-Not done here: judging what is seen. A watch from which the server withholds events is not noticed before it ends.
+Not done here: evaluating what is seen. A watch from which the server withholds events is not noticed before it ends.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 from ..engine.intake import Intake
 from ..model.kind import ApiKind
-from ..model.source import Sight
+from ..model.source import SyncState
 from .client import Client
 from .decode import Decoder, Event, Seen
 from .errors import AbsentError, ConfigError, GarbledError, KubeError, StatusError, UnreachableError
@@ -53,7 +53,7 @@ class Reflector:
         self.kind = kind
         self.stats = Stats()
         self.synced = False
-        self.sight = Sight.STARTING
+        self.sync_state = SyncState.STARTING
         self._client, self._intake, self._pace = client, intake, pace
         self._decoder = Decoder(kind)
         self._served: str | None = None  # the API version, once asked
@@ -61,7 +61,7 @@ class Reflector:
         self._streams = True  # whether to ask for a streaming list; where that failed, pages come next
         self._failures = 0
         self._following: float | None = None  # on the timer, since when the watch goes
-        self._tell(Sight.STARTING, f"{kind.resource} has not been listed yet")
+        self._report(SyncState.STARTING, f"{kind.resource} has not been listed yet")
 
     async def run(self) -> None:
         """For ever."""
@@ -225,7 +225,7 @@ class Reflector:
     def _connected(self) -> None:
         self.stats.last_connect = time.time()
         self.stats.disconnected = None
-        self._tell(Sight.LIVE)
+        self._report(SyncState.LIVE)
 
     def _ended(self, seconds: float, events: int) -> None:
         """A watch ended as it should; one that ends at once, again and again, is slowed down like a failure."""
@@ -238,19 +238,23 @@ class Reflector:
     def _lost(self, why: str) -> None:
         if self.stats.disconnected is None:
             self.stats.disconnected = time.monotonic()
-        if self.synced and self.sight is not Sight.STALE:
-            self._tell(Sight.BEHIND, why)
+        if self.synced and self.sync_state is not SyncState.STALE:
+            self._report(SyncState.BEHIND, why)
             self.age()
 
     def age(self) -> None:
         """Called now and then: a connection lost for too long makes what we hold stale."""
         lost = self.stats.disconnected
-        if self.sight is Sight.BEHIND and lost is not None and time.monotonic() - lost > self._pace.stale_after:
-            self._tell(Sight.STALE, f"no connection for {self.kind.resource} for {self._pace.stale_after:.0f} s")
+        if (
+            self.sync_state is SyncState.BEHIND
+            and lost is not None
+            and time.monotonic() - lost > self._pace.stale_after
+        ):
+            self._report(SyncState.STALE, f"no connection for {self.kind.resource} for {self._pace.stale_after:.0f} s")
 
-    def _tell(self, sight: Sight, why: str = "") -> None:
-        self.sight = sight
-        self._intake.sight(self.kind, sight, why)
+    def _report(self, sync_state: SyncState, why: str = "") -> None:
+        self.sync_state = sync_state
+        self._intake.sync_state(self.kind, sync_state, why)
 
     def _count(self, error: str) -> None:
         self.stats.errors[error] = self.stats.errors.get(error, 0) + 1
@@ -262,27 +266,29 @@ class Reflector:
         self._count(_name(error))
         if isinstance(error, AbsentError):
             means = "there is none of it" if self.kind.dispensable else "checks that read it have no answer"
-            self._blind(Sight.ABSENT, f"{error}; {means} until its CRD is installed")
+            self._blind(SyncState.ABSENT, f"{error}; {means} until its CRD is installed")
         elif isinstance(error, StatusError) and error.code in (401, 403):
-            self._blind(Sight.FORBIDDEN, self._sentence(error))
+            self._blind(SyncState.FORBIDDEN, self._sentence(error))
         else:
             if not isinstance(error, StatusError) or error.code in (400, 404, 410, 500, 504):
                 self._forget(error)
             if self.synced:
                 self._lost(self._sentence(error))
             else:
-                self._tell(Sight.FAILING, self._sentence(error))
+                self._report(SyncState.FAILING, self._sentence(error))
         usual = self.kind.dispensable and isinstance(error, AbsentError)
         level = logging.DEBUG if usual else logging.WARNING
-        log.log(level, 'event="source failed" kind=%s sight=%s why="%s"', self.kind.name, self.sight.value, error)
+        log.log(
+            level, 'event="source failed" kind=%s sync state=%s why="%s"', self.kind.name, self.sync_state.value, error
+        )
         await asyncio.sleep(self._wait(error))
 
-    def _blind(self, sight: Sight, why: str) -> None:
+    def _blind(self, sync_state: SyncState, why: str) -> None:
         self._served = self._version = None
         self._streams = True
         if self.stats.disconnected is None:
             self.stats.disconnected = time.monotonic()
-        self._tell(sight, why)
+        self._report(sync_state, why)
 
     def _forget(self, error: KubeError) -> None:
         """An unreachable server keeps its versions; any other answer here means that ours is of no use to it."""
@@ -300,7 +306,7 @@ class Reflector:
 
     def _wait(self, error: KubeError | None = None) -> float:
         """Seconds until the next try."""
-        if self.sight in (Sight.ABSENT, Sight.FORBIDDEN):
+        if self.sync_state in (SyncState.ABSENT, SyncState.FORBIDDEN):
             return self._spread(self._pace.look_again)
         grown = self._pace.first_wait * 2 ** min(self._failures - 1, 10)
         if isinstance(error, StatusError) and error.code == 410 and self._failures == 1:

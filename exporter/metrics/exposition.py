@@ -4,7 +4,7 @@ The label block of a finding is built once, when it opens. A page is written in 
 so that its size never holds up an evaluation or another request. prometheus_client takes minutes where this takes
 seconds (half a million samples: 10.9 s against 0.4 s).
 
-A family has a budget of series, of which an aged one takes two for each finding, and all together have one. First
+A family has a series limit of series, of which an aged one takes two for each finding, and all together have one. First
 come, first kept: a flood that somebody makes can't push out what is alerted on already. What is left out is counted,
 and comes in when a place becomes free.
 """
@@ -19,7 +19,7 @@ from itertools import islice
 
 from ..checks.base import Check, Family, Reason
 from ..findings import Finding
-from .budget import Budget
+from .series_limit import SeriesLimit
 from .states import States
 from .text import escaped, head
 
@@ -46,17 +46,19 @@ class _Kept:
         """Takes out at least so many, the last ones that came; they are the first to come in again."""
         count = -(-series // self.each)
         if count > 0:
-            out = {mark: self.shown.pop(mark) for mark in list(self.shown)[-count:]}
+            out = {fingerprint: self.shown.pop(fingerprint) for fingerprint in list(self.shown)[-count:]}
             self.left_out = {**out, **self.left_out}
 
 
 class Exposition:
-    def __init__(self, checks: Iterable[Check], budget: Budget | None = None, states: States | None = None) -> None:
+    def __init__(
+        self, checks: Iterable[Check], series_limit: SeriesLimit | None = None, states: States | None = None
+    ) -> None:
         self._reasons: dict[tuple[str, str], Reason] = {
             (check.id, name): reason for check in checks for name, reason in check.reasons.items()
         }
         self._kept = {reason.family.name: _Kept(reason.family) for reason in self._reasons.values()}
-        self._budget = budget or Budget()
+        self._series_limit = series_limit or SeriesLimit()
         self._states = states
         self.counts: Counter[tuple[str, str, str]] = Counter(
             {(check, name, s.value): 0 for (check, name), reason in self._reasons.items() for s in reason.severities}
@@ -80,9 +82,9 @@ class Exposition:
     def _fill(self) -> None:
         total = sum(kept.series for kept in self._kept.values())
         for kept in self._kept.values():
-            room = min(self._budget.family - kept.series, self._budget.total - total) // kept.each
-            for mark in list(islice(kept.left_out, max(room, 0))):
-                kept.shown[mark] = kept.left_out.pop(mark)
+            room = min(self._series_limit.family - kept.series, self._series_limit.total - total) // kept.each
+            for fingerprint in list(islice(kept.left_out, max(room, 0))):
+                kept.shown[fingerprint] = kept.left_out.pop(fingerprint)
                 total += kept.each
 
     def _show(self, finding: Finding) -> None:
@@ -95,31 +97,31 @@ class Exposition:
             kept.left_out[finding.fingerprint] = line
 
     @property
-    def budget(self) -> Budget:
-        return self._budget
+    def series_limit(self) -> SeriesLimit:
+        return self._series_limit
 
-    @budget.setter
-    def budget(self, budget: Budget) -> None:
+    @series_limit.setter
+    def series_limit(self, series_limit: SeriesLimit) -> None:
         """Less room leaves out who came last, of the largest families first; more room lets in who waits."""
-        self._budget = budget
+        self._series_limit = series_limit
         if self._states:
-            self._states.budget = budget
+            self._states.series_limit = series_limit
         sizes = [kept.series for kept in self._kept.values()]
-        low, high = 0, budget.family  # the largest cap for each family by which all together fit
+        low, high = 0, series_limit.family  # the largest cap for each family by which all together fit
         while low < high:
             cap = (low + high + 1) // 2
-            low, high = (cap, high) if sum(min(size, cap) for size in sizes) <= budget.total else (low, cap - 1)
+            low, high = (cap, high) if sum(min(size, cap) for size in sizes) <= series_limit.total else (low, cap - 1)
         for kept in self._kept.values():
             kept.leave_out(kept.series - low)
         self._fill()
 
     def _room(self, kept: _Kept) -> bool:
         total = sum(each.series for each in self._kept.values())
-        return kept.series + kept.each <= self._budget.family and total + kept.each <= self._budget.total
+        return kept.series + kept.each <= self._series_limit.family and total + kept.each <= self._series_limit.total
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Series left out by the budget, by family."""
+        """Series left out by the series limit, by family."""
         found = {name: len(kept.left_out) * kept.each for name, kept in self._kept.items()}
         return found | (self._states.left_out if self._states else {})
 

@@ -1,4 +1,4 @@
-"""State families as text: one after the other, in slices, within a budget for each and one for all of them.
+"""State families as text: one after the other, in slices, within a series limit for each and one for all of them.
 
 While a kind can't be seen that a state is made of, its families have no samples: absent is not zero.
 """
@@ -12,8 +12,8 @@ from typing import Any
 
 from ..model.cluster import Cluster
 from ..model.source import unseen
-from ..states.base import Gauge, Keepers, Sample, State
-from .budget import Budget
+from ..states.base import Aggregates, Gauge, Sample, State
+from .series_limit import SeriesLimit
 from .text import escaped, head
 
 __all__ = ["States"]
@@ -27,16 +27,16 @@ class _Room:
 
 
 class States:
-    def __init__(self, cluster: Cluster, keepers: Keepers, budget: Budget | None = None) -> None:
+    def __init__(self, cluster: Cluster, aggregates: Aggregates, series_limit: SeriesLimit | None = None) -> None:
         """Who comes last in the order of a family is left out first; of the states, those that were asked for."""
-        self._cluster, self._keepers, self.budget = cluster, keepers, budget or Budget()
-        self.left_out = dict.fromkeys((gauge.name for state in keepers.states for gauge in state.gauges), 0)
+        self._cluster, self._aggregates, self.series_limit = cluster, aggregates, series_limit or SeriesLimit()
+        self.left_out = dict.fromkeys((gauge.name for state in aggregates.states for gauge in state.gauges), 0)
 
     async def render(self) -> AsyncIterator[bytes]:
-        for _ in self._keepers.settle():
+        for _ in self._aggregates.settle():
             await asyncio.sleep(0)
-        room = _Room(self.budget.total)
-        for state in sorted(self._keepers.states, key=lambda state: bool(state.option)):
+        room = _Room(self.series_limit.total)
+        for state in sorted(self._aggregates.states, key=lambda state: bool(state.option)):
             blind = unseen(self._cluster, (kind.record for kind in state.reads))
             for gauge in state.gauges:
                 yield head(gauge.name, gauge.help)
@@ -48,8 +48,8 @@ class States:
 
     async def _lines(self, state: State[Any], gauge: Gauge[Any], room: _Room) -> AsyncIterator[bytes]:
         lines: list[str] = []
-        most, total = min(self.budget.family, room.series), 0
-        for group in gauge.samples(self._keepers.of(state.keep)):
+        most, total = min(self.series_limit.family, room.series), 0
+        for group in gauge.samples(self._aggregates.of(state.keep)):
             total += len(group)
             if total <= most:
                 lines += [_line(gauge, sample) for sample in group]

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from ..config.reloading import Status
 from ..engine.engine import Engine
 from ..kube.reflector import Reflector
-from ..model.source import Sight, Source, Undecodable
+from ..model.source import Source, SyncState, Undecodable
 from .exposition import Exposition
 
 __all__ = ["METRICS", "PREFIX", "Described", "Scrapes", "Telemetry", "registry_of"]
@@ -31,7 +31,7 @@ class Described:
 PREFIX = "kubevirt_steward_"
 METRICS: dict[str, Described] = {
     "build_info": Described("gauge", ("version",), "The version that runs; always 1."),
-    "ready": Described("gauge", (), "1 once every required kind was listed and judged."),
+    "ready": Described("gauge", (), "1 once every required kind was listed and evaluated."),
     "findings": Described(
         "gauge", ("check", "reason", "severity"), "Open findings; always there for every reason, also at 0."
     ),
@@ -41,7 +41,7 @@ METRICS: dict[str, Described] = {
     "check_unknown_partitions": Described("gauge", ("check",), "Namespaces for which the check has no answer."),
     "check_errors": Described("counter", ("check",), "Times the check raised."),
     "check_duration_seconds": Described("counter", ("check",), "Time spent in the check."),
-    "check_partitions": Described("counter", ("check",), "Partitions that the check judged."),
+    "check_partitions": Described("counter", ("check",), "Partitions that the check evaluated."),
     "config_hash": Described(
         "gauge", ("hash",), "The configuration file in effect: the first 12 hex digits of its sha256; always 1."
     ),
@@ -49,16 +49,18 @@ METRICS: dict[str, Described] = {
     "config_reload_timestamp_seconds": Described("gauge", (), "When the configuration was last read."),
     "generation": Described("gauge", (), "Grows with every difference of the findings."),
     "kind_synced": Described("gauge", ("kind",), "1 while what we hold of the kind is all there and current."),
-    "kind_sight": Described("gauge", ("kind", "sight"), "How well the kind is seen: 1 for the state that holds."),
+    "kind_sync_state": Described(
+        "gauge", ("kind", "sync state"), "How well the kind is seen: 1 for the state that holds."
+    ),
     "kind_objects": Described("gauge", ("kind",), "Objects held of the kind."),
     "kind_undecodable_objects": Described("gauge", ("kind",), "Objects of the kind that could not be read."),
     "kind_events": Described("counter", ("kind",), "Watch events of the kind."),
     "kind_relists": Described("counter", ("kind",), "Times the kind was listed again."),
     "kind_errors": Described("counter", ("kind", "error"), "Failed requests and broken watches of the kind."),
-    "kind_last_event_timestamp_seconds": Described("gauge", ("kind",), "When the kind last told us something."),
+    "kind_last_event_timestamp_seconds": Described("gauge", ("kind",), "When the kind last reported us something."),
     "kind_last_bookmark_timestamp_seconds": Described("gauge", ("kind",), "When the last bookmark came; 0 for never."),
     "kind_last_connect_timestamp_seconds": Described("gauge", ("kind",), "When the kind's watch was last connected."),
-    "series_dropped": Described("gauge", ("family",), "Series that the budget leaves out."),
+    "series_dropped": Described("gauge", ("family",), "Series that the series limit leaves out."),
     "scrape_duration_seconds": Described("gauge", (), "How long the scrape before this one took."),
     "scrape_size_bytes": Described("gauge", (), "Size of the scrape before this one, before compression."),
 }
@@ -109,34 +111,38 @@ class Telemetry(Collector):
         engine = self._engine
         unknowns = engine.unknowns()
         everywhere = {each.check for each in unknowns if not each.partition}
-        judged = engine.judged.items()
+        evaluated = engine.evaluated.items()
         return {
             "check_up": [((check.id,), check.id not in everywhere) for check in engine.checks],
             "check_unknown_partitions": [
                 ((check.id,), len({u.partition for u in unknowns if u.check == check.id and u.partition}))
                 for check in engine.checks
             ],
-            "check_errors": [((name,), each.errors) for name, each in judged],
-            "check_duration_seconds": [((name,), each.seconds) for name, each in judged],
-            "check_partitions": [((name,), each.partitions) for name, each in judged],
+            "check_errors": [((name,), each.errors) for name, each in evaluated],
+            "check_duration_seconds": [((name,), each.seconds) for name, each in evaluated],
+            "check_partitions": [((name,), each.partitions) for name, each in evaluated],
         }
 
     def _kinds(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:
         cluster = self._engine.cluster
         sources = list(cluster.all(Source))
-        odd = [each.kind for each in cluster.all(Undecodable)]
-        told = [(each.kind, each.stats) for each in self._reflectors]
+        undecodable = [each.kind for each in cluster.all(Undecodable)]
+        reported = [(each.kind, each.stats) for each in self._reflectors]
         return {
             "kind_synced": [((each.name,), each.current) for each in sources],
-            "kind_sight": [((each.name, sight.value), each.sight is sight) for each in sources for sight in Sight],
-            "kind_objects": [((kind.name,), cluster.count(kind.record)) for kind, _ in told],
-            "kind_undecodable_objects": [((each.name,), odd.count(each.name)) for each in sources],
-            "kind_events": [((kind.name,), stats.events) for kind, stats in told],
-            "kind_relists": [((kind.name,), stats.relists) for kind, stats in told],
-            "kind_errors": [((k.name, error), n) for k, stats in told for error, n in stats.errors.items()],
-            "kind_last_event_timestamp_seconds": [((kind.name,), stats.last_event) for kind, stats in told],
-            "kind_last_bookmark_timestamp_seconds": [((kind.name,), stats.last_bookmark) for kind, stats in told],
-            "kind_last_connect_timestamp_seconds": [((kind.name,), stats.last_connect) for kind, stats in told],
+            "kind_sync_state": [
+                ((each.name, sync_state.value), each.sync_state is sync_state)
+                for each in sources
+                for sync_state in SyncState
+            ],
+            "kind_objects": [((kind.name,), cluster.count(kind.record)) for kind, _ in reported],
+            "kind_undecodable_objects": [((each.name,), undecodable.count(each.name)) for each in sources],
+            "kind_events": [((kind.name,), stats.events) for kind, stats in reported],
+            "kind_relists": [((kind.name,), stats.relists) for kind, stats in reported],
+            "kind_errors": [((k.name, error), n) for k, stats in reported for error, n in stats.errors.items()],
+            "kind_last_event_timestamp_seconds": [((kind.name,), stats.last_event) for kind, stats in reported],
+            "kind_last_bookmark_timestamp_seconds": [((kind.name,), stats.last_bookmark) for kind, stats in reported],
+            "kind_last_connect_timestamp_seconds": [((kind.name,), stats.last_connect) for kind, stats in reported],
         }
 
 

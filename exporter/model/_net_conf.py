@@ -1,4 +1,4 @@
-"""The CNI configuration of a definition, as OVN-Kubernetes and ipam-extensions read it (ipamclaims B.1, C-19)."""
+"""The CNI configuration of a NAD, as OVN-Kubernetes and ipam-extensions read it (ipamclaims B.1, C-19)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NetConf:
 
 
 def read(text: str, home: str) -> NetConf:
-    """`home` is the `namespace/name` of the definition."""
+    """`home` is the `namespace/name` of the NAD."""
     if not text:
         return NetConf()
     try:
@@ -80,7 +80,7 @@ def _conf(top: dict[str, Any], home: str) -> NetConf:
 
 
 def _misread(top: dict[str, Any]) -> list[str]:
-    """What ipam-extensions can't decode although it is JSON; it then refuses every machine of the namespace."""
+    """What ipam-extensions can't decode although it is JSON; it then refuses every VM of the namespace."""
     found = []
     if not isinstance(top.get("subnets", ""), str):
         found.append("SubnetsNotString")
@@ -107,7 +107,7 @@ def _unpersisted(conf: NetConf, conflist: bool) -> list[str]:
 
 
 def _refused(conf: NetConf, home: str) -> list[str]:
-    """Why OVN-Kubernetes does not take the definition, or can't bring the network up."""
+    """Why OVN-Kubernetes does not take the NAD, or can't bring the network up."""
     found = []
     named = _string(conf.raw, "netattachdefname")
     if named != home if named or conf.topology else False:
@@ -130,7 +130,7 @@ def _covers_gateway(conf: NetConf, subnet: Block, excludes: tuple[Block, ...], o
     return any(e.first <= value <= e.last for value in taken for e in excludes)
 
 
-# -- what the definitions of one network must agree on
+# -- what the NADs of one network must agree on
 
 SIGNATURE = (
     "topology",

@@ -1,18 +1,18 @@
-"""Templates from which a controller makes machines or instances, as far as they tell an identity."""
+"""Templates from which a controller makes VMs or VMIs, as far as they tell an identity."""
 
 from __future__ import annotations
 
 from sys import intern
 
 from .firmware import WireFirmware, identifying
-from .machine_spec import WireDomain, WireMachineSpec
 from .record import Record, Wire, WireMeta, epoch, identity
+from .vm_spec import WireDomain, WireVMSpec
 
 __all__ = ["Template", "WireTemplate", "facts_of"]
 
 
 class WireTemplate(Wire, frozen=True, gc=False):
-    spec: WireMachineSpec | None = None
+    spec: WireVMSpec | None = None
 
 
 class Template(Record, frozen=True, gc=False):
@@ -27,7 +27,7 @@ def facts_of(
     meta: WireMeta, replicas: int | None, template: WireTemplate | None
 ) -> tuple[str, str, str, int, float | None, int, str, str, str]:
     """The fields of a Template."""
-    domain = ((template and template.spec) or WireMachineSpec()).domain or WireDomain()
+    domain = ((template and template.spec) or WireVMSpec()).domain or WireDomain()
     firmware = domain.firmware or WireFirmware()
     return (
         *identity(meta),

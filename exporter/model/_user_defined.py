@@ -48,7 +48,7 @@ class WireUserDefined(Wire, frozen=True, gc=False):
 
 
 class Facts(NamedTuple):
-    topology: str  # as definitions spell it: layer2, layer3, localnet
+    topology: str  # as NADs spell it: layer2, layer3, localnet
     role: str  # primary or secondary
     subnets: tuple[str, ...]  # canonical; none of layer 3
     persistent: bool

@@ -1,7 +1,7 @@
 """The cluster as we know it: every record by kind, namespace and name, and the indexes over them.
 
 Plain data with one writer, without a clock and without I/O. What a change touched is its answer, so that
-whoever judges the cluster can judge again just what is concerned.
+whoever evaluates the cluster can evaluate again just what is concerned.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Cluster:
                 chain[index.through[1]] = None
             chain[index] = None
         self._indexes: dict[Index, Buckets] = {index: Buckets() for index in chain}
-        self._quiet: dict[Index, Buckets] = {index: Buckets() for index in chain if index.quiet}
+        self._dependents: dict[Index, Buckets] = {index: Buckets() for index in chain if index.dependents}
         self._records: dict[type[Record], dict[str, dict[str, Record]]] = {}
 
     def get(self, kind: type[R], namespace: str, name: str) -> R | None:
@@ -64,9 +64,9 @@ class Cluster:
         """The records under a key, without the quiet ones."""
         return members(self._indexes[index].get(key))
 
-    def listening(self, index: Index, key: str) -> Iterable[Record]:
+    def dependents(self, index: Index, key: str) -> Iterable[Record]:
         """The quiet records under a key."""
-        return members(self._quiet[index].get(key)) if index.quiet else ()
+        return members(self._dependents[index].get(key)) if index.dependents else ()
 
     def keys(self, index: Index) -> Iterable[str]:
         return self._indexes[index].keys()
@@ -130,21 +130,21 @@ class Cluster:
                 self._index(index, after, touched)
 
     def _index(self, index: Index, record: Record, touched: list[tuple[Index, str]]) -> None:
-        quiet = isinstance(record, index.quiet)
-        buckets = self._quiet[index] if quiet else self._indexes[index]
+        dependents = isinstance(record, index.dependents)
+        buckets = self._dependents[index] if dependents else self._indexes[index]
         for key in index.keys(record, self.get):
             buckets[key] = added(buckets.get(key), record)
-            if not quiet:
+            if not dependents:
                 touched.append((index, key))
 
     def _unindex(self, index: Index, record: Record, touched: list[tuple[Index, str]]) -> None:
-        quiet = isinstance(record, index.quiet)
-        buckets = self._quiet[index] if quiet else self._indexes[index]
+        dependents = isinstance(record, index.dependents)
+        buckets = self._dependents[index] if dependents else self._indexes[index]
         for key in index.keys(record, self.get):
             left = removed(buckets.get(key), record)
             if left is None:
                 buckets.discard(key)
             else:
                 buckets[key] = left
-            if not quiet:
+            if not dependents:
                 touched.append((index, key))

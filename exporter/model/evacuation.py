@@ -1,6 +1,6 @@
-"""How far the move of an instance off its node is, and what holds it up (firmware-eviction B.4, B.5, B.9).
+"""How far the move of a VMI off its node is, and what holds it up (firmware-eviction B.4, B.5, B.9).
 
-For instances that KubeVirt would migrate: what an eviction is answered with says `eviction.py`.
+For VMIs that KubeVirt would migrate: what an eviction is answered with says `eviction.py`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .pod import Pod, Role
-from .virtual_machine_instance import VirtualMachineInstance
-from .virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from .kinds.pod import Pod, Role
+from .kinds.virtual_machine_instance import VirtualMachineInstance
+from .kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
 __all__ = ["FAILING", "Stall", "Stalled", "failures", "stalled", "underway"]
 
@@ -21,7 +21,7 @@ _LONGEST_NAME = 63  # the migration webhook puts the name into a label
 
 class Stall(StrEnum):
     NAME_TOO_LONG = "NameTooLong"  # it can never be migrated
-    STALE_MARK = "StaleMark"  # it is marked for another node than its own: nobody acts on that
+    STALE_REQUEST = "StaleEvacuationRequest"  # it is marked for another node than its own: nobody acts on that
     TARGET_UNSCHEDULABLE = "TargetUnschedulable"  # the pod that it is to move into finds no node
     REJECTED = "MigrationPending"  # its migration waits for something else than its turn
     FAILING = "MigrationFailing"
@@ -40,17 +40,17 @@ class Stalled:
 
 
 def underway(migrations: Iterable[VirtualMachineInstanceMigration]) -> VirtualMachineInstanceMigration | None:
-    """The newest that has not finished, of those of one instance."""
+    """The newest that has not finished, of those of one VMI."""
     return max((each for each in migrations if not each.finished), key=_age, default=None)
 
 
 def failures(
-    migrations: Iterable[VirtualMachineInstanceMigration], marked: float | None
+    migrations: Iterable[VirtualMachineInstanceMigration], requested: float | None
 ) -> tuple[VirtualMachineInstanceMigration, ...]:
     """The evacuations that failed since the last success, and since it was marked, the newest first (C-58)."""
     found = []
     for each in sorted((each for each in migrations if each.finished), key=_age, reverse=True):
-        if each.phase != "Failed" or (marked is not None and (each.created or 0.0) < marked):
+        if each.phase != "Failed" or (requested is not None and (each.created or 0.0) < requested):
             break
         if each.evacuates:
             found.append(each)
@@ -64,9 +64,9 @@ def stalled(
     *,
     tainted: bool,
 ) -> Stalled | None:
-    """What keeps an instance that would migrate; None where nothing does. The others are its own, wherever they are.
+    """What keeps a VMI that would migrate; None where nothing does. The others are its own, wherever they are.
 
-    `tainted` says that its node has KubeVirt's own drain taint, by which all of its instances are moved, marked or not.
+    `tainted` says that its node has KubeVirt's own drain taint, by which all of its VMIs are moved, marked or not.
     """
     moving = underway(migrations)
     if len(vmi.name) > _LONGEST_NAME:
@@ -76,7 +76,7 @@ def stalled(
     if vmi.migrating:
         return None
     if vmi.evacuation not in ("", vmi.node) and not tainted:
-        return Stalled(Stall.STALE_MARK)
+        return Stalled(Stall.STALE_REQUEST)
     return _idle(vmi, migrations, pods) if vmi.evacuation or tainted else None
 
 
@@ -87,7 +87,7 @@ def _held_up(
     pods: Sequence[Pod],
 ) -> Stalled | None:
     target = next((pod for pod in pods if pod.migration == moving.uid and pod.unschedulable), None)
-    failed = failures(migrations, vmi.marked)
+    failed = failures(migrations, vmi.evacuation_since)
     if len(failed) >= FAILING and (target is not None or not moving.running):
         return Stalled(Stall.FAILING, failed[0], failed=failed)
     if target is not None:
@@ -98,7 +98,7 @@ def _held_up(
 def _idle(
     vmi: VirtualMachineInstance, migrations: Sequence[VirtualMachineInstanceMigration], pods: Sequence[Pod]
 ) -> Stalled | None:
-    failed = failures(migrations, vmi.marked)
+    failed = failures(migrations, vmi.evacuation_since)
     if len(failed) >= FAILING:
         return Stalled(Stall.FAILING, failed[0], failed=failed)
     if failed:

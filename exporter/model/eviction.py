@@ -1,6 +1,6 @@
-"""What an eviction of a machine's pod would be answered with, and whether a node is being emptied.
+"""What an eviction of a VM's pod would be answered with, and whether a node is being emptied.
 
-The order of the answers is that of the API server: KubeVirt's webhook first, disruption budgets after it, and only
+The order of the answers is that of the API server: KubeVirt's webhook first, PDBs after it, and only
 for what the webhook lets pass (firmware-eviction B.1, B.2, B.6, B.8; verified 6).
 """
 
@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .endpoint_slice import EndpointSlice
-from .kube_virt import DRAIN_TAINT, KubeVirt
-from .node import CORDON, Node
-from .pod import Pod, Role
-from .pod_disruption_budget import PodDisruptionBudget
-from .virtual_machine_instance import VirtualMachineInstance
+from .kinds.endpoint_slice import EndpointSlice
+from .kinds.kube_virt import DRAIN_TAINT, KubeVirt
+from .kinds.node import CORDON, Node
+from .kinds.pod import Pod, Role
+from .kinds.pod_disruption_budget import PodDisruptionBudget
+from .kinds.virtual_machine_instance import VirtualMachineInstance
 
 __all__ = [
     "Answer",
@@ -38,13 +38,13 @@ class Answer(StrEnum):
     SHUTS_DOWN = "ShutsDown"  # its pod goes, and the guest with it
     NOT_MIGRATABLE = "NotMigratable"  # refused: it has to migrate, and can't
     NOT_EVALUATED = "NotEvaluated"  # refused: it has to migrate, and nobody knows yet whether it can
-    BUDGET = "Budget"  # refused by a disruption budget
-    BUDGETS = "Budgets"  # an error: the API server takes no more than one budget for a pod
+    PDB = "PDB"  # refused by a PDB
+    PDBS = "PDBs"  # an error: the API server takes no more than one PDB for a pod
     PASSES = "Passes"  # there is no pod that an eviction would ask for
 
 
 class Refusal(StrEnum):
-    """Why a budget lets no pod go."""
+    """Why a PDB lets no pod go."""
 
     SYNC_FAILED = "SyncFailed"  # it can't be computed: a percentage, or maxUnavailable, of pods nobody scales
     MIN_AVAILABLE_TOO_HIGH = "MinAvailableTooHigh"  # it asks for as many pods as there are
@@ -54,10 +54,10 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """`budgets` are those that select the pod, in order; `refusal` says why the only one refuses."""
+    """`PDBs` are those that select the pod, in order; `refusal` says why the only one refuses."""
 
     answer: Answer
-    budgets: tuple[PodDisruptionBudget, ...] = ()
+    pdbs: tuple[PodDisruptionBudget, ...] = ()
     refusal: Refusal | None = None
 
 
@@ -73,9 +73,9 @@ def current_pod(vmi: VirtualMachineInstance, pods: Iterable[Pod]) -> Pod | None:
 
 
 def evicted(
-    vmi: VirtualMachineInstance, pod: Pod | None, strategy: str, budgets: Iterable[PodDisruptionBudget]
+    vmi: VirtualMachineInstance, pod: Pod | None, strategy: str, pdbs: Iterable[PodDisruptionBudget]
 ) -> Verdict:
-    """What an eviction of its current pod is answered with now; `budgets` are those of its namespace."""
+    """What an eviction of its current pod is answered with now; `PDBs` are those of its namespace."""
     if strategy == "External":
         return Verdict(Answer.EXTERNAL)
     able = vmi.migratable == "True"
@@ -85,38 +85,38 @@ def evicted(
         return Verdict(Answer.NOT_MIGRATABLE if vmi.migratable else Answer.NOT_EVALUATED)
     if pod is None:
         return Verdict(Answer.PASSES)
-    return _budgeted(pod, budgets)
+    return _budgeted(pod, pdbs)
 
 
-def _budgeted(pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> Verdict:
-    selecting = _selecting(pod, budgets)
+def _budgeted(pod: Pod, pdbs: Iterable[PodDisruptionBudget]) -> Verdict:
+    selecting = _selecting(pod, pdbs)
     if len(selecting) > 1:
-        return Verdict(Answer.BUDGETS, selecting)
+        return Verdict(Answer.PDBS, selecting)
     refusal = refused_by(selecting[0], pod) if selecting else None
-    return Verdict(Answer.BUDGET if refusal else Answer.SHUTS_DOWN, selecting, refusal)
+    return Verdict(Answer.PDB if refusal else Answer.SHUTS_DOWN, selecting, refusal)
 
 
-def _selecting(pod: Pod, budgets: Iterable[PodDisruptionBudget]) -> tuple[PodDisruptionBudget, ...]:
-    """Budgets do not count for a pod that does not run yet, or that is being deleted."""
+def _selecting(pod: Pod, pdbs: Iterable[PodDisruptionBudget]) -> tuple[PodDisruptionBudget, ...]:
+    """PDBs do not count for a pod that does not run yet, or that is being deleted."""
     if pod.phase == "Pending" or pod.deleting is not None:
         return ()
     labels = pod.labels
-    found = [each for each in budgets if each.selector is not None and each.selector.matches(labels)]
+    found = [each for each in pdbs if each.selector is not None and each.selector.matches(labels)]
     return tuple(sorted(found, key=lambda each: each.name))
 
 
-def refused_by(budget: PodDisruptionBudget, pod: Pod) -> Refusal | None:
-    """Why a budget that selects the pod does not let it go; None where it does (B.6, verified 6.20, 6.21)."""
-    healthy = 0 < budget.desired <= budget.healthy
-    if not pod.ready and (budget.always_unhealthy or healthy):
+def refused_by(pdb: PodDisruptionBudget, pod: Pod) -> Refusal | None:
+    """Why a PDB that selects the pod does not let it go; None where it does (B.6, verified 6.20, 6.21)."""
+    healthy = 0 < pdb.desired <= pdb.healthy
+    if not pod.ready and (pdb.always_unhealthy or healthy):
         return None
-    if budget.refused == "SyncFailed":
+    if pdb.refused == "SyncFailed":
         return Refusal.SYNC_FAILED
-    if budget.behind:
+    if pdb.behind:
         return Refusal.BEHIND
-    if budget.allowed > 0:
+    if pdb.allowed > 0:
         return None
-    asks_for_all = budget.expected > 0 and budget.desired >= budget.expected
+    asks_for_all = pdb.expected > 0 and pdb.desired >= pdb.expected
     return Refusal.MIN_AVAILABLE_TOO_HIGH if asks_for_all else Refusal.INSUFFICIENT_PODS
 
 
@@ -146,5 +146,5 @@ def drain_taints(node: Node, kubevirt: KubeVirt | None) -> tuple[str, ...]:
 
 
 def left_to_drain(pods: Iterable[Pod]) -> list[Pod]:
-    """The pods that a drain would evict and that are no machine's: neither a DaemonSet's nor the kubelet's own."""
+    """The pods that a drain would evict and that are no VM's: neither a DaemonSet's nor the kubelet's own."""
     return [pod for pod in pods if pod.role is Role.OTHER and pod.node and pod.deleting is None]

@@ -1,4 +1,4 @@
-"""The firmware identity of a machine: its SMBIOS UUID and serial (firmware-eviction A.1, A.5, A.8)."""
+"""The firmware identity of a VM: its SMBIOS UUID and serial (firmware-eviction A.1, A.5, A.8)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class WireTPM(Wire, frozen=True, gc=False):
 
 
 def legacy(name: str) -> str:
-    """The UUID that KubeVirt derives from a machine's name: RFC 4122 version 5, in canonical form."""
+    """The UUID that KubeVirt derives from a VM's name: RFC 4122 version 5, in canonical form."""
     raw = bytearray(sha1(_NAMESPACE + name.encode(), usedforsecurity=False).digest()[:16])
     raw[6] = raw[6] & 0x0F | 0x50
     raw[8] = raw[8] & 0x3F | 0x80

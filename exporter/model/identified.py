@@ -1,4 +1,4 @@
-"""Machines by the firmware UUID that they have: a VirtualMachine with its instance is one, a lone instance another."""
+"""VMs by the firmware UUID that they have: a VirtualMachine with its VMI is one, a lone VMI another."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import msgspec
 from .cluster import Cluster
 from .firmware import legacy
 from .identity import effective, owned
+from .kinds.virtual_machine import VirtualMachine
+from .kinds.virtual_machine_instance import VirtualMachineInstance
 from .record import Ref
-from .virtual_machine import VirtualMachine
-from .virtual_machine_instance import VirtualMachineInstance
 
-__all__ = ["Identified", "identified", "machines"]
+__all__ = ["Identified", "identified", "vms"]
 
 _RECEIVING = "WaitingForSync"  # the far end of a migration between clusters, that runs nothing yet
 
 
 class Identified(msgspec.Struct, frozen=True, gc=False):
-    """A machine that has a UUID which tells it from others."""
+    """A VM that has a UUID which tells it from others."""
 
     ref: Ref
     uuid: str  # the effective one, comparable (firmware.py)
@@ -32,7 +32,7 @@ class Identified(msgspec.Struct, frozen=True, gc=False):
 
 
 def identified(cluster: Cluster, namespace: str, name: str) -> Iterator[Identified]:
-    """The machines of that name: at most one, or a VirtualMachine and an instance that is not its own."""
+    """The VMs of that name: at most one, or a VirtualMachine and a VMI that is not its own."""
     vm = cluster.get(VirtualMachine, namespace, name)
     vmi = cluster.get(VirtualMachineInstance, namespace, name)
     own = owned(vmi, vm) if vm is not None else None
@@ -42,7 +42,7 @@ def identified(cluster: Cluster, namespace: str, name: str) -> Iterator[Identifi
         yield Identified(vmi.ref, vmi.identity, _runs(vmi))
 
 
-def machines(cluster: Cluster) -> Iterator[Identified]:
+def vms(cluster: Cluster) -> Iterator[Identified]:
     """All of a cluster."""
     for vm in cluster.all(VirtualMachine):
         yield from identified(cluster, vm.namespace, vm.name)

@@ -1,16 +1,16 @@
-"""The identity of a machine, from its VirtualMachine and its instance together (firmware-eviction A.11)."""
+"""The identity of a VM, from its VirtualMachine and its VMI together (firmware-eviction A.11)."""
 
 from __future__ import annotations
 
 from .firmware import legacy
-from .virtual_machine import VirtualMachine
-from .virtual_machine_instance import VirtualMachineInstance
+from .kinds.virtual_machine import VirtualMachine
+from .kinds.virtual_machine_instance import VirtualMachineInstance
 
 __all__ = ["effective", "identities", "next_boot", "owned"]
 
 
 def owned(vmi: VirtualMachineInstance | None, vm: VirtualMachine) -> VirtualMachineInstance | None:
-    """The instance of that name, where it is this machine's and has not ended."""
+    """The VMI of that name, where it is this VM's and has not ended."""
     return vmi if vmi is not None and vmi.vm_uid == vm.uid and not vmi.final else None
 
 

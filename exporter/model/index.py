@@ -22,16 +22,16 @@ class Index:
     """A value that records share.
 
     `keys` gives a record's keys and none for a record that has no part in it. Where the keys of one record are
-    read through another (the network of a pod's attachment is told by a definition), `through` names that record's
+    read through another (the network of a pod's attachment is reported by a NAD), `through` names that record's
     type and the index that finds who is read through it, by `namespace/name`. Records of the `quiet` types are
-    concerned by what others under their key do, and concern nobody: a claim need not be judged again because another
+    concerned by what others under their key do, and concern nobody: a claim need not be evaluated again because another
     claim of its network changed.
     """
 
     id: str
     keys: Callable[[Record, Lookup], Iterable[str]]
     through: tuple[type[Record], Index] | None = None
-    quiet: tuple[type[Record], ...] = ()
+    dependents: tuple[type[Record], ...] = ()
 
     def __repr__(self) -> str:
         return f"Index({self.id})"

@@ -15,7 +15,7 @@ R = TypeVar("R", bound=Record)
 
 
 class Reach(Enum):
-    """Whose judgement a change of one object may alter, beyond what joins tell."""
+    """Whose evaluation a change of one object may alter, beyond what joins tell."""
 
     OWN = "its own partition"
     NAMESPACE = "every partition of its namespace"

@@ -67,7 +67,7 @@ class _Subnet:
 
 
 class Pool:
-    """Made of the texts of a definition; what is no CIDR there is left out. Layer 3 has no pool of the network."""
+    """Made of the texts of a NAD; what is no CIDR there is left out. Layer 3 has no pool of the network."""
 
     def __init__(
         self,

@@ -50,8 +50,8 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         return Ref(type(self).__name__, self.namespace, self.name, self.uid)
 
     @property
-    def machines(self) -> tuple[str, ...]:
-        """The names of the machines, in its namespace, that it is part of."""
+    def vms(self) -> tuple[str, ...]:
+        """The names of the VMs, in its namespace, that it is part of."""
         return ()
 
     def same_facts(self, other: Record) -> bool:

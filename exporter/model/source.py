@@ -1,6 +1,6 @@
 """How well we see: the state of each kind's source, and the objects that could not be decoded.
 
-They stand among the kinds, so that a check judges them like anything else.
+They stand among the kinds, so that a check evaluates them like anything else.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from .cluster import Cluster
 from .kind import Kind
 from .record import Record, Ref
 
-__all__ = ["FILE", "SOURCE", "UNDECODABLE", "Sight", "Source", "Undecodable", "unseen"]
+__all__ = ["FILE", "SOURCE", "UNDECODABLE", "Source", "SyncState", "Undecodable", "unseen"]
 
 FILE = "File"  # the kind of an Undecodable that stands for a whole file of a dump
 
 
-class Sight(StrEnum):
+class SyncState(StrEnum):
     """What we can say of one kind now."""
 
     STARTING = "starting"  # never listed yet
@@ -35,7 +35,7 @@ class Source(Record, frozen=True, gc=False):
     """The source of one kind; `name` is the kind's name."""
 
     resource: str
-    sight: Sight
+    sync_state: SyncState
     why: str  # one sentence, empty while live
     since: float  # seconds since 1970 at which it came into this state
     optional: bool
@@ -44,18 +44,18 @@ class Source(Record, frozen=True, gc=False):
     @property
     def settled(self) -> bool:
         """Whether the API server has given an answer of some kind."""
-        return self.sight not in (Sight.STARTING, Sight.FAILING)
+        return self.sync_state not in (SyncState.STARTING, SyncState.FAILING)
 
     @property
     def current(self) -> bool:
-        """Whether it can be judged now: what comes is not about to catch up with what we missed."""
-        none = self.dispensable and self.sight is Sight.ABSENT
-        return none or self.sight in (Sight.LIVE, Sight.READ)
+        """Whether it can be evaluated now: what comes is not about to catch up with what we missed."""
+        none = self.dispensable and self.sync_state is SyncState.ABSENT
+        return none or self.sync_state in (SyncState.LIVE, SyncState.READ)
 
     @property
     def readable(self) -> bool:
         """Whether what we hold of this kind is the truth, up to moments."""
-        return self.current or self.sight is Sight.BEHIND
+        return self.current or self.sync_state is SyncState.BEHIND
 
 
 class Undecodable(Record, frozen=True, gc=False):

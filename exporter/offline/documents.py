@@ -135,7 +135,7 @@ _NEXT = re.compile(r"\S")
 
 
 def _flat(raw: bytes | msgspec.Raw, api_version: str = "", kind: str = "") -> Iterator[Found | Listed | Bad]:
-    """One document, lists taken apart; the items of a list of one kind are told what they are."""
+    """One document, lists taken apart; the items of a list of one kind are reported what they are."""
     try:
         document = _DOCUMENT.decode(raw)
     except msgspec.ValidationError:

@@ -19,7 +19,7 @@ import msgspec
 from ..decode import ObjectDecoder, Seen
 from ..engine.intake import Intake
 from ..model.kind import ApiKind, Kind
-from ..model.source import Sight
+from ..model.source import SyncState
 from .documents import Bad, Found, Listed, objects
 from .files import DumpError, File, Unread
 from .wanted import Wanted
@@ -103,10 +103,10 @@ class OfflineSource:
         for kind, held in self._held.items():
             await self._intake.swap(kind, (each.seen for each in held.values()))
             if held or self._complete or kind in self._listed or kind.dispensable:
-                self._intake.sight(kind, Sight.READ)
+                self._intake.sync_state(kind, SyncState.READ)
             else:
                 why = f"no {kind.name}s in the dump; add the output of: {command([kind.resource])}"
-                self._intake.sight(kind, Sight.MISSING, why)
+                self._intake.sync_state(kind, SyncState.MISSING, why)
 
     def _unread(self, file: str, why: str) -> None:
         self._any = True

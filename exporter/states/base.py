@@ -1,7 +1,8 @@
 """What a state declares, and who keeps what it shows.
 
 A state is data: its gauges, the kinds without which it says nothing, and what keeps its counts. A *keeper* is made over
-a cluster, is told of each change, and only notes what has to be looked at again; `settle` does that, a few milliseconds
+a cluster, is reported of each change, and only notes what has to be looked at again; `settle` does that, a few
+milliseconds
 at a time, before anything is shown. So a scrape costs what changed since the last one, and never counts the fleet.
 
 States that name one keeper share it, as does whoever else asks for it: nothing is counted twice.
@@ -18,12 +19,12 @@ from ..model.cluster import Change, Cluster
 from ..model.index import Index
 from ..model.kind import Kind
 
-__all__ = ["Gauge", "Keeper", "Keepers", "Sample", "State"]
+__all__ = ["Aggregate", "Aggregates", "Gauge", "Sample", "State"]
 
 Sample: TypeAlias = tuple[tuple[str, ...], float]  # the values of the labels, in their order, and the gauge's value
 
 
-class Keeper(Protocol):
+class Aggregate(Protocol):
     def changed(self, change: Change) -> None:
         """Notes what a change of the cluster concerns; called for each, so it has to be quick."""
 
@@ -31,13 +32,13 @@ class Keeper(Protocol):
         """Takes into account what was noted; stops after a few milliseconds each, so that others get their turn."""
 
 
-K = TypeVar("K", bound=Keeper)
+K = TypeVar("K", bound=Aggregate)
 
 
 @dataclass(frozen=True)
 class Gauge(Generic[K]):
     """A family. `samples` gives, for a keeper that is settled, groups of samples: each is shown whole or, where the
-    budget ends, not at all.
+    PDB ends, not at all.
 
     Between two groups others get their turn and may settle the keeper: walk over a copy of what it holds.
     """
@@ -68,26 +69,26 @@ class State(Generic[K]):
         return not self.option or bool(getattr(settings, self.option))
 
 
-class Keepers:
+class Aggregates:
     """The keepers of the states of one cluster."""
 
     def __init__(self, cluster: Cluster, states: Iterable[State[Any]]) -> None:
-        """`changed` has to be told of each change of the cluster."""
+        """`changed` has to be reported of each change of the cluster."""
         self.states = tuple(states)
-        self._keepers: dict[Callable[[Cluster], Any], Any] = {}
+        self._aggregates: dict[Callable[[Cluster], Any], Any] = {}
         for state in self.states:
-            if state.keep not in self._keepers:
-                self._keepers[state.keep] = state.keep(cluster)
+            if state.keep not in self._aggregates:
+                self._aggregates[state.keep] = state.keep(cluster)
 
     def of(self, keep: Callable[[Cluster], K]) -> K:
         """The one that was made so. Raises KeyError where no state has it."""
-        keeper: K = self._keepers[keep]
-        return keeper
+        aggregate: K = self._aggregates[keep]
+        return aggregate
 
     def changed(self, change: Change) -> None:
-        for keeper in self._keepers.values():
-            keeper.changed(change)
+        for aggregate in self._aggregates.values():
+            aggregate.changed(change)
 
     def settle(self) -> Iterator[None]:
-        for keeper in self._keepers.values():
-            yield from keeper.settle()
+        for aggregate in self._aggregates.values():
+            yield from aggregate.settle()

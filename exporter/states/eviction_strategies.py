@@ -1,15 +1,15 @@
-"""What an eviction is to do to the instances there are: how many have which strategy, by their own or by default."""
+"""What an eviction is to do to the VMIs there are: how many have which strategy, by their own or by default."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
-from ..model import kube_virt, virtual_machine_instance
 from ..model.cluster import Change, Cluster
-from ..model.kube_virt import KubeVirt
+from ..model.kinds import kube_virt, virtual_machine_instance
+from ..model.kinds.kube_virt import KubeVirt
+from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..model.record import Record
-from ..model.virtual_machine_instance import VirtualMachineInstance
 from .base import Gauge, Sample, State
 
 __all__ = ["STATE", "Strategies"]
@@ -18,7 +18,7 @@ STRATEGIES = ("External", "LiveMigrate", "LiveMigrateIfPossible", "None")
 
 
 class Strategies:
-    """Counts by what each instance itself says; what that means where it says nothing is looked up when asked."""
+    """Counts by what each VMI itself says; what that means where it says nothing is looked up when asked."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -36,7 +36,7 @@ class Strategies:
         return iter(())
 
     def counts(self) -> dict[str, int]:
-        """Instances that have not ended, by the strategy that holds for them (firmware-eviction B.1)."""
+        """VMIs that have not ended, by the strategy that holds for them (firmware-eviction B.1)."""
         kubevirt = min(self._cluster.all(KubeVirt), key=lambda each: each.ref, default=None)
         default = (kubevirt.strategy if kubevirt is not None else "") or "None"
         counts = dict.fromkeys(STRATEGIES, 0)
@@ -54,7 +54,7 @@ STATE = State(
     gauges=(
         Gauge(
             "kubevirt_vmi_eviction_strategy",
-            "Instances that have not ended, by the eviction strategy that holds for them.",
+            "VMIs that have not ended, by the eviction strategy that holds for them.",
             ("strategy",),
             _samples,
         ),

@@ -1,38 +1,38 @@
-"""Who has which firmware UUID: what Prometheus needs to find machines of different clusters that share one.
+"""Who has which firmware UUID: what Prometheus needs to find VMs of different clusters that share one.
 
-A raw UUID tells apart every machine there is, so this is off until somebody asks for it: a series for each machine.
+A raw UUID tells apart every VM there is, so this is off until somebody asks for it: a series for each VM.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..model import virtual_machine, virtual_machine_instance
 from ..model.cluster import Change, Cluster
 from ..model.identified import Identified, identified
+from ..model.kinds import virtual_machine, virtual_machine_instance
 from .base import Gauge, Sample, State
 
 __all__ = ["STATE", "UUIDs"]
 
-_SLICE = 250  # machines, which take a few milliseconds
+_SLICE = 250  # VMs, which take a few milliseconds
 
 
 class UUIDs:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._marked: dict[tuple[str, str], None] = {}
+        self._requested: dict[tuple[str, str], None] = {}
         self._samples: dict[tuple[str, str], tuple[Sample, ...]] = {}  # by namespace and name
 
     def changed(self, change: Change) -> None:
         record = change.after or change.before
         if record is not None and change.kind in _KINDS:
-            self._marked[record.namespace, record.name] = None
+            self._requested[record.namespace, record.name] = None
 
     def settle(self) -> Iterator[None]:
         done = 0
-        while self._marked:
-            (namespace, name), _ = self._marked.popitem()
-            # A machine and an instance of its name that is not its own may look alike: that is one series.
+        while self._requested:
+            (namespace, name), _ = self._requested.popitem()
+            # A VM and a VMI of its name that is not its own may look alike: that is one series.
             samples = tuple(dict.fromkeys(map(_sample, identified(self._cluster, namespace, name))))
             if samples:
                 self._samples[namespace, name] = samples
@@ -49,9 +49,9 @@ class UUIDs:
 _KINDS = (virtual_machine.KIND.record, virtual_machine_instance.KIND.record)
 
 
-def _sample(machine: Identified) -> Sample:
-    origin = "legacy" if machine.legacy else "set"
-    return (machine.ref.namespace, machine.ref.name, machine.uuid, origin, str(machine.running).lower()), 1
+def _sample(vm: Identified) -> Sample:
+    origin = "legacy" if vm.legacy else "set"
+    return (vm.ref.namespace, vm.ref.name, vm.uuid, origin, str(vm.running).lower()), 1
 
 
 STATE = State(
@@ -59,7 +59,7 @@ STATE = State(
     gauges=(
         Gauge(
             "kubevirt_vm_firmware_uuid_info",
-            "The firmware UUID that a machine has, or starts with; of origin legacy where it follows from its name.",
+            "The firmware UUID that a VM has, or starts with; of origin legacy where it follows from its name.",
             ("namespace", "name", "uuid", "origin", "running"),
             UUIDs.samples,
         ),

@@ -1,12 +1,12 @@
-"""Whether KubeVirt is being upgraded: meanwhile it moves machines itself, and its parts are replaced."""
+"""Whether KubeVirt is being upgraded: meanwhile it moves VMs itself, and its parts are replaced."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..model import kube_virt
 from ..model.cluster import Change, Cluster
-from ..model.kube_virt import KubeVirt
+from ..model.kinds import kube_virt
+from ..model.kinds.kube_virt import KubeVirt
 from .base import Gauge, Sample, State
 
 __all__ = ["STATE", "Upgrades"]

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..model import ipam_claim, network_attachment_definition, pod, virtual_machine, virtual_machine_instance
-from ..networks import subnet_reports
-from ..uses import Uses
+from ..address_usage import AddressUsage
+from ..model.kinds import ipam_claim, network_attachment_definition, pod, virtual_machine, virtual_machine_instance
+from ..views.networks import subnet_reports
 from .base import Gauge, Sample, State
 
 __all__ = ["STATE"]
 
 
-def _capacity(uses: Uses) -> Iterator[list[Sample]]:
-    for network in uses.networks():
-        yield [((network, subnet.subnet), subnet.capacity) for subnet in subnet_reports(uses, network)]
+def _capacity(usage: AddressUsage) -> Iterator[list[Sample]]:
+    for network in usage.networks():
+        yield [((network, subnet.subnet), subnet.capacity) for subnet in subnet_reports(usage, network)]
 
 
-def _used(uses: Uses) -> Iterator[list[Sample]]:
-    for network in uses.networks():
-        yield list(_used_of(uses, network))
+def _used(usage: AddressUsage) -> Iterator[list[Sample]]:
+    for network in usage.networks():
+        yield list(_used_of(usage, network))
 
 
-def _used_of(uses: Uses, network: str) -> Iterable[Sample]:
-    for subnet in subnet_reports(uses, network):
-        for use, count in subnet.uses.items():
+def _used_of(usage: AddressUsage, network: str) -> Iterable[Sample]:
+    for subnet in subnet_reports(usage, network):
+        for use, count in subnet.usage.items():
             yield (network, subnet.subnet, use), count
         yield (network, subnet.subnet, "excluded"), subnet.excluded
         yield (network, subnet.subnet, "infrastructure"), subnet.infrastructure
 
 
 STATE = State(
-    keep=Uses,
+    keep=AddressUsage,
     gauges=(
         Gauge(
             "kubevirt_network_pool_capacity",
@@ -54,5 +54,5 @@ STATE = State(
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
     ),
-    indexes=Uses.INDEXES,
+    indexes=AddressUsage.INDEXES,
 )

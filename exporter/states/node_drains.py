@@ -9,7 +9,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from ..model import (
+from ..model.cluster import Change, Cluster
+from ..model.eviction import Answer, current_pod, drain_taints, emptied, evicted, strategy_of
+from ..model.indexes.nodes import NODE, PDB
+from ..model.kinds import (
     kube_virt,
     node,
     pod,
@@ -17,30 +20,27 @@ from ..model import (
     virtual_machine_instance,
     virtual_machine_instance_migration,
 )
-from ..model.cluster import Change, Cluster
-from ..model.eviction import Answer, current_pod, drain_taints, emptied, evicted, strategy_of
-from ..model.kube_virt import KubeVirt
-from ..model.node import Node
-from ..model.node_joins import BUDGET, NODE
-from ..model.pod import Pod, Role
-from ..model.pod_disruption_budget import PodDisruptionBudget
-from ..model.virtual_machine_instance import VirtualMachineInstance
-from ..model.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ..model.kinds.kube_virt import KubeVirt
+from ..model.kinds.node import Node
+from ..model.kinds.pod import Pod, Role
+from ..model.kinds.pod_disruption_budget import PodDisruptionBudget
+from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ..model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from .base import Gauge, Sample, State
 
 __all__ = ["STATE", "Drains", "Left"]
 
-_SLICE = 4  # nodes, of a hundred instances each, which take a few milliseconds
+_SLICE = 4  # nodes, of a hundred VMIs each, which take a few milliseconds
 
 
 class Left(StrEnum):
-    """What becomes of an instance; the first that holds."""
+    """What becomes of a VMI; the first that holds."""
 
     TERMINATING = "terminating"  # it was deleted
     MIGRATING = "migrating"  # a migration of it runs
     STALE = "stale"  # it is marked to leave another node
     EXTERNAL = "external"  # whoever manages it has to answer
-    BLOCKED = "blocked"  # it can't be migrated, or a budget refuses
+    BLOCKED = "blocked"  # it can't be migrated, or a PDB refuses
     SHUTS_DOWN = "shuts_down"  # an eviction shuts it down
     UNKNOWN = "unknown"  # whether it can be migrated was not evaluated yet, or no pod of it is seen
     WAITING = "waiting"  # it will be migrated
@@ -49,8 +49,8 @@ class Left(StrEnum):
 _BY_ANSWER = {
     Answer.EXTERNAL: Left.EXTERNAL,
     Answer.NOT_MIGRATABLE: Left.BLOCKED,
-    Answer.BUDGET: Left.BLOCKED,
-    Answer.BUDGETS: Left.BLOCKED,
+    Answer.PDB: Left.BLOCKED,
+    Answer.PDBS: Left.BLOCKED,
     Answer.SHUTS_DOWN: Left.SHUTS_DOWN,
     Answer.NOT_EVALUATED: Left.UNKNOWN,
     Answer.PASSES: Left.UNKNOWN,
@@ -59,32 +59,32 @@ _BY_ANSWER = {
 
 
 class Drains:
-    INDEXES = (NODE, BUDGET)
+    INDEXES = (NODE, PDB)
 
     def __init__(self, cluster: Cluster) -> None:
-        """The cluster has to keep INDEXES, and `changed` to be told of each of its changes."""
+        """The cluster has to keep INDEXES, and `changed` to be reported of each of its changes."""
         self._cluster = cluster
-        self._marked: dict[str, None] = {}
+        self._requested: dict[str, None] = {}
         self._left: dict[str, Counter[Left]] = {}
 
     def changed(self, change: Change) -> None:
         if change.kind is KubeVirt:
-            self._marked.update(dict.fromkeys(self._cluster.keys(NODE)))
+            self._requested.update(dict.fromkeys(self._cluster.keys(NODE)))
         for index, key in change.touched:
             if index is NODE:
-                self._marked[key] = None
-            elif index is BUDGET and change.kind is PodDisruptionBudget and self._left:
+                self._requested[key] = None
+            elif index is PDB and change.kind is PodDisruptionBudget and self._left:
                 self._mark_listeners(key)
 
     def _mark_listeners(self, namespace: str) -> None:
-        for each in self._cluster.listening(BUDGET, namespace):
+        for each in self._cluster.dependents(PDB, namespace):
             if isinstance(each, VirtualMachineInstance) and each.node in self._left:
-                self._marked[each.node] = None
+                self._requested[each.node] = None
 
     def settle(self) -> Iterator[None]:
         done = 0
-        while self._marked:
-            name = self._marked.popitem()[0]
+        while self._requested:
+            name = self._requested.popitem()[0]
             kubevirt = min(self._cluster.all(KubeVirt), key=lambda each: each.ref, default=None)
             found = self._cluster.get(Node, "", name)
             if found is None or not (emptied(found) or drain_taints(found, kubevirt)):
@@ -122,8 +122,8 @@ class Drains:
         if vmi.evacuation and vmi.evacuation != vmi.node:
             return Left.STALE
         strategy = strategy_of(vmi, kubevirt)
-        budgets = [b for b in self._cluster.sharing(BUDGET, vmi.namespace) if isinstance(b, PodDisruptionBudget)]
-        answer = evicted(vmi, current_pod(vmi, pods), strategy, budgets).answer
+        pdbs = [b for b in self._cluster.sharing(PDB, vmi.namespace) if isinstance(b, PodDisruptionBudget)]
+        answer = evicted(vmi, current_pod(vmi, pods), strategy, pdbs).answer
         return _BY_ANSWER[answer]
 
     def left(self) -> dict[str, Counter[Left]]:
@@ -141,7 +141,7 @@ STATE = State(
     gauges=(
         Gauge(
             "kubevirt_node_drain_vmis",
-            "Instances that are left on a node that is cordoned or drained, by what becomes of them.",
+            "VMIs that are left on a node that is cordoned or drained, by what becomes of them.",
             ("node", "state"),
             _samples,
         ),

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
-from tests.cluster.definitions import definitions, install
+from tests.cluster.custom_resources import crds, install
 from tests.cluster.prometheus import Prometheus, Setup
 from tests.tools.build import ToolMissing, tool
 
@@ -49,12 +49,12 @@ def binary(request: pytest.FixtureRequest) -> Tools:
 def _api_servers(binary: Tools) -> Iterator[MakeApiServer]:
     with contextlib.ExitStack() as ends:
 
-        def make(*, crds: bool = True) -> ApiServer:
+        def make(*, with_crds: bool = True) -> ApiServer:
             server = ApiServer(binary("etcd"), binary("kube-apiserver"))
             ends.callback(server.stop)
             server.start()
-            if crds:
-                install(server.client(), definitions())
+            if with_crds:
+                install(server.client(), crds())
             return server
 
         yield make
@@ -69,7 +69,7 @@ def api_server(binary: Tools) -> Iterator[ApiServer]:
 
 @pytest.fixture
 def own_api_server(binary: Tools) -> Iterator[MakeApiServer]:
-    """`own_api_server(crds=True)`: starts one that is this test's alone."""
+    """`own_api_server(with_crds=True)`: starts one that is this test's alone."""
     with _api_servers(binary) as make:
         yield make
 

@@ -70,7 +70,7 @@ class Exporter:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except BaseException as error:  # noqa: BLE001 # told to the test's thread
+        except BaseException as error:  # noqa: BLE001 # reported to the test's thread
             self._error = error
         finally:
             self._up.set()

@@ -1,4 +1,4 @@
-"""Machines and claims as KubeVirt's controllers leave them, written to a real API server by the test."""
+"""VMs and claims as KubeVirt's controllers leave them, written to a real API server by the test."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from exporter.model.ipam_claim import FINALIZER
-from exporter.model.mutating_webhook_configuration import CLAIM_WEBHOOK
+from exporter.model.kinds.ipam_claim import FINALIZER
+from exporter.model.kinds.mutating_webhook_configuration import CLAIM_WEBHOOK
 from tests.cluster.client import Client
 from tests.cluster.resources import IPAM_CLAIMS, VMS
 from tests.manifests import Object
 
 __all__ = [
     "claim",
-    "definition",
-    "delete_machine",
+    "claimed_vm",
+    "delete_vm",
     "deployment",
-    "instance",
     "launcher_pod",
-    "machine",
+    "nad",
     "release",
     "user_defined_network",
     "vm",
+    "vmi_of",
     "webhook",
 ]
 
 
 def vm(namespace: str, name: str, networks: Mapping[str, str] | None = None, firmware: Object | None = None) -> Object:
-    """A stopped machine; `networks` are the names of its interfaces, with the definitions that they refer to.
+    """A stopped VM; `networks` are the names of its interfaces, with the NADs that they refer to.
 
-    Without a `firmware` it gets a UUID and a serial of its own, as KubeVirt gives each new machine.
+    Without a `firmware` it gets a UUID and a serial of its own, as KubeVirt gives each new VM.
     """
     template = _interfaces(networks or {})
     own = {"uuid": str(uuid.uuid4()), "serial": str(uuid.uuid4())} if firmware is None else firmware
@@ -55,8 +55,8 @@ def _interfaces(networks: Mapping[str, str]) -> Object:
     }
 
 
-def instance(owner: Object, phase: str = "Running") -> Object:
-    """The running instance of a machine."""
+def vmi_of(owner: Object, phase: str = "Running") -> Object:
+    """The running VMI of a VM."""
     meta = owner["metadata"]
     return {
         "apiVersion": "kubevirt.io/v1",
@@ -74,7 +74,7 @@ def instance(owner: Object, phase: str = "Running") -> Object:
 def launcher_pod(
     namespace: str, domain: str, attached: Mapping[str, str], addresses: tuple[str, ...] = (), phase: str = "Running"
 ) -> Object:
-    """`attached` are the definitions it is on (`namespace/name`), with the claims that it refers to, or nothing."""
+    """`attached` are the NADs it is on (`namespace/name`), with the claims that it refers to, or nothing."""
     selections = [
         {"namespace": key.split("/")[0], "name": key.split("/")[1], **({"ipam-claim-reference": name} if name else {})}
         for key, name in attached.items()
@@ -97,8 +97,8 @@ def launcher_pod(
     }
 
 
-def definition(namespace: str, name: str, network: str = "tenantblue", **config: Any) -> Object:
-    """A definition of a network that keeps addresses, with `config` over it."""
+def nad(namespace: str, name: str, network: str = "tenantblue", **config: Any) -> Object:
+    """A NAD of a network that keeps addresses, with `config` over it."""
     settings = {
         "cniVersion": "1.0.0",
         "name": network,
@@ -180,7 +180,7 @@ def _reference(owner: Object) -> Object:
 
 
 def claim(owner: Object, network: str = "tenantblue", ip: str | None = "10.0.0.5/24") -> Object:
-    """The claim of a machine, with the finalizer, as ipam-extensions makes it."""
+    """The claim of a VM, with the finalizer, as ipam-extensions makes it."""
     meta = owner["metadata"]
     return {
         "apiVersion": "k8s.cni.cncf.io/v1alpha1",
@@ -197,19 +197,19 @@ def claim(owner: Object, network: str = "tenantblue", ip: str | None = "10.0.0.5
     }
 
 
-def machine(client: Client, namespace: str, name: str, **of_claim: Any) -> Object:
-    """A stopped machine with a claim; gives the machine."""
+def claimed_vm(client: Client, namespace: str, name: str, **of_claim: Any) -> Object:
+    """A stopped VM with a claim; gives the VM."""
     made = client.create(vm(namespace, name, {"blue": "blue"}))
     client.make(claim(made, **of_claim))
     return made
 
 
-def delete_machine(client: Client, namespace: str, name: str) -> None:
-    """As it goes while ipam-extensions is away: the machine is gone, garbage collection has marked the claim."""
+def delete_vm(client: Client, namespace: str, name: str) -> None:
+    """As it goes while ipam-extensions is away: the VM is gone, garbage collection has marked the claim."""
     client.delete(VMS, namespace, name)
     client.delete(IPAM_CLAIMS, namespace, f"{name}.blue")
 
 
 def release(client: Client, namespace: str, name: str) -> None:
-    """Takes the finalizer off the machine's claim."""
+    """Takes the finalizer off the VM's claim."""
     client.patch(IPAM_CLAIMS, namespace, f"{name}.blue", {"metadata": {"finalizers": None}})

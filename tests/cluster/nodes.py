@@ -1,4 +1,4 @@
-"""Nodes, running machines, budgets and migrations, written to a real API server by the test.
+"""Nodes, running VMs, PDBs and migrations, written to a real API server by the test.
 
 There is no scheduler, kubelet or KubeVirt: what those would say is written too.
 """
@@ -11,7 +11,7 @@ from tests.cluster.client import Client
 from tests.cluster.resources import NODES
 from tests.manifests import Object
 
-__all__ = ["Guest", "budget", "join", "kubevirt", "migration", "write"]
+__all__ = ["Guest", "join", "kubevirt", "migration", "pdb", "write"]
 
 _NAMESPACE = "default"
 
@@ -49,7 +49,7 @@ def kubevirt() -> Object:
 
 @dataclass(frozen=True)
 class Guest:
-    """A running instance; one with a `hindrance` can't be migrated."""
+    """A running VMI; one with a `hindrance` can't be migrated."""
 
     name: str
     node: str = "node01"
@@ -60,13 +60,13 @@ class Guest:
 
 
 def write(client: Client, *guests: Guest) -> None:
-    """Makes the instances and their launcher pods."""
+    """Makes the VMIs and their launcher pods."""
     for guest in guests:
-        made = client.make(_instance(guest))
+        made = client.make(_vmi(guest))
         client.make(_pod(guest, made["metadata"]["uid"]))
 
 
-def _instance(guest: Guest) -> Object:
+def _vmi(guest: Guest) -> Object:
     able: Object = {"type": "LiveMigratable", "status": "False" if guest.hindrance else "True"}
     status: Object = {
         "phase": "Running",
@@ -119,7 +119,7 @@ def migration(of: str, evacuates: str) -> Object:
     }
 
 
-def budget(app: str) -> Object:
+def pdb(app: str) -> Object:
     """One that lets none of the pods with the label go, as its controller leaves it."""
     return {
         "apiVersion": "policy/v1",

@@ -59,7 +59,7 @@ class Process:
     def start(self, ready: Callable[[], bool], timeout: float = 180) -> None:
         """Returns when `ready` answers true. Raises RuntimeError, with the end of the log, if it never does.
 
-        The deadline is for machines that are busy with other things: a server is ready in a few seconds.
+        The deadline is for VMs that are busy with other things: a server is ready in a few seconds.
         """
         if self.running:
             raise RuntimeError(f"{self.name} runs already")

@@ -1,6 +1,6 @@
-"""What a story of a runbook is told with: a fault on a real API server, and what the mitigation does about it.
+"""What a story of a runbook is reported with: a fault on a real API server, and what the mitigation does about it.
 
-A machine `db` has an interface `blue` on definition `blue`, and the claim `db.blue`. The network is this story's own:
+A VM `db` has an interface `blue` on NAD `blue`, and the claim `db.blue`. The network is this story's own:
 networks are the cluster's, and so would be a clash of addresses.
 """
 
@@ -37,18 +37,18 @@ class Stage:
     def vm(self, **networks: str) -> Object:
         return self.client.create(fleet.vm(self.namespace, "db", networks or NETWORKS))
 
-    def definition(self, name: str = "blue", namespace: str = "", **config: Any) -> Object:
+    def nad(self, name: str = "blue", namespace: str = "", **config: Any) -> Object:
         settings = {"network": self.network, **config}
-        return self.client.create(fleet.definition(namespace or self.namespace, name, **settings))
+        return self.client.create(fleet.nad(namespace or self.namespace, name, **settings))
 
     def claim(self, owner: Object, ip: str | None = "10.0.0.5/24", **meta: Any) -> Object:
-        """The machine's claim, with other metadata; what is None is left out."""
+        """The VM's claim, with other metadata; what is None is left out."""
         made = fleet.claim(owner, self.network, ip)
         made["metadata"] = {key: value for key, value in {**made["metadata"], **meta}.items() if value is not None}
         return self.client.make(made)
 
     def running(self, owner: Object) -> Object:
-        return self.client.make(fleet.instance(owner))
+        return self.client.make(fleet.vmi_of(owner))
 
     def pod(
         self, claim: str = "db.blue", ip: str = "10.0.0.5/24", domain: str = "db", phase: str = "Running"
@@ -60,7 +60,7 @@ class Stage:
         self.client.delete(IPAM_CLAIMS, self.namespace, "db.blue")
 
     def stop(self) -> None:
-        """As `virtctl stop` ends: no instance, no pod."""
+        """As `virtctl stop` ends: no VMI, no pod."""
         self.client.remove(VMIS, self.namespace, "db")
         self.client.remove(PODS, self.namespace, "virt-launcher-db")
 
@@ -77,7 +77,7 @@ class Stage:
 class Story:
     """One fault of an alert.
 
-    `acts` are parts of the blocks that the mitigation consists of, in order; `stops` says that the machine is stopped
+    `acts` are parts of the blocks that the mitigation consists of, in order; `stops` says that the VM is stopped
     before. The finding then is gone, but where `leaves` says what else has come about: what waits for a component that
     is not there can't end it. `files` are what the person writes, `edits` what they change in what they saved.
     """

@@ -117,7 +117,7 @@ def test_healthy_claims_give_no_finding(exporter: Exporter, server: ApiServer) -
     assert client.list(NADS, "ipam")["items"]
     assert client.list(PODS, "ipam")["items"]
     whole = exporter.report()["findings"]
-    assert [f for f in whole if f["check"] in ("ipam_claims", "ipam_machines")] == []
+    assert [f for f in whole if f["check"] in ("ipam_claims", "ipam_vms")] == []
     # Some examples of the projects' own documents are broken, or use one network's name with different settings.
     broken = {f["reason"] for f in whole if f["subject"]["kind"] == "NetworkAttachmentDefinition"}
     assert broken == {"BadJson", "NetworkConfigConflict"}

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
-from exporter import drain
 from exporter.__main__ import main
+from exporter.views import drain
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer, Tools
 from tests.cluster.exporter import Exporter, binding, grant
-from tests.cluster.nodes import Guest, budget, join, kubevirt, migration, write
+from tests.cluster.nodes import Guest, join, kubevirt, migration, pdb, write
 from tests.cluster.resources import NODES, PODS
 from tests.shared import REPO
 from tests.waiting import wait_until
@@ -38,7 +38,7 @@ def server(module_api_server: MakeApiServer) -> ApiServer:
     write(client, Guest("device", hindrance="HostDeviceNotLiveMigratable"), Guest("kept", strategy="None"))
     write(client, Guest("moving", evacuation="node01"), Guest("calm", node="node02"))
     client.make(migration("moving", "node01"))
-    client.make(budget("kept"))
+    client.make(pdb("kept"))
     return server
 
 
@@ -59,8 +59,8 @@ EXPECTED = {
 
 
 def outcomes(answer: Any) -> dict[str, str]:
-    told = {m["machine"]["name"]: f"{m['outcome']} {m['reason']}" for n in answer["nodes"] for m in n["machines"]}
-    return {name: text.strip() for name, text in told.items()}
+    reported = {m["vm"]["name"]: f"{m['outcome']} {m['reason']}" for n in answer["nodes"] for m in n["vms"]}
+    return {name: text.strip() for name, text in reported.items()}
 
 
 def asked(exporter: Exporter, query: str = "?node=node01") -> Any:
@@ -95,7 +95,7 @@ def test_live_over_http_and_of_a_dump_it_is_the_same(
     assert (live[0], offline[0]) == (1, 1)
     assert served["nodes"] == live[1]["nodes"] == offline[1]["nodes"]
     assert served["unseen"] == live[1]["unseen"] == offline[1]["unseen"] == []
-    of_web = next(m for m in served["nodes"][0]["machines"] if m["machine"]["name"] == "web")
+    of_web = next(m for m in served["nodes"][0]["vms"] if m["vm"]["name"] == "web")
     assert of_web["target"] == "node02"
 
 
@@ -136,7 +136,7 @@ def test_a_probe_asks_the_real_server_and_evicts_nothing(server: ApiServer, caps
     assert code == 2
     assert said(answer) == {
         "plain": "passes",
-        "kept": "budget",
+        "kept": "pdb",
         **dict.fromkeys(("web", "huge", "device", "moving"), "passes, contradicts"),
     }
     pods = [client.get(PODS, NAMESPACE, f"virt-launcher-{name}") for name in EXPECTED]
@@ -145,7 +145,7 @@ def test_a_probe_asks_the_real_server_and_evicts_nothing(server: ApiServer, caps
 
 def said(answer: Any) -> dict[str, str]:
     return {
-        machine["machine"]["name"]: f"{machine['probe']['said']}{', contradicts' * machine['probe']['contradicts']}"
+        vm["vm"]["name"]: f"{vm['probe']['said']}{', contradicts' * vm['probe']['contradicts']}"
         for node in answer["nodes"]
-        for machine in node["machines"]
+        for vm in node["vms"]
     }

@@ -1,4 +1,4 @@
-"""Identities that machines share, from a real API server to findings, and back to quiet."""
+"""Identities that VMs share, from a real API server to findings, and back to quiet."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def other(client: Client, namespace: str) -> str:
     return name
 
 
-def machine(client: Client, namespace: str, name: str, uuid: str, **notes: str) -> Object:
+def vm(client: Client, namespace: str, name: str, uuid: str, **notes: str) -> Object:
     made = fleet.vm(namespace, name, firmware={"uuid": uuid, "serial": str(uuid4())})
     made["metadata"]["annotations"] = notes
     return client.create(made)
 
 
 def start(client: Client, namespace: str, name: str) -> None:
-    client.make(fleet.instance(client.get(VMS, namespace, name)))
+    client.make(fleet.vmi_of(client.get(VMS, namespace, name)))
 
 
 def restart(client: Client, namespace: str, name: str) -> None:
@@ -85,14 +85,14 @@ def test_two_of_one_name_collide_until_one_is_restarted_with_another_uuid(
     name, new = f"vm-{namespace}", str(uuid4())
     old = legacy(name)
     for where in (namespace, other):
-        machine(client, where, name, old)
+        vm(client, where, name, old)
         start(client, where, name)
-    start(client, namespace, machine(client, namespace, "fine", str(uuid4()))["metadata"]["name"])
+    start(client, namespace, vm(client, namespace, "fine", str(uuid4()))["metadata"]["name"])
     both = (namespace, other)
     named = {(where, name, "LegacyDerived", "info") for where in both}
     collide = {(where, name, "Duplicate", "critical") for where in both}
     opened = wait_found(exporter, collide | named, *both)
-    told = findings(exporter, *both)
+    reported = findings(exporter, *both)
 
     change(client, other, name, old, new)
     pending = {(other, name, "SpecRunMismatch", "warning")}
@@ -104,21 +104,21 @@ def test_two_of_one_name_collide_until_one_is_restarted_with_another_uuid(
     record_property("closed_seconds", closed)
     assert opened < 2
     assert closed < 2
-    assert {each["group"] for each in told} == {group_id(old)}
-    duplicates = {each["subject"]["namespace"]: each for each in told if each["reason"] == "Duplicate"}
+    assert {each["group"] for each in reported} == {group_id(old)}
+    duplicates = {each["subject"]["namespace"]: each for each in reported if each["reason"] == "Duplicate"}
     assert [each["name"] for each in duplicates[namespace]["evidence"]["others"]] == [f"{other}/{name}"]
     assert duplicates[namespace]["evidence"]["keeper"] == f"{namespace}/{name}"
     assert duplicates[other]["sinceSource"] == "creationTimestamp"
-    assert all(old not in each["message"] for each in told)
+    assert all(old not in each["message"] for each in reported)
 
 
 def test_a_restored_copy_collides_once_it_runs_and_no_more_with_a_uuid_of_its_own(
     exporter: Exporter, client: Client, namespace: str, record_property: Any
 ) -> None:
     old, new = str(uuid4()), str(uuid4())
-    machine(client, namespace, "db", old)
+    vm(client, namespace, "db", old)
     start(client, namespace, "db")
-    machine(client, namespace, "db-restored", old, **{"restore.kubevirt.io/lastRestoreUID": "r1"})
+    vm(client, namespace, "db-restored", old, **{"restore.kubevirt.io/lastRestoreUID": "r1"})
     both = ("db", "db-restored")
     wait_found(exporter, {(namespace, name, "LatentDuplicate", "warning") for name in both}, namespace)
     copy = next(each for each in findings(exporter, namespace) if each["subject"]["name"] == "db-restored")
@@ -140,9 +140,9 @@ def test_a_stopped_twin_may_collide_and_no_more_once_it_is_deleted(
     exporter: Exporter, client: Client, namespace: str, other: str
 ) -> None:
     uuid = str(uuid4())
-    machine(client, namespace, "db", uuid)
+    vm(client, namespace, "db", uuid)
     start(client, namespace, "db")
-    machine(client, other, "twin", uuid.upper())
+    vm(client, other, "twin", uuid.upper())
     wait_found(
         exporter,
         {(namespace, "db", "LatentDuplicate", "warning"), (other, "twin", "LatentDuplicate", "warning")},

@@ -44,7 +44,7 @@ def firmware_of(thing: Object) -> Object:
 def test_a_write_takes_effect_once_and_only_on_what_was_read(
     block: str, kubectl: Kubectl, client: Client, namespace: str
 ) -> None:
-    kubectl.values |= {"MACHINE": "web", "NAME": "web", "OLDUUID": OLD, "NEWUUID": NEW}
+    kubectl.values |= {"VMNAME": "web", "NAME": "web", "OLDUUID": OLD, "NEWUUID": NEW}
     kubectl.values |= {"OLDSERIAL": "S1", "NEWSERIAL": "S2", "FIRMWARE": f'{{"uuid": "{NEW}", "serial": "S2"}}'}
     client.create(target(namespace, block))
     read = just_read(client, kubectl, block)

@@ -10,9 +10,9 @@ import yaml
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
-from tests.cluster.definitions import definitions
+from tests.cluster.custom_resources import crds
 from tests.cluster.exporter import ROLE, Exporter, grant, without
-from tests.cluster.fleet import definition, delete_machine, machine, release
+from tests.cluster.fleet import claimed_vm, delete_vm, nad, release
 from tests.cluster.freezing import Freezing
 from tests.cluster.resources import CRDS, IPAM_CLAIMS, VMS
 from tests.manifests import Object
@@ -28,10 +28,10 @@ def server(module_api_server: MakeApiServer) -> ApiServer:
     client = started.client()
     grant(client)
     client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
-    client.create(definition(NS, "blue", subnets="10.0.0.0/24"))
-    machine(client, NS, "db")
-    machine(client, NS, "web", ip="10.0.0.6/24")
-    delete_machine(client, NS, "db")
+    client.create(nad(NS, "blue", subnets="10.0.0.0/24"))
+    claimed_vm(client, NS, "db")
+    claimed_vm(client, NS, "web", ip="10.0.0.6/24")
+    delete_vm(client, NS, "db")
     return started
 
 
@@ -84,8 +84,8 @@ def test_a_watch_is_frozen(server: ApiServer, client: Client) -> None:
         proxy.thaw()
         exporter.wait_found(NS, {}, seconds=60)
         assert exporter.unknown() == []
-    machine(client, NS, "db")
-    delete_machine(client, NS, "db")
+    claimed_vm(client, NS, "db")
+    delete_vm(client, NS, "db")
 
 
 def test_the_right_to_one_kind_is_taken_away_and_given_back(exporter: Exporter, client: Client) -> None:
@@ -97,8 +97,8 @@ def test_the_right_to_one_kind_is_taken_away_and_given_back(exporter: Exporter, 
     forbidden = "?check=sources&reason=KindForbidden&name=VirtualMachine"
     wait_until(lambda: exporter.report(forbidden)["findings"], 30, "the kind that may not be seen is a finding")
 
-    release(client, NS, "db")  # not judged while machines can't be seen
-    machine(client, NS, "new", ip="10.0.0.9/24")
+    release(client, NS, "db")  # not evaluated while VMs can't be seen
+    claimed_vm(client, NS, "new", ip="10.0.0.9/24")
     wait_until(lambda: "new.blue" in names(client), 30, "the new claim is there")
     assert "new.blue" not in exporter.found(NS)
 
@@ -108,8 +108,8 @@ def test_the_right_to_one_kind_is_taken_away_and_given_back(exporter: Exporter, 
     client.remove(VMS, NS, "new")
     release(client, NS, "new")
     client.remove(IPAM_CLAIMS, NS, "new.blue")
-    machine(client, NS, "db")
-    delete_machine(client, NS, "db")
+    claimed_vm(client, NS, "db")
+    delete_vm(client, NS, "db")
     exporter.wait_found(NS, FOUND)
 
 
@@ -118,26 +118,26 @@ def names(client: Client) -> set[str]:
 
 
 def test_a_crd_is_deleted_and_made_again(exporter: Exporter, client: Client) -> None:
-    definition = definition_of("virtualmachines.kubevirt.io")
+    nad = nad_of("virtualmachines.kubevirt.io")
     client.remove(CRDS, None, "virtualmachines.kubevirt.io", timeout=120)
     exporter.wait_state("VirtualMachine", "absent")
     assert FOUND.items() <= exporter.found(NS).items()
     assert any("does not serve virtualmachines.kubevirt.io" in why for why in exporter.unknown())
 
-    client.apply(definition)
+    client.apply(nad)
     exporter.wait_state("VirtualMachine", "live")
     wait_until(lambda: exporter.unknown() == [], 60, "every check has an answer")
-    # The machines went with their CRD, so what they owned is orphaned: that is the truth now.
+    # The VMs went with their CRD, so what they owned is orphaned: that is the truth now.
     exporter.wait_found(NS, {**FOUND, "web.blue": "OrphanClaim"})
 
 
-def definition_of(name: str) -> Object:
-    return next(each for each in definitions() if each["metadata"]["name"] == name)
+def nad_of(name: str) -> Object:
+    return next(each for each in crds() if each["metadata"]["name"] == name)
 
 
 def assert_changes_arrive(exporter: Exporter, client: Client) -> None:
-    made = machine(client, NS, "late", ip="10.0.0.77/24")
-    delete_machine(client, NS, "late")
+    made = claimed_vm(client, NS, "late", ip="10.0.0.77/24")
+    delete_vm(client, NS, "late")
     exporter.wait_found(NS, {**FOUND, "late.blue": "StuckTerminatingOwnerGone"})
     release(client, NS, "late")
     exporter.wait_found(NS, FOUND)

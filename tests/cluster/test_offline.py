@@ -16,8 +16,8 @@ from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
 from tests.cluster.exporter import Exporter, grant
-from tests.cluster.fleet import delete_machine, machine
-from tests.judging import api_kinds
+from tests.cluster.fleet import claimed_vm, delete_vm
+from tests.evaluation import api_kinds
 
 Kubectl = Callable[..., bytes]
 Outline = set[tuple[str, str, str, str]]
@@ -49,8 +49,8 @@ def live(api_server: ApiServer, client: Client, namespace: str) -> Outline:
     """What an exporter finds that starts now, on a server with a few findings."""
     grant(client)
     for name in ("db", "web", "cache"):
-        machine(client, namespace, name, ip="10.0.0.9/24")
-    delete_machine(client, namespace, "cache")
+        claimed_vm(client, namespace, name, ip="10.0.0.9/24")
+    delete_vm(client, namespace, "cache")
     with Exporter(api_server.kubeconfig("steward-exporter")) as running:
         found = outline(running.wait_ready().report())
     reasons = {reason for _, reason, _, name in found if name in ("db.blue", "web.blue", "cache.blue")}

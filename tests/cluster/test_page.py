@@ -11,7 +11,7 @@ import pytest
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.exporter import Exporter, grant
-from tests.cluster.fleet import delete_machine, machine
+from tests.cluster.fleet import claimed_vm, delete_vm
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 QUIET = (
@@ -23,8 +23,8 @@ QUIET = (
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian install the package chromium")
 def test_chromium_shows_the_findings(api_server: ApiServer, client: Client, namespace: str, tmp_path: Path) -> None:
     grant(client)
-    machine(client, namespace, "db")
-    delete_machine(client, namespace, "db")
+    claimed_vm(client, namespace, "db")
+    delete_vm(client, namespace, "db")
     with Exporter(api_server.kubeconfig("steward-exporter")) as exporter:
         exporter.wait_ready().wait_found(namespace, {"db.blue": "StuckTerminatingOwnerGone"})
         dom = browse(tmp_path, "--dump-dom", f"{exporter.url}/?namespace={namespace}")

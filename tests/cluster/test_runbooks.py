@@ -39,9 +39,9 @@ from tests.cluster.resources import (
     Resource,
 )
 from tests.cluster.stage import FOREIGN, Stage, Story
-from tests.cluster.stories import evictions, identities, lifecycle, machines, networks, use
+from tests.cluster.stories import evictions, identities, lifecycle, networks, use, vms
 from tests.cluster.stories.acts import SAVE
-from tests.judging import Judging
+from tests.evaluation import Evaluation
 from tests.manifests import Object
 from tests.rows import CREATED, DELETED
 from tests.rules import RULES, Block, blocks
@@ -49,7 +49,7 @@ from tests.rules import RULES, Block, blocks
 STORIES = [
     *lifecycle.STORIES,
     *use.STORIES,
-    *machines.STORIES,
+    *vms.STORIES,
     *networks.STORIES,
     *identities.STORIES,
     *evictions.STORIES,
@@ -98,7 +98,7 @@ class Kubectl:
         path = f"{binary('kubectl').parent}:{os.environ['PATH']}"
         self._env = {**os.environ, "PATH": path, "KUBECONFIG": str(server.kubeconfig("admin"))}
         self.folder = folder
-        self.values = {"NAMESPACE": namespace, "NAME": "db.blue", "MACHINE": "db", "ADDRESS": "10.0.0.5"}
+        self.values = {"NAMESPACE": namespace, "NAME": "db.blue", "VMNAME": "db", "ADDRESS": "10.0.0.5"}
         self.values |= {"LAUNCHERPOD": "virt-launcher-db", "KIND": "VirtualMachine"}
         self.values |= {"ADDRESSES": '"10.0.0.9/24"', "OWNERUID": "new", "OLDUID": "old"}
 
@@ -125,7 +125,7 @@ def stage(client: Client, namespace: str) -> Iterator[Stage]:
     made.clear()
 
 
-PATCHED = re.compile(r"kubectl patch (virtual\S+) -n NAMESPACE (NAME|MACHINE)")
+PATCHED = re.compile(r"kubectl patch (virtual\S+) -n NAMESPACE (NAME|VMNAME)")
 
 
 def just_read(client: Client, kubectl: Kubectl, block: str = "") -> dict[str, str]:
@@ -176,7 +176,7 @@ def test_a_fault_is_found_its_runbook_can_be_followed_and_ends_it(
 
 def reads(alert: str) -> Iterator[str]:
     for text, untried in BLOCKS[alert]:
-        if not untried and not CHANGES.search(text) and "DEFINITION.yaml" not in text:
+        if not untried and not CHANGES.search(text) and "NAD.yaml" not in text:
             yield text
 
 
@@ -184,7 +184,7 @@ def rules_out(block: str, client: Client, namespace: str) -> bool:
     """Whether a search has to find nothing: no object of the kind is there, or nobody else has the address."""
     if "grep" not in block:
         return False
-    by_address = "ADDRESS/" in block and "MACHINE" not in block
+    by_address = "ADDRESS/" in block and "VMNAME" not in block
     kind = next(kind for kind, resource in KINDS.items() if f"get {resource.plural}" in block)
     return by_address or not list(objects(client, kind, KINDS[kind], namespace))
 
@@ -209,12 +209,12 @@ def edit(path: Path, old: str, new: str) -> None:
 
 def found(client: Client, namespace: str) -> set[str]:
     """The reasons that the checks find in the test's namespaces, with all that is there months old."""
-    judging = Judging([check for check in all_checks() if check.id != "sources"])
+    evaluation = Evaluation([check for check in all_checks() if check.id != "sources"])
     for kind, resource in KINDS.items():
-        if kind in judging.kinds:
+        if kind in evaluation.kinds:
             for obj in objects(client, kind, resource, namespace):
-                judging.seen(aged({**obj, "kind": kind}))
-    return {reason for _, _, reason, _ in judging.found()}
+                evaluation.seen(aged({**obj, "kind": kind}))
+    return {reason for _, _, reason, _ in evaluation.found()}
 
 
 def objects(client: Client, kind: str, resource: Resource, namespace: str) -> Iterable[Object]:
@@ -316,10 +316,10 @@ def test_what_somebody_changed_meanwhile_is_not_replaced(
     stem: str, stage: Stage, kubectl: Kubectl, client: Client, namespace: str
 ) -> None:
     replace = next(text for text, _ in BLOCKS[stem] if "kubectl replace" in text)
-    of_machine = "MACHINE.yaml" in replace
-    resource, name = (VMS, "db") if of_machine else (NADS, "blue")
+    of_vm = "VMNAME.yaml" in replace
+    resource, name = (VMS, "db") if of_vm else (NADS, "blue")
     stage.vm()
-    stage.definition()
+    stage.nad()
     kubectl.values["NAME"] = name
     save = next(text for text, _ in BLOCKS[stem] if f"get {resource}" in text and "yaml > " in text)
 

@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import ApiError, Client
 from tests.cluster.conftest import MakeApiServer, MakePrometheus
-from tests.cluster.definitions import OURS, install
+from tests.cluster.custom_resources import OURS, install
 from tests.cluster.process import Process, free_ports
 from tests.cluster.resources import (
     CLUSTER_ROLE_BINDINGS,
@@ -28,7 +28,7 @@ from tests.cluster.resources import (
 from tests.manifests import Object, load_all
 from tests.waiting import wait_until
 
-PATIENCE = 60  # seconds, of which a machine with nothing else to do needs none
+PATIENCE = 60  # seconds, of which a VM with nothing else to do needs none
 
 ROLE = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -48,7 +48,7 @@ BINDING = {
 @pytest.fixture(scope="module")
 def mortal(module_api_server: MakeApiServer) -> ApiServer:
     """The one that these tests may kill and strip, and whose audit log may be full of refusals."""
-    return module_api_server(crds=False)
+    return module_api_server(with_crds=False)
 
 
 def config_map(namespace: str, name: str, **data: str) -> Object:
@@ -167,7 +167,7 @@ def test_a_crd_that_was_deleted_is_served_again_when_it_is_made_again(mortal: Ap
     admin.create(vm("default", "db"))
 
     admin.remove(CRDS, None, "virtualmachines.kubevirt.io")
-    wait_until(lambda: code_of_list(admin, VMS) == 404, PATIENCE, "virtual machines are no longer served")
+    wait_until(lambda: code_of_list(admin, VMS) == 404, PATIENCE, "virtual VMs are no longer served")
     install(admin, ours)
     assert admin.list(VMS)["items"] == []
     admin.create(vm("default", "db"))

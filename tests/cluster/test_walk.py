@@ -15,7 +15,7 @@ from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakePrometheus
 from tests.cluster.exporter import Exporter, grant
-from tests.cluster.fleet import delete_machine, machine, release
+from tests.cluster.fleet import claimed_vm, delete_vm, release
 from tests.cluster.quick import quick_rules
 from tests.waiting import wait_until
 
@@ -32,12 +32,12 @@ def exporter(api_server: ApiServer) -> Iterator[Exporter]:
 def test_a_claim_that_keeps_its_finalizer_is_found_and_cleared_within_two_seconds(
     exporter: Exporter, client: Client, namespace: str, record_property: Any
 ) -> None:
-    machine(client, namespace, "db")
-    machine(client, namespace, "web", ip="10.0.0.6/24")
+    claimed_vm(client, namespace, "db")
+    claimed_vm(client, namespace, "web", ip="10.0.0.6/24")
     exporter.wait_found(namespace, {})
 
     started = time.monotonic()
-    delete_machine(client, namespace, "db")
+    delete_vm(client, namespace, "db")
     exporter.wait_found(namespace, STUCK)
     opened = time.monotonic() - started
     finding = exporter.report(f"?namespace={namespace}")["findings"][0]
@@ -64,8 +64,8 @@ def test_a_real_prometheus_takes_the_alert_from_pending_to_firing_and_back(
     server = prometheus(targets=[exporter.address], rule_files=[rules])
     server.wait_for("kubevirt_steward_ready == 1")
 
-    machine(client, namespace, "db", ip="10.0.7.7/24")
-    delete_machine(client, namespace, "db")
+    claimed_vm(client, namespace, "db", ip="10.0.7.7/24")
+    delete_vm(client, namespace, "db")
     wanted = {"alertname": "VMIPAMClaimStuckTerminating", "namespace": namespace, "name": "db.blue"}
 
     def state() -> str:

@@ -1,6 +1,6 @@
 """Fixtures of tests against KubeVirt's own control plane: one for all tests, a namespace for each.
 
-Without the binaries they fail, with what to install, as those of tests/cluster do. They skip only where the machine
+Without the binaries they fail, with what to install, as those of tests/cluster do. They skip only where the VM
 allows no network namespace.
 """
 

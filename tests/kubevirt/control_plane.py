@@ -1,4 +1,4 @@
-"""KubeVirt's own control plane on a real API server, without machines: nodes and guests are played by `machines`.
+"""KubeVirt's own control plane on a real API server, without VMs: nodes and guests are played by `VMs`.
 
 There are etcd, kube-apiserver, kube-controller-manager, virt-operator, virt-api and virt-controller, each the real
 program, in a network of their own. virt-operator installs the other two as everywhere; what a kubelet would run in
@@ -24,12 +24,12 @@ import trustme
 
 from tests.cluster.apiserver import ApiServer, Setup, write_private
 from tests.cluster.client import ApiError, Client
-from tests.cluster.definitions import definitions, install
+from tests.cluster.custom_resources import crds, install
 from tests.cluster.process import Process
 from tests.cluster.resources import JOBS, KUBEVIRTS, SECRETS, SERVICE_ACCOUNTS, Resource
 from tests.kubevirt.installation import ADDRESSES, IMAGES, NAMESPACE, OPERATOR_IMAGE, VERSION, objects
-from tests.kubevirt.machines import Machines
 from tests.kubevirt.network import Network
+from tests.kubevirt.vms import VMs
 from tests.manifests import Object
 from tests.waiting import wait_until
 
@@ -140,12 +140,12 @@ class ControlPlane:
                 install(self.admin, [each])
             else:
                 self.admin.create(each)
-        self.machines = Machines(self.client, ADDRESSES, self.folder / "machines.log")
-        self._ends.callback(self.machines.stop)
-        self.machines.start()
+        self.vms = VMs(self.client, ADDRESSES, self.folder / "VMs.log")
+        self._ends.callback(self.vms.stop)
+        self.vms.start()
         self._keep("virt-operator", "kubevirt-operator", env={"VIRT_OPERATOR_IMAGE": OPERATOR_IMAGE})
         # The operator thinks for ten seconds first; there is time for the kinds of others.
-        install(self.admin, [crd for crd in definitions() if not crd["spec"]["group"].endswith("kubevirt.io")])
+        install(self.admin, [crd for crd in crds() if not crd["spec"]["group"].endswith("kubevirt.io")])
         self._make_install_strategy()
 
     def _make_install_strategy(self) -> None:

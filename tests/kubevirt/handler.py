@@ -1,7 +1,7 @@
-"""Stands in for virt-handler on all nodes, and for the guests: instances run, migrate and end, in their status alone.
+"""Stands in for virt-handler on all nodes, and for the guests: VMIs run, migrate and end, in their status alone.
 
 It writes as virt-handler's service account, from the node in question, since KubeVirt's webhooks take changes of a
-status from nobody else. One round takes an instance one step on, so that virt-controller sees each of them.
+status from nobody else. One round takes a VMI one step on, so that virt-controller sees each of them.
 
 Not here: disks, addresses of guests, guest agents, hotplug, memory dumps, migrations between clusters.
 """
@@ -44,7 +44,7 @@ class Handler:
 
 
 def _step(vmi: Object, world: World) -> str | None:
-    """Changes the instance to what it is next. Answers with the node that says so, if it is not the guest's."""
+    """Changes the VMI to what it is next. Answers with the node that says so, if it is not the guest's."""
     status, orders = vmi["status"], world.orders
     if status["phase"] not in ("Scheduled", "Running"):
         return None
@@ -123,7 +123,7 @@ def _migrate(vmi: Object, world: World) -> str | None:
     elif key(vmi) in world.orders.fails:
         _fail(state, "Live migration failed error: operation failed: migration out job: ordered to fail")
     elif key(vmi) not in world.orders.holds:
-        _arrive(vmi, state, marked=key(vmi) in world.orders.stay_marked)
+        _arrive(vmi, state, requested=key(vmi) in world.orders.stay_requested)
         return str(state["targetNode"])
     return None
 
@@ -132,7 +132,7 @@ def _fail(state: Object, why: str, **more: Any) -> None:
     state.update(failed=True, failureReason=why, endTimestamp=now(), **more)
 
 
-def _arrive(vmi: Object, state: Object, *, marked: bool) -> None:
+def _arrive(vmi: Object, state: Object, *, requested: bool) -> None:
     """As the target's virt-handler sees it in: with that, a mark for eviction has had its effect and goes.
 
     An eviction that is asked for in that very moment may put it again: it is `marked` for the node that it left.
@@ -143,5 +143,5 @@ def _arrive(vmi: Object, state: Object, *, marked: bool) -> None:
     vmi["metadata"].setdefault("labels", {})["kubevirt.io/nodeName"] = state["targetNode"]
     vmi["metadata"].get("annotations", {}).pop(SOURCE_OF_MARK, None)
     vmi["status"]["nodeName"] = state["targetNode"]
-    if not marked:
+    if not requested:
         vmi["status"].pop(MARK, None)

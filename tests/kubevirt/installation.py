@@ -21,7 +21,7 @@ IMAGES = "example.com/kubevirt"  # nobody pulls from there: no pod runs
 OPERATOR_IMAGE = f"{IMAGES}/virt-operator:{VERSION}"
 NAMESPACE = "kubevirt"
 NODES = ("node01", "node02", "node03")
-CONTROL = "control01"  # where KubeVirt's own pods are, that insist on it; it has no machines
+CONTROL = "control01"  # where KubeVirt's own pods are, that insist on it; it has no VMs
 CONTROL_ROLE = "node-role.kubernetes.io/control-plane"
 # Where the processes listen, and what the stand-in for kubelets gives the pods that they are in place of.
 ADDRESSES = {"virt-api": "10.244.255.1", "virt-operator": "10.244.255.2", "virt-controller": "10.244.255.3"}
@@ -35,7 +35,7 @@ def objects(generator: Path) -> Iterator[Object]:
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
     yield from _generated(generator, "priorityclass")
     yield from _generated(generator, "operator-rbac")
-    yield from (_node(name, _machines_labels()) for name in NODES)
+    yield from (_node(name, _vms_labels()) for name in NODES)
     yield _node(CONTROL, {CONTROL_ROLE: ""}, {"key": CONTROL_ROLE, "effect": "NoSchedule"})
     yield _operator_deployment()
     yield _kubevirt()
@@ -75,7 +75,7 @@ def _operator_deployment() -> Object:
 
 
 def _kubevirt() -> Object:
-    """One process stands behind each pod, and the hundred instance types that nobody asks for take 20 s to make."""
+    """One process stands behind each pod, and the hundred VMI types that nobody asks for take 20 s to make."""
     settings = {"commonInstancetypesDeployment": {"enabled": False}}
     return {
         "apiVersion": "kubevirt.io/v1",
@@ -85,9 +85,9 @@ def _kubevirt() -> Object:
     }
 
 
-def _machines_labels() -> Mapping[str, str]:
-    """Those that virt-handler gives a node where machines can run."""
-    types = {f"machine-type.node.kubevirt.io/{machine}": "true" for machine in MACHINE_TYPES}
+def _vms_labels() -> Mapping[str, str]:
+    """Those that virt-handler gives a node where VMs can run."""
+    types = {f"machine-type.node.kubevirt.io/{vm}": "true" for vm in MACHINE_TYPES}
     return {"node-role.kubernetes.io/worker": "", "kubevirt.io/schedulable": "true", **types}
 
 

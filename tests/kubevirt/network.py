@@ -1,7 +1,7 @@
 """A network of its own for a control plane: addresses that nobody else can see, and ports that lead in from here.
 
 A control plane wants addresses for its pods that are not loopback's, since the API server takes no other endpoints. A
-network namespace has them without touching the machine's network, and whoever may have a user namespace may have one.
+network namespace has them without touching the VM's network, and whoever may have a user namespace may have one.
 
 A port of loopback here leads to the same port of loopback there: the listening socket is made here and handed to a
 process that runs there, so that one address, and one kubeconfig, is good on both sides.
@@ -30,7 +30,7 @@ WAYS = (("unshare", "--net"), ("unshare", "--user", "--map-root-user", "--net"))
 
 
 def why_not() -> str | None:
-    """Why there can be no such network on this machine, in a sentence; None if there can."""
+    """Why there can be no such network on this VM, in a sentence; None if there can."""
     missing = [name for name in NEEDED if shutil.which(name) is None]
     if missing:
         return f"no network namespace without {', '.join(missing)}: install iproute2 and util-linux"
@@ -76,9 +76,9 @@ class Network:
     def forward(self, *ports: int) -> None:
         """From now on these ports of loopback lead to those of the same numbers in the namespace."""
         with contextlib.ExitStack() as sockets:
-            listening = {port: sockets.enter_context(socket.create_server(("127.0.0.1", port))) for port in ports}
-            pairs = [f"{each.fileno()}:{port}" for port, each in listening.items()]
-            files = [each.fileno() for each in listening.values()]
+            dependents = {port: sockets.enter_context(socket.create_server(("127.0.0.1", port))) for port in ports}
+            pairs = [f"{each.fileno()}:{port}" for port, each in dependents.items()]
+            files = [each.fileno() for each in dependents.values()]
             command = [*self.within, sys.executable, "-I", str(FORWARDER), *pairs]
             self._forwarders.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=files))
 

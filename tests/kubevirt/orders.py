@@ -16,7 +16,7 @@ Key = tuple[str, str]  # namespace and name
 
 @dataclass
 class Orders:
-    """Sets to add to and to take from, in effect within one round; but for nodes, what is in them is an instance."""
+    """Sets to add to and to take from, in effect within one round; but for nodes, what is in them is a VMI."""
 
     holds: set[Key] = field(default_factory=set)  # its migrations start and never end
     fails: set[Key] = field(default_factory=set)  # its migrations end in failure
@@ -24,11 +24,11 @@ class Orders:
     unplaced: set[Key] = field(default_factory=set)  # no node has room for the target of its migration
     powers_off: set[Key] = field(default_factory=set)  # its guest shuts itself down
     crashes: set[Key] = field(default_factory=set)  # its guest ends in failure, at once
-    stay_marked: set[Key] = field(default_factory=set)  # its mark is put again just as its migration ends
+    stay_requested: set[Key] = field(default_factory=set)  # its mark is put again just as its migration ends
     dead: set[str] = field(default_factory=set)  # nodes that do nothing and tell nothing
 
     def forget(self, namespace: str) -> None:
-        """Takes away the orders on instances of a namespace."""
+        """Takes away the orders on VMIs of a namespace."""
         for each in fields(self):
             orders = getattr(self, each.name)
             orders -= {order for order in set(orders) if isinstance(order, tuple) and order[0] == namespace}
@@ -36,7 +36,7 @@ class Orders:
 
 @dataclass(frozen=True)
 class World:
-    """One look at the cluster: all nodes, pods and instances, with the orders."""
+    """One look at the cluster: all nodes, pods and VMIs, with the orders."""
 
     nodes: tuple[Object, ...]
     pods: tuple[Object, ...]
@@ -48,7 +48,7 @@ class World:
         return {name: node for node in self.nodes if (name := node["metadata"]["name"]) not in self.orders.dead}
 
     def vmi_of(self, pod: Object) -> Object | None:
-        """The instance that a launcher pod was made for."""
+        """The VMI that a launcher pod was made for."""
         uid = pod["metadata"].get("labels", {}).get("kubevirt.io/created-by")
         return next((vmi for vmi in self.vmis if vmi["metadata"]["uid"] == uid), None)
 
@@ -63,7 +63,7 @@ def key(obj: Object) -> Key:
 
 
 def launched(pod: Object) -> Key:
-    """The instance that a launcher pod is named for."""
+    """The VMI that a launcher pod is named for."""
     meta = pod["metadata"]
     return meta["namespace"], meta.get("annotations", {}).get("kubevirt.io/domain", "")
 

@@ -1,4 +1,4 @@
-"""Where a story about a machine plays: a namespace of its own, and what people and drains do to a cluster.
+"""Where a story about a VM plays: a namespace of its own, and what people and drains do to a cluster.
 
 What a node or a guest shall do otherwise than well is ordered with `orders`: `stage.orders.holds.add(stage.key("db"))`.
 """
@@ -50,12 +50,12 @@ class Stage:
 
     @property
     def orders(self) -> Orders:
-        return self.control_plane.machines.orders
+        return self.control_plane.vms.orders
 
     def key(self, name: str) -> Key:
         return self.namespace, name
 
-    # -- machines
+    # -- VMs
 
     def vm(
         self,
@@ -66,7 +66,7 @@ class Stage:
         labels: Mapping[str, str] | None = None,
         **template: Any,
     ) -> Object:
-        """Creates one with these strategies for running and evictions; `template` are fields of its instance's spec."""
+        """Creates one with these strategies for running and evictions; `template` are fields of its VMI's spec."""
         spec = {"domain": {"devices": {}, "resources": {"requests": {"memory": "64Mi"}}}, **template}
         if eviction is not None:
             spec["evictionStrategy"] = eviction
@@ -80,7 +80,7 @@ class Stage:
         )
 
     def running(self, name: str, **how: Any) -> Object:
-        """Creates a machine as `vm` does, and waits until it runs and KubeVirt has said whether it can migrate."""
+        """Creates a VM as `vm` does, and waits until it runs and KubeVirt has said whether it can migrate."""
         self.vm(name, **how)
         return self.wait_running(name)
 
@@ -101,28 +101,28 @@ class Stage:
         wait_until(moved, PATIENCE, f"{name} has left {source}")
 
     def wait_ended(self, vmi: Object) -> None:
-        """Until this instance is gone; its machine may have another one by then."""
+        """Until this VMI is gone; its VM may have another one by then."""
         name, uid = vmi["metadata"]["name"], vmi["metadata"]["uid"]
 
         def ended() -> bool:
             now = self.vmi(name)
             return now is None or now["metadata"]["uid"] != uid
 
-        wait_until(ended, PATIENCE, f"the instance {uid} of {name} is gone")
+        wait_until(ended, PATIENCE, f"the VMI {uid} of {name} is gone")
 
     def wait_gone(self, name: str) -> None:
-        """Until it has neither an instance nor a pod."""
+        """Until it has neither a VMI nor a pod."""
         wait_until(lambda: self.vmi(name) is None and not self.pods(name), PATIENCE, f"nothing of {name} runs")
 
     def act(self, name: str, verb: str, **body: Any) -> Answer:
-        """What `virtctl` does to a machine: start, stop, restart, migrate."""
+        """What `virtctl` does to a VM: start, stop, restart, migrate."""
         return self._put("virtualmachines", name, verb, body)
 
     def vmi(self, name: str) -> Object | None:
         return self.client.find(VMIS, self.namespace, name)
 
     def pods(self, name: str) -> list[Object]:
-        """The launcher pods of a machine, oldest first."""
+        """The launcher pods of a VM, oldest first."""
         found = self.client.list(PODS, self.namespace, labelSelector=f"{LAUNCHERS},vm.kubevirt.io/name={name}")["items"]
         return sorted(found, key=_created)
 
@@ -131,7 +131,7 @@ class Stage:
         return [each for each in self.pods(name) if each["status"]["phase"] not in ("Succeeded", "Failed")]
 
     def pod(self, name: str) -> Object:
-        """The pod that the guest of a machine is in."""
+        """The pod that the guest of a VM is in."""
         vmi = self.client.get(VMIS, self.namespace, name)
         node = vmi["status"]["nodeName"]
         live = [each for each in self.pods(name) if each["status"]["phase"] == "Running"]
@@ -140,7 +140,7 @@ class Stage:
     # -- drains
 
     def evict(self, name: str, *, dry_run: bool = False) -> Answer:
-        """Asks for the eviction of the pod that the machine's guest is in, as a drain does."""
+        """Asks for the eviction of the pod that the VM's guest is in, as a drain does."""
         return self.evict_pod(self.pod(name)["metadata"]["name"], dry_run=dry_run)
 
     def evict_pod(self, pod: str, *, dry_run: bool = False) -> Answer:
@@ -176,7 +176,7 @@ class Stage:
         wait_until(lambda: true(self.client.get(NODES, None, node), "Ready") == ready, PATIENCE, what)
 
     def mark(self, name: str) -> str:
-        """The node that the machine is to leave, by its mark for eviction; empty if it has none."""
+        """The node that the VM is to leave, by its mark for eviction; empty if it has none."""
         status: Object = self.client.get(VMIS, self.namespace, name).get("status", {})
         return str(status.get("evacuationNodeName", ""))
 
@@ -184,30 +184,30 @@ class Stage:
         wait_until(lambda: self.mark(name) == node, PATIENCE, f"the mark of {name} is {node!r}")
 
     def cancel_evacuation(self, name: str, node: str) -> Answer:
-        """Takes the mark off an instance, if it is this one."""
+        """Takes the mark off a VMI, if it is this one."""
         return self._put("virtualmachineinstances", name, "evacuate/cancel", {"evacuationNodeName": node})
 
     # -- migrations
 
     def migrations(self, name: str) -> list[Object]:
-        """Those of a machine, oldest first."""
+        """Those of a VM, oldest first."""
         found = self.client.list(VMIMS, self.namespace)["items"]
         return sorted((each for each in found if each["spec"]["vmiName"] == name), key=_created)
 
     def phases(self, name: str) -> list[str]:
-        """How far the migrations of a machine are, oldest first."""
+        """How far the migrations of a VM are, oldest first."""
         return [each.get("status", {}).get("phase", "") for each in self.migrations(name)]
 
     def wait_phases(self, name: str, *phases: str, seconds: float = PATIENCE) -> None:
         wait_until(lambda: self.phases(name) == list(phases), seconds, f"the migrations of {name} are {phases}")
 
     def events(self, name: str) -> list[Object]:
-        """Those about a machine, its instance, and whatever else has its name."""
+        """Those about a VM, its VMI, and whatever else has its name."""
         selector = f"involvedObject.name={name}"
         return list(self.client.list(EVENTS, self.namespace, fieldSelector=selector)["items"])
 
     def clear(self) -> None:
-        """Takes the machines and the namespace away, and back what was ordered for them."""
+        """Takes the VMs and the namespace away, and back what was ordered for them."""
         for node in self._cordoned:
             self.uncordon(node)
         self.orders.dead.clear()

@@ -1,4 +1,4 @@
-"""What tests of this folder build on: KubeVirt's own control plane decides, and its machines run, move and end."""
+"""What tests of this folder build on: KubeVirt's own control plane decides, and its VMs run, move and end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def triggered(stage: Stage, name: str) -> Answer:
     return Answer(429, f'{DENIED}Eviction triggered evacuation of VMI "{stage.namespace}/{name}"')
 
 
-def marked(vmi: Object | None) -> bool:
+def requested(vmi: Object | None) -> bool:
     return bool(vmi and true(vmi, "EvictionRequested"))
 
 
@@ -31,7 +31,7 @@ def test_kubevirt_is_deployed(kubevirt: ControlPlane) -> None:
     assert (status["phase"], status["observedKubeVirtVersion"]) == ("Deployed", VERSION)
 
 
-def test_a_machine_runs_is_stopped_and_started_by_hand(stage: Stage) -> None:
+def test_a_vm_runs_is_stopped_and_started_by_hand(stage: Stage) -> None:
     stage.vm("db", strategy="Manual")
     assert stage.act("db", "start") == Answer()
     vmi = stage.wait_running("db")
@@ -45,7 +45,7 @@ def test_a_machine_runs_is_stopped_and_started_by_hand(stage: Stage) -> None:
     stage.wait_running("db")
 
 
-def test_a_guest_that_shuts_down_is_started_again_if_its_machine_is_always_to_run(stage: Stage) -> None:
+def test_a_guest_that_shuts_down_is_started_again_if_its_vm_is_always_to_run(stage: Stage) -> None:
     first = stage.running("db")
     stage.orders.powers_off.add(stage.key("db"))
     stage.wait_ended(first)
@@ -53,7 +53,7 @@ def test_a_guest_that_shuts_down_is_started_again_if_its_machine_is_always_to_ru
     assert stage.wait_running("db")["metadata"]["uid"] != first["metadata"]["uid"]
 
 
-def test_a_guest_that_crashes_is_started_again_if_its_machine_is_to_rerun_on_failure(stage: Stage) -> None:
+def test_a_guest_that_crashes_is_started_again_if_its_vm_is_to_rerun_on_failure(stage: Stage) -> None:
     first = stage.running("db", strategy="RerunOnFailure")
     stage.orders.crashes.add(stage.key("db"))
     stage.wait_ended(first)
@@ -73,7 +73,7 @@ def test_a_migration_that_somebody_asks_for_can_be_aborted(stage: Stage) -> None
     wait_until(lambda: len(running_pods(stage)) == 1, 30, "the pod that it did not come to has ended")
 
 
-def test_an_eviction_of_a_machine_that_can_migrate_moves_it(stage: Stage) -> None:
+def test_an_eviction_of_a_vm_that_can_migrate_moves_it(stage: Stage) -> None:
     source = stage.running("db", eviction="LiveMigrate")["status"]["nodeName"]
     stage.orders.holds.add(stage.key("db"))
     assert stage.evict("db", dry_run=True) == triggered(stage, "db")
@@ -81,7 +81,7 @@ def test_an_eviction_of_a_machine_that_can_migrate_moves_it(stage: Stage) -> Non
 
     assert stage.evict("db") == triggered(stage, "db")
     assert stage.mark("db") == source
-    wait_until(lambda: marked(stage.vmi("db")), 30, "the instance says that it is marked")
+    wait_until(lambda: requested(stage.vmi("db")), 30, "the VMI says that it is marked")
     stage.wait_phases("db", "Running")
 
     stage.orders.holds.clear()
@@ -89,7 +89,7 @@ def test_an_eviction_of_a_machine_that_can_migrate_moves_it(stage: Stage) -> Non
     stage.wait_mark("db", "")
     vmi = stage.wait_running("db")
     assert vmi["status"]["nodeName"] != source
-    wait_until(lambda: not marked(stage.vmi("db")), 30, "the instance says no more that it is marked")
+    wait_until(lambda: not requested(stage.vmi("db")), 30, "the VMI says no more that it is marked")
     wait_until(lambda: len(running_pods(stage)) == 1, 30, "the pod that it left has ended")
 
 
@@ -97,7 +97,7 @@ def running_pods(stage: Stage) -> list[Object]:
     return [pod for pod in stage.pods("db") if pod["status"]["phase"] == "Running"]
 
 
-def test_an_eviction_of_a_machine_that_cannot_migrate_is_denied_without_a_mark(stage: Stage) -> None:
+def test_an_eviction_of_a_vm_that_cannot_migrate_is_denied_without_a_mark(stage: Stage) -> None:
     stage.orders.fixed.add(stage.key("db"))
     stage.running("db", eviction="LiveMigrate")
     words = "VMI db is configured with an eviction strategy but is not live-migratable"
@@ -106,7 +106,7 @@ def test_an_eviction_of_a_machine_that_cannot_migrate_is_denied_without_a_mark(s
     assert stage.migrations("db") == []
 
 
-def test_an_eviction_ends_a_machine_without_an_eviction_strategy(stage: Stage) -> None:
+def test_an_eviction_ends_a_vm_without_an_eviction_strategy(stage: Stage) -> None:
     first = stage.running("db")
     assert stage.evict("db") == Answer()
     stage.wait_ended(first)
@@ -153,10 +153,10 @@ def why(stage: Stage) -> list[tuple[str, str]]:
     return [(pod["phase"], row.get("reason", "")) for pod in pods for row in pod.get("conditions", [])]
 
 
-def test_an_eviction_of_a_machine_that_others_move_marks_it_and_nobody_acts(stage: Stage) -> None:
+def test_an_eviction_of_a_vm_that_others_move_marks_it_and_nobody_acts(stage: Stage) -> None:
     source = stage.running("db", eviction="External")["status"]["nodeName"]
     assert stage.evict("db") == triggered(stage, "db")
-    wait_until(lambda: marked(stage.vmi("db")), 30, "the instance says that it is marked")
+    wait_until(lambda: requested(stage.vmi("db")), 30, "the VMI says that it is marked")
     # KubeVirt looks at all marks at once: when it has moved this one, it has seen the other.
     stage.running("other", eviction="LiveMigrate")
     stage.evict("other")
@@ -176,7 +176,7 @@ def test_a_mark_is_taken_off_by_who_names_its_node(stage: Stage) -> None:
     assert stage.mark("db") == ""
 
 
-def test_a_machine_does_not_move_to_a_node_that_is_cordoned(stage: Stage) -> None:
+def test_a_vm_does_not_move_to_a_node_that_is_cordoned(stage: Stage) -> None:
     source = stage.running("db", eviction="LiveMigrate")["status"]["nodeName"]
     others = sorted({*NODES} - {source})
     stage.cordon(others[0])
@@ -192,7 +192,7 @@ def test_a_node_that_is_dead_is_not_ready_until_it_is_back(stage: Stage) -> None
     stage.wait_ready("node03", ready=True)
 
 
-def test_machines_of_one_name_have_different_uuids(make_stage: MakeStage) -> None:
+def test_vms_of_one_name_have_different_uuids(make_stage: MakeStage) -> None:
     found = {firmware(make_stage().vm("db", strategy="Halted")) for _ in range(2)}
     assert len(found) == 2
     assert all(uuid.UUID(each).version == 4 for each in found)

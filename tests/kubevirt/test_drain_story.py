@@ -1,4 +1,4 @@
-"""A drain that meets all that can hold it up, told step by step by KubeVirt's own control plane."""
+"""A drain that meets all that can hold it up, reported step by step by KubeVirt's own control plane."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def exporter(kubevirt: ControlPlane) -> Iterator[Exporter]:
 
 
 class Story:
-    """What is found of each machine as it happens, and how long after."""
+    """What is found of each VM as it happens, and how long after."""
 
     def __init__(self, exporter: Exporter, stage: Stage) -> None:
         self._exporter, self._stage = exporter, stage
         self.slowest = 0.0
 
     def blocked(self) -> dict[str, str]:
-        """Why each machine does not leave, of those that do not."""
+        """Why each VM does not leave, of those that do not."""
         query = f"?check=evictions&severity=warning,critical&namespace={self._stage.namespace}"
         return {f["subject"]["name"]: f["reason"] for f in self._exporter.report(query)["findings"]}
 
@@ -57,22 +57,24 @@ class Story:
         status, body = self._exporter.get(f"/api/v1/drain?node={NODE}")
         assert status == 200, body
         (node,) = json.loads(body)["nodes"]
-        return {machine["machine"]["name"]: machine for machine in node["machines"]}
+        return {vm["vm"]["name"]: vm for vm in node["vms"]}
 
 
-def test_a_drain_is_told_from_before_its_first_step_to_its_end(
+def test_a_drain_is_reported_from_before_its_first_step_to_its_end(
     stage: Stage, exporter: Exporter, record_property: Any
 ) -> None:
     stage.orders.fixed.add(stage.key("licence"))
     with stage.only_on(NODE):
-        for name, eviction in MACHINES.items():
+        for name, eviction in VMS.items():
             stage.running(name, eviction=eviction)
     story = Story(exporter, stage)
     story.comes_to({})
 
-    wait_until(lambda: {name: told["outcome"] for name, told in story.drain().items()} == BEFORE, 10, "it is told")
-    told = story.drain()
-    assert {name: told[name]["reason"] for name in told if told[name]["outcome"] == "blocks"} == {
+    wait_until(
+        lambda: {name: reported["outcome"] for name, reported in story.drain().items()} == BEFORE, 10, "it is reported"
+    )
+    reported = story.drain()
+    assert {name: reported[name]["reason"] for name in reported if reported[name]["outcome"] == "blocks"} == {
         "licence": "NotMigratable",
         "tenant": "ExternalNoHandler",
     }
@@ -87,7 +89,7 @@ def test_a_drain_is_told_from_before_its_first_step_to_its_end(
     assert story.slowest < PROMPTLY
 
 
-MACHINES = {
+VMS = {
     "db": "LiveMigrate",
     "web": "LiveMigrate",
     "licence": "LiveMigrate",
@@ -111,8 +113,8 @@ def the_drain_begins(story: Story, stage: Stage) -> None:
 def a_migration_is_held_up_fails_and_succeeds(story: Story, stage: Stage) -> None:
     stage.wait_running("old")  # elsewhere, so that no more pods are made
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"namespace": stage.namespace, "name": "few"}}
-    stage.client.create(quota | {"spec": {"hard": {"pods": str(len(MACHINES))}}})
-    wait_until(lambda: used(stage) == str(len(MACHINES)), 30, "the quota is counted")
+    stage.client.create(quota | {"spec": {"hard": {"pods": str(len(VMS))}}})
+    wait_until(lambda: used(stage) == str(len(VMS)), 30, "the quota is counted")
     stage.evict("db")
     story.comes_to(STAYS | LEFT | {"db": "MigrationPending"}, lambda: refused_by_quota(stage, "db"))
     assert story.cause("db") == "Quota"
@@ -147,21 +149,21 @@ def the_drain_is_given_up(story: Story, stage: Stage) -> None:
         stage.evict("web")
         story.comes_to(STAYS | LEFT | {"web": "NotStarted"})
         stage.uncordon(NODE)
-        story.comes_to(LEFT | {"web": "MarkOnSchedulableNode"})
+        story.comes_to(LEFT | {"web": "RequestOnSchedulableNode"})
 
         assert stage.cancel_evacuation("tenant", NODE) == Answer()
-        story.comes_to({"web": "MarkOnSchedulableNode"})
+        story.comes_to({"web": "RequestOnSchedulableNode"})
         assert stage.cancel_evacuation("web", NODE) == Answer()
         story.comes_to({})
     assert stage.migrations("web") == []
 
 
 def a_mark_is_left_behind(story: Story, stage: Stage) -> None:
-    """Put again in the moment of its migration's end, it names a node that the machine has left."""
-    stage.orders.stay_marked.add(stage.key("web"))
+    """Put again in the moment of its migration's end, it names a node that the VM has left."""
+    stage.orders.stay_requested.add(stage.key("web"))
     stage.evict("web")
     stage.wait_moved("web", NODE)
-    story.comes_to({"web": "StaleMark"})
+    story.comes_to({"web": "StaleEvacuationRequest"})
     assert stage.evict("web").code == 429
     assert stage.cancel_evacuation("web", NODE) == Answer()
     story.comes_to({})

@@ -53,7 +53,7 @@ def domain(uuid: str) -> Object:
 
 
 def replace_without_firmware(stage: Stage, name: str) -> None:
-    """As a tool does that writes the whole machine from a manifest; again, if KubeVirt wrote meanwhile."""
+    """As a tool does that writes the whole VM from a manifest; again, if KubeVirt wrote meanwhile."""
 
     def replaced() -> bool:
         thing = copy.deepcopy(stage.client.get(VMS, stage.namespace, name))
@@ -73,7 +73,7 @@ def restart_required(stage: Stage, name: str) -> bool:
     return true(stage.client.get(VMS, stage.namespace, name), "RestartRequired")
 
 
-def test_a_new_machine_has_an_identity_of_its_own_and_nothing_is_found(exporter: Exporter, stage: Stage) -> None:
+def test_a_new_vm_has_an_identity_of_its_own_and_nothing_is_found(exporter: Exporter, stage: Stage) -> None:
     made = firmware(stage.vm("db", strategy="Halted"))
     assert made["uuid"] != legacy("db")
     assert made["serial"]
@@ -81,9 +81,7 @@ def test_a_new_machine_has_an_identity_of_its_own_and_nothing_is_found(exporter:
     wait_found(exporter, {(f"{stage.namespace}/{marker['metadata']['name']}", "InvalidUUID")}, stage)
 
 
-def test_a_machine_that_is_replaced_without_its_firmware_gets_that_of_its_name(
-    exporter: Exporter, stage: Stage
-) -> None:
+def test_a_vm_that_is_replaced_without_its_firmware_gets_that_of_its_name(exporter: Exporter, stage: Stage) -> None:
     name = f"db-{stage.namespace}"
     stage.vm(name, strategy="Halted")
     replace_without_firmware(stage, name)
@@ -95,7 +93,7 @@ def test_a_machine_that_is_replaced_without_its_firmware_gets_that_of_its_name(
     assert "NotPersisted" not in {each.reason for each in exporter.opened if each.subject.name == name}
 
 
-def test_a_running_machine_that_is_replaced_keeps_its_identity_once_that_is_put_back(
+def test_a_running_vm_that_is_replaced_keeps_its_identity_once_that_is_put_back(
     exporter: Exporter, stage: Stage
 ) -> None:
     name = f"db-{stage.namespace}"
@@ -110,7 +108,7 @@ def test_a_running_machine_that_is_replaced_keeps_its_identity_once_that_is_put_
     assert firmware(stage.client.get(VMIS, stage.namespace, name)) == runs
 
 
-def test_machines_that_were_given_one_uuid_collide_until_one_is_restarted_with_another(
+def test_vms_that_were_given_one_uuid_collide_until_one_is_restarted_with_another(
     exporter: Exporter, make_stage: MakeStage
 ) -> None:
     uuid, both = str(uuid4()), (make_stage(), make_stage())
@@ -133,9 +131,9 @@ def test_machines_that_were_given_one_uuid_collide_until_one_is_restarted_with_a
     assert firmware(last.client.get(VMIS, last.namespace, "db"))["uuid"] == new
 
 
-def test_a_pool_that_sets_the_uuid_is_found_with_its_machines(exporter: Exporter, stage: Stage) -> None:
+def test_a_pool_that_sets_the_uuid_is_found_with_its_vms(exporter: Exporter, stage: Stage) -> None:
     labels, uuid = {"app": "web"}, str(uuid4())
-    machine = {"runStrategy": "Halted", "template": {"spec": {"domain": domain(uuid)}}}
+    vm = {"runStrategy": "Halted", "template": {"spec": {"domain": domain(uuid)}}}
     stage.client.create(
         {
             "apiVersion": VM_POOLS.api_version,
@@ -144,7 +142,7 @@ def test_a_pool_that_sets_the_uuid_is_found_with_its_machines(exporter: Exporter
             "spec": {
                 "replicas": 2,
                 "selector": {"matchLabels": labels},
-                "virtualMachineTemplate": {"metadata": {"labels": labels}, "spec": machine},
+                "virtualMachineTemplate": {"metadata": {"labels": labels}, "spec": vm},
             },
         }
     )

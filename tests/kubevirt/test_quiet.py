@@ -12,7 +12,7 @@ from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.stage import Answer, Stage
 
 MINUTES = float(os.environ.get("STEWARD_QUIET_MINUTES", "10"))
-MACHINES = {
+VMS = {
     "web-1": {"eviction": "LiveMigrate"},
     "web-2": {"eviction": "LiveMigrate"},
     "db-1": {"eviction": "LiveMigrateIfPossible"},
@@ -28,15 +28,15 @@ def test_starts_stops_migrations_restarts_and_evictions_are_no_findings(
     grant(kubevirt.admin)
     with Exporter(kubevirt.kubeconfig("steward-exporter")) as exporter:
         exporter.wait_ready()
-        for name, how in MACHINES.items():
+        for name, how in VMS.items():
             stage.vm(name, **how)  # type: ignore[arg-type]
         assert stage.act("batch", "start") == Answer()
-        for name in MACHINES:
+        for name in VMS:
             stage.wait_running(name)
 
         dice, acts, ends = random.Random(20), 0, time.monotonic() + 60 * MINUTES
         while time.monotonic() < ends:
-            happen, name = dice.choice(ACTS), dice.choice(list(MACHINES))
+            happen, name = dice.choice(ACTS), dice.choice(list(VMS))
             if name == "batch" and happen in ENDS:
                 continue  # what ends by itself stays, and is started by hand
             happen(stage, name)
@@ -71,7 +71,7 @@ def migrated(stage: Stage, name: str) -> None:
 
 
 def evicted(stage: Stage, name: str) -> None:
-    """Instead of one that can't migrate by its strategy another instance is made."""
+    """Instead of one that can't migrate by its strategy another VMI is made."""
     before = stage.wait_running(name)
     if stage.evict(name) == Answer():
         stage.wait_ended(before)

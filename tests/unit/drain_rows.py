@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from exporter import drain
 from exporter.checks import all_checks
-from exporter.drain.report import Drain, MachineReport, NodeReport
-from tests.judging import Judging
+from exporter.views import drain
+from exporter.views.drain.report import Drain, NodeReport, VMReport
+from tests.evaluation import Evaluation
 from tests.rows import full
 
-__all__ = ["SCHEDULABLE", "Drained", "budget", "guest", "migration", "node", "slices"]
+__all__ = ["SCHEDULABLE", "Drained", "guest", "migration", "node", "pdb", "slices"]
 
 SCHEDULABLE = {"kubevirt.io/schedulable": "true"}
 Row = dict[str, Any]
 
 
-class Drained(Judging):
+class Drained(Evaluation):
     """With what the app puts beside the engine; two nodes, of which the second has room, are there by themselves."""
 
     def __init__(self, *rows: Row, nodes: Iterable[Row] | None = None, kubevirt: Row | None = None) -> None:
@@ -29,7 +29,7 @@ class Drained(Judging):
             self.seen(row if "apiVersion" in row else full(row))
 
     def take(self, *nodes: str) -> Drain:
-        self.judge()
+        self.evaluate()
         engine = self.engine
         return drain.take(engine.cluster, nodes or ("node01",), engine.findings(), engine.generation)
 
@@ -37,14 +37,14 @@ class Drained(Judging):
         (report,) = self.take().nodes
         return report
 
-    def one(self) -> MachineReport:
-        """The only machine of node01."""
-        (report,) = self.node().machines
+    def one(self) -> VMReport:
+        """The only VM of node01."""
+        (report,) = self.node().vms
         return report
 
-    def told(self) -> tuple[str, str]:
-        machine = self.one()
-        return str(machine.outcome), str(machine.reason)
+    def reported(self) -> tuple[str, str]:
+        vm = self.one()
+        return str(vm.outcome), str(vm.reason)
 
 
 def node(name: str, **more: Any) -> Row:
@@ -53,7 +53,7 @@ def node(name: str, **more: Any) -> Row:
 
 
 def guest(name: str, pod: Row | None = None, **more: Any) -> list[Row]:
-    """A running instance with its launcher pod; it migrates unless `more` says otherwise. `pod` goes over the pod's."""
+    """A running VMI with its launcher pod; it migrates unless `more` says otherwise. `pod` goes over the pod's."""
     vmi: Row = {"kind": "VirtualMachineInstance", "name": name, "uid": f"u-{name}"}
     vmi |= {"vm": f"vm-{name}"} if more.pop("owned", "set" not in more) else {}
     vmi |= {"strategy": "LiveMigrate", "migratable": True} | more
@@ -69,7 +69,7 @@ def migration(name: str, vmi: str, phase: str, minute: int = 0, **more: Any) -> 
     return row | {"evacuates": "node01", "uid": f"uid-{name}"} | more
 
 
-def budget(name: str, selects: str, **more: Any) -> Row:
+def pdb(name: str, selects: str, **more: Any) -> Row:
     return {"kind": "PodDisruptionBudget", "name": name, "selects": {"app": selects}} | more
 
 

@@ -56,7 +56,7 @@ def _kubevirt(draw: st.DrawFn, _: str, __: str) -> dict[str, Any]:
     )
 
 
-def _instance(draw: st.DrawFn, _: str, __: str) -> dict[str, Any]:
+def _vmi(draw: st.DrawFn, _: str, __: str) -> dict[str, Any]:
     strategies = st.sampled_from((None, "None", "LiveMigrate", "LiveMigrateIfPossible", "External"))
     started = {"migrationUid": "m", "startTimestamp": CREATED}
     ended = {**started, "endTimestamp": CREATED, "failed": True, "failureReason": "no"}
@@ -84,7 +84,7 @@ def _pod(draw: st.DrawFn, name: str, uid: str) -> dict[str, Any]:
     return row | _one_of(draw, {}, {}, {"hotplug": "a"}) | _one_of(draw, {}, {}, pending)
 
 
-def _budget(draw: st.DrawFn, name: str, uid: str) -> dict[str, Any]:
+def _pdb(draw: st.DrawFn, name: str, uid: str) -> dict[str, Any]:
     owned = {"owner": f"{name}/{uid.replace('PodDisruptionBudget', 'VirtualMachineInstance')}"}
     selects = _one_of(draw, {"selector": {}}, {"selects": {"app": name}}, {})
     status = {"allowed": draw(st.integers(0, 1)), "expected": 1, "desired": 1}
@@ -107,10 +107,10 @@ _MAKERS = {
     "Node": _node,
     "NodeMaintenance": _maintenance,
     "KubeVirt": _kubevirt,
-    "VirtualMachineInstance": _instance,
+    "VirtualMachineInstance": _vmi,
     "VirtualMachineInstanceMigration": _migration,
     "Pod": _pod,
-    "PodDisruptionBudget": _budget,
+    "PodDisruptionBudget": _pdb,
     "EndpointSlice": _slice,
     "KubevirtMachine": _manager,
 }

@@ -10,7 +10,7 @@ from exporter.demo import faults
 from exporter.demo.apiserver import ApiServer
 from exporter.demo.errors import PlainError
 from exporter.demo.faults import Fault
-from exporter.model.source import Sight
+from exporter.model.source import SyncState
 
 from .fault_stage import Stage
 
@@ -51,7 +51,7 @@ def met(*injected: Callable[[], Fault], lists: bool = False) -> Act:
 
 
 def on_claims(**effects: Any) -> Callable[[], Fault]:
-    """Befalls watches of claims, one of them unless told otherwise."""
+    """Befalls watches of claims, one of them unless reported otherwise."""
     return lambda: Fault(CLAIMS, watch=True, **copy.deepcopy({"times": 1, **effects}))
 
 
@@ -78,7 +78,7 @@ def plain_lists(server: ApiServer) -> None:
 def reorder(stage: Stage) -> None:
     """Two events of one object, the later one first: taken as they come, they would bring a dead claim back."""
     stage.remove("ipamclaims", "shop", "checkout-canary.blue")
-    stage.change_machine()
+    stage.change_vm()
 
 
 def big(stage: Stage) -> None:
@@ -124,13 +124,13 @@ def jump(seconds: float) -> Act:
     return act
 
 
-def refused(answer: faults.Answer, sight: Sight, **pace: float) -> Act:
+def refused(answer: faults.Answer, sync_state: SyncState, **pace: float) -> Act:
     async def act(stage: Stage) -> None:
         fault = stage.inject(Fault(CLAIMS, answer=answer))
         stage.cut()
-        await stage.until_sight(sight)
+        await stage.until_sync_state(sync_state)
         stage.change()
-        await stage.until_sight(Sight.LIVE, "VirtualMachine")
+        await stage.until_sync_state(SyncState.LIVE, "VirtualMachine")
         stage.server.faults.remove(fault)
         stage.over()
 
@@ -141,7 +141,7 @@ async def unserved(stage: Stage) -> None:
     server, stage.emptied = stage.server, True
     kept = server.objects("ipamclaims")
     server.unserve("ipamclaims")
-    await stage.until_sight(Sight.ABSENT)
+    await stage.until_sync_state(SyncState.ABSENT)
     server.serve("ipamclaims")
     server.load(kept)
     stage.change()
@@ -152,7 +152,7 @@ async def restarted(stage: Stage) -> None:
     server, port = stage.server, int(stage.server.url.rpartition(":")[2])
     await server.stop()
     stage.change()
-    await stage.until_sight(Sight.STALE)
+    await stage.until_sync_state(SyncState.STALE)
     await server.start(port=port)
     stage.over()
 
@@ -162,7 +162,7 @@ def group_down(server: ApiServer) -> None:
 
 
 async def group_up(stage: Stage) -> None:
-    await stage.until_sight(Sight.FAILING)
-    await stage.until_sight(Sight.LIVE, "VirtualMachine")
+    await stage.until_sync_state(SyncState.FAILING)
+    await stage.until_sync_state(SyncState.LIVE, "VirtualMachine")
     stage.server.faults.clear()
     stage.over()

@@ -21,15 +21,15 @@ from exporter.checks import all_checks
 from exporter.demo.apiserver import ApiServer
 from exporter.demo.faults import Fault
 from exporter.demo.faulty import faulty
-from exporter.demo.fleet import complete, healthy_machines
-from exporter.demo.machines import Machine
+from exporter.demo.fleet import complete, healthy_vms
 from exporter.demo.networks import SHOP, addresses, ground
+from exporter.demo.samples import SampleVM
 from exporter.engine.engine import Engine
 from exporter.findings import Finding, Since
 from exporter.kube.pace import Pace
 from exporter.kube.transport import Transport
-from exporter.model.source import Sight, Source
-from tests.judging import Judging, api_kinds
+from exporter.model.source import Source, SyncState
+from tests.evaluation import Evaluation, api_kinds
 
 from .secure_server import config
 
@@ -50,8 +50,8 @@ PACE = Pace(
 )
 _PATIENCE = 10.0  # seconds, for anything to happen
 _NOW = datetime.now(UTC) - timedelta(days=3)  # no grace ends within a day of now, whichever way a clock jumps
-_FLEET = healthy_machines(_NOW)
-_STOPPED = [machine for machine in _FLEET if machine.network and not machine.running]
+_FLEET = healthy_vms(_NOW)
+_STOPPED = [vm for vm in _FLEET if vm.network and not vm.running]
 
 Facts = dict[str, tuple[Any, ...]]
 
@@ -103,16 +103,16 @@ class Stage:
         return self.server.faults.add(fault)
 
     def change(self) -> None:
-        """Opens two findings and closes one, over two kinds: a machine goes without its claim, a dead claim goes."""
-        self.change_machine()
+        """Opens two findings and closes one, over two kinds: a VM goes without its claim, a dead claim goes."""
+        self.change_vm()
         self.server.create(self.dead_claim(f"dead-{self.changes}", 200 + self.changes))
         old = "checkout-canary.blue" if self.changes == 1 else f"dead-{self.changes - 1}.blue"
         self.remove("ipamclaims", "shop", old)
 
-    def change_machine(self) -> None:
-        machine = _STOPPED[self.changes]
+    def change_vm(self) -> None:
+        vm = _STOPPED[self.changes]
         self.changes += 1
-        self.remove("virtualmachines", machine.namespace, machine.name)
+        self.remove("virtualmachines", vm.namespace, vm.name)
 
     def remove(self, plural: str, namespace: str, name: str) -> None:
         self.server.patch(plural, namespace, name, {"metadata": {"finalizers": None}})
@@ -120,8 +120,8 @@ class Stage:
 
     @staticmethod
     def dead_claim(name: str, host: int) -> dict[str, Any]:
-        machine = Machine(namespace="shop", name=name, now=_NOW, network=SHOP, addresses=addresses(SHOP, host))
-        return next(obj for obj in complete(machine) if obj["kind"] == "IPAMClaim")
+        vm = SampleVM(namespace="shop", name=name, now=_NOW, network=SHOP, addresses=addresses(SHOP, host))
+        return next(obj for obj in complete(vm) if obj["kind"] == "IPAMClaim")
 
     def cut(self) -> None:
         """Ends all connections, so that what is asked next meets the fault."""
@@ -144,30 +144,30 @@ class Stage:
         async with asyncio.timeout(_PATIENCE), changed:
             await changed.wait_for(holds)
 
-    async def until_sight(self, sight: Sight, kind: str = "IPAMClaim") -> None:
-        await self.until(lambda: self.sight(kind) is sight)
+    async def until_sync_state(self, sync_state: SyncState, kind: str = "IPAMClaim") -> None:
+        await self.until(lambda: self.sync_state(kind) is sync_state)
 
-    def sight(self, kind: str) -> Sight:
+    def sync_state(self, kind: str) -> SyncState:
         source = self.steward.engine.cluster.get(Source, "", kind)
         assert source is not None
-        return source.sight
+        return source.sync_state
 
-    def truth(self) -> Judging:
+    def truth(self) -> Evaluation:
         # What came out of its grace before the clock went back stays open.
-        judging = Judging(all_checks(), now=self.clock() - min(self.clock.offset, 0.0))
+        evaluation = Evaluation(all_checks(), now=self.clock() - min(self.clock.offset, 0.0))
         for kind in api_kinds().values():
             for obj in self.server.objects(kind.plural):
-                judging.seen(obj)
-        judging.judge()
-        return judging
+                evaluation.seen(obj)
+        evaluation.evaluate()
+        return evaluation
 
-    async def until_true(self) -> Judging:
-        """Waits until all is judged as the truth is; gives up with the difference."""
+    async def until_true(self) -> Evaluation:
+        """Waits until all is evaluated as the truth is; gives up with the difference."""
         truth, engine = self.truth(), self.steward.engine
         wanted, unknown = facts(truth.engine), truth.engine.unknowns()
 
         def sees() -> bool:
-            live = all(source.sight is Sight.LIVE for source in engine.cluster.all(Source))
+            live = all(source.sync_state is SyncState.LIVE for source in engine.cluster.all(Source))
             return live and engine.caught_up and engine.unknowns() == unknown and facts(engine) == wanted
 
         try:
@@ -176,14 +176,14 @@ class Stage:
             seen = facts(engine)
             raise AssertionError(
                 f"still wrong after {_PATIENCE:.0f} s:\n"
-                f"sights {[(each.name, each.sight.value, each.why) for each in engine.cluster.all(Source)]}\n"
+                f"sights {[(each.name, each.sync_state.value, each.why) for each in engine.cluster.all(Source)]}\n"
                 f"unknown {engine.unknowns()}\nexpected {unknown}\n"
                 f"missing {[wanted[each] for each in wanted.keys() - seen.keys()]}\n"
                 f"false {[seen[each] for each in seen.keys() - wanted.keys()]}"
             ) from None
         return truth
 
-    def check(self, truth: Judging) -> None:
+    def check(self, truth: Evaluation) -> None:
         """What must hold of the way there, and of what is left behind."""
         after = facts(truth.engine)
         lasting = {mark for mark, fact in after.items() if self.before.get(mark) == fact}
@@ -226,7 +226,7 @@ class _Collect(logging.Handler):
 async def staged(folder: Path, prepare: Callable[[ApiServer], None], pace: dict[str, float]) -> AsyncIterator[Stage]:
     """A server with a small fleet, and a steward that watches it."""
     server = ApiServer()
-    server.load([*ground(_NOW), *(obj for machine in (*_FLEET[:3], *_STOPPED) for obj in complete(machine))])
+    server.load([*ground(_NOW), *(obj for vm in (*_FLEET[:3], *_STOPPED) for obj in complete(vm))])
     server.load([obj for case in faulty(_NOW) for obj in case.objects])
     await server.start()
     path = config(folder / "kubeconfig", server.url, {"token": "t0ken"})

@@ -13,7 +13,7 @@ from pathlib import Path
 from exporter.demo import faults
 from exporter.demo.apiserver import ApiServer
 from exporter.demo.faults import Garbled, Swapped, twice
-from exporter.model.source import Sight
+from exporter.model.source import SyncState
 
 from .fault_acts import (
     Act,
@@ -86,7 +86,7 @@ TABLE = (
         plain_lists,
     ),
     Row("410 in the middle of a paged list", "Lists again, in one piece.", snapshot_expires, plain_lists),
-    Row("429 with Retry-After", "Waits as told.", met(on_watches(faults.too_many_requests(1)))),
+    Row("429 with Retry-After", "Waits as reported.", met(on_watches(faults.too_many_requests(1)))),
     Row("500 on watches", WAITS + " Lists again.", met(on_watches(faults.internal_error()))),
     Row("503 on watches", WAITS, met(on_watches(faults.unavailable()))),
     Row("500 on lists", WAITS, met(on_lists(faults.internal_error()), lists=True), plain_lists),
@@ -138,11 +138,11 @@ TABLE = (
     ),
     Row("the wall clock jumps a day ahead", "Nothing: waits and ages hang on the monotonic clock.", jump(86_400)),
     Row("the wall clock jumps a day back", "Nothing: waits and ages hang on the monotonic clock.", jump(-86_400)),
-    Row("the account loses a right, and gets it back", KEEPS, refused(faults.forbidden(), Sight.FORBIDDEN)),
+    Row("the account loses a right, and gets it back", KEEPS, refused(faults.forbidden(), SyncState.FORBIDDEN)),
     Row(
         "the account's credentials are refused, then accepted",
         KEEPS + " Loads the credentials again.",
-        refused(faults.unauthorized(), Sight.FORBIDDEN),
+        refused(faults.unauthorized(), SyncState.FORBIDDEN),
     ),
     Row("a CRD goes, and comes back", KEEPS, unserved),
     Row(

@@ -1,4 +1,4 @@
-"""Several dumps at once: each is judged on its own, and what they share is found."""
+"""Several dumps at once: each is evaluated on its own, and what they share is found."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_the_uuid_that_runs_counts_not_that_of_the_next_start(shared: Callable[.
     assert shared([vm("db", ALIKE), vmi("db", "2b4e28ba-2fa1-41d2-883f-0016d3cca427")], [vm("db", ALIKE)]) == []
 
 
-def test_a_lone_instance_is_a_machine(shared: Callable[..., list[Any]]) -> None:
+def test_a_lone_vmi_is_a_vm(shared: Callable[..., list[Any]]) -> None:
     found = shared([vmi("x", ALIKE, alone=True)], [vm("y", ALIKE), vmi("y", ALIKE)])
     assert [(f["subject"]["kind"], f["severity"]) for f in found] == [
         ("VirtualMachineInstance", "warning"),
@@ -177,7 +177,7 @@ def without_cluster(finding: Any) -> Any:
     return {key: value for key, value in finding.items() if key != "cluster"}
 
 
-def test_each_is_judged_as_if_it_were_alone(dumps: tuple[str, str], check: Check) -> None:
+def test_each_is_evaluated_as_if_it_were_alone(dumps: tuple[str, str], check: Check) -> None:
     north, south = dumps
     alone = {
         name: json.loads(check("--from", path, "--complete", "-o", "json")[1])
@@ -258,7 +258,9 @@ def test_one_that_can_not_be_read_does_not_keep_the_others(dumps: tuple[str, str
     assert err.count("\n") == 1
     assert err.startswith("steward: gone: /no/such/file can't be read: ")
     assert {f["cluster"] for f in report["findings"]} == {"south"}
-    assert [(odd["kind"], odd["cluster"]) for odd in report["undecodable"]] == [("File", "gone")]
+    assert [(undecodable["kind"], undecodable["cluster"]) for undecodable in report["undecodable"]] == [
+        ("File", "gone")
+    ]
 
     code, out, err = check("--from", "gone=/no/such/file", "--from", dumps[1], "--complete")
     assert "\ngone: nothing was read.\n" in out
@@ -316,7 +318,7 @@ def test_comparing_needs_two_dumps(dumps: tuple[str, str], check: Check) -> None
 def test_it_is_explained(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", what]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("across_clusters: Machines of different clusters have different firmware UUIDs\n")
+    assert text.startswith("across_clusters: VMs of different clusters have different firmware UUIDs\n")
     assert "DuplicateAcrossClusters  warning|info  " in text
     main(["explain"])
     assert "across_clusters" in capsys.readouterr().out

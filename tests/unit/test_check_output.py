@@ -50,7 +50,7 @@ def test_the_report_is_the_one_of_the_api(whole: Any, check: Check) -> None:
     assert {"critical", "warning"} <= {f["severity"] for f in whole["findings"]}
     assert {source["state"] for source in whole["sources"]} == {"read"}
     again = yaml.safe_load(check("-o", "yaml")[1])
-    assert {**again, "generation": 0} == {**whole, "generation": 0}  # it counts the slices that judging was cut into
+    assert {**again, "generation": 0} == {**whole, "generation": 0}  # it counts the slices that evaluating was cut into
 
 
 def test_junit_has_a_suite_for_each_check(whole: Any, check: Check) -> None:

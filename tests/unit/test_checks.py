@@ -10,8 +10,8 @@ import yaml
 
 from exporter.checks import all_checks
 from exporter.checks.base import Check
-from exporter.model.source import Sight
-from tests.judging import Judging
+from exporter.model.source import SyncState
+from tests.evaluation import Evaluation
 from tests.rows import full
 
 CASES = Path(__file__).parents[1] / "checks"
@@ -31,14 +31,14 @@ def _named(row: dict[str, Any]) -> tuple[str, str, str]:
     return row["kind"], row.get("namespace", "ns"), row["name"]
 
 
-def judged(check: Check, case: dict[str, Any]) -> Judging:
-    judging = Judging([check], case.get("unsynced", ()))
-    for name, sight in case.get("sight", {}).items():
-        judging.sight(name, Sight(sight))
+def evaluated(check: Check, case: dict[str, Any]) -> Evaluation:
+    evaluation = Evaluation([check], case.get("unsynced", ()))
+    for name, sync_state in case.get("sync_state", {}).items():
+        evaluation.sync_state(name, SyncState(sync_state))
     for row in case["given"]:
-        judging.seen(full(row))
-    judging.judge()
-    return judging
+        evaluation.seen(full(row))
+    evaluation.evaluate()
+    return evaluation
 
 
 ALL = [
@@ -50,19 +50,19 @@ ALL = [
 
 @pytest.mark.parametrize(("check", "case"), ALL)
 def test_case(check: Check, case: dict[str, Any]) -> None:
-    judging = judged(check, case)
+    evaluation = evaluated(check, case)
 
-    unknown = {each.partition for each in judging.engine.unknowns()}
+    unknown = {each.partition for each in evaluation.engine.unknowns()}
     if case["finds"] == "unknown":
         assert unknown
-        assert judging.found() == []
+        assert evaluation.found() == []
     else:
         subjects = {"VirtualMachine": "", "Pod": "", "IPAMClaim": ""}  # of the steward's own sources: no namespace
         wanted = [
             (f.get("namespace", subjects.get(f["subject"], "ns")), f["subject"], f["reason"], f["severity"])
             for f in case["finds"]
         ]
-        assert judging.found() == sorted(wanted)
+        assert evaluation.found() == sorted(wanted)
         assert unknown == set(case.get("unknown_in", ()))
 
 
@@ -78,12 +78,12 @@ def test_every_reason_and_severity_is_tried_and_so_is_quiet(check: Check) -> Non
 @pytest.mark.parametrize("check", [c for c in all_checks() if c.id != "sources"], ids=lambda check: check.id)
 def test_every_kind_that_is_not_seen_makes_the_check_unknown(check: Check) -> None:
     for kind in check.reads:
-        assert Judging([check], [kind.name]).engine.unknowns(), kind
+        assert Evaluation([check], [kind.name]).engine.unknowns(), kind
 
 
 @pytest.mark.parametrize(("check", "case"), ALL)
 def test_findings_carry_what_a_user_needs(check: Check, case: dict[str, Any]) -> None:
-    for finding in judged(check, case).engine.findings():
+    for finding in evaluated(check, case).engine.findings():
         assert finding.message
         assert finding.check == check.id
         assert len(finding.fingerprint) == 16
@@ -97,10 +97,10 @@ def test_findings_carry_what_a_user_needs(check: Check, case: dict[str, Any]) ->
         ("controller_missed_the_deletion", "its addresses become free once the finalizer is taken off"),
         ("claim_deleted_by_hand", "none: it holds no address"),
         ("pod_has_another_address", "an address in use becomes free once the finalizer is taken off"),
-        ("finalizer_is_missing_and_machine_lives", "its addresses become free at once when it is deleted"),
+        ("finalizer_is_missing_and_vm_lives", "its addresses become free at once when it is deleted"),
     ],
 )
 def test_a_finding_on_a_claim_says_what_becomes_of_its_addresses(case: str, loss: str) -> None:
     check = next(check for check in all_checks() if check.id == "ipam_claims")
-    (finding,) = judged(check, cases_of(check)[case]).engine.findings()
+    (finding,) = evaluated(check, cases_of(check)[case]).engine.findings()
     assert finding.evidence["ipLoss"].startswith(loss)

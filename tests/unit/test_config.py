@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.checks.base import Check, Reason, Setting, View
-from exporter.checks.scopes import PER_MACHINE
+from exporter.checks.scopes import PER_VM
 from exporter.config.documents import pages, schema
 from exporter.config.forms import parse_duration, write_duration
 from exporter.config.keys import keys_of
@@ -31,9 +31,9 @@ from exporter.config.showing import as_rows, as_yaml
 from exporter.docgen import generated
 from exporter.findings import Finding
 from exporter.kube.reflector import Pace
-from exporter.metrics.budget import Budget
-from exporter.model import ipam_claim
-from tests.judging import Judging
+from exporter.metrics.series_limit import SeriesLimit
+from exporter.model.kinds import ipam_claim
+from tests.evaluation import Evaluation
 from tests.rows import full
 
 
@@ -61,7 +61,7 @@ NAMES = Check(
     id="names",
     title="Names",
     reads=(ipam_claim.KIND,),
-    scope=PER_MACHINE,
+    scope=PER_VM,
     reasons={"LongName": Reason(_FAMILY.severities, "Long.", _FAMILY.family)},
     find=long_names,
     settings=NameSettings,
@@ -132,13 +132,13 @@ def test_a_flag_goes_before_the_environment_before_the_file_before_the_default(
 def test_every_level_and_type_can_come_from_file_and_environment(tmp_path: Path) -> None:
     text = """
     settle: 1s
-    budget: {family: 10}
+    seriesLimit: {family: 10}
     checks:
       sources: {enabled: false}
       names: {longestName: 20, settle: 2h30m, share: 0.25, spared: [a, b]}
     """
-    got = loaded(tmp_path, text, {"STEWARD_BUDGET__TOTAL": "30", "STEWARD_PACE__STALE_AFTER": "90s"}).config
-    assert (got.settle, got.budget.family, got.budget.total) == (timedelta(seconds=1), 10, 30)
+    got = loaded(tmp_path, text, {"STEWARD_SERIES_LIMIT__TOTAL": "30", "STEWARD_PACE__STALE_AFTER": "90s"}).config
+    assert (got.settle, got.series_limit.family, got.series_limit.total) == (timedelta(seconds=1), 10, 30)
     assert got.pace.stale_after == timedelta(seconds=90)
     assert not got.of("sources").enabled
     assert got.of("ipam_claims").enabled
@@ -152,7 +152,7 @@ def test_every_level_and_type_can_come_from_file_and_environment(tmp_path: Path)
 
 def test_defaults_are_those_of_the_code() -> None:
     config, pace = Config(), Pace()
-    assert Budget(config.budget.family, config.budget.total) == Budget()
+    assert SeriesLimit(config.series_limit.family, config.series_limit.total) == SeriesLimit()
     seconds = [
         getattr(config.pace, name).total_seconds() for name in ("watch", "stale_after", "look_again", "longest_wait")
     ]
@@ -162,13 +162,13 @@ def test_defaults_are_those_of_the_code() -> None:
 # -- what is refused
 
 
-def test_all_mistakes_are_told_at_once_with_place_path_and_the_right_name(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once_with_place_path_and_the_right_name(tmp_path: Path) -> None:
     text = """\
 listen: 9877
 log_level: debug
 pace: 5
 staleAfter: 1m
-budget:
+seriesLimit:
   family: many
   total: 0
   total: 5
@@ -180,16 +180,16 @@ kubeconfig:
 context: 12
 logFormat: jsn
 """
-    environment = {"STEWARD_LISTEN": "nowhere", "STEWARD_BUDGET_TOTAL": "7", "STEWARD_PACE__WATCHES": "1m"}
+    environment = {"STEWARD_LISTEN": "nowhere", "STEWARD_SERIES_LIMIT_TOTAL": "7", "STEWARD_PACE__WATCHES": "1m"}
     assert str(attempt(tmp_path, text, environment, context="")).splitlines() == [
         f"{tmp_path}/config.yaml, 14 mistakes:",
-        "  budget.total: written twice, in lines 7 and 8",
+        "  seriesLimit.total: written twice, in lines 7 and 8",
         "  listen: 9877 is no HOST:PORT; write it as 127.0.0.1:9877 or [::1]:9877",
         '  log_level: no such key; did you mean "logLevel"?',
         "  pace: 5 can't stand here; write a mapping with watch, staleAfter, lookAgain, longestWait",
         '  staleAfter: no such key; did you mean "pace.staleAfter"?',
-        '  budget.family: "many" is no whole number of series',
-        "  budget.total: 0 is out of range; it must be 2 to 10000000",
+        '  seriesLimit.family: "many" is no whole number of series',
+        "  seriesLimit.total: 0 is out of range; it must be 2 to 10000000",
         '  checks.ipam_claim: no such check; did you mean "ipam_claims"?',
         '  checks.sources.enabled: "yes" is neither true nor false',
         '  checks.sources.settle: no such key; did you mean "settle" at the top?',
@@ -198,9 +198,9 @@ logFormat: jsn
         '  context: 12 is no text; write it in quotes: "12"',
         '  logFormat: "jsn" is not known; did you mean "json"?',
         "environment, 3 mistakes:",
-        '  STEWARD_BUDGET_TOTAL: no such key; did you mean "STEWARD_BUDGET__TOTAL"?',
         '  STEWARD_LISTEN: "nowhere" is no HOST:PORT; write it as 127.0.0.1:9877 or [::1]:9877',
         '  STEWARD_PACE__WATCHES: no such key; did you mean "STEWARD_PACE__WATCH"?',
+        '  STEWARD_SERIES_LIMIT_TOTAL: no such key; did you mean "STEWARD_SERIES_LIMIT__TOTAL"?',
         "command line, 1 mistake:",
         '  --context: "" is empty',
     ]
@@ -209,8 +209,11 @@ logFormat: jsn
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("budget: [1", "line 1, column 11: while parsing a flow sequence, expected ',' or ']', but got '<stream end>'"),
-        ("settle: 1s\nbudget: a: b", "line 2, column 10: mapping values are not allowed here"),
+        (
+            "seriesLimit: [1",
+            "line 1, column 16: while parsing a flow sequence, expected ',' or ']', but got '<stream end>'",
+        ),
+        ("settle: 1s\nseriesLimit: a: b", "line 2, column 15: mapping values are not allowed here"),
         ("listen: &a b:1", "line 1, column 9: anchors and aliases are not supported; write the value out"),
         ("listen: *a", "line 1, column 9: anchors and aliases are not supported; write the value out"),
         ("listen: !!python/name:os.system x", "line 1, column 9: tags are not supported; write the value without it"),
@@ -231,10 +234,10 @@ def test_what_is_no_yaml_of_ours_is_refused_with_its_line(text: str | bytes, sai
 
 
 @pytest.mark.parametrize(
-    "text", ["", "# nothing\n", "budget:\n  # family: 5\n", "\ufeffsettle: 1s", "checks: {}\npace: ~"]
+    "text", ["", "# nothing\n", "seriesLimit:\n  # family: 5\n", "\ufeffsettle: 1s", "checks: {}\npace: ~"]
 )
 def test_an_empty_file_or_section_sets_nothing_or_little(text: str, tmp_path: Path) -> None:
-    assert loaded(tmp_path, text).config.budget == Config().budget
+    assert loaded(tmp_path, text).config.series_limit == Config().series_limit
 
 
 @pytest.mark.parametrize(
@@ -245,9 +248,9 @@ def test_an_empty_file_or_section_sets_nothing_or_little(text: str, tmp_path: Pa
         ("settle: 1h1d", 'settle: "1h1d" is no duration; write it as "90s", "10m", "2h30m" or "1d"'),
         ("settle: [1s]", 'settle: a list is no duration; write it as "90s", "10m", "2h30m" or "1d"'),
         ("settle: 2m", "settle: 2m is out of range; it must be 0s to 1m"),
-        ("budget: {family: true}", "budget.family: true is no whole number of series"),
-        ("budget: {family: 2.5}", "budget.family: 2.5 is no whole number of series"),
-        ("budget: {family: 0o17}", 'budget.family: "0o17" is no whole number of series'),
+        ("seriesLimit: {family: true}", "seriesLimit.family: true is no whole number of series"),
+        ("seriesLimit: {family: 2.5}", "seriesLimit.family: 2.5 is no whole number of series"),
+        ("seriesLimit: {family: 0o17}", 'seriesLimit.family: "0o17" is no whole number of series'),
         ("checks: {names: {spared: x}}", 'checks.names.spared: "x" is no list of texts'),
         ("checks: {names: {spared: [1]}}", 'checks.names.spared: 1 is no text; write it in quotes: "1"'),
         ("checks: {names: {share: 2}}", "checks.names.share: 2.0 is out of range; it must be 0 to 1"),
@@ -267,7 +270,7 @@ def test_an_empty_file_or_section_sets_nothing_or_little(text: str, tmp_path: Pa
         (f"listen: {'x' * 500}", f'listen: "{"x" * 59}… is no HOST:PORT'),
     ],
 )
-def test_a_wrong_value_is_told_with_what_would_be_right(text: str, said: str, tmp_path: Path) -> None:
+def test_a_wrong_value_is_reported_with_what_would_be_right(text: str, said: str, tmp_path: Path) -> None:
     assert [line for line in mistakes(tmp_path, text) if line.startswith(said)]
 
 
@@ -326,17 +329,17 @@ def _folder(factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_check_gets_its_settings_and_others_while_it_runs() -> None:
-    judging = Judging([NAMES])
-    judging.seen(full({"kind": "IPAMClaim", "namespace": "ns", "name": "short", "vm": "db"}))
-    judging.seen(full({"kind": "IPAMClaim", "namespace": "ns", "name": "longer-than-8", "vm": "web"}))
-    assert [name for _, name, _, _ in judging.found()] == ["longer-than-8"]
+    evaluation = Evaluation([NAMES])
+    evaluation.seen(full({"kind": "IPAMClaim", "namespace": "ns", "name": "short", "vm": "db"}))
+    evaluation.seen(full({"kind": "IPAMClaim", "namespace": "ns", "name": "longer-than-8", "vm": "web"}))
+    assert [name for _, name, _, _ in evaluation.found()] == ["longer-than-8"]
 
-    judging.engine.configure("names", NameSettings(longest_name=4))
-    assert [name for _, name, _, _ in judging.found()] == ["longer-than-8", "short"]
-    judging.engine.configure("names", NameSettings(longest_name=4, spared=("short",)))
-    assert [name for _, name, _, _ in judging.found()] == ["longer-than-8"]
-    judging.engine.configure("names", NameSettings(longest_name=63))
-    assert judging.found() == []
+    evaluation.engine.configure("names", NameSettings(longest_name=4))
+    assert [name for _, name, _, _ in evaluation.found()] == ["longer-than-8", "short"]
+    evaluation.engine.configure("names", NameSettings(longest_name=4, spared=("short",)))
+    assert [name for _, name, _, _ in evaluation.found()] == ["longer-than-8"]
+    evaluation.engine.configure("names", NameSettings(longest_name=63))
+    assert evaluation.found() == []
 
 
 class Required(msgspec.Struct, frozen=True):
@@ -349,7 +352,7 @@ class Strange(msgspec.Struct, frozen=True):
 
 @pytest.mark.parametrize("settings", [Required, Strange])
 def test_settings_that_no_file_can_hold_are_refused(settings: type[msgspec.Struct]) -> None:
-    check = Check("odd", "Odd", (ipam_claim.KIND,), PER_MACHINE, {}, long_names, settings=settings)
+    check = Check("odd", "Odd", (ipam_claim.KIND,), PER_VM, {}, long_names, settings=settings)
     with pytest.raises(TypeError):
         keys_of([check])
 
@@ -359,9 +362,9 @@ def test_settings_that_no_file_can_hold_are_refused(settings: type[msgspec.Struc
 
 SCHEMA_CASES = [
     ("", True),
-    ("settle: 1s\nlisten: '[::1]:80'\nlogLevel: debug\npace:\nbudget: {family: 5}", True),
+    ("settle: 1s\nlisten: '[::1]:80'\nlogLevel: debug\npace:\nseriesLimit: {family: 5}", True),
     ("checks: {names: {longestName: 20, settle: 2h30m, share: 1, spared: [a]}, sources: {enabled: false}}", True),
-    ("budget: {family: 5.0}", True),
+    ("seriesLimit: {family: 5.0}", True),
     ("kubeconfig: ~/.kube/config", True),
     ("- a", False),
     ("settle: 90", False),
@@ -375,9 +378,9 @@ SCHEMA_CASES = [
     ("logLevel: loud", False),
     ("loglevel: debug", False),
     ("pace: 5", False),
-    ("budget: {family: 1}", False),
-    ("budget: {family: 2.5}", False),
-    ("budget: {family: many}", False),
+    ("seriesLimit: {family: 1}", False),
+    ("seriesLimit: {family: 2.5}", False),
+    ("seriesLimit: {family: many}", False),
     ("checks: {sources: {enabled: yes}}", False),
     ("checks: {names: {spared: a}}", False),
     ("checks: {names: {spared: [1]}}", False),
@@ -422,10 +425,10 @@ def test_the_documentation_has_every_key_with_all_its_names() -> None:
 
 def test_what_is_shown_is_a_file_that_gives_the_same(tmp_path: Path) -> None:
     text = 'context: "true"\nchecks: {names: {spared: ["a: b", "ü #x"], settle: 90m}}'
-    got = loaded(tmp_path, text, {"STEWARD_BUDGET__FAMILY": "7"}, listen="[::1]:1")
+    got = loaded(tmp_path, text, {"STEWARD_SERIES_LIMIT__FAMILY": "7"}, listen="[::1]:1")
     shown = as_yaml(got)
     assert 'context: "true" # file' in shown
-    assert "  family: 7 # environment STEWARD_BUDGET__FAMILY" in shown
+    assert "  family: 7 # environment STEWARD_SERIES_LIMIT__FAMILY" in shown
     assert 'listen: "[::1]:1" # flag --listen' in shown
     assert loaded(tmp_path, shown).config == got.config
     assert ("checks.names.settle", "1h30m", "file") in as_rows(got)
@@ -444,13 +447,13 @@ def test_commands_check_and_show(
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text("settle: 1s\nlogLevel: error\n")
     bad.write_text("setle: 1s\n")
-    told = f'{bad}, 1 mistake:\n  setle: no such key; did you mean "settle"?\n'
+    reported = f'{bad}, 1 mistake:\n  setle: no such key; did you mean "settle"?\n'
 
     assert run(["config", "check", str(good)], capsys) == (0, f"{good} is fine\n", "")
-    assert run(["config", "check", str(bad)], capsys) == (2, told, "")
+    assert run(["config", "check", str(bad)], capsys) == (2, reported, "")
     assert run(["config", "check"], capsys)[0] == 2
     for command in (["config", "show"], ["serve"], ["check"]):
-        assert run([*command, "--config", str(bad)], capsys) == (2, "", told)
+        assert run([*command, "--config", str(bad)], capsys) == (2, "", reported)
 
     monkeypatch.setenv("STEWARD_CONFIG", str(good))
     monkeypatch.setenv("STEWARD_LOG_FORMAT", "json")

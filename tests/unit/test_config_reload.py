@@ -17,11 +17,10 @@ import aiohttp
 import msgspec
 import pytest
 
-from exporter import drain
 from exporter.app import Steward, assemble, serve, wait_until_seen
 from exporter.checks import all_checks
 from exporter.checks.base import Check, Family, Reason, Setting, View
-from exporter.checks.scopes import PER_MACHINE
+from exporter.checks.scopes import PER_VM
 from exporter.cli.demo import kubeconfig
 from exporter.cli.serve import follow
 from exporter.config.loading import Loaded, Sources, digest_of, load
@@ -29,9 +28,10 @@ from exporter.config.reloading import Watched
 from exporter.demo.apiserver import ApiServer
 from exporter.findings import Finding, Severity
 from exporter.kube.transport import Transport
-from exporter.metrics.budget import Budget
 from exporter.metrics.exposition import Exposition
-from exporter.model import ipam_claim
+from exporter.metrics.series_limit import SeriesLimit
+from exporter.model.kinds import ipam_claim
+from exporter.views import drain
 from tests.unit.test_exposition import names, orphan
 
 
@@ -49,7 +49,7 @@ NAMES = Check(
     id="names",
     title="Names",
     reads=(ipam_claim.KIND,),
-    scope=PER_MACHINE,
+    scope=PER_VM,
     reasons={"LongName": Reason((Severity.INFO,), "Long.", Family("kubevirt_name_long", "Long.", ("name",)))},
     find=long_names,
     settings=NameSettings,
@@ -90,7 +90,7 @@ class Served:
 
 async def until(so: Callable[[], Awaitable[bool]], seconds: float = 10) -> None:
     async with asyncio.timeout(seconds):
-        while not await so():  # noqa: ASYNC110 # what is waited for is told by HTTP
+        while not await so():  # noqa: ASYNC110 # what is waited for is reported by HTTP
             await asyncio.sleep(0.02)
 
 
@@ -114,7 +114,7 @@ async def served(cluster: ApiServer, folder: Path, text: str, look: float = 0.02
                 await following
 
 
-GOOD = "settle: 10ms\nlogLevel: error\nbudget: {family: 1000}\n"
+GOOD = "settle: 10ms\nlogLevel: error\nseriesLimit: {family: 1000}\n"
 
 
 async def test_good_then_bad_then_good_again(
@@ -141,7 +141,7 @@ async def test_good_then_bad_then_good_again(
         assert await steward.value("config_reload_timestamp_seconds") > 1e9
         assert await steward.dropped() == 0
 
-        less = "logLevel: info\nsettle: 20ms\nbudget: {family: 2}\nchecks: {names: {longestName: 1}}\n"
+        less = "logLevel: info\nsettle: 20ms\nseriesLimit: {family: 2}\nchecks: {names: {longestName: 1}}\n"
         await takes(less)
         assert has(less) in await steward.text()
         assert await steward.dropped() > 0
@@ -154,10 +154,10 @@ async def test_good_then_bad_then_good_again(
         await until(all_names_are_long)
 
         dropped = await steward.dropped()
-        await takes("budget: {familly: 7}\nlogLevel: 3\n", success=0.0)
+        await takes("seriesLimit: {familly: 7}\nlogLevel: 3\n", success=0.0)
         page = await steward.text("/")
         assert "Configuration refused" in page
-        assert "<code>budget.familly</code>: no such key; did you mean &#34;family&#34;?" in page
+        assert "<code>seriesLimit.familly</code>: no such key; did you mean &#34;family&#34;?" in page
         assert has(less) in await steward.text()
         assert await steward.dropped() == dropped
         assert logging.root.level == logging.INFO
@@ -170,24 +170,24 @@ async def test_good_then_bad_then_good_again(
         assert "Configuration refused" not in await steward.text("/")
 
 
-async def test_what_takes_effect_at_the_next_start_is_told_and_counts_as_success(
+async def test_what_takes_effect_at_the_next_start_is_reported_and_counts_as_success(
     cluster: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     said = "listen changed; it takes effect at the next start"
     async with served(cluster, tmp_path, GOOD) as steward:
 
-        async def told() -> bool:
+        async def reported() -> bool:
             return said in await steward.text("/")
 
         async def untold() -> bool:
-            return not await told()
+            return not await reported()
 
         steward.file.write_text("listen: 127.0.0.1:1\npace: {watch: 1m}\nchecks: {sources: {enabled: false}}\n")
-        await until(told)
+        await until(reported)
         page = await steward.text("/")
         assert "pace.watch changed" in page
         assert "checks.sources.enabled changed" in page
-        assert "budget.family" not in page
+        assert "seriesLimit.family" not in page
         assert said in caplog.text
         assert await steward.value("config_reload_success") == 1
         assert 'kubevirt_steward_check_up{check="sources"} 1.0' in await steward.text()
@@ -199,7 +199,7 @@ async def test_what_takes_effect_at_the_next_start_is_told_and_counts_as_success
 async def test_sighup_has_the_file_read_at_once(cluster: ApiServer, tmp_path: Path) -> None:
     async with served(cluster, tmp_path, GOOD, look=3600) as steward:
         assert signal.getsignal(signal.SIGHUP) not in (signal.SIG_DFL, None)
-        steward.file.write_text("budget: {family: 2}\n")
+        steward.file.write_text("seriesLimit: {family: 2}\n")
         os.kill(os.getpid(), signal.SIGHUP)
 
         async def fewer() -> bool:
@@ -249,24 +249,24 @@ def test_a_change_counts_once_it_stays_and_however_it_comes(tmp_path: Path) -> N
     assert [watched.changed() for _ in range(3)] == [False, False, False]
 
 
-async def test_a_smaller_budget_leaves_out_the_last_and_a_larger_one_lets_them_in() -> None:
+async def test_a_smaller_series_limit_leaves_out_the_last_and_a_larger_one_lets_them_in() -> None:
     exposition = Exposition(all_checks())
     exposition.update([], [orphan(f"claim-{n}") for n in range(5)])
-    exposition.budget = Budget(family=7, total=100)
+    exposition.series_limit = SeriesLimit(family=7, total=100)
     assert await names(exposition) == ["claim-0", "claim-1", "claim-2"]
     assert exposition.left_out["kubevirt_ipamclaim_orphaned"] == 4
 
-    exposition.budget = Budget(family=100, total=4)
+    exposition.series_limit = SeriesLimit(family=100, total=4)
     assert await names(exposition) == ["claim-0", "claim-1"]
-    exposition.budget = Budget(family=100, total=9)
+    exposition.series_limit = SeriesLimit(family=100, total=9)
     assert await names(exposition) == ["claim-0", "claim-1", "claim-2", "claim-3"]
-    exposition.budget = Budget()
+    exposition.series_limit = SeriesLimit()
     assert await names(exposition) == [f"claim-{n}" for n in range(5)]
     assert exposition.left_out["kubevirt_ipamclaim_orphaned"] == 0
 
 
 async def test_what_changed_while_it_was_left_out_is_shown_once_and_as_it_is() -> None:
-    exposition = Exposition(all_checks(), Budget(family=2, total=100))
+    exposition = Exposition(all_checks(), SeriesLimit(family=2, total=100))
     old, waits = orphan("old"), orphan("waits")
     changed = msgspec.structs.replace(waits, network="red")
     exposition.update([], [old, waits])

@@ -9,7 +9,7 @@ import pytest
 from exporter.checks import all_checks
 from exporter.kube.decode import Decoder
 from tests.corpus import objects
-from tests.judging import Judging, api_kinds
+from tests.evaluation import Evaluation, api_kinds
 from tests.shared import SHARED
 
 MISSING = ("Namespace", "Node", "NodeMaintenance", "KubevirtMachine")  # of these it has none
@@ -33,13 +33,13 @@ def test_every_object_of_the_kind_decodes(name: str) -> None:
 
 @pytest.mark.skipif(SHARED is None, reason="the reference data (../shared) is not here")
 def test_nothing_is_said_against_the_identities_that_real_controllers_made() -> None:
-    judging = Judging(check for check in all_checks() if check.id.startswith("firmware_"))
-    made = [thing for path, thing in objects() if "controller-made" in path and thing["kind"] in judging.kinds]
+    evaluation = Evaluation(check for check in all_checks() if check.id.startswith("firmware_"))
+    made = [thing for path, thing in objects() if "controller-made" in path and thing["kind"] in evaluation.kinds]
     for thing in made:
-        judging.seen(json.loads(json.dumps(thing, default=str)))
+        evaluation.seen(json.loads(json.dumps(thing, default=str)))
 
     assert {"VirtualMachine", "VirtualMachinePool", "VirtualMachineInstanceReplicaSet"} <= {
         each["kind"] for each in made
     }
-    assert judging.found() == []
-    assert judging.engine.unknowns() == []
+    assert evaluation.found() == []
+    assert evaluation.engine.unknowns() == []

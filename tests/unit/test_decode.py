@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from exporter.kube.decode import Decoder
 from exporter.kube.errors import GarbledError, StatusError
 from exporter.model.kind import ApiKind
-from tests.judging import api_kinds
+from tests.evaluation import api_kinds
 
 KINDS = api_kinds().values()
 DEEP = b'{"metadata":{"name":"a"},"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"

@@ -10,7 +10,7 @@ import pytest_asyncio
 from .demo_client import CLAIMS, IN_SHOP, JSON_PATCH, MERGE, Client, claim, pod, running
 
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}, "status": {"phase": "Active"}}
-MACHINES = "/apis/kubevirt.io/v1/namespaces/shop/virtualmachines"
+VMS = "/apis/kubevirt.io/v1/namespaces/shop/virtualmachines"
 
 
 @pytest_asyncio.fixture
@@ -35,7 +35,7 @@ async def test_discovery(api: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/nonsense", "/apis/nope.io", "/apis/nope.io/v1/things", "/api/v1/things"])
-async def test_a_path_that_leads_nowhere_is_told_in_plain_text(api: Client, path: str) -> None:
+async def test_a_path_that_leads_nowhere_is_reported_in_plain_text(api: Client, path: str) -> None:
     assert await api.call("GET", path) == (404, "404 page not found\n")
 
 
@@ -144,9 +144,9 @@ async def test_field_selectors(api: Client, selector: str, names: list[str]) -> 
 
 
 async def test_custom_resources_select_by_name_only(api: Client) -> None:
-    status, answer = await api.call("GET", MACHINES, fieldSelector="status.phase=Running")
+    status, answer = await api.call("GET", VMS, fieldSelector="status.phase=Running")
     assert (status, answer["message"]) == (400, "field label not supported: status.phase")
-    assert (await api.call("GET", MACHINES, labelSelector="a b c"))[0] == 400
+    assert (await api.call("GET", VMS, labelSelector="a b c"))[0] == 400
 
 
 async def test_create(api: Client) -> None:
@@ -255,10 +255,10 @@ async def test_an_object_with_finalizers_goes_with_the_last_one(api: Client) -> 
     api.server.create(claim("a", finalizers=["x", "y"]))
     path = f"{IN_SHOP}/a"
 
-    status, marked = await api.call("DELETE", path)
-    assert (status, "deletionTimestamp" in marked["metadata"], marked["metadata"]["generation"]) == (200, True, 2)
+    status, requested = await api.call("DELETE", path)
+    assert (status, "deletionTimestamp" in requested["metadata"], requested["metadata"]["generation"]) == (200, True, 2)
     _, again = await api.call("DELETE", path)
-    assert again["metadata"]["resourceVersion"] == marked["metadata"]["resourceVersion"]
+    assert again["metadata"]["resourceVersion"] == requested["metadata"]["resourceVersion"]
     status, answer = await api.call("PATCH", path, {"metadata": {"finalizers": ["x", "y", "z"]}}, sent_as=MERGE)
     assert (status, "no new finalizers can be added" in answer["message"]) == (422, True)
     assert (await api.call("PATCH", path, {"metadata": {"finalizers": ["x"]}}, sent_as=MERGE))[0] == 200
@@ -272,8 +272,8 @@ async def test_an_object_with_finalizers_goes_with_the_last_one(api: Client) -> 
 
 async def test_foreground_deletion_leaves_a_finalizer_behind(api: Client) -> None:
     api.server.create(claim("a"))
-    _, marked = await api.call("DELETE", f"{IN_SHOP}/a", {"propagationPolicy": "Foreground"})
-    assert marked["metadata"]["finalizers"] == ["foregroundDeletion"]
+    _, requested = await api.call("DELETE", f"{IN_SHOP}/a", {"propagationPolicy": "Foreground"})
+    assert requested["metadata"]["finalizers"] == ["foregroundDeletion"]
 
 
 async def test_preconditions_of_a_delete(api: Client) -> None:

@@ -39,9 +39,9 @@ async def test_a_removed_object_carries_the_version_of_its_removal(api: Client) 
     async with api.watch(CLAIMS, resourceVersion=api.server.version) as watch:
         api.server.delete("ipamclaims", "shop", "a")
         api.server.patch("ipamclaims", "shop", "a", {"metadata": {"finalizers": []}})
-        marked, gone = await watch.next(), await watch.next()
+        requested, gone = await watch.next(), await watch.next()
 
-    assert (marked["type"], gone["type"]) == ("MODIFIED", "DELETED")
+    assert (requested["type"], gone["type"]) == ("MODIFIED", "DELETED")
     assert gone["object"]["metadata"]["resourceVersion"] == str(api.server.version)
 
 
@@ -78,7 +78,7 @@ async def test_objects_enter_and_leave_a_selection(api: Client) -> None:
     assert int(left["resourceVersion"]) > int(events[3]["object"]["metadata"]["resourceVersion"])
 
 
-async def test_a_version_too_old_is_told_in_an_event(api: Client) -> None:
+async def test_a_version_too_old_is_reported_in_an_event(api: Client) -> None:
     version = api.server.version
     api.server.create(claim("a"))
     api.server.compact()

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from exporter.demo.apiserver import ApiServer
-from exporter.demo.fleet import healthy_machines, sample_fleet
-from exporter.demo.machines import compose_key
+from exporter.demo.fleet import healthy_vms, sample_fleet
+from exporter.demo.samples import compose_key
 from exporter.demo.story import steps, tell
 
 Obj = dict[str, Any]
@@ -60,34 +60,34 @@ def test_every_owner_of_what_is_well_exists() -> None:
             assert found["metadata"].get("namespace") in (None, obj["metadata"]["namespace"])
 
 
-def test_claims_are_named_after_machine_and_network() -> None:
+def test_claims_are_named_after_vm_and_network() -> None:
     networks = {json.loads(nad["spec"]["config"])["name"] for nad in every("NetworkAttachmentDefinition")}
     for claim in every("IPAMClaim"):
-        machine, _, logical = claim["metadata"]["name"].rpartition(".")
-        assert claim["metadata"]["name"] == compose_key(machine, logical)
-        assert claim["metadata"]["labels"] == {"kubevirt.io/vm": machine}
+        vm, _, logical = claim["metadata"]["name"].rpartition(".")
+        assert claim["metadata"]["name"] == compose_key(vm, logical)
+        assert claim["metadata"]["labels"] == {"kubevirt.io/vm": vm}
         if claim["metadata"]["name"] != "cache-7.blue":  # whose fault that is
             assert claim["metadata"]["finalizers"] == ["kubevirt.io/persistent-ipam"]
         assert claim["spec"]["network"] in networks
 
 
 @pytest.mark.parametrize(
-    ("machine", "network", "name"),
+    ("vm", "network", "name"),
     [("vm-a", "data", "vm-a.data"), ("probe-vmi", "Red_Net", "probe-vmi.red.net"), ("a.b", "c", "a.b.c")],
 )
-def test_the_rule_of_claim_names(machine: str, network: str, name: str) -> None:
-    assert compose_key(machine, network) == name
+def test_the_rule_of_claim_names(vm: str, network: str, name: str) -> None:
+    assert compose_key(vm, network) == name
 
 
-def test_running_machines_agree_with_their_instances_and_pods() -> None:
-    instances = {place(vmi)[1:]: vmi for vmi in every("VirtualMachineInstance")}
+def test_running_vms_agree_with_their_vmis_and_pods() -> None:
+    vmis = {place(vmi)[1:]: vmi for vmi in every("VirtualMachineInstance")}
     launchers = [pod for pod in every("Pod") if pod["metadata"]["labels"].get("kubevirt.io") == "virt-launcher"]
     pods = [pod for pod in launchers if "kubevirt.io/migrationJobUID" not in pod["metadata"]["labels"]]
-    assert len(pods) == len(instances) > 40
+    assert len(pods) == len(vmis) > 40
     edited = {place(obj)[1:] for obj in every("VirtualMachine") if code_of(obj) == "SpecRunMismatch"}
     for pod in pods:
         annotations, labels = pod["metadata"]["annotations"], pod["metadata"]["labels"]
-        vmi = instances[pod["metadata"]["namespace"], annotations["kubevirt.io/domain"]]
+        vmi = vmis[pod["metadata"]["namespace"], annotations["kubevirt.io/domain"]]
         assert labels["kubevirt.io/created-by"] == vmi["metadata"]["uid"]
         assert vmi["status"]["activePods"] == {pod["metadata"]["uid"]: pod["spec"]["nodeName"]}
         assert vmi["status"]["nodeName"] == pod["spec"]["nodeName"]
@@ -96,7 +96,7 @@ def test_running_machines_agree_with_their_instances_and_pods() -> None:
         revision = ("ControllerRevision", vm["metadata"]["namespace"], vmi["status"]["virtualMachineRevisionName"])
         assert revision in {place(obj) for obj in FLEET.objects}
     on = [vm for vm in every("VirtualMachine") if vm["status"]["printableStatus"] == "Running"]
-    assert len(on) == len(instances) - 1  # one is on its way out
+    assert len(on) == len(vmis) - 1  # one is on its way out
 
 
 def test_firmware_uuids_and_pod_addresses_are_unique() -> None:
@@ -138,21 +138,28 @@ def test_each_trouble_is_an_object_with_a_sentence() -> None:
     addresses = {"C-01", "C-02a", "C-02b", "C-02c", "C-03", "C-04a", "C-04b", "C-05", "C-14", "C-16", "undecodable"}
     identities = {"Duplicate", "LatentDuplicate", "SpecRunMismatch", "InvalidUUID", "SerialDuplicate"}
     identities |= {"TemplatePinsUUID", "SnapshotLacksUUID"}
-    evictions = {"NotMigratable", "ExternalAwaiting", "TargetUnschedulable", "MigrationFailing", "UserPDB", "StaleMark"}
+    evictions = {
+        "NotMigratable",
+        "ExternalAwaiting",
+        "TargetUnschedulable",
+        "MigrationFailing",
+        "UserPDB",
+        "StaleEvacuationRequest",
+    }
     assert codes == addresses | identities | evictions | {"OrphanPDB"}
     dying = {place(c) for c in every("IPAMClaim") if "deletionTimestamp" in c["metadata"]}
     assert dying == {(t.kind, t.namespace, t.name) for t in FLEET.troubles if t.code[:4] in ("C-02", "C-03")}
 
 
-def test_stopped_machines_keep_their_claims() -> None:
-    stopped = [machine for machine in healthy_machines(NOW) if not machine.running and machine.network]
+def test_stopped_vms_keep_their_claims() -> None:
+    stopped = [vm for vm in healthy_vms(NOW) if not vm.running and vm.network]
     assert len(stopped) >= 4
     existing = {place(obj) for obj in FLEET.objects}
-    assert {("IPAMClaim", machine.namespace, machine.claim_name) for machine in stopped} <= existing
+    assert {("IPAMClaim", vm.namespace, vm.claim_name) for vm in stopped} <= existing
 
 
 def picture(server: ApiServer) -> set[tuple[str, str, str]]:
-    """What is there, launcher pods by their machine and start revisions not at all: those are named anew."""
+    """What is there, launcher pods by their VM and start revisions not at all: those are named anew."""
     seen = set()
     for plural in ("virtualmachines", "virtualmachineinstances", "ipamclaims", "pods", "persistentvolumeclaims"):
         for obj in server.objects(plural):

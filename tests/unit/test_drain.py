@@ -1,4 +1,4 @@
-"""What becomes of each machine of a node that is drained, and what somebody has to do about it."""
+"""What becomes of each VM of a node that is drained, and what somebody has to do about it."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter import drain
 from exporter.demo.fleet import sample_fleet
-from exporter.drain.report import NOT_CONSIDERED, Outcome, Reason
 from exporter.findings import Finding, Severity
-from exporter.model.node import Node
+from exporter.model.kinds.node import Node
+from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.record import Ref
-from exporter.model.source import Sight
-from exporter.model.virtual_machine_instance import VirtualMachineInstance
+from exporter.model.source import SyncState
+from exporter.views import drain
+from exporter.views.drain.report import NOT_CONSIDERED, Outcome, Reason
 from tests.rows import full
-from tests.unit.drain_rows import Drained, Row, budget, guest, migration, node, slices
+from tests.unit.drain_rows import Drained, Row, guest, migration, node, pdb, slices
 
-MARKED = "2026-06-01T10:00:00Z"
-LEAVING: Row = {"evacuation": "node01", "marked": MARKED}
+REQUESTED = "2026-06-01T10:00:00Z"
+LEAVING: Row = {"evacuation": "node01", "evacuation_since": REQUESTED}
 NONE: Row = {"strategy": "None"}
 FAILED = [migration(f"m{n}", "a", "Failed", n, failed="no bandwidth") for n in range(1, 3)]
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "reported"),
     [
         (guest("a"), ("migrates", "")),
         (guest("a", strategy="LiveMigrateIfPossible"), ("migrates", "")),
@@ -40,13 +40,13 @@ FAILED = [migration(f"m{n}", "a", "Failed", n, failed="no bandwidth") for n in r
         (guest("a", deleting=True), ("ends", "")),
         (guest("a", strategy="External"), ("blocks", "ExternalNoHandler")),
         (guest("a", strategy="External", set="blue"), ("leftTo", "")),
-        (guest("a", strategy="External", set="blue", evacuation="gone"), ("blocks", "StaleMark")),
-        ([*guest("a", **NONE), budget("b", "a", desired=1, expected=1, healthy=1)], ("blocks", "UserPDB")),
-        ([*guest("a", **NONE), budget("b", "a", allowed=1)], ("shutsDown", "")),
-        ([*guest("a", **NONE), budget("b", "other")], ("shutsDown", "")),
-        ([*guest("a", **NONE), budget("b", "a", allowed=1), budget("c", "a")], ("blocks", "MultiplePDB")),
-        ([*guest("a"), budget("b", "a"), budget("c", "a")], ("migrates", "")),  # C-41: the webhook comes first
-        (guest("a", evacuation="node02"), ("blocks", "StaleMark")),
+        (guest("a", strategy="External", set="blue", evacuation="gone"), ("blocks", "StaleEvacuationRequest")),
+        ([*guest("a", **NONE), pdb("b", "a", desired=1, expected=1, healthy=1)], ("blocks", "UserPDB")),
+        ([*guest("a", **NONE), pdb("b", "a", allowed=1)], ("shutsDown", "")),
+        ([*guest("a", **NONE), pdb("b", "other")], ("shutsDown", "")),
+        ([*guest("a", **NONE), pdb("b", "a", allowed=1), pdb("c", "a")], ("blocks", "MultiplePDB")),
+        ([*guest("a"), pdb("b", "a"), pdb("c", "a")], ("migrates", "")),  # C-41: the webhook comes first
+        (guest("a", evacuation="node02"), ("blocks", "StaleEvacuationRequest")),
         ([*guest("a", evacuation="node02"), migration("m", "a", "Pending")], ("migrates", "")),  # it clears the mark
         (guest("a", **LEAVING), ("blocks", "NotStarted")),
         ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1)], ("migrates", "")),
@@ -57,31 +57,32 @@ FAILED = [migration(f"m{n}", "a", "Failed", n, failed="no bandwidth") for n in r
         ([*guest("a", **LEAVING), *FAILED, migration("m", "a", "Pending", 5)], ("blocks", "MigrationFailing")),
         ([*guest("a", **LEAVING), *FAILED, migration("m", "a", "Running", 5)], ("migrating", "")),
         ([*guest("a", **LEAVING), FAILED[0]], ("migrates", "")),  # tried again after a back-off
-        ([*guest("a", marked="2026-06-01T10:30:00Z", evacuation="node01"), *FAILED], ("blocks", "NotStarted")),  # C-58
+        ([*guest("a", evacuation_since="2026-06-01T10:30:00Z", evacuation="node01"), *FAILED], ("blocks",
+        "NotStarted")),  # C-58
         (guest("a" * 64), ("blocks", "NameTooLong")),
         ([*guest("a", **LEAVING), guest("a", {"name": "second"})[1]], ("blocks", "SeveralPods")),
         (guest("a")[1:], ("blocks", "OrphanLauncherPod")),
         ([guest("a", {"deleting": True})[1]], ("ends", "")),
     ],
 )  # fmt: skip
-def test_what_becomes_of_a_machine(rows: list[Row], told: tuple[str, str]) -> None:
-    assert Drained(*rows).told() == told
-    assert Drained(*reversed(rows)).told() == told
+def test_what_becomes_of_a_vm(rows: list[Row], reported: tuple[str, str]) -> None:
+    assert Drained(*rows).reported() == reported
+    assert Drained(*reversed(rows)).reported() == reported
 
 
 @pytest.mark.parametrize(
-    ("rows", "why", "needs"),
+    ("rows", "why", "remedies"),
     [
         (guest("a", migratable="HostDeviceNotLiveMigratable"), "HostDeviceNotLiveMigratable", "virtctl stop a -n ns"),
         (guest("a", owned=False, migratable=False), "can't", "kubectl delete vmi a -n ns"),
         (guest("a", **NONE), "strategy is None", "virtctl migrate a -n ns"),
         (guest("a", strategy=None), "KubeVirt's default", "virtctl migrate a -n ns"),
-        ([*guest("a", **NONE), budget("b", "a", refused="SyncFailed", maxUnavailable=1)], "maxUnavailable 1",
+        ([*guest("a", **NONE), pdb("b", "a", refused="SyncFailed", maxUnavailable=1)], "maxUnavailable 1",
          "minAvailable: kubectl edit pdb b -n ns"),
-        ([*guest("a", **NONE), budget("b", "a", desired=2, expected=2, healthy=2)], "wants 2 of 2", "lower minAv"),
-        ([*guest("a", {"ready": False}, paused=True, **NONE), budget("b", "a", desired=2, expected=3, healthy=1)],
+        ([*guest("a", **NONE), pdb("b", "a", desired=2, expected=2, healthy=2)], "wants 2 of 2", "lower minAv"),
+        ([*guest("a", {"ready": False}, paused=True, **NONE), pdb("b", "a", desired=2, expected=3, healthy=1)],
          "not ready itself", "virtctl unpause vmi a -n ns"),
-        ([*guest("a", **NONE), budget("b", "a"), budget("c", "a")], "b, c", "kubectl edit pdb b c -n ns"),
+        ([*guest("a", **NONE), pdb("b", "a"), pdb("c", "a")], "b, c", "kubectl edit pdb b c -n ns"),
         (guest("a", evacuation="node02"), "marked to leave node02", '{"evacuationNodeName": "node02"}'),
         (guest("a", **LEAVING), "there is no migration", "virt-controller"),
         ([*guest("a", **LEAVING), *FAILED], "last 2 evacuations failed, the last one with: no bandwidth", "events"),
@@ -91,45 +92,45 @@ def test_what_becomes_of_a_machine(rows: list[Row], told: tuple[str, str]) -> No
         (guest("a")[1:], "no VirtualMachineInstance a", "kubectl delete pod virt-launcher-a -n ns"),
     ],
 )  # fmt: skip
-def test_what_is_in_the_way_and_what_to_do(rows: list[Row], why: str, needs: str) -> None:
-    machine = Drained(*rows).one()
-    assert why in machine.why
-    assert needs in machine.needs
-    assert "disable-eviction" not in machine.needs
+def test_what_is_in_the_way_and_what_to_do(rows: list[Row], why: str, remedies: str) -> None:
+    vm = Drained(*rows).one()
+    assert why in vm.why
+    assert remedies in vm.remedies
+    assert "disable-eviction" not in vm.remedies
 
 
-def test_a_machine_that_starts_is_refused_until_it_runs() -> None:
+def test_a_vm_that_starts_is_refused_until_it_runs() -> None:
     vmi, pod = guest("a", node="", phase="Scheduling", migratable=False)
     del vmi["migratable"]
     starting = Drained(vmi, pod | {"node": "node01", "phase": "Pending"})
-    assert starting.told() == ("blocks", "NotEvaluated")
-    assert "wait until it runs" in starting.one().needs
+    assert starting.reported() == ("blocks", "NotEvaluated")
+    assert "wait until it runs" in starting.one().remedies
     running = Drained(vmi | {"node": "node01", "phase": "Running"}, pod | {"node": "node01"})
-    assert "virt-handler" in running.one().needs
+    assert "virt-handler" in running.one().remedies
 
 
 def test_the_pod_that_a_migration_leaves_behind_and_the_one_that_comes() -> None:
     vmi, new = guest("a", node="node02")
     left = {**new, "name": "old", "node": "node01", "created": "2026-05-01T00:00:00Z"}
-    assert Drained(vmi, new, left).told() == ("ends", "")
+    assert Drained(vmi, new, left).reported() == ("ends", "")
 
     coming = {**new, "name": "coming", "node": "node01", "migration": "uid-m", "phase": "Pending"}
     arriving = Drained(vmi, new, coming, migration("m", "a", "Scheduling", evacuates="node02"))
-    assert (arriving.told(), arriving.one().why) == (("arrives", ""), "it is migrating here from node02")
+    assert (arriving.reported(), arriving.one().why) == (("arrives", ""), "it is migrating here from node02")
 
 
 def test_who_is_on_its_way_and_where_to() -> None:
-    state = {"migrationUid": "uid-m", "startTimestamp": MARKED, "sourceNode": "node01", "targetNode": "node02"}
-    machine = Drained(*guest("a", migration=state, **LEAVING), migration("m", "a", "Running", 1)).one()
-    assert (machine.outcome, machine.to, machine.marked) == (Outcome.MIGRATING, "node02", MARKED)
+    state = {"migrationUid": "uid-m", "startTimestamp": REQUESTED, "sourceNode": "node01", "targetNode": "node02"}
+    vm = Drained(*guest("a", migration=state, **LEAVING), migration("m", "a", "Running", 1)).one()
+    assert (vm.outcome, vm.to, vm.evacuation_since) == (Outcome.MIGRATING, "node02", REQUESTED)
 
 
 def test_a_target_pod_that_finds_no_node() -> None:
     target = guest("a", {"name": "t", "node": "", "phase": "Pending", "migration": "uid-m"})[1]
     rows = [*guest("a", **LEAVING), migration("m", "a", "Scheduling", 1), target | {"unschedulable": "0/3 nodes"}]
-    machine = Drained(*rows).one()
-    assert (machine.outcome, machine.reason) == (Outcome.BLOCKS, Reason.TARGET_UNSCHEDULABLE)
-    assert machine.why.endswith("finds no node: 0/3 nodes")
+    vm = Drained(*rows).one()
+    assert (vm.outcome, vm.reason) == (Outcome.BLOCKS, Reason.TARGET_UNSCHEDULABLE)
+    assert vm.why.endswith("finds no node: 0/3 nodes")
 
 
 def test_external_names_who_answers() -> None:
@@ -137,9 +138,9 @@ def test_external_names_who_answers() -> None:
         "capk.cluster.x-k8s.io/kubevirt-machine-name": "w1",
         "capk.cluster.x-k8s.io/kubevirt-machine-namespace": "capi",
     }
-    machine = Drained(*guest("a", strategy="External", labels=labels, **LEAVING)).one()
-    assert (machine.outcome, machine.to) == (Outcome.LEFT_TO, "KubevirtMachine capi/w1")
-    assert (machine.why, machine.marked) == ("its controller was asked to move or end it", MARKED)
+    vm = Drained(*guest("a", strategy="External", labels=labels, **LEAVING)).one()
+    assert (vm.outcome, vm.to) == (Outcome.LEFT_TO, "KubevirtMachine capi/w1")
+    assert (vm.why, vm.evacuation_since) == ("its controller was asked to move or end it", REQUESTED)
 
 
 @pytest.mark.parametrize(
@@ -154,25 +155,25 @@ def test_a_stale_mark_is_cancelled_with_its_own_node_where_that_is_served(
     kubevirt: Row, nodes: list[str], cancels: bool
 ) -> None:
     view = Drained(*guest("a", evacuation="node02"), kubevirt=kubevirt, nodes=[node(name) for name in nodes])
-    needs = view.one().needs
-    assert "virtctl migrate a -n ns" in needs
-    assert ("evacuate/cancel" in needs) == cancels
+    remedies = view.one().remedies
+    assert "virtctl migrate a -n ns" in remedies
+    assert ("evacuate/cancel" in remedies) == cancels
 
 
 def test_kubevirts_own_taint_moves_all_that_can_be_moved() -> None:  # C-61
     tainted = [node("node01", taints=["kubevirt.io/drain:NoSchedule"]), node("node02")]
     stale = Drained(*guest("a", evacuation="node02"), migration("m", "a", "Pending"), nodes=tainted)
-    assert stale.told() == ("migrates", "")
-    assert Drained(*guest("a"), nodes=tainted).told() == ("blocks", "NotStarted")
-    assert Drained(*guest("a", **NONE), nodes=tainted).told() == ("shutsDown", "")
+    assert stale.reported() == ("migrates", "")
+    assert Drained(*guest("a"), nodes=tainted).reported() == ("blocks", "NotStarted")
+    assert Drained(*guest("a", **NONE), nodes=tainted).reported() == ("shutsDown", "")
 
 
 def test_before_1_9_no_migration_is_made_beyond_the_limits() -> None:
     busy = [*guest("a", **LEAVING), *guest("b", **LEAVING), migration("m", "b", "Running", 1)]
     one = {"migrations": {"parallelOutboundMigrationsPerNode": 1}}
-    outcomes = {m.machine.name: m.outcome for m in Drained(*busy, kubevirt={"version": "v1.8.2"} | one).node().machines}
+    outcomes = {m.vm.name: m.outcome for m in Drained(*busy, kubevirt={"version": "v1.8.2"} | one).node().vms}
     assert outcomes == {"a": Outcome.MIGRATES, "b": Outcome.MIGRATING}
-    later = Drained(*busy, kubevirt={"version": "v1.9.0"} | one).node().machines
+    later = Drained(*busy, kubevirt={"version": "v1.9.0"} | one).node().vms
     assert later[0].reason == Reason.NOT_STARTED
 
 
@@ -180,7 +181,7 @@ def test_virt_api_without_an_endpoint_is_said_once() -> None:
     rows = [*guest("a"), *guest("b")]
     down = Drained(*rows, slices(False, False)).take()
     assert "virt-api has no ready endpoint" in down.webhook
-    assert [m.outcome for m in down.nodes[0].machines] == [Outcome.MIGRATES, Outcome.MIGRATES]
+    assert [m.outcome for m in down.nodes[0].vms] == [Outcome.MIGRATES, Outcome.MIGRATES]
     assert drain.exit_code(down) == 1
     for fine in (Drained(*rows, slices(False, True)), Drained(*rows)):
         assert (fine.take().webhook, drain.exit_code(fine.take())) == ("", 0)
@@ -201,11 +202,11 @@ def test_the_summary_of_a_node() -> None:
         {"kind": "Pod", "name": "agent", "by": "DaemonSet"},
     ]
     taints = ["medik8s.io/drain:NoSchedule"]
-    view = Drained(*rows, nodes=[node("node01", cordoned=MARKED, taints=taints), node("node02")])
+    view = Drained(*rows, nodes=[node("node01", cordoned=REQUESTED, taints=taints), node("node02")])
     report = view.node()
 
-    assert (report.cordoned, report.since, report.taints) == (True, MARKED, ("medik8s.io/drain",))
-    assert [m.machine.name for m in report.machines] == ["c", "b", "d", "a"]
+    assert (report.cordoned, report.since, report.taints) == (True, REQUESTED, ("medik8s.io/drain",))
+    assert [m.vm.name for m in report.vms] == ["c", "b", "d", "a"]
     assert report.counts == {"blocks": 1, "shutsDown": 1, "migrating": 1, "migrates": 1}
     assert (report.evacuated, report.running, report.others) == (1, 1, 1)
     limits = view.take().limits
@@ -216,27 +217,27 @@ def test_the_summary_of_a_node() -> None:
 
 def test_what_would_migrate_off_a_node_that_is_not_ready_is_not_known() -> None:
     nodes = [node("node01", ready=False), node("node02")]
-    assert Drained(*guest("a"), nodes=nodes).told() == ("unknown", "")
-    assert Drained(*guest("a", **NONE), nodes=nodes).told() == ("shutsDown", "")
+    assert Drained(*guest("a"), nodes=nodes).reported() == ("unknown", "")
+    assert Drained(*guest("a", **NONE), nodes=nodes).reported() == ("shutsDown", "")
     view = Drained(nodes=nodes).take()
     assert (view.nodes[0].ready, drain.exit_code(view)) == (False, 0)
 
 
-def test_every_machine_of_a_fleet_is_told_once() -> None:
+def test_every_vm_of_a_fleet_is_reported_once() -> None:
     view = Drained(nodes=[])
     for thing in sample_fleet(datetime.now(UTC)).objects:
         if thing["kind"] in view.kinds:
             view.seen(thing)
-    instances = [vmi for vmi in view.engine.cluster.all(VirtualMachineInstance) if vmi.node and not vmi.final]
+    vmis = [vmi for vmi in view.engine.cluster.all(VirtualMachineInstance) if vmi.node and not vmi.final]
     nodes = sorted(each.name for each in view.engine.cluster.all(Node))
     reports = view.take(*nodes).nodes
-    told = [(each.node, m.machine) for each in reports for m in each.machines if m.outcome != Outcome.ARRIVES]
-    assert sorted((where, ref.path) for where, ref in told if ref.kind == "VirtualMachineInstance") == sorted(
-        (vmi.node, vmi.ref.path) for vmi in instances
+    reported = [(each.node, m.vm) for each in reports for m in each.vms if m.outcome != Outcome.ARRIVES]
+    assert sorted((where, ref.path) for where, ref in reported if ref.kind == "VirtualMachineInstance") == sorted(
+        (vmi.node, vmi.ref.path) for vmi in vmis
     )
-    assert {m.outcome for each in reports for m in each.machines} >= {"blocks", "leftTo", "migrating"}
-    stays = [m for each in reports for m in each.machines if m.outcome in drain.STAYS]
-    assert all(m.why and (m.needs or m.outcome == Outcome.UNKNOWN) for m in stays)
+    assert {m.outcome for each in reports for m in each.vms} >= {"blocks", "leftTo", "migrating"}
+    stays = [m for each in reports for m in each.vms if m.outcome in drain.STAYS]
+    assert all(m.why and (m.remedies or m.outcome == Outcome.UNKNOWN) for m in stays)
 
 
 def test_findings_of_evictions_stand_beside() -> None:
@@ -246,9 +247,9 @@ def test_findings_of_evictions_stand_beside() -> None:
         check="evictions", reason="NotStarted", severity=Severity.WARNING, subject=subject, message="no move"
     )
     of_node = msgspec.structs.replace(of_a, reason="NodeDrainResidual", subject=Ref("Node", "", "node01"))
-    other = msgspec.structs.replace(of_a, check="ipam_machines")
+    other = msgspec.structs.replace(of_a, check="ipam_vms")
     (report,) = drain.take(view.engine.cluster, ["node01"], [of_a, of_node, other], 0).nodes
-    assert [(m.machine.name, [each.reason for each in m.findings]) for m in report.machines] == [
+    assert [(m.vm.name, [each.reason for each in m.findings]) for m in report.vms] == [
         ("a", ["NotStarted"]),
         ("b", []),
     ]
@@ -257,12 +258,12 @@ def test_findings_of_evictions_stand_beside() -> None:
 
 def test_an_empty_node_is_free_to_go() -> None:
     empty = Drained().take()
-    assert (empty.nodes[0].machines, empty.nodes[0].counts, drain.exit_code(empty)) == ((), {}, 0)
+    assert (empty.nodes[0].vms, empty.nodes[0].counts, drain.exit_code(empty)) == ((), {}, 0)
 
 
-def test_several_nodes_are_each_told_and_a_node_that_is_not_there_is_not() -> None:
+def test_several_nodes_are_each_reported_and_a_node_that_is_not_there_is_not() -> None:
     drained = Drained(*guest("a"), *guest("b", node="node02")).take("node02", "node01", "nowhere", "node02")
-    assert [(n.node, [m.machine.name for m in n.machines]) for n in drained.nodes] == [
+    assert [(n.node, [m.vm.name for m in n.vms]) for n in drained.nodes] == [
         ("node02", ["b"]),
         ("node01", ["a"]),
     ]
@@ -272,7 +273,7 @@ def test_several_nodes_are_each_told_and_a_node_that_is_not_there_is_not() -> No
 
 
 @pytest.mark.parametrize(
-    ("unseen", "rows", "told"),
+    ("unseen", "rows", "reported"),
     [
         ("PodDisruptionBudget", guest("a", **NONE), ("unknown", "")),
         ("PodDisruptionBudget", guest("a"), ("migrates", "")),
@@ -284,11 +285,11 @@ def test_several_nodes_are_each_told_and_a_node_that_is_not_there_is_not() -> No
     ],
 )
 def test_a_kind_that_can_not_be_seen_is_named_and_never_fine(
-    unseen: str, rows: list[Row], told: tuple[str, str]
+    unseen: str, rows: list[Row], reported: tuple[str, str]
 ) -> None:
     view = Drained(*rows)
-    view.sight(unseen, Sight.FORBIDDEN)
-    assert view.told() == told
+    view.sync_state(unseen, SyncState.FORBIDDEN)
+    assert view.reported() == reported
     assert [(each.kind, each.why != "") for each in view.take().unseen] == [(unseen, True)]
     assert drain.exit_code(view.take()) == 2
 
@@ -296,15 +297,15 @@ def test_a_kind_that_can_not_be_seen_is_named_and_never_fine(
 @pytest.mark.parametrize("unseen", ["Node", "Pod", "VirtualMachineInstance"])
 def test_without_the_kinds_that_all_stands_on_nothing_is_said(unseen: str) -> None:
     view = Drained(*guest("a"))
-    view.sight(unseen, Sight.STALE)
+    view.sync_state(unseen, SyncState.STALE)
     assert [each.kind for each in view.take().unseen] == [unseen]
     assert (view.take().nodes, drain.exit_code(view.take())) == ((), 2)
 
 
 def test_an_object_that_can_not_be_read_may_be_on_the_node() -> None:
-    odd: dict[str, Any] = {"kind": "Pod", "name": "odd", "namespace": "far", "odd": True}
-    assert drain.exit_code(Drained(*guest("a"), odd).take()) == 2
-    elsewhere = budget("b", "a", namespace="far", odd=True)
+    undecodable: dict[str, Any] = {"kind": "Pod", "name": "odd", "namespace": "far", "undecodable": True}
+    assert drain.exit_code(Drained(*guest("a"), undecodable).take()) == 2
+    elsewhere = pdb("b", "a", namespace="far", undecodable=True)
     assert drain.exit_code(Drained(*guest("a"), elsewhere).take()) == 0
     near = Drained(*guest("a"), elsewhere | {"namespace": "ns"}).take()
     assert (drain.exit_code(near), [ref.name for ref in near.unread]) == (2, ["b"])
@@ -335,23 +336,23 @@ def test_a_selector_that_is_none(text: str) -> None:
 
 def test_commands_are_safe_to_paste() -> None:
     hostile = guest("a; reboot", migratable=False)
-    assert "virtctl stop 'a; reboot' -n ns" in Drained(*hostile).one().needs
+    assert "virtctl stop 'a; reboot' -n ns" in Drained(*hostile).one().remedies
 
 
 def test_the_view_is_json() -> None:
     loaded = json.loads(msgspec.json.encode(Drained(*guest("a", migratable=False)).take()))
     assert set(loaded) == {"generation", "unseen", "unread", "webhook", "limits", "nodes", "notConsidered"}
-    assert loaded["nodes"][0]["machines"][0]["machine"]["name"] == "a"
+    assert loaded["nodes"][0]["vms"][0]["vm"]["name"] == "a"
     assert loaded["limits"] == {"perCluster": 5, "perNode": 2, "running": 0}
     assert loaded["notConsidered"] == list(NOT_CONSIDERED)
 
 
 def test_a_change_shows_at_once() -> None:
     view = Drained(*guest("a"))
-    assert view.told() == ("migrates", "")
+    assert view.reported() == ("migrates", "")
     view.seen(full(guest("a", migratable=False)[0]))
-    assert view.told() == ("blocks", "NotMigratable")
+    assert view.reported() == ("blocks", "NotMigratable")
     view.gone("VirtualMachineInstance", "ns", "a")
-    assert view.told() == ("blocks", "OrphanLauncherPod")
+    assert view.reported() == ("blocks", "OrphanLauncherPod")
     view.gone("Pod", "ns", "virt-launcher-a")
-    assert view.node().machines == ()
+    assert view.node().vms == ()

@@ -1,4 +1,4 @@
-"""The view of a drain and the check of evictions look at the same machine, and must not contradict each other."""
+"""The view of a drain and the check of evictions look at the same VM, and must not contradict each other."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from exporter import drain
 from exporter.checks import all_checks
 from exporter.checks.evictions.reasons import BLOCKED
-from exporter.drain import Outcome
-from exporter.model.node import Node
-from exporter.model.source import Sight
-from tests.judging import Judging
+from exporter.model.kinds.node import Node
+from exporter.model.source import SyncState
+from exporter.views import drain
+from exporter.views.drain import Outcome
+from tests.evaluation import Evaluation
 from tests.rows import full
 from tests.unit.test_checks import cases_of
 
@@ -20,29 +20,29 @@ CHECK = next(check for check in all_checks() if check.id == "evictions")
 CASES = {name: case for name, case in cases_of(CHECK).items() if case["finds"] != "unknown"}
 STUCK = {Outcome.BLOCKS, Outcome.LEFT_TO, Outcome.SHUTS_DOWN, Outcome.UNKNOWN}
 # These say how it stands with a mark or a deletion, and not that an eviction would get nowhere.
-ASIDE = ("MarkOnSchedulableNode", "StuckTerminating")
+ASIDE = ("RequestOnSchedulableNode", "StuckTerminating")
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_what_the_check_finds_blocked_does_not_leave_by_itself(case: dict[str, Any]) -> None:
-    judging = Judging([CHECK], case.get("unsynced", ()), indexes=drain.INDEXES)
-    for name, sight in case.get("sight", {}).items():
-        judging.sight(name, Sight(sight))
+    evaluation = Evaluation([CHECK], case.get("unsynced", ()), indexes=drain.INDEXES)
+    for name, sync_state in case.get("sync_state", {}).items():
+        evaluation.sync_state(name, SyncState(sync_state))
     for row in case["given"]:
-        judging.seen(full(row))
-    judging.judge()
-    engine = judging.engine
+        evaluation.seen(full(row))
+    evaluation.evaluate()
+    engine = evaluation.engine
     nodes = [node.name for node in engine.cluster.all(Node)]
 
-    told = {
-        machine.machine: machine.outcome
+    reported = {
+        vm.vm: vm.outcome
         for node in drain.take(engine.cluster, nodes, engine.findings(), engine.generation).nodes
-        for machine in node.machines
+        for vm in node.vms
     }
     blocked = [f for f in engine.findings() if CHECK.reasons[f.reason].family is BLOCKED and f.reason not in ASIDE]
     for finding in blocked:
         if finding.node in nodes:
-            assert told[finding.subject] in STUCK, finding
+            assert reported[finding.subject] in STUCK, finding
 
 
 def test_there_is_something_to_agree_on() -> None:

@@ -14,15 +14,15 @@ import yaml
 from aiohttp import web
 
 from exporter.__main__ import main
-from exporter.drain import exit_code, probed, unsafe, unsettled
-from exporter.drain.probing import Said
-from exporter.drain.report import Drain, MachineReport, NodeReport, Outcome
 from exporter.kube.errors import UnreachableError
 from exporter.kube.probe import NotDryError, Probe
 from exporter.kube.transport import Transport
 from exporter.model.record import Ref
+from exporter.views.drain import exit_code, probed, unsafe, unsettled
+from exporter.views.drain.probing import Said
+from exporter.views.drain.report import Drain, NodeReport, Outcome, VMReport
 from tests.shared import REPO
-from tests.unit.drain_rows import Drained, Row, budget, guest, slices
+from tests.unit.drain_rows import Drained, Row, guest, pdb, slices
 from tests.unit.secure_server import config
 
 POD = Ref("Pod", "ns", "virt-launcher-a", "u1")
@@ -30,7 +30,7 @@ POD = Ref("Pod", "ns", "virt-launcher-a", "u1")
 
 @dataclass
 class Asked:
-    """A server that takes down what it is asked, and says what it is told to."""
+    """A server that takes down what it is asked, and says what it is reported to."""
 
     url: str = ""
     status: int = 201
@@ -50,8 +50,8 @@ class Asked:
 
 
 @asynccontextmanager
-async def asked(tmp_path: Path, **told: Any) -> AsyncIterator[tuple[Asked, Transport]]:
-    server = Asked(**told)
+async def asked(tmp_path: Path, **reported: Any) -> AsyncIterator[tuple[Asked, Transport]]:
+    server = Asked(**reported)
     runner = web.ServerRunner(web.Server(server.handle, access_log=None), shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -121,11 +121,13 @@ async def test_no_answer_is_an_error(tmp_path: Path) -> None:
     await transport.close()
 
 
-MARKS = 'admission webhook "x" denied the request: Eviction triggered evacuation of VMI "ns/a"'
-MARKED = 'admission webhook "x" denied the request: Evacuation in progress: Eviction triggered evacuation of VMI "ns/a"'
+REQUESTS = 'admission webhook "x" denied the request: Eviction triggered evacuation of VMI "ns/a"'
+REQUESTED = (
+    'admission webhook "x" denied the request: Evacuation in progress: Eviction triggered evacuation of VMI "ns/a"'
+)
 NOT_ABLE = "VMI a is configured with an eviction strategy but is not live-migratable"
-BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."
-BUDGETS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+PDB = "Cannot evict pod as it would violate the pod's disruption budget."
+PDBS = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
 DOWN = 'Internal error occurred: failed calling webhook "x": connection refused'
 
 
@@ -134,13 +136,13 @@ DOWN = 'Internal error occurred: failed calling webhook "x": connection refused'
     [
         (200, "", Said.PASSES),
         (201, "", Said.PASSES),
-        (429, MARKS, Said.MARKS),
-        (429, MARKED, Said.MARKED),
+        (429, REQUESTS, Said.REQUESTS),
+        (429, REQUESTED, Said.REQUESTED),
         (429, NOT_ABLE, Said.NOT_MIGRATABLE),
         (429, "Eviction request for target Pod", Said.OTHER_POD),
         (429, "kubevirt failed getting the vmi: not found", Said.ORPHAN),
-        (429, BUDGET, Said.BUDGET),
-        (500, BUDGETS, Said.BUDGETS),
+        (429, PDB, Said.PDB),
+        (500, PDBS, Said.PDBS),
         (500, DOWN, Said.WEBHOOK_DOWN),
         (403, 'pods "a" is forbidden', Said.FORBIDDEN),
         (404, 'pods "a" not found', Said.GONE),
@@ -149,8 +151,8 @@ DOWN = 'Internal error occurred: failed calling webhook "x": connection refused'
     ],
 )
 def test_what_an_answer_means(code: int, text: str, said: Said) -> None:
-    machine = MachineReport(POD, Outcome.MIGRATES)
-    assert probed(machine, code, text, down=False).said == said
+    vm = VMReport(POD, Outcome.MIGRATES)
+    assert probed(vm, code, text, down=False).said == said
 
 
 NONE: Row = {"strategy": "None"}
@@ -160,43 +162,44 @@ ALONE = {"desired": 1, "expected": 1, "healthy": 1}
 @pytest.mark.parametrize(
     ("rows", "fits"),
     [
-        (guest("a"), {MARKS, MARKED}),
-        (guest("a", evacuation="gone"), {MARKS, MARKED}),
-        (guest("a", {"requests": {"memory": "900Gi"}}), {MARKS, MARKED}),  # NoTarget: an eviction marks it all the same
-        (guest("a", strategy="External"), {MARKS, MARKED}),
+        (guest("a"), {REQUESTS, REQUESTED}),
+        (guest("a", evacuation="gone"), {REQUESTS, REQUESTED}),
+        (
+            guest("a", {"requests": {"memory": "900Gi"}}),
+            {REQUESTS, REQUESTED},
+        ),  # NoTarget: an eviction marks it all the same
+        (guest("a", strategy="External"), {REQUESTS, REQUESTED}),
         (guest("a", migratable=False), {NOT_ABLE}),
         (guest("a", **NONE), {""}),
-        ([*guest("a", **NONE), budget("b", "a", **ALONE)], {BUDGET}),
-        ([*guest("a", **NONE), budget("b", "a"), budget("c", "a")], {BUDGETS}),
+        ([*guest("a", **NONE), pdb("b", "a", **ALONE)], {PDB}),
+        ([*guest("a", **NONE), pdb("b", "a"), pdb("c", "a")], {PDBS}),
         (guest("a")[1:], {"kubevirt failed getting the vmi: x"}),
         ([*guest("a"), slices(False)], {DOWN}),
     ],
 )
 def test_what_fits_what_was_worked_out_and_what_contradicts_it(rows: list[Row], fits: set[str]) -> None:
-    answers = {"": 201, MARKS: 429, MARKED: 429, NOT_ABLE: 429, BUDGET: 429, BUDGETS: 500, DOWN: 500}
+    answers = {"": 201, REQUESTS: 429, REQUESTED: 429, NOT_ABLE: 429, PDB: 429, PDBS: 500, DOWN: 500}
     answers["kubevirt failed getting the vmi: x"] = 429
     view = Drained(*rows)
-    machine, down = view.one(), bool(view.take().webhook)
-    assert machine.pod == Ref("Pod", "ns", "virt-launcher-a", "uid-Pod-ns-virt-launcher-a")
-    fitting = {text for text, code in answers.items() if not probed(machine, code, text, down=down).contradicts}
+    vm, down = view.one(), bool(view.take().webhook)
+    assert vm.pod == Ref("Pod", "ns", "virt-launcher-a", "uid-Pod-ns-virt-launcher-a")
+    fitting = {text for text, code in answers.items() if not probed(vm, code, text, down=down).contradicts}
     assert fitting == fits
 
 
 @pytest.mark.parametrize(("code", "text"), [(403, "forbidden"), (404, "not found"), (500, "etcd is full")])
 def test_an_answer_that_says_nothing_contradicts_nothing(code: int, text: str) -> None:
-    machine = Drained(*guest("a")).one()
-    assert not probed(machine, code, text, down=False).contradicts
+    vm = Drained(*guest("a")).one()
+    assert not probed(vm, code, text, down=False).contradicts
 
 
 @pytest.mark.parametrize(
     ("code", "text", "doubtful"),
-    [(429, MARKS, False), (404, "", False), (201, "", True), (403, "", True), (500, "", True)],
+    [(429, REQUESTS, False), (404, "", False), (201, "", True), (403, "", True), (500, "", True)],
 )
 def test_a_probe_that_contradicts_or_is_refused_leaves_it_open(code: int, text: str, doubtful: bool) -> None:
-    machine = MachineReport(
-        POD, Outcome.MIGRATES, probe=probed(MachineReport(POD, Outcome.MIGRATES), code, text, down=False)
-    )
-    node = NodeReport("n", True, False, "", (), {}, 0, 0, 0, (machine,))
+    vm = VMReport(POD, Outcome.MIGRATES, probe=probed(VMReport(POD, Outcome.MIGRATES), code, text, down=False))
+    node = NodeReport("n", True, False, "", (), {}, 0, 0, 0, (vm,))
     drain = Drain(0, (), (), "", None, (node,))
     assert (exit_code(drain), unsettled(drain)) == (0, doubtful)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from exporter import drain
-from exporter.drain.report import Drain, MachineReport, Outcome, Reason
+from exporter.views import drain
+from exporter.views.drain.report import Drain, Outcome, Reason, VMReport
 from tests.unit.drain_rows import Drained, Row, guest, node
 
 SMALL = {"cpu": "4", "memory": "8Gi", "pods": "10"}
@@ -17,35 +17,35 @@ def sized(name: str, memory: str, **more: Any) -> list[Row]:
     return guest(name, {"requests": {"memory": memory, "cpu": "1"}}, **more)
 
 
-def by_name(view: Drain) -> dict[str, MachineReport]:
-    return {machine.machine.name: machine for node in view.nodes for machine in node.machines}
+def by_name(view: Drain) -> dict[str, VMReport]:
+    return {vm.vm.name: vm for node in view.nodes for vm in node.vms}
 
 
 def test_the_largest_first_and_what_was_placed_takes_room() -> None:
     nodes = [node("node01"), node("n2", allocatable=SMALL), node("n3", allocatable=SMALL)]
     rows = [*sized("a", "2Gi"), *sized("b", "6Gi"), *sized("c", "5Gi"), *sized("d", "3Gi")]
     found = by_name(Drained(*rows, nodes=nodes).take())
-    assert {name: machine.target for name, machine in found.items()} == {"b": "n2", "c": "n3", "d": "n3", "a": "n2"}
+    assert {name: vm.target for name, vm in found.items()} == {"b": "n2", "c": "n3", "d": "n3", "a": "n2"}
 
 
 def test_what_pods_there_ask_for_is_not_free() -> None:
     pods = [{"kind": "Pod", "name": "web", "node": "n2", "requests": {"memory": "4Gi"}}]
     nodes = [node("node01"), node("n2", allocatable=SMALL)]
     assert by_name(Drained(*sized("a", "5Gi"), nodes=nodes).take())["a"].target == "n2"
-    machine = by_name(Drained(*sized("a", "5Gi"), *pods, nodes=nodes).take())["a"]
-    assert (machine.outcome, machine.reason, machine.target) == (Outcome.BLOCKS, Reason.NO_TARGET, "")
-    assert machine.room == "1 node: 1 lacks memory (needs 5 GiB, most free 4 GiB)"
-    assert machine.why == f"no node can take it: {machine.room}"
-    assert "make room" in machine.needs
+    vm = by_name(Drained(*sized("a", "5Gi"), *pods, nodes=nodes).take())["a"]
+    assert (vm.outcome, vm.reason, vm.target) == (Outcome.BLOCKS, Reason.NO_TARGET, "")
+    assert vm.room == "1 node: 1 lacks memory (needs 5 GiB, most free 4 GiB)"
+    assert vm.why == f"no node can take it: {vm.room}"
+    assert "make room" in vm.remedies
 
 
-def test_room_that_larger_machines_of_the_drain_take() -> None:
+def test_room_that_larger_vms_of_the_drain_take() -> None:
     nodes = [node("node01"), node("n2", allocatable=SMALL)]
     view = Drained(*sized("a", "5Gi"), *sized("b", "6Gi"), nodes=nodes).take()
     found = by_name(view)
     assert (found["b"].outcome, found["b"].target) == (Outcome.MIGRATES, "n2")
     assert (found["a"].outcome, found["a"].reason) == (Outcome.BLOCKS, Reason.NO_ROOM_LEFT)
-    assert found["a"].why.startswith("after the larger machines of this drain no node can take it: 1 node: 1 lacks mem")
+    assert found["a"].why.startswith("after the larger VMs of this drain no node can take it: 1 node: 1 lacks mem")
     assert drain.exit_code(view) == 1
 
 
@@ -62,10 +62,10 @@ def test_room_that_larger_machines_of_the_drain_take() -> None:
         ({"allocatable": SMALL | {"pods": "0"}}, "1 lacks pods (needs 1, most free 0)"),
     ],
 )
-def test_what_keeps_every_machine_off_a_node(other: Row, why: str) -> None:
-    machine = Drained(*sized("a", "1Gi"), nodes=[node("node01"), node("n2", **other)]).one()
-    assert machine.room == (f"1 node: {why}" if why else "")
-    assert (machine.target == "n2") == (not why)
+def test_what_keeps_every_vm_off_a_node(other: Row, why: str) -> None:
+    vm = Drained(*sized("a", "1Gi"), nodes=[node("node01"), node("n2", **other)]).one()
+    assert vm.room == (f"1 node: {why}" if why else "")
+    assert (vm.target == "n2") == (not why)
 
 
 AFFINITY = {
@@ -90,10 +90,10 @@ AFFINITY = {
         ({}, {"ephemeral-storage": "50M"}, "1 node: 1 lacks ephemeral-storage (needs 47.68 MiB, most free 0 bytes)"),
     ],
 )
-def test_what_keeps_one_machine_off_a_node(placement: Row, requests: Row, why: str) -> None:
+def test_what_keeps_one_vm_off_a_node(placement: Row, requests: Row, why: str) -> None:
     nodes = [node("node01"), node("n2", labels={"zone": "a"})]
-    machine = Drained(*guest("a", {"placement": placement, "requests": requests}), nodes=nodes).one()
-    assert machine.room.startswith(why) if why else machine.target == "n2"
+    vm = Drained(*guest("a", {"placement": placement, "requests": requests}), nodes=nodes).one()
+    assert vm.room.startswith(why) if why else vm.target == "n2"
 
 
 def test_the_fullest_reason_groups_the_nodes() -> None:
@@ -102,8 +102,8 @@ def test_the_fullest_reason_groups_the_nodes() -> None:
         node("n3", allocatable=SMALL | {"memory": "2Gi"}),
         node("n4", taints=["gpu:NoSchedule"]),
     ]
-    machine = Drained(*sized("a", "9Gi"), nodes=[node("node01"), *others]).one()
-    assert machine.room == "3 nodes: 2 lack memory (needs 9 GiB, most free 8 GiB), 1 taint gpu:NoSchedule"
+    vm = Drained(*sized("a", "9Gi"), nodes=[node("node01"), *others]).one()
+    assert vm.room == "3 nodes: 2 lack memory (needs 9 GiB, most free 8 GiB), 1 taint gpu:NoSchedule"
     assert Drained(*sized("a", "1Gi"), nodes=[node("node01")]).one().room == "there is no other node"
 
 
@@ -118,7 +118,7 @@ def test_nodes_that_are_drained_together_take_nothing_of_each_other() -> None:
     view = Drained(*sized("a", "1Gi"), *sized("b", "1Gi", node="node02"))
     assert by_name(view.take("node01"))["a"].target == "node02"
     both = by_name(view.take("node01", "node02"))
-    assert {machine.room for machine in both.values()} == {"there is no other node"}
+    assert {vm.room for vm in both.values()} == {"there is no other node"}
 
 
 HOST = {
@@ -146,10 +146,10 @@ def test_an_earlier_migration_has_fixed_the_model() -> None:
     assert Drained(*rows, nodes=nodes).one().target == "n2"
 
 
-def test_one_that_blocks_is_told_where_it_could_go_and_one_that_can_not_move_is_not() -> None:
+def test_one_that_blocks_is_reported_where_it_could_go_and_one_that_can_not_move_is_not() -> None:
     rows = [*guest("stale", evacuation="gone"), *guest("stays", migratable=False), *guest("ends", strategy="None")]
     found = by_name(Drained(*rows).take())
-    assert {name: machine.target for name, machine in found.items()} == {"stale": "node02", "stays": "", "ends": ""}
+    assert {name: vm.target for name, vm in found.items()} == {"stale": "node02", "stays": "", "ends": ""}
 
 
 def test_a_thousand_nodes_are_walked_in_many_steps_and_their_room_counted_once() -> None:
@@ -158,5 +158,5 @@ def test_a_thousand_nodes_are_walked_in_many_steps_and_their_room_counted_once()
     rows = [row for n in range(20) for row in sized(f"m{n:02}", "2Gi")]
     view = Drained(*rows, *pods, nodes=[node("node01"), *others])
     assert sum(1 for _ in drain.steps(view.engine.cluster, ["node01"], (), 0)) > 20
-    rooms = {machine.room for machine in view.node().machines}
+    rooms = {vm.room for vm in view.node().vms}
     assert rooms == {"999 nodes: 999 lack memory (needs 2 GiB, most free 512 MiB)"}

@@ -12,21 +12,21 @@ import aiohttp
 import pytest
 import yaml
 
-from exporter import drain
 from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.cli.demo import kubeconfig
 from exporter.demo.apiserver import ApiServer
 from exporter.model.kind import ApiKind
-from tests.judging import api_kinds
+from exporter.views import drain
+from tests.evaluation import api_kinds
 from tests.rows import full
 from tests.unit.asking import get
 from tests.unit.drain_rows import Row, guest, migration, node, slices
 
-MARKED = "2026-06-01T10:00:00Z"
+REQUESTED = "2026-06-01T10:00:00Z"
 SMALL = {"cpu": "16", "memory": "8Gi", "pods": "110"}
 ROWS: list[Row] = [
-    node("node01", cordoned=MARKED),
+    node("node01", cordoned=REQUESTED),
     node("node02", allocatable=SMALL),
     node("node03", taints=["gpu:NoSchedule"]),
     {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt"},
@@ -35,7 +35,7 @@ ROWS: list[Row] = [
     *guest("huge", {"requests": {"memory": "32Gi"}}),
     *guest("device", migratable="HostDeviceNotLiveMigratable"),
     *guest("plain", strategy="None"),
-    *guest("moving", evacuation="node01", marked=MARKED),
+    *guest("moving", evacuation="node01", evacuation_since=REQUESTED),
     migration("m", "moving", "Running", 1),
     *guest("calm", node="node03"),
 ]
@@ -60,9 +60,9 @@ async def cluster() -> AsyncIterator[ApiServer]:
 
 
 def outcomes(drain: Any) -> dict[str, str]:
-    """`outcome reason` of each machine."""
-    told = {m["machine"]["name"]: f"{m['outcome']} {m['reason']}" for n in drain["nodes"] for m in n["machines"]}
-    return {name: text.strip() for name, text in told.items()}
+    """`outcome reason` of each VM."""
+    reported = {m["vm"]["name"]: f"{m['outcome']} {m['reason']}" for n in drain["nodes"] for m in n["vms"]}
+    return {name: text.strip() for name, text in reported.items()}
 
 
 ON_NODE01 = {
@@ -134,7 +134,7 @@ async def test_a_page_of_its_own_without_script(http: aiohttp.ClientSession) -> 
         assert text in html
     assert "<script" not in html
     _, empty, _ = await get(http, "/drain?node=node02")
-    assert "no machine" in empty
+    assert "no VM" in empty
 
 
 async def test_pages_escape_what_objects_say(http: aiohttp.ClientSession, cluster: ApiServer) -> None:
@@ -196,7 +196,9 @@ async def test_live_nothing_is_asked_for_that_a_drain_has_nothing_to_do_with(
 def test_the_table_groups_what_stays_first_and_says_what_to_do(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(["node01", "--from", dump, "--complete"], capsys)
     assert code == 1
-    assert out.startswith(f"node01 (cordoned since {MARKED}): 2 blocked, 1 shuts down, 1 migrating, 1 will migrate.\n")
+    assert out.startswith(
+        f"node01 (cordoned since {REQUESTED}): 2 blocked, 1 shuts down, 1 migrating, 1 will migrate.\n"
+    )
     places = [out.index(f"ns/{name}") for name in ("device", "huge", "plain", "moving", "web")]
     assert places == sorted(places)
     assert "2 nodes: 1 lacks memory (needs 32 GiB, most free 8 GiB), 1 taint gpu:NoSchedule" in out
@@ -210,7 +212,7 @@ def test_the_table_groups_what_stays_first_and_says_what_to_do(dump: str, capsys
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["node02"], 0, "node02 (not cordoned): no machine."),
+        (["node02"], 0, "node02 (not cordoned): no VM."),
         (["node03"], 0, "1 will migrate"),
         (["--all-cordoned"], 1, "node01 (cordoned"),
         (["-l", "kubernetes.io/hostname=node03"], 0, "node03 (not cordoned)"),

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from exporter.address_usage import AddressUsage
 from exporter.checks import all_checks
 from exporter.checks.base import Check
 from exporter.engine.dirty import everything
@@ -19,10 +20,9 @@ from exporter.findings import Finding, Since
 from exporter.kube.decode import Decoder
 from exporter.metrics.exposition import Exposition
 from exporter.model.firmware import legacy
-from exporter.model.source import Sight, Source
-from exporter.networks import subnet_reports
-from exporter.uses import Uses
-from tests.judging import Judging, api_kinds
+from exporter.model.source import Source, SyncState
+from exporter.views.networks import subnet_reports
+from tests.evaluation import Evaluation, api_kinds
 from tests.rows import full
 from tests.unit.eviction_rows import evicting
 
@@ -33,7 +33,7 @@ IPS = ("10.0.0.5/24", "10.0.0.6/24")
 NETWORKS = ("tenantblue", "tenantred", "ns_a", "cluster_udn_a")
 RANDOM_UUID = "3e6c1f0a-6f0e-4d6b-9a43-0c8e5b1d2f31"
 SERIAL = {"serial": "s1"}
-# Of no machine, made of the name of one, of nobody's name, and what identifies nobody.
+# Of no VM, made of the name of one, of nobody's name, and what identifies nobody.
 FIRMWARE_UUIDS = ("", legacy("a"), legacy("b"), RANDOM_UUID, RANDOM_UUID.upper(), legacy("nobody"), "x")
 WITH_FIRMWARE = (
     "VirtualMachine",
@@ -52,21 +52,23 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
     namespace, name, uid = draw(st.sampled_from(NAMESPACES)), draw(st.sampled_from(NAMES)), draw(st.sampled_from(UIDS))
     row: dict[str, Any] = {"kind": kind, "namespace": namespace, "name": name}
     row["uid"] = f"{kind}-{namespace}-{name}-{uid}"
-    machine = f"VirtualMachine-{namespace}-{name}-{uid}"
+    vm = f"VirtualMachine-{namespace}-{name}-{uid}"
     row["deleting"] = draw(st.booleans())
     # Of what reaches over namespaces the last readable state counts there, and an evaluation from scratch has none.
-    row["odd"] = kind in ("VirtualMachine", "VirtualMachineInstance", "Namespace") and draw(st.integers(0, 9)) == 0
+    row["undecodable"] = (
+        kind in ("VirtualMachine", "VirtualMachineInstance", "Namespace") and draw(st.integers(0, 9)) == 0
+    )
     if kind == "Namespace":
         row["name"] = row["namespace"]
     if kind == "Deployment":
-        row |= {"name": "kubevirt-ipam-controller-manager", "ready": draw(st.integers(0, 1)), "odd": False}
+        row |= {"name": "kubevirt-ipam-controller-manager", "ready": draw(st.integers(0, 1)), "undecodable": False}
     if kind == "MutatingWebhookConfiguration":
-        row |= {"namespace": "", "webhook": "ipam-claims.k8s.cni.cncf.io", "odd": False}
+        row |= {"namespace": "", "webhook": "ipam-claims.k8s.cni.cncf.io", "undecodable": False}
     if kind in ("VirtualMachine", "VirtualMachineInstance"):
         networks = st.sampled_from(("blue", "red", "other/red", "pod"))
         row["networks"] = draw(st.dictionaries(st.sampled_from(("n.1", "n_1", "blue")), networks, max_size=2))
     if kind == "VirtualMachineInstance" and draw(st.booleans()):
-        row["vm"] = machine
+        row["vm"] = vm
     row |= _firmware(draw, kind, name)
     if kind == "NetworkAttachmentDefinition":
         row |= {"name": draw(st.sampled_from(("blue", "red"))), "network": draw(st.sampled_from(("", *NETWORKS)))}
@@ -79,13 +81,13 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
         row["accepted"] = draw(st.booleans())
         row["uid"] += row["name"]
     if kind == "ClusterUserDefinedNetwork":
-        row |= {"namespace": "", "odd": False}
+        row |= {"namespace": "", "undecodable": False}
     if kind == "UserDefinedNetwork":
         row |= draw(st.sampled_from(({}, {"failed": "no"})))
     if kind == "IPAMClaim":
         row |= {"network": draw(st.sampled_from(NETWORKS)), "ips": draw(st.lists(st.sampled_from(IPS), max_size=2))}
         row |= draw(st.sampled_from(({}, {"finalizers": []}, {"vm": name}, {"vm": "b"})))
-        row |= draw(st.sampled_from(({}, {"owner": machine, "ownerName": name}, {"owner": machine, "ownerName": "b"})))
+        row |= draw(st.sampled_from(({}, {"owner": vm, "ownerName": name}, {"owner": vm, "ownerName": "b"})))
     if kind == "Pod":
         row |= draw(st.sampled_from(({}, {"domain": name})))
         row |= draw(st.sampled_from(({}, {"claims": [name]}, {"attached": [["ns/blue", None]]}, {"phase": "Pending"})))
@@ -94,9 +96,9 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
         row |= draw(st.sampled_from(({}, {}, {"phase": "Succeeded"})))
     row |= draw(evicting(kind, name, row["uid"]))
     if kind in ("Node", "NodeMaintenance"):
-        row |= {"namespace": "", "odd": False}
+        row |= {"namespace": "", "undecodable": False}
     if kind == "KubeVirt":
-        row |= {"namespace": "ns", "name": "a", "odd": False}
+        row |= {"namespace": "ns", "name": "a", "undecodable": False}
     return row
 
 
@@ -123,23 +125,23 @@ def _firmware(draw: st.DrawFn, kind: str, name: str) -> dict[str, Any]:
 
 
 def blind(engine: Engine, holes: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """(check, partition) of what is judged by a namespace that the check can't see whole; `holes` are such pairs."""
+    """(check, partition) of what is evaluated by a namespace that the check can't see whole; `holes` are such pairs."""
     return {
         (check.id, partition)
         for check in engine.checks
-        for partition in {*everything(check, engine.cluster), *_beside(check, engine)}
-        if any((check.id, namespace) in holes for namespace in check.homes(partition, engine.cluster))
+        for partition in {*everything(check, engine.cluster), *_extra_keys(check, engine)}
+        if any((check.id, namespace) in holes for namespace in check.namespaces(partition, engine.cluster))
     }
 
 
-def _beside(check: Check, engine: Engine) -> Iterator[str]:
+def _extra_keys(check: Check, engine: Engine) -> Iterator[str]:
     """Partitions that may hold findings of what is gone, while who else counts there can't be seen."""
     for index in check.scope.indexes:
         yield from engine.cluster.keys(index)
 
 
 def comparable(findings: Any) -> list[tuple[Any, ...]]:
-    """Findings without the time of their first sight, which only the one that was there can know."""
+    """Findings without the time of their first sync state, which only the one that was there can know."""
     return sorted(
         (
             *(f.check, f.reason, f.severity.value, str(f.subject), f.message, f.fingerprint, f.group),
@@ -149,8 +151,8 @@ def comparable(findings: Any) -> list[tuple[Any, ...]]:
     )
 
 
-def counted(uses: Uses) -> dict[str, Any]:
-    return {network: (tuple(subnet_reports(uses, network)), uses.elsewhere(network)) for network in uses.networks()}
+def counted(usage: AddressUsage) -> dict[str, Any]:
+    return {network: (tuple(subnet_reports(usage, network)), usage.elsewhere(network)) for network in usage.networks()}
 
 
 # What the story begins with, so that most changes meet something.
@@ -174,7 +176,7 @@ START: tuple[dict[str, Any], ...] = tuple(
             "name": "a",
             "vm": "VirtualMachine-other-a-u1",
             "uuid": RANDOM_UUID,
-            "serial": "S1",  # which its machine no longer has
+            "serial": "S1",  # which its VM no longer has
         },
         {"kind": "VirtualMachineInstanceMigration", "name": "a", "vmi": "a", "sends": "m1"},
         {"kind": "VirtualMachineInstanceMigration", "namespace": "other", "name": "a", "vmi": "a", "receives": "m1"},
@@ -188,15 +190,15 @@ START: tuple[dict[str, Any], ...] = tuple(
 class Fleet(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
-        self.judging = Judging(all_checks())
+        self.evaluation = Evaluation(all_checks())
         self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.lost: set[str] = set()
         self.shown: dict[str, Finding] = {}
         self.exposition = Exposition(all_checks())
-        self.judging.engine.listen(self._listen)
-        self.uses = Uses(self.judging.engine.cluster)
-        self.judging.engine.observe(self.uses.changed)
-        self.judging.engine.listen(self.exposition.update)
+        self.evaluation.engine.listen(self._listen)
+        self.usage = AddressUsage(self.evaluation.engine.cluster)
+        self.evaluation.engine.observe(self.usage.changed)
+        self.evaluation.engine.listen(self.exposition.update)
         self.version = 0
         self.history: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
         for row in START:
@@ -222,7 +224,7 @@ class Fleet(RuleBasedStateMachine):
         self.objects[key] = thing
         self.history.setdefault(key, []).append(thing)
         if row["kind"] not in self.lost:
-            self.judging.seen(thing)
+            self.evaluation.seen(thing)
 
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:
@@ -231,7 +233,7 @@ class Fleet(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(sorted(self.objects)))
         del self.objects[key]
         if key[0] not in self.lost:
-            self.judging.gone(*key)
+            self.evaluation.gone(*key)
 
     @rule(data=st.data())
     def repeat_an_old_event(self, data: st.DataObject) -> None:
@@ -246,23 +248,24 @@ class Fleet(RuleBasedStateMachine):
             if thing["metadata"]["uid"] == now["uid"] and "not" not in str(thing["metadata"]["creationTimestamp"])
         ]
         if earlier and "not" not in str(now["creationTimestamp"]) and self.held(key):
-            self.judging.seen(data.draw(st.sampled_from(earlier)))
+            self.evaluation.seen(data.draw(st.sampled_from(earlier)))
 
     def held(self, key: tuple[str, str, str]) -> bool:
         """Whether something is kept of the object: of what is not, no version is known either."""
-        kind = self.judging.kinds[key[0]]
+        kind = self.evaluation.kinds[key[0]]
         return (
-            self.judging.engine.cluster.get(kind.record, key[1] if key[0] != "Namespace" else key[2], key[2])
+            self.evaluation.engine.cluster.get(kind.record, key[1] if key[0] != "Namespace" else key[2], key[2])
             is not None
         )
 
     @precondition(lambda self: not self.lost)
     @rule(
-        kind=st.sampled_from(KINDS), sight=st.sampled_from((Sight.BEHIND, Sight.STALE, Sight.FORBIDDEN, Sight.ABSENT))
+        kind=st.sampled_from(KINDS),
+        sync_state=st.sampled_from((SyncState.BEHIND, SyncState.STALE, SyncState.FORBIDDEN, SyncState.ABSENT)),
     )
-    def lose_a_kind(self, kind: str, sight: Sight) -> None:
+    def lose_a_kind(self, kind: str, sync_state: SyncState) -> None:
         self.lost.add(kind)
-        self.judging.sight(kind, sight)
+        self.evaluation.sync_state(kind, sync_state)
 
     @precondition(lambda self: self.lost)
     @rule()
@@ -271,24 +274,24 @@ class Fleet(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(KINDS))
     def list_again(self, kind: str) -> None:
-        decoder = Decoder(self.judging.kinds[kind])
+        decoder = Decoder(self.evaluation.kinds[kind])
         seen = [decoder.object(json.dumps(o).encode()) for key, o in self.objects.items() if key[0] == kind]
-        swap = self.judging.intake.swap(self.judging.kinds[kind], seen)
+        swap = self.evaluation.intake.swap(self.evaluation.kinds[kind], seen)
         with pytest.raises(StopIteration):
             swap.send(None)  # few objects: it never waits
         self.lost.discard(kind)
-        self.judging.sight(kind, Sight.LIVE)
+        self.evaluation.sync_state(kind, SyncState.LIVE)
 
     @invariant()
     def findings_equal_an_evaluation_from_scratch(self) -> None:
-        self.judging.judge()
-        engine = self.judging.engine
-        fresh = Judging(all_checks())
+        self.evaluation.evaluate()
+        engine = self.evaluation.engine
+        fresh = Evaluation(all_checks())
         for kind in sorted(self.lost):
-            fresh.sight(kind, engine.cluster.get(Source, "", kind).sight)  # type: ignore[union-attr]
+            fresh.sync_state(kind, engine.cluster.get(Source, "", kind).sync_state)  # type: ignore[union-attr]
         for thing in reversed(self.objects.values()):  # the order in which things came must not count
             fresh.seen(thing)
-        fresh.judge()
+        fresh.evaluate()
         unknown = {(each.check, each.partition) for each in engine.unknowns()}
 
         assert comparable(engine.findings()) == comparable(self.shown.values())
@@ -299,7 +302,7 @@ class Fleet(RuleBasedStateMachine):
         assert self.of(engine, unseen) == self.of(fresh.engine, unseen)
 
     def of(self, engine: Engine, unseen: set[tuple[str, str]]) -> list[tuple[Any, ...]]:
-        """What is judged now: findings of blind checks and partitions are the last ones known."""
+        """What is evaluated now: findings of blind checks and partitions are the last ones known."""
         seeing = {check.id for check in engine.checks if not self.lost & {kind.name for kind in check.reads}}
         return comparable(
             f
@@ -310,14 +313,14 @@ class Fleet(RuleBasedStateMachine):
 
     @invariant()
     def uses_equal_a_count_from_scratch(self) -> None:
-        fresh = Uses.over(self.judging.engine.cluster)
+        fresh = AddressUsage.over(self.evaluation.engine.cluster)
         list(fresh.settle())
-        list(self.uses.settle())
-        assert counted(self.uses) == counted(fresh)
+        list(self.usage.settle())
+        assert counted(self.usage) == counted(fresh)
 
     @invariant()
     def counts_equal_what_is_open(self) -> None:
-        self.judging.judge()
+        self.evaluation.evaluate()
         for (check, reason, severity), count in self.exposition.counts.items():
             open_now = [f for f in self.shown.values() if (f.check, f.reason, f.severity) == (check, reason, severity)]
             assert count == len(open_now)

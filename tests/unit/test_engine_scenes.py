@@ -14,8 +14,8 @@ import pytest
 from exporter.checks import all_checks
 from exporter.checks.base import Check
 from exporter.states import all_states
-from exporter.states.base import Keepers
-from tests.judging import NOW, Judging
+from exporter.states.base import Aggregates
+from tests.evaluation import NOW, Evaluation
 from tests.rows import CLUSTER_WIDE, full
 from tests.unit.test_checks import cases_of
 from tests.unit.test_engine import comparable
@@ -28,7 +28,11 @@ LATER = NOW + 10 * 365 * 86_400  # every grace is over: what is open stays open,
 def scenes() -> Iterator[Any]:
     for check in all_checks():
         for name, case in cases_of(check).items():
-            if case["finds"] != "unknown" and not any(row.get("odd") for row in case["given"]) and "sight" not in case:
+            if (
+                case["finds"] != "unknown"
+                and not any(row.get("undecodable") for row in case["given"])
+                and "sync_state" not in case
+            ):
                 yield pytest.param(check, case["given"], id=f"{check.id}-{name}")
 
 
@@ -74,8 +78,8 @@ class Scene:
 
     def __init__(self, check: Check, rows: list[Row]) -> None:
         self.check, self.rows = check, {key(row): row for row in rows}
-        self.judging = Judging([check], now=LATER, indexes=INDEXES)
-        self.keepers = kept(self.judging)
+        self.evaluation = Evaluation([check], now=LATER, indexes=INDEXES)
+        self.keepers = kept(self.evaluation)
         self.version = 0
         for row in rows:
             self.put(row)
@@ -85,33 +89,33 @@ class Scene:
         thing = full(row)
         thing["metadata"]["resourceVersion"] = str(self.version)
         self.rows[key(row)] = row
-        self.judging.seen(thing)
+        self.evaluation.seen(thing)
 
     def take(self, row: Row) -> None:
         del self.rows[key(row)]
-        self.judging.gone(*key(row))
+        self.evaluation.gone(*key(row))
 
     def agrees(self) -> bool:
         """Whether an engine that has seen nothing before finds the same."""
-        fresh = Judging([self.check], now=LATER, indexes=INDEXES)
+        fresh = Evaluation([self.check], now=LATER, indexes=INDEXES)
         counted = kept(fresh)
         for row in self.rows.values():
             fresh.seen(full(row))
-        fresh.judge()
-        self.judging.judge()
-        assert not self.judging.engine.unknowns()
+        fresh.evaluate()
+        self.evaluation.evaluate()
+        assert not self.evaluation.engine.unknowns()
         assert shown(self.keepers) == shown(counted)
-        return comparable(self.judging.engine.findings()) == comparable(fresh.engine.findings())
+        return comparable(self.evaluation.engine.findings()) == comparable(fresh.engine.findings())
 
 
-def kept(judging: Judging) -> Keepers:
-    """What keeps the states, told of each change from the first one on."""
-    keepers = Keepers(judging.engine.cluster, all_states())
-    judging.engine.observe(keepers.changed)
+def kept(evaluation: Evaluation) -> Aggregates:
+    """What keeps the states, reported of each change from the first one on."""
+    keepers = Aggregates(evaluation.engine.cluster, all_states())
+    evaluation.engine.observe(keepers.changed)
     return keepers
 
 
-def shown(keepers: Keepers) -> list[Any]:
+def shown(keepers: Aggregates) -> list[Any]:
     list(keepers.settle())
     gauges = [(gauge, keepers.of(state.keep)) for state in keepers.states for gauge in state.gauges]
     return [sorted(sample for group in gauge.samples(keeper) for sample in group) for gauge, keeper in gauges]

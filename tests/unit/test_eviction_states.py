@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from exporter.states import all_states
-from exporter.states.base import Keepers
+from exporter.states.base import Aggregates
 from exporter.states.eviction_strategies import Strategies
 from exporter.states.node_drains import Drains
-from tests.judging import Judging
+from tests.evaluation import Evaluation
 from tests.rows import full
 
 INDEXES = tuple(index for state in all_states() for index in state.indexes)
@@ -19,18 +19,18 @@ ABLE = {"strategy": "LiveMigrate", "migratable": True}
 
 class Fleet:
     def __init__(self, *rows: dict[str, Any]) -> None:
-        self.judging = Judging([], indexes=INDEXES)
-        self.keepers = Keepers(self.judging.engine.cluster, all_states())
-        self.judging.engine.observe(self.keepers.changed)
+        self.evaluation = Evaluation([], indexes=INDEXES)
+        self.aggregates = Aggregates(self.evaluation.engine.cluster, all_states())
+        self.evaluation.engine.observe(self.aggregates.changed)
         self.put({"kind": "Node", "name": "node01", "cordoned": True}, *rows)
 
     def put(self, *rows: dict[str, Any]) -> None:
         for row in rows:
-            self.judging.seen(full(row))
+            self.evaluation.seen(full(row))
 
     def left(self) -> dict[str, dict[str, int]]:
-        list(self.keepers.settle())
-        found = self.keepers.of(Drains).left()
+        list(self.aggregates.settle())
+        found = self.aggregates.of(Drains).left()
         return {name: {state.value: count for state, count in counts.items()} for name, counts in found.items()}
 
 
@@ -67,7 +67,7 @@ def vmi(name: str, **more: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_becomes_of_an_instance(rows: list[dict[str, Any]], becomes: str) -> None:
+def test_what_becomes_of_an_vmi(rows: list[dict[str, Any]], becomes: str) -> None:
     assert Fleet(*rows).left() == {"node01": {becomes: 1}}
 
 
@@ -84,11 +84,11 @@ def test_a_node_that_nobody_empties_is_left_out() -> None:
 
 def test_strategies_are_those_that_hold() -> None:
     fleet = Fleet(vmi("a", strategy="External"), vmi("b"), vmi("c", phase="Succeeded"))
-    strategies = fleet.keepers.of(Strategies)
+    strategies = fleet.aggregates.of(Strategies)
     assert strategies.counts() == {"External": 1, "LiveMigrate": 0, "LiveMigrateIfPossible": 0, "None": 1}
 
     fleet.put({"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "strategy": "LiveMigrate"})
     assert strategies.counts() == {"External": 1, "LiveMigrate": 1, "LiveMigrateIfPossible": 0, "None": 0}
 
-    fleet.judging.gone("VirtualMachineInstance", "ns", "a")
+    fleet.evaluation.gone("VirtualMachineInstance", "ns", "a")
     assert strategies.counts()["External"] == 0

@@ -10,20 +10,25 @@ import pytest
 from exporter.checks import all_checks
 from exporter.demo.fleet import sample_fleet
 from exporter.findings import Finding, Severity
-from tests.judging import NOW, Judging
+from tests.evaluation import NOW, Evaluation
 from tests.rows import full
-from tests.unit.test_checks import cases_of, judged
+from tests.unit.test_checks import cases_of, evaluated
 
 CHECK = next(check for check in all_checks() if check.id == "evictions")
 CASES = cases_of(CHECK)
 DRAINED = {"kind": "Node", "name": "node01", "cordoned": True}
-MARKED = {"strategy": "LiveMigrate", "migratable": True, "evacuation": "node01", "marked": "2026-09-21T13:00:00Z"}
+REQUESTED = {
+    "strategy": "LiveMigrate",
+    "migratable": True,
+    "evacuation": "node01",
+    "evacuation_since": "2026-09-21T13:00:00Z",
+}
 EVACUATION = {"kind": "VirtualMachineInstanceMigration", "vmi": "db", "evacuates": "node01"}
 BEGAN = "2026-09-21T13:10:00Z"
 
 
 def one(reason: str, *rows: dict[str, Any]) -> Finding:
-    found = judged(CHECK, {"given": list(rows)}).engine.findings()
+    found = evaluated(CHECK, {"given": list(rows)}).engine.findings()
     (finding,) = [each for each in found if each.reason == reason]
     return finding
 
@@ -49,7 +54,7 @@ def pod(name: str = "virt-launcher-db", **more: Any) -> dict[str, Any]:
 )
 def test_a_migration_that_is_held_up_says_by_what(cause: str, rows: list[dict[str, Any]]) -> None:
     made = [row if "kind" in row else {**EVACUATION, "created": "2026-09-21T13:05:00Z", **row} for row in rows]
-    finding = one("MigrationPending", DRAINED, vmi(**MARKED), pod(), *made)
+    finding = one("MigrationPending", DRAINED, vmi(**REQUESTED), pod(), *made)
 
     assert finding.evidence["cause"] == cause
     assert finding.evidence["migration"] == "m"
@@ -57,7 +62,7 @@ def test_a_migration_that_is_held_up_says_by_what(cause: str, rows: list[dict[st
 
 
 @pytest.mark.parametrize(
-    ("cause", "budget"),
+    ("cause", "pdb"),
     [
         ("SyncFailed", {"maxUnavailable": 1, "refused": "SyncFailed"}),
         ("MinAvailableTooHigh", {"minAvailable": 1, "healthy": 1, "desired": 1, "expected": 1}),
@@ -65,17 +70,17 @@ def test_a_migration_that_is_held_up_says_by_what(cause: str, rows: list[dict[st
         ("Behind", {"minAvailable": 1, "allowed": 1, "generation": 2}),
     ],
 )
-def test_a_budget_that_refuses_says_why(cause: str, budget: dict[str, Any]) -> None:
-    row = {"kind": "PodDisruptionBudget", "name": "keep", "selector": {}, **budget}
+def test_a_pdb_that_refuses_says_why(cause: str, pdb: dict[str, Any]) -> None:
+    row = {"kind": "PodDisruptionBudget", "name": "keep", "selector": {}, **pdb}
     finding = one("UserPDB", DRAINED, vmi(strategy="None"), pod(), row)
 
-    assert (finding.evidence["cause"], finding.evidence["budget"]) == (cause, "keep")
+    assert (finding.evidence["cause"], finding.evidence["pdb"]) == (cause, "keep")
 
 
 @pytest.mark.parametrize(
     ("own", "default", "source", "strategy"),
     [
-        ("LiveMigrate", "None", "instance", "LiveMigrate"),
+        ("LiveMigrate", "None", "vmi", "LiveMigrate"),
         (None, "LiveMigrate", "kubevirt", "LiveMigrate"),
         (None, None, "builtin", "None"),
     ],
@@ -84,18 +89,18 @@ def test_it_says_where_the_strategy_comes_from(
     own: str | None, default: str | None, source: str, strategy: str
 ) -> None:
     kubevirt = {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "strategy": default}
-    marked = {**MARKED, "strategy": own, "migratable": False}
-    reason = "NotMigratableAfterMark" if strategy == "LiveMigrate" else "MarkWithUnmanagedStrategy"
-    evidence = one(reason, kubevirt, vmi(**marked)).evidence
+    requested = {**REQUESTED, "strategy": own, "migratable": False}
+    reason = "NotMigratableAfterRequest" if strategy == "LiveMigrate" else "RequestWithUnmanagedStrategy"
+    evidence = one(reason, kubevirt, vmi(**requested)).evidence
 
     assert (evidence["strategySource"], evidence["strategy"]) == (source, strategy)
 
 
-def test_plugged_volumes_and_the_mark_are_told_with_the_machine() -> None:
+def test_plugged_volumes_and_the_mark_are_reported_with_the_vm() -> None:
     plugged = {"kind": "Pod", "name": "hp-volume-x", "hotplug": "virt-launcher-db"}
     finding = one(
-        "NotMigratableAfterMark",
-        vmi(**MARKED | {"migratable": False}),
+        "NotMigratableAfterRequest",
+        vmi(**REQUESTED | {"migratable": False}),
         pod(),
         plugged,
     )
@@ -105,17 +110,17 @@ def test_plugged_volumes_and_the_mark_are_told_with_the_machine() -> None:
     assert finding.evidence["markedSinceSource"] == "condition"
 
 
-def test_who_manages_a_machine_may_say_how_long_it_waits() -> None:
-    (finding,) = judged(CHECK, CASES["external_whose_manager_says_until_when"]).engine.findings()
+def test_who_manages_a_vm_may_say_how_long_it_waits() -> None:
+    (finding,) = evaluated(CHECK, CASES["external_whose_manager_says_until_when"]).engine.findings()
     assert finding.evidence["handler"] == "capi/worker-1"
     assert finding.evidence["deadline"] == "2026-09-21T14:03:20Z"
     assert "its time ends at 2026-09-21T14:03:20Z" in finding.message
 
 
-def test_before_1_7_the_oldest_attempt_tells_since_when_it_is_marked() -> None:
-    marked = {key: value for key, value in MARKED.items() if key != "marked"}
+def test_before_1_7_the_oldest_attempt_tells_since_when_it_is_requested() -> None:
+    requested = {key: value for key, value in REQUESTED.items() if key != "evacuation_since"}
     tried = [{**EVACUATION, "name": f"m{n}", "phase": "Failed", "created": f"2026-09-21T13:0{n}:00Z"} for n in (1, 5)]
-    finding = one("MigrationFailing", DRAINED, vmi(**marked), *tried)
+    finding = one("MigrationFailing", DRAINED, vmi(**requested), *tried)
 
     assert finding.since == datetime(2026, 9, 21, 13, 1, tzinfo=UTC).timestamp()
     assert finding.since_source == "creationTimestamp"
@@ -124,27 +129,27 @@ def test_before_1_7_the_oldest_attempt_tells_since_when_it_is_marked() -> None:
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        ("marked_for_a_node_that_it_is_not_on", "cancel the mark, with evacuationNodeName node01 (not node02)"),
-        ("marked_for_a_node_that_is_gone", "migrate it once more"),
+        ("requested_for_a_node_that_it_is_not_on", "cancel the mark, with evacuationNodeName node01 (not node02)"),
+        ("requested_for_a_node_that_is_gone", "migrate it once more"),
         ("two_in_a_row_failed_and_the_next_waits", "give each node a system UUID of its own"),
     ],
 )
 def test_the_next_step_is_the_one_that_works(case: str, words: str) -> None:
-    (finding,) = [each for each in judged(CHECK, CASES[case]).engine.findings() if each.severity is Severity.WARNING]
+    (finding,) = [each for each in evaluated(CHECK, CASES[case]).engine.findings() if each.severity is Severity.WARNING]
     assert finding.evidence["next"].startswith(words)
 
 
 def test_what_is_wrong_in_the_sample_fleet_is_found() -> None:
     now = datetime.now(UTC)
     fleet = sample_fleet(now)
-    judging = Judging(
+    evaluation = Evaluation(
         [check for check in all_checks() if "evictions" in check.id or "eviction_" in check.id], now=now.timestamp()
     )
     for thing in fleet.objects:
-        if thing["kind"] in judging.kinds:
-            judging.seen(thing)
-    found = {(name, reason) for _, name, reason, severity in judging.found()}
-    known = {reason for check in judging.engine.checks for reason in check.reasons}
+        if thing["kind"] in evaluation.kinds:
+            evaluation.seen(thing)
+    found = {(name, reason) for _, name, reason, severity in evaluation.found()}
+    known = {reason for check in evaluation.engine.checks for reason in check.reasons}
 
     assert {(each.name, each.code) for each in fleet.troubles if each.code in known} == found - {
         ("node05", "NodeDrainResidual")
@@ -152,62 +157,62 @@ def test_what_is_wrong_in_the_sample_fleet_is_found() -> None:
 
 
 class Drain:
-    """A drain of a node with machines, as KubeVirt goes about it, on a clock of its own."""
+    """A drain of a node with VMs, as KubeVirt goes about it, on a clock of its own."""
 
-    def __init__(self, machines: int) -> None:
-        self.judging = Judging([CHECK], patient=True)
-        self.names = [f"vm-{number}" for number in range(machines)]
+    def __init__(self, vms: int) -> None:
+        self.evaluation = Evaluation([CHECK], patient=True)
+        self.names = [f"vm-{number}" for number in range(vms)]
         self.put({"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": "v1.9.0"})
         for node in ("node01", "node02"):
             self.put(
                 {"kind": "Node", "name": node}, {"kind": "Pod", "name": f"ds-{node}", "node": node, "by": "DaemonSet"}
             )
         for name in self.names:
-            self.put(self.machine(name), {**pod(f"virt-launcher-{name}-a"), "domain": name, "vmi": f"uid-{name}"})
+            self.put(self.vm(name), {**pod(f"virt-launcher-{name}-a"), "domain": name, "vmi": f"uid-{name}"})
 
-    def machine(self, name: str, **more: Any) -> dict[str, Any]:
+    def vm(self, name: str, **more: Any) -> dict[str, Any]:
         base = {"kind": "VirtualMachineInstance", "name": name, "uid": f"uid-{name}", "strategy": "LiveMigrate"}
         return {**base, "migratable": True, **more}
 
     def put(self, *rows: dict[str, Any], wait: float = 0) -> None:
         for row in rows:
-            self.judging.seen(full(row))
-        self.judging.now += wait
-        self.judging.judge()
-        worse = [each for each in self.judging.engine.findings() if each.severity is not Severity.INFO]
+            self.evaluation.seen(full(row))
+        self.evaluation.now += wait
+        self.evaluation.evaluate()
+        worse = [each for each in self.evaluation.engine.findings() if each.severity is not Severity.INFO]
         assert not worse, worse
 
     def stamp(self) -> str:
-        return datetime.fromtimestamp(self.judging.now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return datetime.fromtimestamp(self.evaluation.now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    def migrate(self, name: str, marked: str) -> None:
+    def migrate(self, name: str, requested: str) -> None:
         own = {"kind": "VirtualMachineInstanceMigration", "name": f"m-{name}", "vmi": name, "evacuates": "node01"}
         target = {**pod(f"virt-launcher-{name}-b"), "domain": name, "vmi": f"uid-{name}", "node": "node02"}
         going = {
             "evacuation": "node01",
-            "marked": marked,
+            "evacuation_since": requested,
             "migration": {"migrationUid": "m", "startTimestamp": self.stamp()},
         }
-        self.put({**own, "phase": "Scheduling", "created": marked}, wait=5)
+        self.put({**own, "phase": "Scheduling", "created": requested}, wait=5)
         self.put({**target, "phase": "Pending"}, wait=20)
-        self.put({**own, "phase": "Running", "created": marked}, target, self.machine(name, **going), wait=60)
-        self.put(self.machine(name, **going, node="node02"), wait=5)
-        self.put(self.machine(name, node="node02"), {**own, "phase": "Succeeded", "created": marked}, wait=5)
-        self.judging.gone("Pod", "ns", f"virt-launcher-{name}-a")
+        self.put({**own, "phase": "Running", "created": requested}, target, self.vm(name, **going), wait=60)
+        self.put(self.vm(name, **going, node="node02"), wait=5)
+        self.put(self.vm(name, node="node02"), {**own, "phase": "Succeeded", "created": requested}, wait=5)
+        self.evaluation.gone("Pod", "ns", f"virt-launcher-{name}-a")
         self.put()
 
 
 def test_a_drain_that_gets_on_has_nothing_above_info() -> None:
-    drain = Drain(machines=12)
+    drain = Drain(vms=12)
     drain.put(DRAINED, wait=2)
-    marked = drain.stamp()
+    requested = drain.stamp()
     for name in drain.names:
         own = {"kind": "VirtualMachineInstanceMigration", "name": f"m-{name}", "vmi": name, "evacuates": "node01"}
-        drain.put(drain.machine(name, evacuation="node01", marked=marked), wait=1)
-        drain.put({**own, "created": marked}, wait=1)
-        drain.put({**own, "phase": "Pending", "created": marked})
+        drain.put(drain.vm(name, evacuation="node01", evacuation_since=requested), wait=1)
+        drain.put({**own, "created": requested}, wait=1)
+        drain.put({**own, "phase": "Pending", "created": requested})
     for name in drain.names:
-        drain.migrate(name, marked)
+        drain.migrate(name, requested)
 
-    assert drain.judging.now - NOW > 1000
-    assert not list(drain.judging.engine.findings())
+    assert drain.evaluation.now - NOW > 1000
+    assert not list(drain.evaluation.engine.findings())

@@ -1,4 +1,4 @@
-"""The budget of series: a flood is cut, counted, and can't push out what was there."""
+"""The series limit of series: a flood is cut, counted, and can't push out what was there."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 from exporter.checks import all_checks
 from exporter.findings import Finding, Severity
-from exporter.metrics.budget import Budget
 from exporter.metrics.exposition import Exposition
+from exporter.metrics.series_limit import SeriesLimit
 from exporter.model.record import Ref
 
 
@@ -49,7 +49,7 @@ async def test_a_finding_is_one_sample_and_its_time() -> None:
 
 
 async def test_a_flood_is_cut_and_counted_and_does_not_push_out_what_was_there() -> None:
-    exposition = Exposition(all_checks(), Budget(family=6, total=100))
+    exposition = Exposition(all_checks(), SeriesLimit(family=6, total=100))
     exposition.update([], [orphan("old")])
     exposition.update([], [orphan(f"flood-{n}") for n in range(10)])
 
@@ -65,7 +65,7 @@ async def test_a_flood_is_cut_and_counted_and_does_not_push_out_what_was_there()
     assert exposition.left_out["kubevirt_ipamclaim_orphaned"] == 0
 
 
-async def test_the_total_budget_holds_over_all_families() -> None:
-    exposition = Exposition(all_checks(), Budget(family=100, total=4))
+async def test_the_total_series_limit_holds_over_all_families() -> None:
+    exposition = Exposition(all_checks(), SeriesLimit(family=100, total=4))
     exposition.update([], [orphan(f"claim-{n}") for n in range(5)])
     assert len(await names(exposition)) == 2

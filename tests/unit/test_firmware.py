@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from exporter.checks import all_checks
 from exporter.findings import Finding
 from exporter.model.firmware import comparable, group_id, identifying, invalid, legacy
-from tests.judging import Judging
+from tests.evaluation import Evaluation
 from tests.rows import full
 
 NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")
@@ -28,16 +28,16 @@ VECTORS = {
 }
 NOT_LEGACY = ("131badbb-f4e8-5bd0-87c5-61fa8347b4fc", "5e0c0b03-12a9-5c40-89f4-68e6456f2f11")
 DUPLICATES = next(check for check in all_checks() if check.id == "firmware_duplicates")
-MACHINES = next(check for check in all_checks() if check.id == "firmware_machines")
+VMS = next(check for check in all_checks() if check.id == "firmware_vms")
 
 
 def findings(*rows: dict[str, Any], check: Any = DUPLICATES) -> dict[tuple[str, str], Finding]:
     """What is found, by reason and the subject's `namespace/name`."""
-    judging = Judging([check])
+    evaluation = Evaluation([check])
     for row in rows:
-        judging.seen(full(row))
-    judging.judge()
-    return {(each.reason, each.subject.path): each for each in judging.engine.findings()}
+        evaluation.seen(full(row))
+    evaluation.evaluate()
+    return {(each.reason, each.subject.path): each for each in evaluation.engine.findings()}
 
 
 def vm(name: str, uuid: str = RANDOM, **more: Any) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def test_who_should_keep_it(one: dict[str, Any], other: dict[str, Any], keeper: 
     assert all(why in each.message for each in found)
 
 
-def test_the_uuid_of_its_own_name_speaks_for_a_machine() -> None:
+def test_the_uuid_of_its_own_name_speaks_for_a_vm() -> None:
     found = findings(vm("fedora", VECTORS["fedora"]), vm("copy", VECTORS["fedora"], created="2026-05-03T08:12:31Z"))
     assert found["LatentDuplicate", "ns/copy"].evidence["keeper"] == "ns/fedora"
 
@@ -163,7 +163,7 @@ def test_a_member_that_is_being_deleted_keeps_nothing() -> None:
     assert "keeper" in found["DuplicateEnding", "ns/a"].evidence
 
 
-# -- what else is told
+# -- what else is reported
 
 
 def test_a_finding_names_the_others_and_never_shows_a_uuid_outside_of_its_evidence() -> None:
@@ -201,17 +201,17 @@ def test_two_that_collide_do_so_since_the_later_one_started() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "told"),
+    ("version", "reported"),
     [("v1.5.3", False), ("v1.6.0", True), ("v1.7.3", True), ("v1.8.0", False), ("", False)],
 )
-def test_an_update_of_its_pool_may_have_made_it(version: str, told: bool) -> None:
+def test_an_update_of_its_pool_may_have_made_it(version: str, reported: bool) -> None:
     kubevirt = {"kind": "KubeVirt", "namespace": "kubevirt", "name": "kubevirt", "version": version}
     found = findings(kubevirt, vm("testvm", VECTORS["testvm"], pool="test"))
     hints = found["LegacyDerived", "ns/testvm"].evidence.get("hints", [])
-    assert any("1.6.0 to 1.7.4" in hint for hint in hints) is told
+    assert any("1.6.0 to 1.7.4" in hint for hint in hints) is reported
 
 
-def test_causes_are_told() -> None:
+def test_causes_are_reported() -> None:
     found = findings(vm("a", pool="p"), vm("b", pool="p"), vm("c", origin="manifest"), vm("d", origin="backup"))
     hints = {path: each.evidence.get("hints", []) for (_, path), each in found.items()}
 
@@ -222,7 +222,7 @@ def test_causes_are_told() -> None:
     assert namesakes["LatentDuplicate", "ns/vm1"].evidence["hints"] == ["KubeVirt made it of their common name"]
 
 
-def test_a_machine_whose_firmware_was_replaced_lacks_its_serial() -> None:
+def test_a_vm_whose_firmware_was_replaced_lacks_its_serial() -> None:
     found = findings(vm("vm1", VECTORS["vm1"]), vm("fedora", VECTORS["fedora"], serial="s"))
     assert found["LegacyDerived", "ns/vm1"].evidence["serial"].startswith("missing")
     assert "serial" not in found["LegacyDerived", "ns/fedora"].evidence
@@ -230,7 +230,7 @@ def test_a_machine_whose_firmware_was_replaced_lacks_its_serial() -> None:
 
 def test_a_change_that_waits_tells_both_values_and_when_it_comes() -> None:
     made = vm("db", terminate=True, tpm=True, serial="S1")
-    found = findings(made, vmi(made, uuid=OTHER, serial="S2"), check=MACHINES)
+    found = findings(made, vmi(made, uuid=OTHER, serial="S2"), check=VMS)
     finding = found["SpecRunMismatch", "ns/db"]
 
     assert finding.evidence == {
@@ -257,20 +257,20 @@ def test_a_change_that_waits_tells_both_values_and_when_it_comes() -> None:
 )
 def test_what_keeps_the_uuid_from_being_written(row: dict[str, Any], cause: str | None) -> None:
     kubevirt = {"kind": "KubeVirt", "namespace": "kubevirt", "name": "kubevirt", "version": "v1.9.0"}
-    found = findings(kubevirt, vm("testvm", "", **row), check=MACHINES)["NotPersisted", "ns/testvm"]
+    found = findings(kubevirt, vm("testvm", "", **row), check=VMS)["NotPersisted", "ns/testvm"]
     assert found.evidence.get("cause") == cause
     assert found.evidence["uuid"] == VECTORS["testvm"]
 
 
 def test_an_unknown_release_is_said_so() -> None:
-    found = findings(vm("testvm", ""), check=MACHINES)["NotPersisted", "ns/testvm"]
+    found = findings(vm("testvm", ""), check=VMS)["NotPersisted", "ns/testvm"]
     assert found.evidence["kubeVirt"] == "unknown"
     assert "release is not known" in found.message
 
 
 @pytest.mark.parametrize(("uuid", "cause"), [("x", "Malformed"), ("0" * 32, "Placeholder")])
 def test_why_a_uuid_is_none(uuid: str, cause: str) -> None:
-    found = findings(vm("a", uuid), check=MACHINES)["InvalidUUID", "ns/a"]
+    found = findings(vm("a", uuid), check=VMS)["InvalidUUID", "ns/a"]
     assert (found.evidence["uuid"], found.evidence["cause"]) == (uuid, cause)
     assert found.group == group_id(comparable(uuid))
 
@@ -317,11 +317,11 @@ LIVES: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("life", LIVES)
-def test_what_a_healthy_machine_goes_through_is_at_most_told(life: str) -> None:
+def test_what_a_healthy_vm_goes_through_is_at_most_reported(life: str) -> None:
     checks = [check for check in all_checks() if check.id.startswith("firmware_")]
-    judging = Judging(checks, patient=True)
-    judging.judge()
-    judging.seen(full({"kind": "KubeVirt", "namespace": "kubevirt", "name": "kubevirt", "version": "v1.9.0"}))
+    evaluation = Evaluation(checks, patient=True)
+    evaluation.evaluate()
+    evaluation.seen(full({"kind": "KubeVirt", "namespace": "kubevirt", "name": "kubevirt", "version": "v1.9.0"}))
     for row in LIVES[life]:
-        judging.seen(full(row))
-        assert [each for each in judging.found() if each[3] != "info"] == [], row
+        evaluation.seen(full(row))
+        assert [each for each in evaluation.found() if each[3] != "info"] == [], row

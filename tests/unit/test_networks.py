@@ -10,45 +10,45 @@ from typing import Any
 import msgspec
 import pytest
 
+from exporter.address_usage import AddressUsage, Use
 from exporter.checks import all_checks
-from exporter.metrics.budget import Budget
+from exporter.metrics.series_limit import SeriesLimit
 from exporter.metrics.states import States
-from exporter.model.source import Sight
-from exporter.networks import RECLAIMABLE, NetworkReport, Networks, take
-from exporter.states.base import Keepers
+from exporter.model.source import SyncState
+from exporter.states.base import Aggregates
 from exporter.states.networks import STATE
-from exporter.uses import Use, Uses
-from tests.judging import Judging
+from exporter.views.networks import RECLAIMABLE, NetworkReport, Networks, take
+from tests.evaluation import Evaluation
 from tests.rows import full
 
 NAD = {"kind": "NetworkAttachmentDefinition", "name": "blue", "network": "tenantblue", "subnets": "10.0.0.0/24"}
 
 
-class Viewed(Judging):
+class Viewed(Evaluation):
     """With what the app puts beside the engine."""
 
     def __init__(self, rows: Iterable[dict[str, Any]] = ()) -> None:
         super().__init__(all_checks())
-        self.keepers = Keepers(self.engine.cluster, [STATE])
+        self.keepers = Aggregates(self.engine.cluster, [STATE])
         self.engine.observe(self.keepers.changed)
-        self.uses = self.keepers.of(Uses)
+        self.usage = self.keepers.of(AddressUsage)
         for row in rows:
             self.seen(full(row))
 
     def take(self, only: str = "") -> Networks:
-        self.judge()
-        list(self.uses.settle())
-        return take(self.engine.cluster, self.uses, self.engine.findings(), self.engine.generation, only)
+        self.evaluate()
+        list(self.usage.settle())
+        return take(self.engine.cluster, self.usage, self.engine.findings(), self.engine.generation, only)
 
     def one(self) -> NetworkReport:
         (report,) = self.take().networks
         return report
 
     def used(self) -> dict[str, int]:
-        return {use: count for use, count in self.one().subnets[0].uses.items() if count}
+        return {use: count for use, count in self.one().subnets[0].usage.items() if count}
 
-    def scrape(self, budget: int = 50_000) -> tuple[list[str], States]:
-        states = States(self.engine.cluster, self.keepers, Budget(family=budget))
+    def scrape(self, pdb: int = 50_000) -> tuple[list[str], States]:
+        states = States(self.engine.cluster, self.keepers, SeriesLimit(family=pdb))
 
         async def text() -> str:
             return b"".join([part async for part in states.render()]).decode()
@@ -61,7 +61,7 @@ def claim(name: str, ip: str, **more: Any) -> dict[str, Any]:
     return row | {"network": "tenantblue"} | more
 
 
-def machine(name: str, **more: Any) -> dict[str, Any]:
+def vm(name: str, **more: Any) -> dict[str, Any]:
     return {"kind": "VirtualMachine", "name": name, "uid": f"u-{name}", "networks": {"blue": "blue"}} | more
 
 
@@ -72,16 +72,16 @@ def pod(name: str, ip: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("rows", "used"),
     [
-        ([claim("a", "10.0.0.5"), machine("a"), pod("p", "10.0.0.5", domain="a")], {"vm_running": 1}),
-        ([claim("a", "10.0.0.5"), machine("a")], {"vm_stopped": 1}),
-        ([claim("a", "10.0.0.5"), machine("a", networks={"red": "red"})], {"leaked": 1}),
+        ([claim("a", "10.0.0.5"), vm("a"), pod("p", "10.0.0.5", domain="a")], {"vm_running": 1}),
+        ([claim("a", "10.0.0.5"), vm("a")], {"vm_stopped": 1}),
+        ([claim("a", "10.0.0.5"), vm("a", networks={"red": "red"})], {"leaked": 1}),
         ([claim("a", "10.0.0.5")], {"orphaned": 1}),
-        ([claim("a", "10.0.0.5"), machine("a", uid="another")], {"orphaned": 1}),
-        ([claim("a", "10.0.0.5", deleting=True), machine("a")], {"terminating": 1}),
+        ([claim("a", "10.0.0.5"), vm("a", uid="another")], {"orphaned": 1}),
+        ([claim("a", "10.0.0.5", deleting=True), vm("a")], {"terminating": 1}),
         ([pod("p", "10.0.0.5")], {"pod_only": 1}),
         ([pod("p", "10.0.0.5"), pod("q", "10.0.0.5")], {"pod_only": 1}),
-        ([claim("a", "10.0.0.5"), machine("a"), pod("web", "10.0.0.5")], {"vm_stopped": 1}),
-        ([claim("a", "10.0.0.5"), claim("b", "10.0.0.5"), machine("b")], {"vm_stopped": 1}),
+        ([claim("a", "10.0.0.5"), vm("a"), pod("web", "10.0.0.5")], {"vm_stopped": 1}),
+        ([claim("a", "10.0.0.5"), claim("b", "10.0.0.5"), vm("b")], {"vm_stopped": 1}),
         (
             [{"kind": "IPAMClaim", "name": "x", "finalizers": [], "ips": ["10.0.0.5/24"], "network": "tenantblue"}],
             {"foreign": 1},
@@ -95,8 +95,8 @@ def test_what_an_address_is_used_for(rows: list[dict[str, Any]], used: dict[str,
     assert Viewed([*rows, NAD]).used() == used
 
 
-def test_an_address_changes_its_use_with_its_machine() -> None:
-    viewed = Viewed([NAD, claim("a", "10.0.0.5"), machine("a")])
+def test_an_address_changes_its_use_with_its_vm() -> None:
+    viewed = Viewed([NAD, claim("a", "10.0.0.5"), vm("a")])
     assert viewed.used() == {"vm_stopped": 1}
     viewed.seen(full(pod("p", "10.0.0.5", domain="a")))
     assert viewed.used() == {"vm_running": 1}
@@ -121,13 +121,13 @@ def test_the_summary_of_a_network() -> None:
         "primary",
         True,
     )
-    assert (report.definitions, [ref.namespace for ref in report.first_definitions]) == (2, ["ns", "other"])
+    assert (report.nads, [ref.namespace for ref in report.first_nads]) == (2, ["ns", "other"])
     four, six = report.subnets
     assert (four.capacity, four.static, four.excluded, four.infrastructure) == (254 - 64 - 8 - 2, 8, 64, 2)
     assert (four.used, four.free, six.used, six.capacity) == (1, 179, 1, 65533)
     assert (report.free, report.complete) == (179, True)
     assert report.utilisation == pytest.approx(1 / 180, abs=1e-4)
-    assert set(four.uses) == {use.value for use in Use}
+    assert set(four.usage) == {use.value for use in Use}
 
 
 def test_no_pool_and_no_division_by_zero() -> None:  # E28
@@ -140,12 +140,12 @@ def test_no_pool_and_no_division_by_zero() -> None:  # E28
 def test_what_could_be_had_back_the_safest_and_largest_first() -> None:
     rows = [
         claim("idle", "10.0.0.2", ips=["10.0.0.2/24", "fd00::2/64"]),
-        machine("idle", stopped="2020-01-01T00:00:00Z"),
+        vm("idle", stopped="2020-01-01T00:00:00Z"),
         claim("gone", "10.0.0.3", ips=["10.0.0.3/24"]),
         claim("twice", "10.0.0.4", ips=["10.0.0.4/24", "fd00::4/64"]),
         claim("stuck", "10.0.0.5", deleting=True),
         {"kind": "IPAMClaim", "name": "a.blue", "vm": "a", "network": "tenantblue", "ips": ["10.0.0.6/24"]},
-        machine("b"),
+        vm("b"),
         {"kind": "IPAMClaim", "name": "b.blue", "vm": "b", "network": "tenantblue", "ips": ["10.0.0.7/24"]},
         claim("empty", "", ips=[]),
     ]
@@ -177,7 +177,7 @@ def test_the_fullest_network_first_and_one_by_its_name() -> None:
 
 def test_nothing_is_counted_while_it_can_not_be_seen() -> None:
     viewed = Viewed([NAD, claim("a", "10.0.0.5")])
-    viewed.sight("VirtualMachine", Sight.FORBIDDEN)
+    viewed.sync_state("VirtualMachine", SyncState.FORBIDDEN)
     assert viewed.take().networks == ()
     assert viewed.take().unseen == ("VirtualMachine",)
     lines, _ = viewed.scrape()
@@ -185,13 +185,13 @@ def test_nothing_is_counted_while_it_can_not_be_seen() -> None:
 
 
 def test_what_can_not_be_read_makes_its_networks_incomplete() -> None:
-    odd = claim("b", "10.0.0.6", odd=True)
-    assert not Viewed([NAD, odd]).one().complete
-    assert Viewed([NAD, odd | {"namespace": "elsewhere"}]).one().complete
+    undecodable = claim("b", "10.0.0.6", undecodable=True)
+    assert not Viewed([NAD, undecodable]).one().complete
+    assert Viewed([NAD, undecodable | {"namespace": "elsewhere"}]).one().complete
 
 
 def test_state_families() -> None:
-    lines, states = Viewed([NAD, claim("a", "10.0.0.5"), machine("a")]).scrape()
+    lines, states = Viewed([NAD, claim("a", "10.0.0.5"), vm("a")]).scrape()
     labels = 'network="tenantblue",subnet="10.0.0.0/24"'
     assert f"kubevirt_network_pool_capacity{{{labels}}} 254" in lines
     assert f'kubevirt_network_pool_used{{{labels},use="vm_stopped"}} 1' in lines
@@ -201,9 +201,9 @@ def test_state_families() -> None:
     assert set(states.left_out.values()) == {0}
 
 
-def test_state_families_have_a_budget_and_names_stay_one_label_value() -> None:
+def test_state_families_have_a_pdb_and_names_stay_one_label_value() -> None:
     networks = [NAD | {"name": f"n{n}", "network": f'{n}"\n'} for n in range(9)]
-    lines, states = Viewed(networks).scrape(budget=20)
+    lines, states = Viewed(networks).scrape(pdb=20)
     series = [line for line in lines if not line.startswith("#")]
     assert all(line.count('\\"\\n"') == 1 for line in series)
     assert sum(line.startswith("kubevirt_network_pool_capacity") for line in series) == 9
@@ -214,4 +214,4 @@ def test_state_families_have_a_budget_and_names_stay_one_label_value() -> None:
 def test_the_report_is_json() -> None:
     loaded = json.loads(msgspec.json.encode(Viewed([NAD]).take()))
     assert set(loaded) == {"generation", "unseen", "networks"}
-    assert loaded["networks"][0]["firstDefinitions"][0]["name"] == "blue"
+    assert loaded["networks"][0]["firstNads"][0]["name"] == "blue"

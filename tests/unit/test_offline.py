@@ -27,7 +27,7 @@ from exporter.kube.transport import Transport
 from exporter.model.source import Source, Undecodable
 from tests.corpus import objects as real_objects
 from tests.dumps import LAYOUTS, many, plain_list
-from tests.judging import NOW, api_kinds
+from tests.evaluation import NOW, api_kinds
 from tests.manifests import Object
 from tests.shared import SHARED
 
@@ -44,11 +44,11 @@ def read(path: Path | str, *, now: float = NOW, complete: bool = False) -> Engin
 
 
 def sights(engine: Engine) -> dict[str, str]:
-    return {source.name: source.sight.value for source in engine.cluster.all(Source)}
+    return {source.name: source.sync_state.value for source in engine.cluster.all(Source)}
 
 
 def unread(engine: Engine) -> dict[str, str]:
-    return {Path(odd.object_name).name: odd.why for odd in engine.cluster.all(Undecodable)}
+    return {Path(undecodable.object_name).name: undecodable.why for undecodable in engine.cluster.all(Undecodable)}
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def claim(name: str = "db.blue", **meta: Any) -> Object:
     }
 
 
-def machine(**meta: Any) -> Object:
+def vm(**meta: Any) -> Object:
     named = {"namespace": "ns", "name": "db", "uid": "u1", "creationTimestamp": "2026-01-01T00:00:00Z", **meta}
     return {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": named}
 
@@ -165,9 +165,9 @@ def test_complete_says_that_what_is_missing_is_empty(tmp_path: Path, check: Chec
     code, report = check(path, "--complete", "--check", "ipam_claims", "-o", "json")
     assert code == 1
     assert [f["reason"] for f in report["findings"]] == ["OrphanClaim"]
-    _, report = check(written(path, claim(), machine()), "--complete", "-o", "json")
+    _, report = check(written(path, claim(), vm()), "--complete", "-o", "json")
     assert "OrphanClaim" not in [f["reason"] for f in report["findings"]]
-    assert check(written(path, machine()), "--complete", "--check", "ipam_claims")[0] == 0
+    assert check(written(path, vm()), "--complete", "--check", "ipam_claims")[0] == 0
 
 
 def test_an_empty_list_of_a_kind_says_that_somebody_asked(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_completed_pod_and_other_kinds_are_left_out(tmp_path: Path) -> None:
 
 
 def test_another_version_of_a_kind_is_named_not_read(tmp_path: Path) -> None:
-    engine = read(written(tmp_path / "a.yaml", {**machine(), "apiVersion": "kubevirt.io/v1beta9"}, claim()))
+    engine = read(written(tmp_path / "a.yaml", {**vm(), "apiVersion": "kubevirt.io/v1beta9"}, claim()))
     assert "its version is kubevirt.io/v1beta9; read are v1 and v1alpha3" in unread(engine)["db"]
     assert ("ipam_claims", "ns") in [(u.check, u.partition) for u in engine.unknowns()]
 
@@ -227,10 +227,10 @@ def test_what_nobody_knows_the_beginning_of_is_as_old_as_now(tmp_path: Path, che
 
 
 @pytest.mark.skipif(SHARED is None, reason="the reference data (../shared) is not here")
-def test_real_objects_are_read_and_judged_without_an_error() -> None:
+def test_real_objects_are_read_and_evaluated_without_an_error() -> None:
     assert SHARED is not None
     engine = read(SHARED / "corpus", complete=True)
-    assert not any(judged.errors for judged in engine.judged.values())
+    assert not any(evaluated.errors for evaluated in engine.evaluated.values())
     named = {thing["metadata"].get("name") for _, thing in real_objects() if thing["kind"] == "VirtualMachine"}
     held = {record.name for record in engine.cluster.all(api_kinds()["VirtualMachine"].record)}
     assert held == {name for name in named if name}

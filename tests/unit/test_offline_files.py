@@ -19,7 +19,7 @@ from exporter.config.settings import Config
 from exporter.model.source import FILE, Undecodable
 from exporter.offline.files import DumpError, File, Unread, files
 from exporter.offline.unpacking import Limits
-from tests.judging import NOW
+from tests.evaluation import NOW
 
 VM = '{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","metadata":{"namespace":"ns","name":"db"}}'
 
@@ -63,10 +63,10 @@ def test_a_file_that_cannot_be_read_is_named_and_costs_itself(
     (tmp_path / "good.json").write_text(VM, encoding="utf-8")
 
     engine, tally = asyncio.run(read_dump(str(tmp_path), NOW, Config(), complete=True, progress=lambda _: None))
-    (odd,) = [each for each in engine.cluster.all(Undecodable) if each.kind == FILE]
-    assert odd.object_name == str(tmp_path / name)
-    assert why in odd.why
-    assert "\n" not in odd.why
+    (undecodable,) = [each for each in engine.cluster.all(Undecodable) if each.kind == FILE]
+    assert undecodable.object_name == str(tmp_path / name)
+    assert why in undecodable.why
+    assert "\n" not in undecodable.why
     assert tally.objects >= 1
 
 
@@ -79,7 +79,9 @@ def test_an_unread_file_is_in_the_report_and_in_the_exit_code(
     assert main([*words, "-o", "json"]) == 2
     report = json.loads(capsys.readouterr().out)
     assert (report["findings"], report["unknown"]) == ([], [])
-    assert [(odd["kind"], odd["name"]) for odd in report["undecodable"]] == [("File", str(tmp_path / "a.yaml"))]
+    assert [(undecodable["kind"], undecodable["name"]) for undecodable in report["undecodable"]] == [
+        ("File", str(tmp_path / "a.yaml"))
+    ]
     assert main(words) == 2
     assert "may hold anything" in capsys.readouterr().out
 

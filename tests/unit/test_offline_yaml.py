@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from exporter.offline.documents import Found, objects
 from exporter.offline.wanted import Wanted
 from exporter.offline.yaml_events import YamlError, documents
-from tests.judging import api_kinds
+from tests.evaluation import api_kinds
 
 WANTED = Wanted(api_kinds().values())
 WORDS = st.sampled_from(

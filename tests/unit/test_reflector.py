@@ -20,9 +20,9 @@ from exporter.engine.intake import Intake
 from exporter.kube.decode import Decoder
 from exporter.kube.live import LiveSource
 from exporter.kube.transport import Transport
-from exporter.model.ipam_claim import IPAMClaim
-from exporter.model.source import Sight, Source
-from tests.judging import Judging
+from exporter.model.kinds.ipam_claim import IPAMClaim
+from exporter.model.source import Source, SyncState
+from tests.evaluation import Evaluation
 
 from .fault_acts import plain_lists
 from .fault_stage import PACE, Stage, staged
@@ -85,7 +85,7 @@ async def test_a_list_comes_in_pages_and_the_watch_goes_on_from_it(tmp_path: Pat
 async def test_a_bookmark_is_where_it_goes_on(tmp_path: Path) -> None:
     async with staged(tmp_path, nothing, {}) as stage:
         await stage.until_true()
-        stage.change_machine()  # other kinds' versions count on, those of claims do not
+        stage.change_vm()  # other kinds' versions count on, those of claims do not
         claims = next(each for each in stage.steward.source.reflectors if each.kind.resource == CLAIMS)
         stage.server.bookmark()
         await until(lambda: claims.stats.last_bookmark > 0)
@@ -114,7 +114,7 @@ async def test_a_list_again_tells_differences_only(tmp_path: Path) -> None:
         await stage.until_true()
         claims = next(each for each in stage.steward.source.reflectors if each.kind.resource == CLAIMS)
         assert claims.stats.relists == 1
-        # the dead claim that went; that of the machine that went, and the new one
+        # the dead claim that went; that of the VM that went, and the new one
         assert [each.subject.name for each in stage.gone] == ["checkout-canary.blue"]
         assert {each.subject.name for each in stage.come} == {"dead-1.blue", "promo-1.blue"}
 
@@ -124,7 +124,7 @@ async def test_a_streaming_list_may_take_longer_than_a_watch(tmp_path: Path) -> 
         server.faults.add(Fault("/namespaces", watch=True, drip=0, times=1))
 
     async with staged(tmp_path, slow, {"watch": 0.05, "grace": 0.01, "silence": 3, "longest_list": 5}) as stage:
-        await stage.until_sight(Sight.LIVE, "Namespace")
+        await stage.until_sync_state(SyncState.LIVE, "Namespace")
         assert time.monotonic() - stage.began > 0.06
         first = asked(stage, watch=True, path="/namespaces")[0]
         assert int(first.query["timeoutSeconds"]) > 5
@@ -139,32 +139,32 @@ async def test_it_says_how_well_it_sees(tmp_path: Path) -> None:
         server.faults.add(Fault("/ipamclaims", answer=faults.internal_error()))
 
     async with staged(tmp_path, failing, {}) as stage:
-        assert (stage.sight("IPAMClaim"), why(stage)) == (Sight.STARTING, f"{CLAIMS} has not been listed yet")
-        await stage.until_sight(Sight.FAILING)
+        assert (stage.sync_state("IPAMClaim"), why(stage)) == (SyncState.STARTING, f"{CLAIMS} has not been listed yet")
+        await stage.until_sync_state(SyncState.FAILING)
         assert why(stage) == f"cannot see {CLAIMS}: 500 etcdserver: request timed out"
         stage.server.faults.clear()
-        await stage.until_sight(Sight.LIVE)
+        await stage.until_sync_state(SyncState.LIVE)
         assert why(stage) == ""
 
         port = int(stage.server.url.rpartition(":")[2])
         await stage.server.stop()
-        await stage.until_sight(Sight.BEHIND)
+        await stage.until_sync_state(SyncState.BEHIND)
         await stage.until(lambda: why(stage).startswith(f"cannot see {CLAIMS}: no connection to http://"))
-        await stage.until_sight(Sight.STALE)
+        await stage.until_sync_state(SyncState.STALE)
         assert why(stage) == f"no connection for {CLAIMS} for 0 s"
         await stage.server.start(port=port)
-        await stage.until_sight(Sight.LIVE)
+        await stage.until_sync_state(SyncState.LIVE)
 
         stage.server.faults.add(Fault("/ipamclaims", answer=faults.forbidden()))
         stage.cut()
-        await stage.until_sight(Sight.FORBIDDEN)
+        await stage.until_sync_state(SyncState.FORBIDDEN)
         assert why(stage).startswith(f"cannot list {CLAIMS} in all namespaces: 403 {CLAIMS} is forbidden: User ")
         assert why(stage).endswith(f'; grant "list" and "watch" on {CLAIMS}')
         stage.server.faults.clear()
-        await stage.until_sight(Sight.LIVE)
+        await stage.until_sync_state(SyncState.LIVE)
 
         stage.server.unserve("ipamclaims")
-        await stage.until_sight(Sight.ABSENT)
+        await stage.until_sync_state(SyncState.ABSENT)
         assert why(stage) == (
             f"the cluster does not serve {CLAIMS}; checks that read it have no answer until its CRD is installed"
         )
@@ -175,13 +175,13 @@ async def test_what_was_forbidden_for_long_is_stale_at_once_when_the_server_fail
         await stage.until_true()
         forbidden = stage.server.faults.add(Fault("/ipamclaims", answer=faults.forbidden()))
         stage.cut()
-        await stage.until_sight(Sight.FORBIDDEN)
+        await stage.until_sync_state(SyncState.FORBIDDEN)
         await asyncio.sleep(PACE.stale_after)
         stage.server.faults.add(Fault("k8s.cni.cncf.io", answer=faults.unavailable()))
-        seen: list[Sight] = []
+        seen: list[SyncState] = []
         stage.server.faults.remove(forbidden)
-        await stage.until(lambda: seen.append(stage.sight("IPAMClaim")) or seen[-1] is Sight.STALE)  # type: ignore[func-returns-value]
-        assert Sight.BEHIND not in seen
+        await stage.until(lambda: seen.append(stage.sync_state("IPAMClaim")) or seen[-1] is SyncState.STALE)  # type: ignore[func-returns-value]
+        assert SyncState.BEHIND not in seen
 
 
 # -- how it waits
@@ -290,8 +290,8 @@ async def test_an_error_of_the_block_comes_out_as_it_is(tmp_path: Path) -> None:
 
 
 async def test_a_list_counts_even_where_its_versions_went_back() -> None:
-    judging = Judging(())
-    kind = judging.kinds["IPAMClaim"]
+    evaluation = Evaluation(())
+    kind = evaluation.kinds["IPAMClaim"]
     decoder = Decoder(kind)
 
     def claim(version: int, network: str) -> Any:
@@ -299,10 +299,10 @@ async def test_a_list_counts_even_where_its_versions_went_back() -> None:
         return decoder.object(f'{{"metadata":{meta},"spec":{{"network":"{network}"}}}}'.encode())
 
     def held() -> str:
-        return next(judging.engine.cluster.all(IPAMClaim)).network
+        return next(evaluation.engine.cluster.all(IPAMClaim)).network
 
-    await judging.intake.swap(kind, [claim(900, "blue")])
-    judging.intake.seen(kind, claim(800, "late"))
+    await evaluation.intake.swap(kind, [claim(900, "blue")])
+    evaluation.intake.seen(kind, claim(800, "late"))
     assert held() == "blue"
-    await judging.intake.swap(kind, [claim(7, "red")])
+    await evaluation.intake.swap(kind, [claim(7, "red")])
     assert held() == "red"

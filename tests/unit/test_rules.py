@@ -178,9 +178,9 @@ def test_an_alert_says_what_a_user_needs_and_waits(alert: Rule) -> None:
 
 
 def test_alerts_are_told_apart_by_name_and_severity() -> None:
-    told = [(alert.name, alert.labels["severity"]) for alert in ALERTS]
+    reported = [(alert.name, alert.labels["severity"]) for alert in ALERTS]
 
-    assert len(told) == len(set(told))
+    assert len(reported) == len(set(reported))
     assert all(re.fullmatch(r"(VM|KubeVirt|Steward)[A-Za-z]+", name) for name in NAMES)
 
 

@@ -17,7 +17,7 @@ import pytest
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks
 from exporter.cli.demo import kubeconfig
-from exporter.config.settings import BudgetSettings, Config, MetricsSettings
+from exporter.config.settings import Config, MetricsSettings, SeriesLimitSettings
 from exporter.demo.apiserver import ApiServer
 from exporter.demo.fleet import sample_fleet
 from exporter.engine.engine import Engine
@@ -27,10 +27,10 @@ from exporter.kube.transport import Transport
 from exporter.metrics.states import States
 from exporter.model.firmware import invalid, legacy
 from exporter.model.kind import ApiKind
-from exporter.model.source import Sight
+from exporter.model.source import SyncState
 from exporter.states import all_states
-from exporter.states.base import Keepers, State
-from tests.judging import api_kinds
+from exporter.states.base import Aggregates, State
+from tests.evaluation import api_kinds
 
 STATES = [pytest.param(state, id=state.gauges[0].name) for state in all_states()]
 OPTIONS = {field.name for field in msgspec.structs.fields(MetricsSettings)}
@@ -39,17 +39,17 @@ OPTIONS = {field.name for field in msgspec.structs.fields(MetricsSettings)}
 def scraped(state: State[Any], blind: str = "") -> tuple[list[str], list[str]]:
     """The heads, and the samples, of the demo's fleet; of one kind of it nobody knows whether that is all."""
     engine = Engine([], clock=lambda: 0.0, timer=lambda: 0.0, indexes=state.indexes)
-    keepers = Keepers(engine.cluster, [state])
-    engine.observe(keepers.changed)
+    aggregates = Aggregates(engine.cluster, [state])
+    engine.observe(aggregates.changed)
     intake = Intake(engine, lambda: 0.0)
     for name, kind in api_kinds().items():
-        intake.sight(kind, Sight.STARTING if name == blind else Sight.LIVE, "")
+        intake.sync_state(kind, SyncState.STARTING if name == blind else SyncState.LIVE, "")
     for thing in sample_fleet(datetime.now(UTC)).objects:
         if read := api_kinds().get(thing["kind"]):
             intake.seen(read, Decoder(read).object(json.dumps(thing).encode()))
 
     async def text() -> str:
-        return b"".join([part async for part in States(engine.cluster, keepers).render()]).decode()
+        return b"".join([part async for part in States(engine.cluster, aggregates).render()]).decode()
 
     lines = asyncio.run(text()).splitlines()
     return [line for line in lines if line.startswith("#")], [line for line in lines if not line.startswith("#")]
@@ -95,7 +95,7 @@ def test_a_state_shows_what_is_and_nothing_while_it_does_not_see(state: State[An
         assert scraped(state, blind=kind.name) == (heads, [])
 
 
-# -- the firmware UUID of each machine
+# -- the firmware UUID of each VM
 
 
 INFO = "kubevirt_vm_firmware_uuid_info"
@@ -119,7 +119,7 @@ async def serving(
 
 
 def identified(cluster: ApiServer) -> int:
-    """How many machines have a UUID that tells them from others; one without any has it from its name."""
+    """How many VMs have a UUID that tells them from others; one without any has it from its name."""
     domains = (vm["spec"]["template"]["spec"]["domain"] for vm in cluster.objects("virtualmachines"))
     return sum(not invalid(domain.get("firmware", {}).get("uuid", "")) for domain in domains)
 
@@ -133,18 +133,18 @@ async def test_firmware_uuids_are_not_there_until_asked_for(cluster: ApiServer, 
         assert not [line for line in await scrape() if INFO in line]
 
 
-async def test_firmware_uuids_follow_their_machines(cluster: ApiServer, tmp_path: Path) -> None:
+async def test_firmware_uuids_follow_their_vms(cluster: ApiServer, tmp_path: Path) -> None:
     async def until(wanted: list[str]) -> None:
         async with asyncio.timeout(10):
-            while of(await scrape(), "shop", machine) != wanted:
+            while of(await scrape(), "shop", vm) != wanted:
                 pass
 
     def remove(plural: str) -> None:
-        cluster.patch(plural, "shop", machine, {"metadata": {"finalizers": None}})
-        cluster.delete(plural, "shop", machine)
+        cluster.patch(plural, "shop", vm, {"metadata": {"finalizers": None}})
+        cluster.delete(plural, "shop", vm)
 
     def line(uuid: str, origin: str, running: str) -> str:
-        labels = f'namespace="shop",name="{machine}",uuid="{uuid}",origin="{origin}",running="{running}"'
+        labels = f'namespace="shop",name="{vm}",uuid="{uuid}",origin="{origin}",running="{running}"'
         return f"{INFO}{{{labels}}} 1"
 
     config = Config(metrics=MetricsSettings(firmware_uuid_info=True))
@@ -152,22 +152,24 @@ async def test_firmware_uuids_follow_their_machines(cluster: ApiServer, tmp_path
         whole = [each for each in await scrape() if each.startswith(INFO)]
         assert len(whole) == identified(cluster)
         runs = next(vmi for vmi in cluster.objects("virtualmachineinstances") if vmi["metadata"]["namespace"] == "shop")
-        machine, uuid = runs["metadata"]["name"], runs["spec"]["domain"]["firmware"]["uuid"]
+        vm, uuid = runs["metadata"]["name"], runs["spec"]["domain"]["firmware"]["uuid"]
         await until([line(uuid, "set", "true")])
 
         firmware = {"firmware": {"uuid": UUID.upper()}}
-        cluster.patch("virtualmachines", "shop", machine, {"spec": {"template": {"spec": {"domain": firmware}}}})
+        cluster.patch("virtualmachines", "shop", vm, {"spec": {"template": {"spec": {"domain": firmware}}}})
         remove("virtualmachineinstances")
         await until([line(UUID, "set", "false")])
         nothing = {"firmware": None}
-        cluster.patch("virtualmachines", "shop", machine, {"spec": {"template": {"spec": {"domain": nothing}}}})
-        await until([line(legacy(machine), "legacy", "false")])
+        cluster.patch("virtualmachines", "shop", vm, {"spec": {"template": {"spec": {"domain": nothing}}}})
+        await until([line(legacy(vm), "legacy", "false")])
         remove("virtualmachines")
         await until([])
 
 
-async def test_firmware_uuids_keep_to_the_budget(cluster: ApiServer, tmp_path: Path) -> None:
-    config = Config(budget=BudgetSettings(family=10_000, total=100), metrics=MetricsSettings(firmware_uuid_info=True))
+async def test_firmware_uuids_keep_to_the_series_limit(cluster: ApiServer, tmp_path: Path) -> None:
+    config = Config(
+        series_limit=SeriesLimitSettings(family=10_000, total=100), metrics=MetricsSettings(firmware_uuid_info=True)
+    )
     async with serving(cluster, tmp_path, config) as scrape:
         lines = await scrape()
         names = tuple(f"{gauge.name}{{" for state in all_states() for gauge in state.gauges if gauge.name != INFO)

@@ -17,10 +17,14 @@ from exporter.__main__ import main
 from exporter.cli.demo import kubeconfig
 from exporter.demo.apiserver import ApiServer
 from exporter.demo.fleet import sample_fleet
-from tests.judging import api_kinds
+from tests.evaluation import api_kinds
 from tests.unit.asking import get
 
 FIELDS = {
+    "next",
+    "commands",
+    "runbook",
+    "unknown",
     *("check", "reason", "severity", "subject", "related", "node", "feature", "network", "since", "sinceSource"),
     *("message", "evidence", "group", "fingerprint", "remediation", "cluster"),
 }
@@ -41,8 +45,8 @@ async def test_the_report_has_the_documented_shape(http: aiohttp.ClientSession) 
     assert set(whole["findings"][0]["subject"]) == {"kind", "namespace", "name", "uid"}
     assert [(u["check"], u["partition"]) for u in whole["unknown"]] == [
         ("ipam_claims", "legacy"),
-        ("ipam_machines", "legacy"),
         ("ipam_networks", "legacy"),
+        ("ipam_vms", "legacy"),
     ]
     assert [(o["kind"], o["namespace"], o["name"]) for o in whole["undecodable"]] == [
         ("IPAMClaim", "legacy", "old-import.net1")
@@ -98,7 +102,7 @@ async def test_the_page_escapes_what_objects_are_called(http: aiohttp.ClientSess
     assert "default-src 'none'" in headers["Content-Security-Policy"]
 
 
-async def test_networks_are_told_with_what_could_be_had_back(http: aiohttp.ClientSession) -> None:
+async def test_networks_are_reported_with_what_could_be_had_back(http: aiohttp.ClientSession) -> None:
     status, text, headers = await get(http, "/api/v1/networks")
     networks = {each["network"]: each for each in json.loads(text)["networks"]}
     assert status == 200
@@ -150,7 +154,7 @@ async def test_the_page_filters_without_script(http: aiohttp.ClientSession) -> N
 
 async def test_the_page_says_what_to_do_next_and_who_belongs_together(http: aiohttp.ClientSession) -> None:
     _, html, _ = await get(http, "/?check=evictions&reason=NotMigratable")
-    assert "Next: stop the machine, or take away what keeps it from migrating" in html
+    assert "Next: stop the VM, or take away what keeps it from migrating" in html
 
     found = (await report(http, "?reason=Duplicate"))["findings"]
     _, html, _ = await get(http, "/?reason=Duplicate")
@@ -236,13 +240,13 @@ async def test_check_of_a_cluster_without_fault_is_quiet(tmp_path: Path, capsys:
     await server.start()
     code, out, _ = await looked(server, tmp_path, capsys)
     server.unserve("ipamclaims")
-    blind, told, _ = await looked(server, tmp_path, capsys)
+    blind, reported, _ = await looked(server, tmp_path, capsys)
     await server.stop()
 
     kinds = len(api_kinds())
     assert (code, out) == (0, f"0 findings; {kinds} of {kinds} kinds seen.\n")
     assert blind == 2
-    assert "does not serve ipamclaims.k8s.cni.cncf.io" in told
+    assert "does not serve ipamclaims.k8s.cni.cncf.io" in reported
 
 
 @pytest.mark.parametrize("where", ["203.0.113.9:9877", "no-such-host.invalid:9877"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.definitions import OURS, real_files
+from tests.cluster.custom_resources import OURS, real_files
 from tests.cluster.process import free_ports
 from tests.cluster.resources import NADS, PODS, VMS
 from tests.manifests import Object, load_all

@@ -53,7 +53,7 @@ def plugin(folder: Path, expires: timedelta, version: str = "v1") -> dict[str, A
 
 
 @pytest.fixture(autouse=True)
-def nothing_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_of_this_vm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
@@ -193,7 +193,7 @@ async def test_a_plugin_is_run_again_after_a_401(tmp_path: Path) -> None:
     assert here.shown == ["Bearer t1", "Bearer t1", "Bearer t2"]
 
 
-async def test_a_401_that_stays_is_told_after_one_more_try(tmp_path: Path) -> None:
+async def test_a_401_that_stays_is_reported_after_one_more_try(tmp_path: Path) -> None:
     async with gate(lets_in=lambda _: False) as here:
         path = config(tmp_path / "a", here.url, {"token": "bad"})
         async with opened(path, reload_seconds=0) as transport:

@@ -11,9 +11,9 @@ from exporter.kube.errors import ConfigError, UnreachableError
 
 from .conftest import Tls
 from .secure_server import config, gate, proxy
-from .test_transport import get, nothing_of_this_machine, opened
+from .test_transport import get, nothing_of_this_vm, opened
 
-__all__ = ["nothing_of_this_machine"]
+__all__ = ["nothing_of_this_vm"]
 
 
 async def test_a_server_that_proves_who_it_is(tls: Tls, tmp_path: Path) -> None:
@@ -44,8 +44,8 @@ async def test_a_server_by_another_name(tls: Tls, tmp_path: Path) -> None:
         async with opened(config(tmp_path / "a", here.url, cluster=ca)) as transport:
             with pytest.raises(UnreachableError, match=r"does not prove who it is: IP address mismatch"):
                 await get(transport)
-        told = {**ca, "tls-server-name": "kube.example.org"}
-        async with opened(config(tmp_path / "b", here.url, cluster=told)) as transport:
+        reported = {**ca, "tls-server-name": "kube.example.org"}
+        async with opened(config(tmp_path / "b", here.url, cluster=reported)) as transport:
             assert await get(transport) == b"first last"
         blind = {"insecure-skip-tls-verify": True}
         async with opened(config(tmp_path / "c", here.url, cluster=blind)) as transport:
@@ -73,11 +73,11 @@ async def test_certificates_that_are_none(tls: Tls, tmp_path: Path) -> None:
             await get(transport)
 
 
-@pytest.mark.parametrize("told_by", ["kubeconfig", "environment"])
-async def test_through_a_proxy(tls: Tls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told_by: str) -> None:
+@pytest.mark.parametrize("reported_by", ["kubeconfig", "environment"])
+async def test_through_a_proxy(tls: Tls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reported_by: str) -> None:
     async with gate(tls.server) as here, proxy() as (through, asked):
         cluster = {"certificate-authority": tls.ca}
-        if told_by == "kubeconfig":
+        if reported_by == "kubeconfig":
             cluster["proxy-url"] = through
         else:
             monkeypatch.setenv("https_proxy", through)

@@ -1,16 +1,16 @@
-"""Instances that should leave their node, and can't; nodes whose drain does not get on.
+"""VMIs that should leave their node, and can't; nodes whose drain does not get on.
 
-KubeVirt's webhook refuses to evict a launcher pod and marks the instance instead (`status.evacuationNodeName`).
+KubeVirt's webhook refuses to evict a launcher pod and marks the VMI instead (`status.evacuationNodeName`).
 KubeVirt then migrates it, or leaves that to whoever manages it (strategy External). Each step can get stuck without a
 word: a drain only repeats its request.
 
-An instance has one reason at a time, the most specific one. The order: StuckTerminating; StaleMark; of a mark that is
-of its node ExternalAwaiting, MarkWithUnmanagedStrategy, NotMigratableAfterMark, MigrationFailing, TargetUnschedulable,
-MigrationPending, MarkOnSchedulableNode or MarkByUpdate, MigrationQueued, NotStarted; without a mark NotMigratable,
-UserPDB, MultiplePDB, LegacyTaintIgnored, WillShutDown. Two stand beside another one: ExternalNoHandler, and
-MigrationOverdue once an hour has passed in the queue. What migrates, and gets on, has none.
+A VMI has one reason at a time, the most specific one. The order: StuckTerminating; StaleEvacuationRequest; of a request
+for its own node ExternalAwaiting, RequestWithUnmanagedStrategy, NotMigratableAfterRequest, MigrationFailing,
+TargetUnschedulable, MigrationPending, RequestOnSchedulableNode or RequestByWorkloadUpdate, MigrationQueued, NotStarted;
+without a request NotMigratable, UserPDB, MultiplePDB, LegacyTaintIgnored, WillShutDown. Two stand beside another one:
+ExternalNoHandler, and MigrationOverdue once an hour has passed in the queue. What migrates and makes progress has none.
 
-A node counts as drained where it is cordoned and something else says so: an instance marked to leave it, a
+A node counts as drained where it is cordoned and something else says so: a VMI marked to leave it, a
 NodeMaintenance, no other pod left; or by a taint of a drain. What evidence calls `next` is the next step.
 
 Not seen here: KubeVirt before 1.5, whose webhook lets a second request pass; who asked for an eviction; evictions that
@@ -22,7 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Finding, Since
-from ...model import (
+from ...model.indexes.nodes import HANDLER, NODE, PDB, REQUESTED, RUNNING
+from ...model.kinds import (
     kube_virt,
     kubevirt_machine,
     node,
@@ -32,11 +33,10 @@ from ...model import (
     virtual_machine_instance,
     virtual_machine_instance_migration,
 )
-from ...model.node_joins import BUDGET, HANDLER, MARKED, NODE, RUNNING
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.record import Ref
-from ...model.virtual_machine_instance import VirtualMachineInstance
 from ..base import Check, Scope, View
-from . import marked, unmarked
+from . import requested, unrequested
 from .guest import Guest
 from .pods import orphans
 from .reasons import REASONS
@@ -53,25 +53,25 @@ def find(view: View) -> Iterator[Finding]:
         # Most nodes are so: nothing but a mark can be in the way of an eviction that nobody is seen to ask for.
         for vmi in site.vmis:
             if vmi.evacuation and vmi.deleting is None:
-                yield from marked.judged(Guest(site, vmi))
+                yield from requested.evaluated(Guest(site, vmi))
         return
     standings: dict[Ref, str] = {}
     for vmi in site.vmis:
         guest = Guest(site, vmi)
-        found = list(_judged(guest))
+        found = list(_evaluated(guest))
         yield from found
         standings[vmi.ref] = standing(guest, [finding.reason for finding in found])
     if site.draining:
         yield from residual(site, standings)
 
 
-def _judged(guest: Guest) -> Iterator[Finding]:
+def _evaluated(guest: Guest) -> Iterator[Finding]:
     if guest.vmi.deleting is not None:
         yield _terminating(guest.vmi, guest)
-    elif guest.marked:
-        yield from marked.judged(guest)
+    elif guest.requested:
+        yield from requested.evaluated(guest)
     else:
-        yield from unmarked.judged(guest)
+        yield from unrequested.evaluated(guest)
 
 
 def _terminating(vmi: VirtualMachineInstance, guest: Guest) -> Finding:
@@ -87,7 +87,7 @@ def _terminating(vmi: VirtualMachineInstance, guest: Guest) -> Finding:
 
 CHECK = Check(
     id="evictions",
-    title="Instances that should leave their node and can't",
+    title="VMIs that should leave their node and can't",
     reads=(
         virtual_machine_instance.KIND,
         virtual_machine_instance_migration.KIND,
@@ -99,7 +99,7 @@ CHECK = Check(
         kubevirt_machine.KIND,
     ),
     scope=Scope("one node", NODE),
-    joins=(BUDGET, HANDLER, MARKED, RUNNING),
+    joins=(PDB, HANDLER, REQUESTED, RUNNING),
     reasons=REASONS,
     find=find,
 )

@@ -1,4 +1,4 @@
-"""One instance on a node, with its pods and migrations, and what a finding on it carries."""
+"""One VMI on a node, with its pods and migrations, and what a finding on it carries."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from functools import cached_property
 from ...findings import Finding, Severity, Since
 from ...model.evacuation import failures, underway
 from ...model.eviction import Verdict, current_pod, evicted, strategy_of
-from ...model.kubevirt_machine import KubevirtMachine
-from ...model.node_joins import BUDGET, HANDLER
-from ...model.pod import Pod
-from ...model.pod_disruption_budget import PodDisruptionBudget
+from ...model.indexes.nodes import HANDLER, PDB
+from ...model.kinds.kubevirt_machine import KubevirtMachine
+from ...model.kinds.pod import Pod
+from ...model.kinds.pod_disruption_budget import PodDisruptionBudget
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...model.record import Ref
-from ...model.virtual_machine_instance import VirtualMachineInstance
-from ...model.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from .site import UNKNOWN, Site, Time
 
 __all__ = ["Guest", "text"]
@@ -25,7 +25,7 @@ class Guest:
     def __init__(self, site: Site, vmi: VirtualMachineInstance) -> None:
         self.site, self.vmi = site, vmi
         self.strategy = strategy_of(vmi, site.kubevirt)
-        self.marked = bool(vmi.evacuation)
+        self.requested = bool(vmi.evacuation)
 
     @property
     def able(self) -> bool:
@@ -59,20 +59,20 @@ class Guest:
     def evacuations(self) -> list[VirtualMachineInstanceMigration]:
         """Those that were to carry out the mark that it has now, newest first."""
         own = [each for each in self.migrations if each.evacuates]
-        if self.vmi.marked is None:
+        if self.vmi.evacuation_since is None:
             return [each for each in own if each.evacuates == self.vmi.evacuation]
-        return [each for each in own if (each.created or 0.0) >= self.vmi.marked]
+        return [each for each in own if (each.created or 0.0) >= self.vmi.evacuation_since]
 
     @cached_property
     def failed(self) -> Sequence[VirtualMachineInstanceMigration]:
         """The newest evacuations that have ended, as far as all of them failed since it was marked; newest first."""
-        return failures(self.migrations, self.vmi.marked)
+        return failures(self.migrations, self.vmi.evacuation_since)
 
     @cached_property
     def since(self) -> Time:
         """Since when it is marked, by the best that tells (B.10)."""
-        if self.vmi.marked is not None:
-            return self.vmi.marked, Since.CONDITION
+        if self.vmi.evacuation_since is not None:
+            return self.vmi.evacuation_since, Since.CONDITION
         tried = []
         for each in self.evacuations:
             if each.phase == "Succeeded":
@@ -83,9 +83,9 @@ class Guest:
 
     @cached_property
     def verdict(self) -> Verdict:
-        found = self.site.view.sharing(BUDGET, self.vmi.namespace)
-        budgets = [each for each in found if isinstance(each, PodDisruptionBudget)]
-        return evicted(self.vmi, self.pod, self.strategy, budgets)
+        found = self.site.view.sharing(PDB, self.vmi.namespace)
+        pdbs = [each for each in found if isinstance(each, PodDisruptionBudget)]
+        return evicted(self.vmi, self.pod, self.strategy, pdbs)
 
     @property
     def deadline(self) -> float | None:
@@ -112,13 +112,13 @@ class Guest:
         """`step` says what to do about it."""
         vmi, kubevirt = self.vmi, self.site.kubevirt
         default = "kubevirt" if kubevirt is not None and kubevirt.strategy else "builtin"
-        marked_at, told_by = self.since if self.marked else UNKNOWN
+        requested_at, reported_by = self.since if self.requested else UNKNOWN
         facts = {
             "strategy": self.strategy,
-            "strategySource": "instance" if vmi.strategy else default,
+            "strategySource": "vmi" if vmi.strategy else default,
             "evacuationNodeName": vmi.evacuation,
-            "markedSince": text(marked_at),
-            "markedSinceSource": told_by.value if marked_at is not None else "",
+            "markedSince": text(requested_at),
+            "markedSinceSource": reported_by.value if requested_at is not None else "",
             "drain": list(self.site.signals),
             "hotplugPods": self.plugged(),
             **evidence,

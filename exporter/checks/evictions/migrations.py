@@ -1,4 +1,4 @@
-"""What becomes of the migrations of an instance that is to leave its node (firmware-eviction B.5, B.9)."""
+"""What becomes of the migrations of a VMI that is to leave its node (firmware-eviction B.5, B.9)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from ...findings import Finding, Severity, Since
-from ...model.pod import Pod
-from ...model.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...model.kinds.pod import Pod
+from ...model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from .guest import Guest
 from .site import Time
 
@@ -32,7 +32,7 @@ _HELD = {
 
 
 def failing(guest: Guest) -> Finding:
-    """Told as long as none has succeeded, whatever the newest attempt is doing."""
+    """Reported as long as none has succeeded, whatever the newest attempt is doing."""
     count, failure = len(guest.failed), _failure(guest)
     same_host = _SAME_HOST in failure.lower()
     waiting = _unschedulable_pod(guest)
@@ -42,7 +42,7 @@ def failing(guest: Guest) -> Finding:
         step = "give each node a system UUID of its own: see the findings of node_identity"
     elif waiting is not None:
         message += f"; now no node takes its target pod: {waiting.unschedulable}"
-        step = "free capacity, or relax what the machine asks of a node"
+        step = "free capacity, or relax what the VM asks of a node"
     elif not guest.site.closed and guest.site.node is not None:
         step = f"where the drain was given up cancel the mark, with evacuationNodeName {guest.vmi.evacuation}"
     return guest.finding(
@@ -61,8 +61,8 @@ def failing(guest: Guest) -> Finding:
 
 def _failure(guest: Guest) -> str:
     newest, last = guest.failed[0], guest.vmi.migration
-    of_instance = last.failure if last is not None and last.uid == newest.uid else ""
-    return newest.failure or of_instance
+    of_vmi = last.failure if last is not None and last.uid == newest.uid else ""
+    return newest.failure or of_vmi
 
 
 def _unschedulable_pod(guest: Guest) -> Pod | None:
@@ -80,7 +80,7 @@ def unschedulable(guest: Guest) -> Finding | None:
     return guest.finding(
         "TargetUnschedulable",
         f"no node takes the target pod of its migration: {pod.unschedulable}",
-        "free capacity, or relax what the machine asks of a node",
+        "free capacity, or relax what the VM asks of a node",
         since=_began(migration),
         related=(migration.ref, pod.ref),
         migration=migration.name,

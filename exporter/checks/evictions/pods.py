@@ -1,12 +1,12 @@
-"""Launcher pods whose instance is not there: KubeVirt refuses each eviction of them (firmware-eviction B.2, step 4)."""
+"""Launcher pods whose VMI is not there: KubeVirt refuses each eviction of them (firmware-eviction B.2, step 4)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from ...findings import Finding, Severity
-from ...model.pod import Pod
-from ...model.virtual_machine_instance import VirtualMachineInstance
+from ...model.kinds.pod import Pod
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from .site import Site
 
 __all__ = ["orphans"]
@@ -20,10 +20,10 @@ def orphans(site: Site) -> Iterator[Finding]:
                 reason="OrphanLauncherPod",
                 severity=Severity.WARNING,
                 subject=pod.ref,
-                message=f"it runs, and its instance {pod.domain} is not there: evictions of it are refused",
+                message=f"it runs, and its VMI {pod.domain} is not there: evictions of it are refused",
                 node=site.name,
                 evidence={
-                    "instance": pod.domain,
+                    "vmi": pod.domain,
                     "instanceUid": pod.vmi_uid,
                     "next": "make sure that no guest runs in it, then delete the pod",
                 },

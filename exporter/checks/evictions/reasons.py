@@ -1,4 +1,4 @@
-"""What can keep an instance, or its pod, on a node that is to be empty."""
+"""What can keep a VMI, or its pod, on a node that is to be empty."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ __all__ = ["BLOCKED", "REASONS"]
 _LABELS = ("namespace", "name", "node", "strategy", "reason")
 BLOCKED = Family(
     "kubevirt_vmi_eviction_blocked",
-    "An instance that is to leave its node does not get on.",
+    "A VMI that is to leave its node does not get on.",
     _LABELS,
 )
 _NOTICE = Family(
     "kubevirt_vmi_eviction_notice",
-    "An instance that is to leave its node, and nothing is in its way: it waits, will be shut down, or may be blocked.",
+    "A VMI that is to leave its node, and nothing is in its way: it waits, will be shut down, or may be blocked.",
     _LABELS,
 )
 _POD = Family(
     "kubevirt_launcher_pod_orphaned",
-    "A launcher pod runs, its instance is not there, and no eviction of it is let pass.",
+    "A launcher pod runs, its VMI is not there, and no eviction of it is let pass.",
     ("namespace", "name", "node", "reason"),
 )
 _NODE = Family(
     "kubevirt_node_drain_residual",
-    "Instances are left on a node that is being drained.",
+    "VMIs are left on a node that is being drained.",
     ("node", "reason"),
 )
 _INFO, _WARNING = (Severity.INFO,), (Severity.WARNING,)
@@ -33,43 +33,43 @@ _INFO, _WARNING = (Severity.INFO,), (Severity.WARNING,)
 REASONS = {
     "StuckTerminating": Reason(
         _WARNING,
-        "The instance, on a node that is emptied, was deleted, and is there long after its guest should have ended.",
+        "The VMI, on a node that is emptied, was deleted, and is there long after its guest should have ended.",
         BLOCKED,
         "StuckTerminating",
         600.0,
     ),
-    "StaleMark": Reason(
+    "StaleEvacuationRequest": Reason(
         _WARNING,
-        "The instance is marked to leave a node that it is not on: nobody migrates it, and no eviction is let pass.",
+        "The VMI is marked to leave a node that it is not on: nobody migrates it, and no eviction is let pass.",
         BLOCKED,
-        "StaleMark",
+        "StaleEvacuationRequest",
         120.0,
     ),
     "ExternalAwaiting": Reason(
         _WARNING,
-        "The instance is marked, and whoever manages it has not moved it.",
+        "The VMI is marked, and whoever manages it has not moved it.",
         BLOCKED,
         "ExternalAwaiting",
         900.0,
     ),
     "ExternalNoHandler": Reason(
         _INFO,
-        "The instance is marked, its strategy is External, and no label tells who manages it.",
+        "The VMI is marked, its strategy is External, and no label tells who manages it.",
         _NOTICE,
         "ExternalNoHandler",
     ),
-    "NotMigratableAfterMark": Reason(
+    "NotMigratableAfterRequest": Reason(
         _WARNING,
-        "The instance was marked and then became one that can't be migrated.",
+        "The VMI was marked and then became one that can't be migrated.",
         BLOCKED,
-        "NotMigratableAfterMark",
+        "NotMigratableAfterRequest",
         120.0,
     ),
-    "MarkWithUnmanagedStrategy": Reason(
+    "RequestWithUnmanagedStrategy": Reason(
         _WARNING,
-        "The instance is marked, nobody migrates it by its strategy, and its next eviction shuts it down.",
+        "The VMI is marked, nobody migrates it by its strategy, and its next eviction shuts it down.",
         BLOCKED,
-        "MarkWithUnmanagedStrategy",
+        "RequestWithUnmanagedStrategy",
         120.0,
     ),
     "MigrationFailing": Reason(
@@ -81,18 +81,18 @@ REASONS = {
     "MigrationPending": Reason(
         _WARNING, "Its migration is held up; `cause` says by what.", BLOCKED, "MigrationPending", 300.0
     ),
-    "MarkOnSchedulableNode": Reason(
+    "RequestOnSchedulableNode": Reason(
         _WARNING,
-        "The instance is marked to leave a node that nobody drains, and is migrated again and again until it has left.",
+        "The VMI is marked to leave a node that nobody drains, and is migrated again and again until it has left.",
         BLOCKED,
-        "MarkOnSchedulableNode",
+        "RequestOnSchedulableNode",
         900.0,
     ),
-    "MarkByUpdate": Reason(
+    "RequestByWorkloadUpdate": Reason(
         _INFO,
-        "The same of an instance that KubeVirt replaces because its launcher is of an older release.",
+        "The same of a VMI that KubeVirt replaces because its launcher is of an older release.",
         _NOTICE,
-        "MarkOnSchedulableNode",
+        "RequestOnSchedulableNode",
         900.0,
     ),
     "MigrationQueued": Reason(
@@ -102,11 +102,11 @@ REASONS = {
         _WARNING, "Its migration has waited for its turn for an hour.", BLOCKED, "MigrationPending", 3600.0
     ),
     "NotStarted": Reason(
-        _WARNING, "The instance is marked and can be migrated, and no migration was made.", BLOCKED, "NotStarted", 120.0
+        _WARNING, "The VMI is marked and can be migrated, and no migration was made.", BLOCKED, "NotStarted", 120.0
     ),
     "NotMigratable": Reason(
         _WARNING,
-        "The node is drained, and the instance may only be migrated and can't be: its eviction is refused.",
+        "The node is drained, and the VMI may only be migrated and can't be: its eviction is refused.",
         BLOCKED,
         "NotMigratable",
         120.0,
@@ -114,19 +114,17 @@ REASONS = {
     "NotMigratableIfDrained": Reason(
         _INFO, "The same of a node that is cordoned, and that nobody is seen to drain.", _NOTICE, "NotMigratable"
     ),
-    "UserPDB": Reason(
-        _WARNING, "A disruption budget refuses the eviction of its pod; `cause` says why.", BLOCKED, "UserPDB", 300.0
-    ),
+    "UserPDB": Reason(_WARNING, "A PDB refuses the eviction of its pod; `cause` says why.", BLOCKED, "UserPDB", 300.0),
     "MultiplePDB": Reason(
         _WARNING,
-        "Several disruption budgets select its pod: an eviction fails, and the drain with it.",
+        "Several PDBs select its pod: an eviction fails, and the drain with it.",
         BLOCKED,
         "MultiplePDB",
         60.0,
     ),
     "LegacyTaintIgnored": Reason(
         _WARNING,
-        "KubeVirt's taint is on the node, by which an instance with this strategy never moves.",
+        "KubeVirt's taint is on the node, by which a VMI with this strategy never moves.",
         BLOCKED,
         "LegacyTaintIgnored",
         900.0,
@@ -135,10 +133,10 @@ REASONS = {
         _INFO, "The node is drained, and the eviction of its pod shuts the guest down.", _NOTICE, "C-31"
     ),
     "OrphanLauncherPod": Reason(
-        _WARNING, "A launcher pod runs whose instance is not there.", _POD, "OrphanLauncherPod", 300.0
+        _WARNING, "A launcher pod runs whose VMI is not there.", _POD, "OrphanLauncherPod", 300.0
     ),
     "NodeDrainResidual": Reason(
-        _INFO, "A node is drained and instances are left on it; the evidence counts them.", _NODE, "NodeDrainResidual"
+        _INFO, "A node is drained and VMIs are left on it; the evidence counts them.", _NODE, "NodeDrainResidual"
     ),
     "NodeDrainStalled": Reason(
         _WARNING,

@@ -13,7 +13,7 @@ from .site import UNKNOWN, Site
 
 __all__ = ["residual", "standing"]
 
-_NAMED = 10  # instances that evidence names
+_NAMED = 10  # VMIs that evidence names
 
 
 def standing(guest: Guest, reasons: list[str]) -> str:
@@ -31,7 +31,7 @@ def residual(site: Site, standings: Mapping[Ref, str]) -> Iterator[Finding]:
     counts = dict(sorted(Counter(standings.values()).items()))
     blocked = sorted(ref for ref, code in standings.items() if code in REASONS and REASONS[code].family is BLOCKED)
     number = len(standings)
-    what = f"{number} {'instances are' if number > 1 else 'instance is'} left on it: " + ", ".join(
+    what = f"{number} {'VMIs are' if number > 1 else 'VMI is'} left on it: " + ", ".join(
         f"{count} {code}" for code, count in counts.items()
     )
     evidence = {

@@ -8,13 +8,13 @@ from functools import cached_property
 
 from ...findings import Since
 from ...model.eviction import drain_taints, emptied, left_to_drain
-from ...model.kube_virt import DRAIN_TAINT, KubeVirt
-from ...model.node import CORDON, Node
-from ...model.node_joins import NODE, RUNNING
-from ...model.node_maintenance import NodeMaintenance
-from ...model.pod import Pod, Role
-from ...model.virtual_machine_instance import VirtualMachineInstance
-from ...model.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...model.indexes.nodes import NODE, RUNNING
+from ...model.kinds.kube_virt import DRAIN_TAINT, KubeVirt
+from ...model.kinds.node import CORDON, Node
+from ...model.kinds.node_maintenance import NodeMaintenance
+from ...model.kinds.pod import Pod, Role
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..base import View
 
 __all__ = ["Site", "site_of"]
@@ -31,7 +31,7 @@ class Site:
     node: Node | None = None
     vmis: list[VirtualMachineInstance] = field(default_factory=list)
     pods: list[Pod] = field(default_factory=list)
-    launchers: list[Pod] = field(default_factory=list)  # of its instances, wherever they are, and all that are on it
+    launchers: list[Pod] = field(default_factory=list)  # of its VMIs, wherever they are, and all that are on it
     migrations: list[VirtualMachineInstanceMigration] = field(default_factory=list)
     maintenances: list[NodeMaintenance] = field(default_factory=list)
 
@@ -61,7 +61,7 @@ class Site:
         if self.cordoned:
             found += [f"{each.ref}" for each in self.maintenances if each.deleting is None]
             if any(vmi.evacuation == self.name and not vmi.descheduled for vmi in self.vmis):
-                found.append("instances are marked to leave it")
+                found.append("VMIs are marked to leave it")
             if not left_to_drain(pod for pod in self.pods if pod.node == self.name):
                 found.append("no other pod is left on it")
         return tuple(sorted(found))
@@ -80,12 +80,16 @@ class Site:
         added = [each.added for each in taints if each.added is not None and each.key in (CORDON, *self.taints)]
         if added:
             return min(added), Since.TAINT
-        marked = [vmi.marked for vmi in self.vmis if vmi.marked is not None and vmi.evacuation == self.name]
-        return (min(marked), Since.CONDITION) if marked else UNKNOWN
+        requested = [
+            vmi.evacuation_since
+            for vmi in self.vmis
+            if vmi.evacuation_since is not None and vmi.evacuation == self.name
+        ]
+        return (min(requested), Since.CONDITION) if requested else UNKNOWN
 
     @cached_property
     def launchers_of(self) -> dict[str, list[Pod]]:
-        """The launcher pods by the uid of their instance, in order."""
+        """The launcher pods by the uid of their VMI, in order."""
         found: dict[str, list[Pod]] = defaultdict(list)
         for each in sorted(self.launchers, key=lambda pod: pod.ref):
             found[each.vmi_uid].append(each)
@@ -93,7 +97,7 @@ class Site:
 
     @cached_property
     def migrations_of(self) -> dict[tuple[str, str], list[VirtualMachineInstanceMigration]]:
-        """The migrations by namespace and name of their instance, newest first."""
+        """The migrations by namespace and name of their VMI, newest first."""
         found: dict[tuple[str, str], list[VirtualMachineInstanceMigration]] = defaultdict(list)
         for each in sorted(self.migrations, key=lambda each: (-(each.created or 0.0), each.name)):
             found[each.namespace, each.vmi].append(each)
@@ -110,7 +114,7 @@ class Site:
 
     @cached_property
     def outbound(self) -> int:
-        """How many migrations of its instances run."""
+        """How many migrations of its VMIs run."""
         return sum(each.running for each in self.migrations)
 
     @cached_property

@@ -1,11 +1,11 @@
-"""Machines that share their firmware UUID, which guests and what manages them take for unique.
+"""VMs that share their firmware UUID, which guests and what manages them take for unique.
 
-Licences, inventories, backups and cloud-init know a machine by it, and libvirt refuses to migrate between hosts that
-have the same. Up to KubeVirt 1.5 it was made of the machine's name alone, and since 1.6 that value is kept; restores,
-backups and copied manifests bring a UUID along. A machine is judged by the UUID that it runs with, and by the one that
+Licences, inventories, backups and cloud-init know a VM by it, and libvirt refuses to migrate between hosts that
+have the same. Up to KubeVirt 1.5 it was made of the VM's name alone, and since 1.6 that value is kept; restores,
+backups and copied manifests bring a UUID along. A VM is evaluated by the UUID that it runs with, and by the one that
 it starts with next. Who moves between clusters or namespaces has the same UUID at both ends while it moves.
 
-Not seen here: machines of other clusters; whether somebody outside knows a machine by its UUID; stand-alone instances
+Not seen here: VMs of other clusters; whether somebody outside knows a VM by its UUID; stand-alone VMIs
 of KubeVirt releases that leave the UUID to libvirt.
 """
 
@@ -15,19 +15,19 @@ from collections.abc import Iterator
 from functools import partial
 
 from ...findings import Finding, Severity, Since
-from ...model import (
+from ...model.firmware import group_id
+from ...model.identity import next_boot, owned
+from ...model.indexes.identities import IDENTITY, LEGACY_NAME
+from ...model.indexes.networks import VM
+from ...model.kinds import (
     kube_virt,
     virtual_machine,
     virtual_machine_instance,
     virtual_machine_instance_migration,
     virtual_machine_snapshot_content,
 )
-from ...model.firmware import group_id
-from ...model.identity import next_boot, owned
-from ...model.identity_joins import IDENTITY, LEGACY_NAME
-from ...model.joins import MACHINE
-from ...model.virtual_machine import VirtualMachine
-from ...model.virtual_machine_instance import VirtualMachineInstance
+from ...model.kinds.virtual_machine import VirtualMachine
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..base import Check, Scope, View
 from .evidence import NAMED, facts, message
 from .keeper import Proposal, keeper
@@ -54,7 +54,7 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def _silent(view: View, vm: VirtualMachine) -> VirtualMachineInstance | None:
-    """The machine's instance, where it tells no UUID and so has the one of the machine's start."""
+    """The VM's VMI, where it tells no UUID and so has the one of the VM's start."""
     vmi = owned(view.named(VirtualMachineInstance, vm.namespace, vm.name), vm)
     return vmi if vmi is not None and not vmi.identity and next_boot(vm) == view.partition else None
 
@@ -83,7 +83,7 @@ def _shared(view: View, group: Group) -> Iterator[Finding]:
 
 CHECK = Check(
     id="firmware_duplicates",
-    title="Machines that share their firmware UUID",
+    title="VMs that share their firmware UUID",
     reads=(
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
@@ -91,8 +91,8 @@ CHECK = Check(
         virtual_machine_snapshot_content.KIND,
         kube_virt.KIND,
     ),
-    scope=Scope("one identity", IDENTITY, beside=(LEGACY_NAME,)),
-    joins=(MACHINE,),
+    scope=Scope("one identity", IDENTITY, extra_keys=(LEGACY_NAME,)),
+    joins=(VM,),
     reasons=REASONS,
     find=find,
 )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ...model.firmware import legacy
-from ...model.kube_virt import KubeVirt
+from ...model.kinds.kube_virt import KubeVirt
 from ..base import View
 from .keeper import Proposal, keeps_state
 from .members import Group, Member, Standing
@@ -43,7 +43,7 @@ def _next_step(member: Member, proposal: Proposal) -> str:
 
 
 def facts(view: View, group: Group, member: Member, proposal: Proposal) -> dict[str, Any]:
-    """The evidence. `changeLoses` names what another UUID would empty: such a machine must not be changed."""
+    """The evidence. `changeLoses` names what another UUID would empty: such a VM must not be changed."""
     found = {
         "uuid": member.written or view.partition,
         "running": member.runs,
@@ -72,7 +72,7 @@ def _other(member: Member) -> dict[str, Any]:
 
 def _applies(member: Member) -> str:
     if member.vm is None:
-        return "never: an instance can't be changed"
+        return "never: a VMI can't be changed"
     if member.runs and member.vm.reboots_anew:
         return "on the next guest reboot"
     return "with the next start"
@@ -105,7 +105,7 @@ def _origin(member: Member) -> str:
 def _template(group: Group, member: Member) -> str:
     made_by = _maker(member)
     others = group.others(member, NAMED)
-    same = made_by and any(_maker(each) == made_by and _beside(each, member) for each in others)
+    same = made_by and any(_maker(each) == made_by and _extra_keys(each, member) for each in others)
     return f"the template of {made_by} sets the UUID" if same else ""
 
 
@@ -115,7 +115,7 @@ def _maker(member: Member) -> str:
     return member.vmi.owner if member.vmi else ""
 
 
-def _beside(one: Member, other: Member) -> bool:
+def _extra_keys(one: Member, other: Member) -> bool:
     return one.record.namespace == other.record.namespace
 
 

@@ -1,6 +1,6 @@
 """Which member of a group should keep the UUID (firmware-eviction A.12, the proposed order).
 
-Whether something outside knows a machine by its UUID can't be seen, so that step of the order is left out.
+Whether something outside knows a VM by its UUID can't be seen, so that step of the order is left out.
 """
 
 from __future__ import annotations

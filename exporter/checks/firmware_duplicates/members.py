@@ -1,4 +1,4 @@
-"""The machines that share a value of their firmware, and how they stand to each other (firmware-eviction A.11)."""
+"""The VMs that share a value of their firmware, and how they stand to each other (firmware-eviction A.11)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from ...model.joins import MACHINE, machine
+from ...model.indexes.networks import VM, vm_key
+from ...model.kinds.virtual_machine import VirtualMachine
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ...model.record import Record, Ref
-from ...model.virtual_machine import VirtualMachine
-from ...model.virtual_machine_instance import VirtualMachineInstance
-from ...model.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..base import View
 
 __all__ = ["Group", "Member", "Standing", "group_of"]
@@ -31,7 +31,7 @@ class Standing(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One machine that has the value: a VirtualMachine and its instance are one."""
+    """One VM that has the value: a VirtualMachine and its VMI are one."""
 
     vm: VirtualMachine | None
     vmi: VirtualMachineInstance | None  # by which it runs with the value
@@ -46,12 +46,12 @@ class Member:
         if self.vm is not None:
             return self.vm
         if self.vmi is None:
-            raise ValueError("a member is a machine or an instance")
+            raise ValueError("a member is a VM or a VMI")
         return self.vmi
 
     @cached_property
     def key(self) -> str:
-        return machine(self.record.namespace, self.record.name)
+        return vm_key(self.record.namespace, self.record.name)
 
     @property
     def place(self) -> tuple[str, str]:
@@ -60,14 +60,14 @@ class Member:
 
     @property
     def ref(self) -> Ref:
-        """The machine; of an instance that has another value than its machine, by what the instance knows of it."""
+        """The VM; of a VMI that has another value than its VM, by what the VMI knows of it."""
         if self.vm is None and self.vmi is not None and self.vmi.vm_uid:
             return Ref("VirtualMachine", self.vmi.namespace, self.vmi.name, self.vmi.vm_uid)
         return self.record.ref
 
     @property
     def started(self) -> float | None:
-        """Since when it runs with the value: that of an instance never changes."""
+        """Since when it runs with the value: that of a VMI never changes."""
         return self.vmi.created if self.vmi is not None else None
 
     @property
@@ -136,7 +136,7 @@ class Group:
         return len(self.members) - 1 - len(self.moving.get(member.key, ()))
 
     def collided(self, member: Member) -> float | None:
-        """Since when it runs beside another one, in seconds since 1970; None where that can't be told."""
+        """Since when it runs beside another one, in seconds since 1970; None where that can't be reported."""
         apart = self.moving.get(member.key, frozenset()) | {member.key}
         starts = [s for each in self._first_started[: len(apart) + 1] if each.key not in apart and (s := each.started)]
         return max(member.started, starts[0]) if starts and member.started is not None else None
@@ -150,18 +150,18 @@ class Group:
 def group_of(
     view: View, records: Iterable[Record], silent: Callable[[VirtualMachine], VirtualMachineInstance | None]
 ) -> Group:
-    """The group of the records under one value. `silent` gives the instance by which a machine runs with the value
-    though the instance does not tell it."""
+    """The group of the records under one value. `silent` gives the VMI by which a VM runs with the value
+    though the VMI does not tell it."""
     vms: dict[str, VirtualMachine] = {}
-    instances: dict[str, VirtualMachineInstance] = {}
+    vmis: dict[str, VirtualMachineInstance] = {}
     for record in records:
-        key = machine(record.namespace, record.name)
+        key = vm_key(record.namespace, record.name)
         if isinstance(record, VirtualMachine):
             vms[key] = record
         elif isinstance(record, VirtualMachineInstance):
-            instances[key] = record
-    instances |= {key: vmi for key, vm in vms.items() if key not in instances and (vmi := silent(vm)) is not None}
-    return Group.of(view, (Member(vms.get(key), instances.get(key)) for key in vms.keys() | instances.keys()))
+            vmis[key] = record
+    vmis |= {key: vmi for key, vm in vms.items() if key not in vmis and (vmi := silent(vm)) is not None}
+    return Group.of(view, (Member(vms.get(key), vmis.get(key)) for key in vms.keys() | vmis.keys()))
 
 
 def _migrations(view: View, members: list[Member]) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
@@ -169,7 +169,7 @@ def _migrations(view: View, members: list[Member]) -> tuple[dict[str, frozenset[
     sent: dict[str, list[tuple[Member, Migration]]] = defaultdict(list)
     received: dict[str, list[tuple[Member, Migration]]] = defaultdict(list)
     for member in members:
-        for record in view.sharing(MACHINE, member.key):
+        for record in view.sharing(VM, member.key):
             if isinstance(record, Migration) and record.pairing:
                 (sent if record.sends else received)[record.pairing].append((member, record))
     moving: dict[str, set[str]] = defaultdict(set)
@@ -186,7 +186,7 @@ def _migrations(view: View, members: list[Member]) -> tuple[dict[str, frozenset[
 
 
 def _left(view: View, source: Member, out: Migration) -> bool:
-    """Whether nothing has been started there since its guest went: it stands still, or its instance is the old one."""
+    """Whether nothing has been started there since its guest went: it stands still, or its VMI is the old one."""
     place = source.record.namespace, source.record.name
     vmi = source.vmi or view.named(VirtualMachineInstance, *place)  # which may have ended already
     if vmi is None:

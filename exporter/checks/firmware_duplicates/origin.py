@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from ...findings import Finding, Severity
 from ...model.firmware import group_id, legacy
 from ...model.identity import effective, owned
-from ...model.identity_joins import LEGACY_NAME
-from ...model.virtual_machine import VirtualMachine
-from ...model.virtual_machine_instance import VirtualMachineInstance
-from ...model.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+from ...model.indexes.identities import LEGACY_NAME
+from ...model.kinds.virtual_machine import VirtualMachine
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ..base import View
 from .evidence import hints
 from .members import Group, Member
@@ -19,7 +19,7 @@ __all__ = ["legacy_derived"]
 
 
 def legacy_derived(view: View, group: Group) -> Iterator[Finding]:
-    """Of each member that has the UUID now, where it is made of its own or of another machine's name in the cluster."""
+    """Of each member that has the UUID now, where it is made of its own or of another VM's name in the cluster."""
     names = {_name(record) for record in view.sharing(LEGACY_NAME, view.partition)}
     for member in group.members:
         own = legacy(member.record.name) == view.partition
@@ -51,7 +51,7 @@ def _has(view: View, member: Member) -> bool:
 
 def _own(member: Member) -> str:
     return (
-        f"its firmware UUID is made of its name alone: any machine called {member.record.name}, "
+        f"its firmware UUID is made of its name alone: any VM called {member.record.name}, "
         "in another namespace or cluster, has the same"
     )
 

@@ -1,12 +1,12 @@
 """IPAMClaims that no longer do what they are for, or put a network at risk.
 
-KubeVirt's ipam-extensions makes a claim per interface, guards it with a finalizer, and takes that off when the machine
-goes. It does so on events of the machine alone: when it misses the last one, the claim stays for good, and its
-addresses stay taken. A machine made again under the same name then runs on the dying claim of its predecessor. And what
+KubeVirt's ipam-extensions makes a claim per interface, guards it with a finalizer, and takes that off when the VM
+goes. It does so on events of the VM alone: when it misses the last one, the claim stays for good, and its
+addresses stay taken. A VM made again under the same name then runs on the dying claim of its predecessor. And what
 a claim holds is given out again at the next start of the network's control plane, which fails where it does not fit.
 
 One finding per claim, the first that holds, in the order of ipamclaims C-25; a foreign finalizer, and an address that
-the network can't give out, are told beside it. Of what KubeVirt did not make only that is said.
+the network can't give out, are reported beside it. Of what KubeVirt did not make only that is said.
 
 Not seen here: addresses that the network holds without a claim; why OVN-Kubernetes gave none, where no object says so.
 """
@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ...findings import Finding
-from ...model import (
+from ...model.indexes.networks import ADDRESS, CLAIM, NAD, REFERENCE, vm_key
+from ...model.kinds import (
     deployment,
     ipam_claim,
     namespace,
@@ -25,10 +26,9 @@ from ...model import (
     virtual_machine,
     virtual_machine_instance,
 )
-from ...model.ipam_claim import IPAMClaim
-from ...model.joins import ADDRESS, CLAIM, DEFINITION, REFERENCE, machine
+from ...model.kinds.ipam_claim import IPAMClaim
 from ..base import Check, View
-from ..scopes import PER_MACHINE
+from ..scopes import PER_VM
 from .addresses import duplicate_ip, family_incomplete, ip_drift, ip_excluded, ip_outside_pool, prefix_mismatch
 from .lifecycle import (
     foreign_claim,
@@ -64,7 +64,7 @@ BEFORE_THE_NETWORK: tuple[Predicate, ...] = (
     network_mismatch,
     network_missing,
 )
-# Of a network in which claims do not count (C-07, told of the network), the rest would only be its consequences.
+# Of a network in which claims do not count (C-07, reported of the network), the rest would only be its consequences.
 AFTER_THE_NETWORK: tuple[Predicate, ...] = (
     leaked_claim,
     empty_claim,
@@ -78,12 +78,12 @@ BESIDE: tuple[Predicate, ...] = (foreign_finalizer, ip_outside_pool)
 
 def find(view: View) -> Iterator[Finding]:
     for claim in view.all(IPAMClaim):
-        # A claim that names two machines is in both partitions, and is judged in the first one's.
-        if machine(claim.namespace, claim.machines[0]) == view.partition:
-            yield from _judged(Situation(view, claim))
+        # A claim that names two VMs is in both partitions, and is evaluated in the first one's.
+        if vm_key(claim.namespace, claim.vms[0]) == view.partition:
+            yield from _evaluated(Situation(view, claim))
 
 
-def _judged(it: Situation) -> Iterator[Finding]:
+def _evaluated(it: Situation) -> Iterator[Finding]:
     if not it.claim.managed:
         foreign = foreign_claim(it)
         if foreign:
@@ -120,8 +120,8 @@ CHECK = Check(
         namespace.KIND,
         deployment.KIND,
     ),
-    scope=PER_MACHINE,
-    joins=(ADDRESS, CLAIM, DEFINITION, REFERENCE),
+    scope=PER_VM,
+    joins=(ADDRESS, CLAIM, NAD, REFERENCE),
     reasons=REASONS,
     find=find,
 )

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 from ...findings import Finding, Severity, Since
-from ...model.ipam_claim import IPAMClaim
-from ...model.joins import ADDRESS, address
-from ...model.network_attachment_definition import pool_of
-from ...model.pod import Pod
+from ...model.indexes.networks import ADDRESS, address
+from ...model.kinds.ipam_claim import IPAMClaim
+from ...model.kinds.network_attachment_definition import pool_of
+from ...model.kinds.pod import Pod
 from ...model.pool import Place
 from .situation import Moment, Situation
 
@@ -75,7 +75,7 @@ def _two_in_one_subnet(it: Situation) -> list[str]:
 
 
 def duplicate_ip(it: Situation) -> Finding | None:
-    """C-14: another claim, or a pod that is not of the claim's machine, holds an address of it in its network."""
+    """C-14: another claim, or a pod that is not of the claim's VM, holds an address of it in its network."""
     claim = it.claim
     clashing = {ip: list(_others(it, ip)) for ip in claim.hosts if claim.network}
     ips = sorted(ip for ip, others in clashing.items() if others)
@@ -103,9 +103,9 @@ def _others(it: Situation, ip: str) -> Iterator[IPAMClaim | Pod]:
 
 
 def _foreign(claim: IPAMClaim, other: IPAMClaim | Pod) -> bool:
-    """Whether another holder of the claim's address is not this claim and not a pod of its machine."""
+    """Whether another holder of the claim's address is not this claim and not a pod of its VM."""
     if isinstance(other, Pod):
-        ours = other.namespace == claim.namespace and other.domain and other.domain in claim.machines
+        ours = other.namespace == claim.namespace and other.domain and other.domain in claim.vms
         return not ours and f"{claim.namespace}/{claim.name}" not in other.claims
     return other is not claim
 
@@ -147,10 +147,10 @@ def prefix_mismatch(it: Situation) -> Finding | None:
 
 def _given(it: Situation) -> Iterator[tuple[Pod, list[tuple[str, int]]]]:
     """(host, prefix length) that the claim's network gave to each pod that refers to the claim."""
-    keys = {f"{definition.namespace}/{definition.name}" for definition in it.definitions}
+    keys = {f"{nad.namespace}/{nad.name}" for nad in it.nads}
     own = f"{it.claim.namespace}/{it.claim.name}"
     for pod in it.users if it.claim.hosts else ():
-        given = [(host, length) for definition, host, length in pod.addresses if definition in keys]
+        given = [(host, length) for nad, host, length in pod.addresses if nad in keys]
         if own in pod.claims and given:
             yield pod, given
 

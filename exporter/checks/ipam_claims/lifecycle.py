@@ -1,10 +1,10 @@
-"""Claims and their machines: who is gone, who came again, what holds a claim (ipamclaims C-01 to C-05, C-24)."""
+"""Claims and their VMs: who is gone, who came again, what holds a claim (ipamclaims C-01 to C-05, C-24)."""
 
 from __future__ import annotations
 
 from ...findings import Finding, Severity, Since
-from ...model.ipam_claim import FINALIZER, IPAMClaim
-from ...model.namespace import Namespace
+from ...model.kinds.ipam_claim import FINALIZER, IPAMClaim
+from ...model.kinds.namespace import Namespace
 from .owner import OwnerState
 from .situation import UNKNOWN_MOMENT, Moment, Situation
 
@@ -39,9 +39,9 @@ def stuck_terminating(it: Situation) -> Finding | None:
             Severity.WARNING,
             f"it was deleted while {owned.ref} lives; only the finalizer still protects it",
         )
-    if owned.instance or it.users:
+    if owned.running_vmi or it.users:
         state = "is gone" if owned.state is OwnerState.GONE else "is being deleted"
-        holder = owned.instance or it.users[0].ref
+        holder = owned.running_vmi or it.users[0].ref
         what = f"{owned.ref} {state}, and {holder} is still there; nothing to do here until it is gone"
         return _stuck(it, "OwnerDeleting", Severity.INFO, what)
     if owned.state is OwnerState.DELETING:
@@ -69,7 +69,7 @@ def foreign_finalizer(it: Situation) -> Finding | None:
 
 
 def owner_uid_mismatch(it: Situation) -> Finding | None:
-    """C-03 (and C-02e): a machine of the owner's name has another uid."""
+    """C-03 (and C-02e): a VM of the owner's name has another uid."""
     claim, owned = it.claim, it.owned
     if owned.state is not OwnerState.REPLACED or owned.replacement is None:
         return None
@@ -87,21 +87,21 @@ def owner_uid_mismatch(it: Situation) -> Finding | None:
 
 
 def ownerless_claim(it: Situation) -> Finding | None:
-    """C-04: a where the machine of its label is there, b where not."""
+    """C-04: a where the VM of its label is there, b where not."""
     claim, owned = it.claim, it.owned
     if claim.deleting is not None or claim.owners or claim.other_owners:
         return None
     if owned.state is OwnerState.GONE and not it.users:
         what = f"it has no owner reference, and {owned.ref} is gone: until somebody deletes it, {_taken(claim)}"
     else:
-        what = f"it has no owner reference to {owned.ref}: it will outlive the machine"
+        what = f"it has no owner reference to {owned.ref}: it will outlive the VM"
     return it.finding("OwnerlessClaim", Severity.WARNING, what, related=owned.related)
 
 
 def orphan_claim(it: Situation) -> Finding | None:
     """C-01."""
     claim, owned = it.claim, it.owned
-    in_use = owned.instance or it.users or claim.other_owners
+    in_use = owned.running_vmi or it.users or claim.other_owners
     if claim.deleting is not None or owned.state is not OwnerState.GONE or in_use or not claim.owners:
         return None
     what = f"{owned.ref} is gone, and {_taken(claim)}"
@@ -109,7 +109,7 @@ def orphan_claim(it: Situation) -> Finding | None:
 
 
 def unprotected_claim(it: Situation) -> Finding | None:
-    """C-05: no finalizer, while the machine lives."""
+    """C-05: no finalizer, while the VM lives."""
     if it.claim.deleting is not None or FINALIZER in it.claim.finalizers or it.owned.state is not OwnerState.LIVE:
         return None
     what = f"it has no finalizer {FINALIZER}: whoever deletes it takes {it.owned.ref} its addresses"
@@ -117,7 +117,7 @@ def unprotected_claim(it: Situation) -> Finding | None:
 
 
 def unlabelled_claim(it: Situation) -> Finding | None:
-    """C-05: no label, or another machine's, while the machine lives."""
+    """C-05: no label, or another VM's, while the VM lives."""
     claim, owned = it.claim, it.owned
     if claim.deleting is not None or not claim.owners or owned.state is not OwnerState.LIVE:
         return None

@@ -9,48 +9,45 @@ __all__ = ["network_mismatch", "network_missing", "persistence_disabled"]
 
 
 def network_mismatch(it: Situation) -> Finding | None:
-    """C-09: the machine's interface refers to a definition of another network. A running pod's own word goes first."""
-    for key in _definitions_in_use(it):
-        definition = it.definition(key)
-        if definition is None or not definition.network or definition.network == it.claim.network:
+    """C-09: the VM's interface refers to a NAD of another network. A running pod's own word goes first."""
+    for key in _nads_in_use(it):
+        nad = it.nad(key)
+        if nad is None or not nad.network or nad.network == it.claim.network:
             continue
         bound = f"network {it.claim.network}" if it.claim.network else "no network"
-        what = (
-            f"it is bound to {bound}, and its interface now refers to {definition.network} "
-            f"({definition.namespace}/{definition.name})"
-        )
-        return it.finding("NetworkMismatch", _severity(it), what, related=[definition.ref])
+        what = f"it is bound to {bound}, and its interface now refers to {nad.network} ({nad.namespace}/{nad.name})"
+        return it.finding("NetworkMismatch", _severity(it), what, related=[nad.ref])
     return None
 
 
-def _definitions_in_use(it: Situation) -> list[str]:
+def _nads_in_use(it: Situation) -> list[str]:
     own = f"{it.claim.namespace}/{it.claim.name}"
     name = it.claim.name
     by_pods = [key for pod in it.pods if own in pod.claims for key, claim in pod.selections if claim == name]
-    return by_pods or [definition for _, definition in it.interfaces]
+    return by_pods or [nad for _, nad in it.interfaces]
 
 
 def network_missing(it: Situation) -> Finding | None:
-    """C-06, with its sub-code NetworkNotInNamespace. A definition that can't be read may be the one."""
+    """C-06, with its sub-code NetworkNotInNamespace. A NAD that can't be read may be the one."""
     claim = it.claim
-    if not claim.network or it.unreadable_definition or (it.vm and not it.interfaces):
+    if not claim.network or it.unreadable_nad or (it.vm and not it.interfaces):
         return None  # without the interface it is a leak, C-10
-    if not it.definitions:
+    if not it.nads:
         what = (
             f"no NetworkAttachmentDefinition is of network {claim.network}; make it again with the same subnets or more"
         )
         return it.finding("NetworkMissing", _severity(it), what)
-    here = any(definition.namespace == claim.namespace for definition in it.definitions)
+    here = any(nad.namespace == claim.namespace for nad in it.nads)
     elsewhere = any(key and key.partition("/")[0] != claim.namespace for _, key in it.interfaces)
     if here or elsewhere:
-        return None  # an interface that refers to another namespace's definition is C-21
+        return None  # an interface that refers to another namespace's NAD is C-21
     what = f"network {claim.network} has no NetworkAttachmentDefinition in namespace {claim.namespace} any more"
-    return it.finding("NetworkNotInNamespace", _severity(it), what, related=[it.definitions[0].ref])
+    return it.finding("NetworkNotInNamespace", _severity(it), what, related=[it.nads[0].ref])
 
 
 def persistence_disabled(it: Situation) -> bool:
-    """C-07: no definition of the network lets claims count. It is told once, of the network."""
-    return bool(it.definitions) and not it.effective
+    """C-07: no NAD of the network lets claims count. It is reported once, of the network."""
+    return bool(it.nads) and not it.effective
 
 
 def _severity(it: Situation) -> Severity:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ...model.ipam_claim import IPAMClaim
+from ...model.kinds.ipam_claim import IPAMClaim
+from ...model.kinds.virtual_machine import VirtualMachine
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.record import Owner, Ref
-from ...model.virtual_machine import VirtualMachine
-from ...model.virtual_machine_instance import VirtualMachineInstance
 from ..base import View
 
 __all__ = ["Owned", "OwnerState", "owner_of"]
@@ -17,7 +17,7 @@ __all__ = ["Owned", "OwnerState", "owner_of"]
 class OwnerState(Enum):
     LIVE = "live"
     DELETING = "deleting"
-    REPLACED = "replaced"  # gone, and another machine has its name
+    REPLACED = "replaced"  # gone, and another VM has its name
     GONE = "gone"
 
 
@@ -27,13 +27,13 @@ class Owned:
 
     state: OwnerState
     ref: Ref  # as the claim names it
-    instance: Ref | None = None  # a VirtualMachineInstance of this owner that is still there
+    running_vmi: Ref | None = None  # a VirtualMachineInstance of this owner that is still there
     replacement: Ref | None = None
     replaced_at: float | None = None
 
     @property
     def related(self) -> tuple[Ref, ...]:
-        refs = (self.ref, self.replacement, self.instance)
+        refs = (self.ref, self.replacement, self.running_vmi)
         return tuple(dict.fromkeys(ref for ref in refs if ref is not None))
 
 
@@ -46,31 +46,31 @@ _MOST_ALIVE = (OwnerState.LIVE, OwnerState.DELETING, OwnerState.REPLACED, OwnerS
 
 def owner_of(view: View, claim: IPAMClaim) -> Owned:
     """The most alive of the claim's owners; a claim without owner references goes by its label."""
-    owners = claim.owners or (Owner("VirtualMachine", claim.machines[0], ""),)
-    judged = [_judge(view, claim.namespace, owner) for owner in owners]
+    owners = claim.owners or (Owner("VirtualMachine", claim.vms[0], ""),)
+    evaluated = [_evaluate(view, claim.namespace, owner) for owner in owners]
     if claim.vm and all(owner.name != claim.vm for owner in owners):
-        judged.append(_labelled(view, claim))
-    return min(judged, key=lambda owned: _MOST_ALIVE.index(owned.state))
+        evaluated.append(_labelled(view, claim))
+    return min(evaluated, key=lambda owned: _MOST_ALIVE.index(owned.state))
 
 
 def _labelled(view: View, claim: IPAMClaim) -> Owned:
-    """The machine that the label names beside an owner of another name: it may be in use, so it counts as alive."""
-    return _judge(view, claim.namespace, Owner("VirtualMachine", claim.vm, ""))
+    """The VM that the label names beside an owner of another name: it may be in use, so it counts as alive."""
+    return _evaluate(view, claim.namespace, Owner("VirtualMachine", claim.vm, ""))
 
 
-def _judge(view: View, namespace: str, owner: Owner) -> Owned:
+def _evaluate(view: View, namespace: str, owner: Owner) -> Owned:
     ref = Ref(owner.kind, namespace, owner.name, owner.uid)
     found = [view.named(kind, namespace, owner.name) for kind in _KINDS.values()]
     vm, vmi = found[0], found[1]
     alive = _same(view, namespace, owner)
-    instance = vmi.ref if isinstance(vmi, VirtualMachineInstance) and _instance_of(vmi, owner) else None
+    running_vmi = vmi.ref if isinstance(vmi, VirtualMachineInstance) and _vmi_of(vmi, owner) else None
     if alive is not None:
         state = OwnerState.LIVE if alive.deleting is None else OwnerState.DELETING
-        return Owned(state, alive.ref, instance)
-    other = vm or (vmi if instance is None else None)
+        return Owned(state, alive.ref, running_vmi)
+    other = vm or (vmi if running_vmi is None else None)
     if other is not None:
-        return Owned(OwnerState.REPLACED, ref, instance, other.ref, other.created)
-    return Owned(OwnerState.GONE, ref, instance)
+        return Owned(OwnerState.REPLACED, ref, running_vmi, other.ref, other.created)
+    return Owned(OwnerState.GONE, ref, running_vmi)
 
 
 def _same(view: View, namespace: str, owner: Owner) -> VirtualMachine | VirtualMachineInstance | None:
@@ -83,5 +83,5 @@ def _same(view: View, namespace: str, owner: Owner) -> VirtualMachine | VirtualM
     return None
 
 
-def _instance_of(vmi: VirtualMachineInstance, owner: Owner) -> bool:
+def _vmi_of(vmi: VirtualMachineInstance, owner: Owner) -> bool:
     return not owner.uid or owner.uid in (vmi.uid, vmi.vm_uid)

@@ -14,7 +14,7 @@ _BOTH = (Severity.WARNING, Severity.CRITICAL)
 _LABELS = ("namespace", "name", "network", "severity", "reason")
 _ORPHANED = Family(
     "kubevirt_ipamclaim_orphaned",
-    "An IPAMClaim whose machine is gone keeps its addresses.",
+    "An IPAMClaim whose VM is gone keeps its addresses.",
     ("namespace", "name", "network", "reason"),
 )
 _STUCK = Family(
@@ -22,7 +22,7 @@ _STUCK = Family(
 )
 _REPLACED = Family(
     "kubevirt_ipamclaim_owner_replaced",
-    "An IPAMClaim belongs to a machine that is gone, while another machine has its name.",
+    "An IPAMClaim belongs to a VM that is gone, while another VM has its name.",
     _LABELS,
 )
 _DUPLICATE = Family(
@@ -43,25 +43,25 @@ REASONS = {
     "ForeignClaim": Reason(_INFO, "KubeVirt did not make the claim, so nothing is said about it.", _UNUSED, "C-24"),
     "StuckTerminatingDeletedByHand": Reason(
         _WARNING,
-        "The claim was deleted while its machine lives; the finalizer alone still protects the address.",
+        "The claim was deleted while its VM lives; the finalizer alone still protects the address.",
         _STUCK,
         "C-02d",
     ),
     "StuckTerminatingOwnerDeleting": Reason(
         _INFO,
-        "The claim waits for its machine, whose instance or pod is still there: normal while a machine is deleted.",
+        "The claim waits for its VM, whose VMI or pod is still there: normal while a VM is deleted.",
         _STUCK,
         "C-02c",
     ),
     "StuckTerminatingBlocksOwnerDeletion": Reason(
         _CRITICAL,
-        "The machine no longer runs and waits to be deleted, and this claim's finalizer holds it up.",
+        "The VM no longer runs and waits to be deleted, and this claim's finalizer holds it up.",
         _STUCK,
         "C-02b",
     ),
     "StuckTerminatingOwnerGone": Reason(
         _BOTH,
-        "The machine is gone, and nobody takes the claim's finalizer off; critical where it holds up its namespace.",
+        "The VM is gone, and nobody takes the claim's finalizer off; critical where it holds up its namespace.",
         _STUCK,
         "C-02a",
     ),
@@ -74,7 +74,7 @@ REASONS = {
     ),
     "OwnerUidMismatch": Reason(
         _BOTH,
-        "A machine was made again under the same name and uses its predecessor's claim; critical while a pod uses it.",
+        "A VM was made again under the same name and uses its predecessor's claim; critical while a pod uses it.",
         _REPLACED,
         "C-03",
     ),
@@ -82,7 +82,7 @@ REASONS = {
         _WARNING, "The claim has no owner reference, so garbage collection never takes it.", _ORPHANED, "C-04"
     ),
     "OrphanClaim": Reason(
-        _WARNING, "The machine is gone, and garbage collection has not deleted the claim.", _ORPHANED, "C-01"
+        _WARNING, "The VM is gone, and garbage collection has not deleted the claim.", _ORPHANED, "C-01"
     ),
     "IpOutsidePool": Reason(
         (Severity.CRITICAL, Severity.WARNING),
@@ -101,7 +101,7 @@ REASONS = {
     ),
     "IpDrift": Reason(
         _CRITICAL,
-        "The machine's pod has other addresses than its claim: the next restart moves it to the claim's.",
+        "The VM's pod has other addresses than its claim: the next restart moves it to the claim's.",
         _ADDRESS,
         "C-15",
         MINUTE,
@@ -114,55 +114,55 @@ REASONS = {
     ),
     "NetworkMismatch": Reason(
         _BOTH,
-        "The machine's interface now refers to another network than its claim; critical where it runs.",
+        "The VM's interface now refers to another network than its claim; critical where it runs.",
         _NETWORK,
         "C-09",
         5 * MINUTE,
     ),
     "NetworkMissing": Reason(
         _BOTH,
-        "No definition in the cluster is of the claim's network; critical where the machine runs.",
+        "No NAD in the cluster is of the claim's network; critical where the VM runs.",
         _NETWORK,
         "C-06",
         15 * MINUTE,
     ),
     "NetworkNotInNamespace": Reason(
         _BOTH,
-        "The claim's network has definitions, but none in the claim's namespace; critical where the machine runs.",
+        "The claim's network has NADs, but none in the claim's namespace; critical where the VM runs.",
         _NETWORK,
         "C-06",
         15 * MINUTE,
     ),
     "LeakedClaim": Reason(
-        _INFO, "The machine no longer has the interface that the claim was made for.", _UNUSED, "C-10", HOUR
+        _INFO, "The VM no longer has the interface that the claim was made for.", _UNUSED, "C-10", HOUR
     ),
     "EmptyClaim": Reason(
         _BOTH,
-        "The machine runs and the network has given the claim no address; critical while its pod hangs for it.",
+        "The VM runs and the network has given the claim no address; critical while its pod hangs for it.",
         _UNUSED,
         "C-13",
         10 * MINUTE,
     ),
     "NotReferenced": Reason(
         _WARNING,
-        "The machine's pod does not refer to the claim, so its address is given away when the pod goes.",
+        "The VM's pod does not refer to the claim, so its address is given away when the pod goes.",
         _METADATA,
         "C-12",
         5 * MINUTE,
     ),
     "UnprotectedClaim": Reason(
         _WARNING,
-        "The claim lacks KubeVirt's finalizer: any deletion frees the running machine's address.",
+        "The claim lacks KubeVirt's finalizer: any deletion frees the running VM's address.",
         _METADATA,
         "C-05",
     ),
     "UnlabelledClaim": Reason(
         _WARNING,
-        "The claim lacks its machine's label: it will be stuck when the machine is deleted.",
+        "The claim lacks its VM's label: it will be stuck when the VM is deleted.",
         _METADATA,
         "C-05",
     ),
     "IdleReservation": Reason(
-        _INFO, "The machine has been stopped for a month and keeps its addresses.", _UNUSED, "C-18", 30 * DAY
+        _INFO, "The VM has been stopped for a month and keeps its addresses.", _UNUSED, "C-18", 30 * DAY
     ),
 }

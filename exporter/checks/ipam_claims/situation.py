@@ -1,4 +1,4 @@
-"""What a claim is judged by: its owner, the pods that use it, its network, and how a finding on it is made."""
+"""What a claim is evaluated by: its owner, the pods that use it, its network, and how a finding on it is made."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from functools import cached_property
 from typing import Any
 
 from ...findings import Finding, Severity, Since
-from ...model.deployment import CLAIM_CONTROLLER, Deployment
-from ...model.ipam_claim import FINALIZER, IPAMClaim
-from ...model.joins import ADDRESS, CLAIM, DEFINITION, MACHINE, REFERENCE, address, machine, primary, unreadable
-from ...model.machine_networks import claim_name
-from ...model.network_attachment_definition import NetworkAttachmentDefinition, ruling
-from ...model.pod import Pod
+from ...model.indexes.networks import ADDRESS, CLAIM, NAD, REFERENCE, VM, address, primary, unreadable, vm_key
+from ...model.kinds.deployment import CLAIM_CONTROLLER, Deployment
+from ...model.kinds.ipam_claim import FINALIZER, IPAMClaim
+from ...model.kinds.network_attachment_definition import NetworkAttachmentDefinition, ruling
+from ...model.kinds.pod import Pod
+from ...model.kinds.virtual_machine import VirtualMachine
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.record import Record, Ref
-from ...model.virtual_machine import VirtualMachine
-from ...model.virtual_machine_instance import VirtualMachineInstance
+from ...model.vm_networks import claim_name
 from ..base import View
 from .owner import Owned, owner_of
 
@@ -37,40 +37,40 @@ class Situation:
 
     @cached_property
     def users(self) -> list[Pod]:
-        """Pods that refer to the claim, hold one of its addresses, or are of its machine (ipamclaims C.0)."""
+        """Pods that refer to the claim, hold one of its addresses, or are of its VM (ipamclaims C.0)."""
         view, claim = self.view, self.claim
-        names = [name for name in claim.machines if name]
+        names = [name for name in claim.vms if name]
         found: list[Record] = [
             *view.sharing(CLAIM, f"{claim.namespace}/{claim.name}"),
             *(other for ip in claim.hosts for other in view.sharing(ADDRESS, address(claim.network, ip))),
-            *(other for name in names for other in view.sharing(MACHINE, machine(claim.namespace, name))),
+            *(other for name in names for other in view.sharing(VM, vm_key(claim.namespace, name))),
         ]
         pods = {(pod.namespace, pod.name): pod for pod in found if isinstance(pod, Pod)}
         return [pods[place] for place in sorted(pods)]
 
     @cached_property
     def pods(self) -> list[Pod]:
-        """The launcher pods of the claim's machine that are not going."""
-        own = self.claim.namespace, self.claim.machines
+        """The launcher pods of the claim's VM that are not going."""
+        own = self.claim.namespace, self.claim.vms
         return [pod for pod in self.users if pod.domain and pod.namespace == own[0] and pod.domain in own[1]]
 
     @cached_property
     def vm(self) -> VirtualMachine | None:
-        return self.view.named(VirtualMachine, self.claim.namespace, self.claim.machines[0])
+        return self.view.named(VirtualMachine, self.claim.namespace, self.claim.vms[0])
 
     @cached_property
     def vmi(self) -> VirtualMachineInstance | None:
-        return self.view.named(VirtualMachineInstance, self.claim.namespace, self.claim.machines[0])
+        return self.view.named(VirtualMachineInstance, self.claim.namespace, self.claim.vms[0])
 
     @property
     def runs(self) -> bool:
-        """Whether the machine runs or starts."""
+        """Whether the VM runs or starts."""
         return self.vmi is not None and self.vmi.phase not in ("Succeeded", "Failed")
 
     @cached_property
-    def definitions(self) -> list[NetworkAttachmentDefinition]:
-        """The definitions of the claim's network, in any namespace, by name."""
-        found = self.view.sharing(DEFINITION, self.claim.network) if self.claim.network else ()
+    def nads(self) -> list[NetworkAttachmentDefinition]:
+        """The NADs of the claim's network, in any namespace, by name."""
+        found = self.view.sharing(NAD, self.claim.network) if self.claim.network else ()
         return sorted(
             (record for record in found if isinstance(record, NetworkAttachmentDefinition)),
             key=lambda each: (each.namespace, each.name),
@@ -79,7 +79,7 @@ class Situation:
     @cached_property
     def effective(self) -> list[NetworkAttachmentDefinition]:
         """Those of them that make claims count (ipamclaims B.1)."""
-        return [definition for definition in self.definitions if definition.effective]
+        return [nad for nad in self.nads if nad.effective]
 
     @cached_property
     def ruler(self) -> NetworkAttachmentDefinition | None:
@@ -87,24 +87,24 @@ class Situation:
         return self.effective[0] if len(self.effective) == 1 else ruling(self.effective)
 
     @property
-    def unreadable_definition(self) -> bool:
-        """Whether a definition in the claim's namespace can't be read: it may be of any network."""
-        found = self.view.sharing(DEFINITION, unreadable(self.claim.namespace))
+    def unreadable_nad(self) -> bool:
+        """Whether a NAD in the claim's namespace can't be read: it may be of any network."""
+        found = self.view.sharing(NAD, unreadable(self.claim.namespace))
         return any(isinstance(record, NetworkAttachmentDefinition) for record in found)
 
     @cached_property
     def interfaces(self) -> list[tuple[str, str]]:
-        """(logical network, definition or empty) of the machine's networks that the claim's name stands for."""
-        machines = [record for record in (self.vmi, self.vm) if record is not None]
+        """(logical network, NAD or empty) of the VM's networks that the claim's name stands for."""
+        vms = [record for record in (self.vmi, self.vm) if record is not None]
         return [
-            (network, definition)
-            for record in machines
-            for network, definition, _ in record.networks
+            (network, nad)
+            for record in vms
+            for network, nad, _ in record.networks
             if claim_name(record.name, network) == self.claim.name
         ]
 
-    def definition(self, key: str) -> NetworkAttachmentDefinition | None:
-        """The definition that a machine refers to by `namespace/name`; empty text is its namespace's primary one."""
+    def nad(self, key: str) -> NetworkAttachmentDefinition | None:
+        """The NAD that a VM refers to by `namespace/name`; empty text is its namespace's primary one."""
         return referred_to(self.view, self.claim.namespace, key)
 
     def finding(
@@ -142,7 +142,7 @@ class Situation:
 
 
 def referred_to(view: View, namespace: str, key: str) -> NetworkAttachmentDefinition | None:
-    """The definition that a machine refers to by `namespace/name`; by empty text, its namespace's primary one.
+    """The NAD that a VM refers to by `namespace/name`; by empty text, its namespace's primary one.
 
     Of several primary ones, which is a fault of its own, the first by its name.
     """
@@ -168,7 +168,7 @@ def ip_loss(claim: IPAMClaim, *, in_use: bool) -> str:
     )
     if in_use:
         return f"an address in use becomes free {when}, and may be given to somebody else"
-    return f"its addresses become free {when}; its machine gets other ones at its next start"
+    return f"its addresses become free {when}; its VM gets other ones at its next start"
 
 
 def controller_away(view: View) -> bool:

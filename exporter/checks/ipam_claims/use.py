@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...findings import Finding, Severity, Since
-from ...model.pod import Pod
+from ...model.kinds.pod import Pod
 from .owner import OwnerState
 from .situation import Situation, controller_away
 
@@ -11,7 +11,7 @@ __all__ = ["empty_claim", "idle_reservation", "leaked_claim", "not_referenced"]
 
 
 def leaked_claim(it: Situation) -> Finding | None:
-    """C-10: neither the machine nor its instance has the interface, and no pod holds on to the claim.
+    """C-10: neither the VM nor its VMI has the interface, and no pod holds on to the claim.
 
     An interface whose unplug was asked for is still in the spec, and so no leak yet.
     """
@@ -22,7 +22,7 @@ def leaked_claim(it: Situation) -> Finding | None:
 
 
 def empty_claim(it: Situation) -> Finding | None:
-    """C-13: the machine runs, or its pod has a node, and the network has given no address."""
+    """C-13: the VM runs, or its pod has a node, and the network has given no address."""
     waiting = [pod for pod in it.pods if pod.node]
     running = it.vmi is not None and it.vmi.phase == "Running"
     if it.claim.hosts or not (running or waiting) or controller_away(it.view):
@@ -41,29 +41,29 @@ def empty_claim(it: Situation) -> Finding | None:
 
 def _cause(it: Situation, pods: list[Pod]) -> tuple[str, str]:
     own = f"{it.claim.namespace}/{it.claim.name}"
-    keys = [definition for _, definition in it.interfaces if definition]
+    keys = [nad for _, nad in it.interfaces if nad]
     if it.claim.refused:
         return it.claim.refused, f"OVN-Kubernetes says {it.claim.refused}"
-    if not it.definitions:
-        return "NetworkMissing", "no definition is of this network"
+    if not it.nads:
+        return "NetworkMissing", "no NAD is of this network"
     if any(key.partition("/")[0] != it.claim.namespace for key in keys):
-        return "CrossNamespaceNad", "its definition is in another namespace, where OVN-Kubernetes looks for the claim"
+        return "CrossNamespaceNad", "its NAD is in another namespace, where OVN-Kubernetes looks for the claim"
     if any(sum(key == other for other, _ in pod.selections) > 1 for pod in pods for key in keys):
         return (
             "SameNadTwice",
-            "two interfaces of the machine use one definition, and only one of their claims is filled",
+            "two interfaces of the VM use one NAD, and only one of their claims is filled",
         )
     if pods and not any(own in pod.claims for pod in pods):
-        return "NotReferenced", "the machine's pod does not refer to it"
+        return "NotReferenced", "the VM's pod does not refer to it"
     return "unknown", "no object says why; look at the events of the pod and at ovnkube-control-plane"
 
 
 def not_referenced(it: Situation) -> Finding | None:
-    """C-12: a pod of the machine is on the claim's network without referring to a claim there."""
+    """C-12: a pod of the VM is on the claim's network without referring to a claim there."""
     if not it.effective or controller_away(it.view):
         return None
     own = f"{it.claim.namespace}/{it.claim.name}"
-    keys = {f"{definition.namespace}/{definition.name}" for definition in it.effective}
+    keys = {f"{nad.namespace}/{nad.name}" for nad in it.effective}
     for pod in it.pods:
         attached = [claim for key, claim in pod.selections if key in keys]
         if attached and not any(attached) and own not in pod.claims:
@@ -73,7 +73,7 @@ def not_referenced(it: Situation) -> Finding | None:
 
 
 def idle_reservation(it: Situation) -> Finding | None:
-    """C-18: the machine's condition says since when it has no instance."""
+    """C-18: the VM's condition says since when it has no VMI."""
     vm = it.vm
     if it.owned.state is not OwnerState.LIVE or vm is None or vm.stopped is None or it.vmi or not it.claim.hosts:
         return None

@@ -1,4 +1,4 @@
-"""Machines that can't leave their node, and what is in the way. The node has the name of the story's namespace."""
+"""VMs that can't leave their node, and what is in the way. The node has the name of the story's namespace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.manifests import Object
 
 __all__ = ["STORIES"]
 
-MARKED = "2026-05-04T08:00:00Z"
+REQUESTED = "2026-05-04T08:00:00Z"
 Values = Mapping[str, str]
 
 
@@ -51,11 +51,11 @@ def _kubevirt(stage: Stage, release: str = "v1.9.0") -> Object:
     )
 
 
-def _instance(stage: Stage, strategy: str, migratable: bool = True, evacuation: str = "", **more: Any) -> Object:
+def _vmi(stage: Stage, strategy: str, migratable: bool = True, evacuation: str = "", **more: Any) -> Object:
     """A running one on the story's node, which it is to leave if `evacuation` says so."""
-    conditions = [{"type": "LiveMigratable", "status": "True" if migratable else "False", "reason": "Told"}]
+    conditions = [{"type": "LiveMigratable", "status": "True" if migratable else "False", "reason": "Reported"}]
     if evacuation:
-        conditions.append({"type": "EvictionRequested", "status": "True", "lastTransitionTime": MARKED})
+        conditions.append({"type": "EvictionRequested", "status": "True", "lastTransitionTime": REQUESTED})
     status = {"phase": "Running", "nodeName": stage.namespace, "conditions": conditions}
     return stage.client.make(
         {
@@ -93,7 +93,7 @@ def _migration(stage: Stage, name: str, phase: str) -> Object:
     )
 
 
-def _budget(stage: Stage, name: str, uid: str = "", **spec: Any) -> Object:
+def _pdb(stage: Stage, name: str, uid: str = "", **spec: Any) -> Object:
     selector = {"matchLabels": {"kubevirt.io/created-by": uid} if uid else {"app": "db"}}
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": "db", "uid": uid}
     owners = [{**owner, "controller": True, "blockOwnerDeletion": True}] if uid else []
@@ -115,7 +115,7 @@ def _budget(stage: Stage, name: str, uid: str = "", **spec: Any) -> Object:
 
 
 def _values(stage: Stage, obj: Object | None = None, **more: str) -> Values:
-    named = {"NODE": stage.namespace, "NAME": "db", "MACHINE": "db", **more}
+    named = {"NODE": stage.namespace, "NAME": "db", "VMNAME": "db", **more}
     return named | ({"UID": obj["metadata"]["uid"], "NAME": obj["metadata"]["name"]} if obj else {})
 
 
@@ -125,7 +125,7 @@ def _values(stage: Stage, obj: Object | None = None, **more: str) -> Values:
 def _stuck(*phases: str) -> Callable[[Stage], Values]:
     def seed(stage: Stage) -> Values:
         _node(stage)
-        _instance(stage, "LiveMigrate", evacuation=stage.namespace)
+        _vmi(stage, "LiveMigrate", evacuation=stage.namespace)
         for number, phase in enumerate(phases):
             _migration(stage, f"kubevirt-evacuation-{number}", phase)
         return _values(stage)
@@ -135,7 +135,7 @@ def _stuck(*phases: str) -> Callable[[Stage], Values]:
 
 def _unschedulable(stage: Stage) -> Values:
     _node(stage)
-    vmi = _instance(stage, "LiveMigrate", evacuation=stage.namespace)
+    vmi = _vmi(stage, "LiveMigrate", evacuation=stage.namespace)
     migration = _migration(stage, "kubevirt-evacuation-0", "Scheduling")
     refused = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
     uid = migration["metadata"]["uid"]
@@ -145,17 +145,17 @@ def _unschedulable(stage: Stage) -> Values:
 
 def _not_migratable(stage: Stage) -> Values:
     _node(stage)
-    return _values(stage, _instance(stage, "LiveMigrate", migratable=False))
+    return _values(stage, _vmi(stage, "LiveMigrate", migratable=False))
 
 
 def _not_migratable_any_more(stage: Stage) -> Values:
     _node(stage)
-    return _values(stage, _instance(stage, "LiveMigrate", migratable=False, evacuation=stage.namespace))
+    return _values(stage, _vmi(stage, "LiveMigrate", migratable=False, evacuation=stage.namespace))
 
 
 def _external(stage: Stage) -> Values:
     _node(stage)
-    return _values(stage, _instance(stage, "External", evacuation=stage.namespace))
+    return _values(stage, _vmi(stage, "External", evacuation=stage.namespace))
 
 
 # -- marks
@@ -163,17 +163,17 @@ def _external(stage: Stage) -> Values:
 
 def _stale(stage: Stage) -> Values:
     _node(stage, cordoned=False)
-    return _values(stage, _instance(stage, "LiveMigrate", evacuation=f"{stage.namespace}-gone"))
+    return _values(stage, _vmi(stage, "LiveMigrate", evacuation=f"{stage.namespace}-gone"))
 
 
 def _given_up(stage: Stage) -> Values:
     _node(stage, cordoned=False)
-    return _values(stage, _instance(stage, "LiveMigrate", evacuation=stage.namespace))
+    return _values(stage, _vmi(stage, "LiveMigrate", evacuation=stage.namespace))
 
 
 def _unmanaged(stage: Stage) -> Values:
     _node(stage)
-    return _values(stage, _instance(stage, "None", evacuation=stage.namespace))
+    return _values(stage, _vmi(stage, "None", evacuation=stage.namespace))
 
 
 def _migrates(stage: Stage, _: Values) -> bool:
@@ -181,32 +181,32 @@ def _migrates(stage: Stage, _: Values) -> bool:
     return [each["spec"]["vmiName"] for each in made if each["metadata"]["name"].startswith("by-hand-")] == ["db"]
 
 
-# -- budgets, taints, pods
+# -- PDBs, taints, pods
 
 
 def _refused(stage: Stage) -> Values:
     _node(stage)
-    _pod(stage, _instance(stage, "None")["metadata"]["uid"])
-    _budget(stage, "keep", minAvailable=1)
-    return _values(stage, BUDGET="keep")
+    _pod(stage, _vmi(stage, "None")["metadata"]["uid"])
+    _pdb(stage, "keep", minAvailable=1)
+    return _values(stage, PDB="keep")
 
 
 def _several(stage: Stage) -> Values:
     _node(stage)
-    _pod(stage, _instance(stage, "None")["metadata"]["uid"])
-    _budget(stage, "keep", minAvailable=1)
-    other = _budget(stage, "other", minAvailable=1)
-    return {**_values(stage), "BUDGET": "other", "UID": other["metadata"]["uid"]}
+    _pod(stage, _vmi(stage, "None")["metadata"]["uid"])
+    _pdb(stage, "keep", minAvailable=1)
+    other = _pdb(stage, "other", minAvailable=1)
+    return {**_values(stage), "PDB": "other", "UID": other["metadata"]["uid"]}
 
 
 def _tainted(stage: Stage) -> Values:
     _node(stage, cordoned=False, taint="kubevirt.io/drain")
-    return _values(stage, _instance(stage, "External"))
+    return _values(stage, _vmi(stage, "External"))
 
 
 def _terminating(stage: Stage) -> Values:
     _node(stage)
-    vmi = _instance(stage, "None", finalizers=["kubevirt.io/foregroundDeleteVirtualMachine"])
+    vmi = _vmi(stage, "None", finalizers=["kubevirt.io/foregroundDeleteVirtualMachine"])
     stage.client.delete(VMIS, stage.namespace, "db")
     return _values(stage, vmi)
 
@@ -220,16 +220,16 @@ def _pod_goes(stage: Stage, _: Values) -> bool:
     return "deletionTimestamp" in stage.client.get(PODS, stage.namespace, "virt-launcher-db")["metadata"]
 
 
-def _left_budget(stage: Stage) -> Values:
+def _left_pdb(stage: Stage) -> Values:
     _kubevirt(stage)
-    vmi = _instance(stage, "LiveMigrate")
-    return _values(stage, _budget(stage, "kubevirt-disruption-budget-x", vmi["metadata"]["uid"], minAvailable=1))
+    vmi = _vmi(stage, "LiveMigrate")
+    return _values(stage, _pdb(stage, "kubevirt-disruption-budget-x", vmi["metadata"]["uid"], minAvailable=1))
 
 
-def _orphan_budget(stage: Stage) -> Values:
+def _orphan_pdb(stage: Stage) -> Values:
     _kubevirt(stage)
     _pod(stage, "gone")
-    return _values(stage, _budget(stage, "kubevirt-disruption-budget-x", "gone", minAvailable=1))
+    return _values(stage, _pdb(stage, "kubevirt-disruption-budget-x", "gone", minAvailable=1))
 
 
 def _webhook_down(stage: Stage) -> Values:
@@ -274,19 +274,19 @@ STORIES = [
     Story(STUCK, "MigrationOverdue", _stuck("Pending"), leaves=nothing),
     Story(STUCK, "NotStarted", _stuck(), leaves=nothing),
     Story("VMEvictionNotMigratable", "NotMigratable", _not_migratable, (acts.DELETE,)),
-    Story("VMEvictionNotMigratable", "NotMigratableAfterMark", _not_migratable_any_more, (acts.DELETE,)),
+    Story("VMEvictionNotMigratable", "NotMigratableAfterRequest", _not_migratable_any_more, (acts.DELETE,)),
     Story("VMEvictionExternalWaiting", "ExternalAwaiting", _external, leaves=nothing),
-    Story("VMEvictionMarkLeft", "StaleMark", _stale, (acts.MIGRATE,), leaves=_migrates),
-    Story("VMEvictionMarkLeft", "MarkOnSchedulableNode", _given_up, leaves=nothing),
-    Story("VMEvictionMarkLeft", "MarkWithUnmanagedStrategy", _unmanaged, leaves=nothing),
-    Story("VMEvictionBudgetBlocks", "UserPDB", _refused, leaves=nothing),
-    Story("VMEvictionBudgetBlocks", "MultiplePDB", _several, (acts.DELETE,), leaves=_there(PDBS, "keep")),
+    Story("VMEvacuationRequestLeft", "StaleEvacuationRequest", _stale, (acts.MIGRATE,), leaves=_migrates),
+    Story("VMEvacuationRequestLeft", "RequestOnSchedulableNode", _given_up, leaves=nothing),
+    Story("VMEvacuationRequestLeft", "RequestWithUnmanagedStrategy", _unmanaged, leaves=nothing),
+    Story("VMEvictionPDBBlocks", "UserPDB", _refused, leaves=nothing),
+    Story("VMEvictionPDBBlocks", "MultiplePDB", _several, (acts.DELETE,), leaves=_there(PDBS, "keep")),
     Story("VMEvictionTaintIgnored", "LegacyTaintIgnored", _tainted, (acts.UNTAINT,)),
     Story("VMEvictionTerminatingStuck", "StuckTerminating", _terminating, leaves=nothing),
     Story("VMLauncherPodOrphaned", "OrphanLauncherPod", _orphan_pod, (acts.DELETE,), leaves=_pod_goes),
     Story("KubeVirtNodeDrainStalled", "NodeDrainStalled", _not_migratable, (acts.UNCORDON,), leaves=_schedulable),
-    Story("KubeVirtDisruptionBudgetLeft", "OrphanPDB", _orphan_budget, (acts.DELETE,)),
-    Story("KubeVirtDisruptionBudgetLeft", "LegacyPDBPresent", _left_budget, (acts.DELETE,)),
+    Story("KubeVirtPDBLeft", "OrphanPDB", _orphan_pdb, (acts.DELETE,)),
+    Story("KubeVirtPDBLeft", "LegacyPDBPresent", _left_pdb, (acts.DELETE,)),
     Story("KubeVirtEvictionWebhookDown", "WebhookDown", _webhook_down, leaves=nothing),
     Story("KubeVirtNodeSystemUUIDDuplicate", "DuplicateSystemUUID", _same_uuid, leaves=nothing),
 ]

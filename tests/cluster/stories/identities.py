@@ -1,4 +1,4 @@
-"""Machines whose firmware identity is shared, not kept, or none, and templates that give it away."""
+"""VMs whose firmware identity is shared, not kept, or none, and templates that give it away."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOOTLOADER = {"efi": {"secureBoot": False}}
 _VALUES = {"OLDUUID": OLD, "NEWUUID": NEW}
 
 
-def machine(stage: Stage, name: str = "db", **firmware: Any) -> Object:
+def vm(stage: Stage, name: str = "db", **firmware: Any) -> Object:
     return stage.client.create(fleet.vm(stage.namespace, name, firmware=firmware))
 
 
@@ -47,29 +47,29 @@ def _of_two(version: str, kind: str, namespace: str, field: str, template: Objec
 
 def _both_run(stage: Stage) -> Mapping[str, str]:
     for name in ("db", "copy"):
-        stage.running(machine(stage, name, uuid=OLD, serial=name))
+        stage.running(vm(stage, name, uuid=OLD, serial=name))
     return _VALUES
 
 
 def _both_are_stopped(stage: Stage) -> Mapping[str, str]:
     for name in ("db", "copy"):
-        machine(stage, name, uuid=OLD, serial=name)
+        vm(stage, name, uuid=OLD, serial=name)
     return _VALUES
 
 
 def _none_but_a_bootloader(stage: Stage) -> Mapping[str, str]:
-    machine(stage, bootloader=BOOTLOADER)
+    vm(stage, bootloader=BOOTLOADER)
     return _VALUES
 
 
 def _none(stage: Stage) -> Mapping[str, str]:
-    machine(stage)
+    vm(stage)
     return _VALUES
 
 
 def _replaced_while_it_runs(stage: Stage) -> Mapping[str, str]:
     firmware: dict[str, Any] = {"uuid": OLD, "serial": "S1", "bootloader": BOOTLOADER}
-    made = machine(stage, "db", **firmware)
+    made = vm(stage, "db", **firmware)
     stage.running(made)
     bare = {"spec": {"template": {"spec": {"domain": {"firmware": {"uuid": NEW, "serial": None}}}}}}
     stage.client.patch(VMS, stage.namespace, "db", bare)
@@ -77,13 +77,13 @@ def _replaced_while_it_runs(stage: Stage) -> Mapping[str, str]:
 
 
 def _no_uuid(stage: Stage) -> Mapping[str, str]:
-    machine(stage, uuid="not-a-uuid")
+    vm(stage, uuid="not-a-uuid")
     return {**_VALUES, "OLDUUID": "not-a-uuid"}
 
 
 def _one_serial(stage: Stage) -> Mapping[str, str]:
     for name, uuid in (("db", OLD), ("copy", NEW)):
-        stage.running(machine(stage, name, uuid=uuid, serial="S1"))
+        stage.running(vm(stage, name, uuid=uuid, serial="S1"))
     return {"OLDSERIAL": "S1", "NEWSERIAL": "S2"}
 
 

@@ -1,11 +1,11 @@
-"""Claims that lost their machine, or what protects them."""
+"""Claims that lost their VM, or what protects them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from exporter.model.ipam_claim import FINALIZER
+from exporter.model.kinds.ipam_claim import FINALIZER
 from tests.cluster import fleet
 from tests.cluster.resources import IPAM_CLAIMS, VMS
 from tests.cluster.stage import FOREIGN, NETWORKS, Stage, Story, nothing, touched
@@ -15,12 +15,12 @@ from tests.manifests import Object
 __all__ = ["STORIES"]
 
 
-# -- the machine and its claim
+# -- the VM and its claim
 
 
 def _deleted(stage: Stage, **meta: Any) -> Object:
-    """The machine is gone, and garbage collection has marked its claim."""
-    stage.definition()
+    """The VM is gone, and garbage collection has marked its claim."""
+    stage.nad()
     owner = stage.vm()
     stage.claim(owner, **meta)
     stage.client.delete(VMS, stage.namespace, "db")
@@ -37,26 +37,26 @@ def _held(stage: Stage) -> None:
 
 
 def _orphan(stage: Stage) -> None:
-    stage.definition()
+    stage.nad()
     stage.claim(stage.vm())
     stage.client.delete(VMS, stage.namespace, "db")
 
 
 def _ownerless(stage: Stage) -> Mapping[str, str]:
-    stage.definition()
+    stage.nad()
     owner = stage.vm()
     stage.claim(owner, ownerReferences=None, finalizers=None)
     return {"OWNERUID": owner["metadata"]["uid"]}
 
 
 def _abandoned(stage: Stage) -> None:
-    stage.definition()
+    stage.nad()
     stage.claim(stage.vm(), ownerReferences=None)
     stage.client.delete(VMS, stage.namespace, "db")
 
 
 def _deleted_by_hand(stage: Stage) -> None:
-    stage.definition()
+    stage.nad()
     owner = stage.vm()
     stage.claim(owner)
     stage.running(owner)
@@ -65,7 +65,7 @@ def _deleted_by_hand(stage: Stage) -> None:
 
 
 def _blocked(stage: Stage) -> None:
-    stage.definition()
+    stage.nad()
     owner = stage.client.create(
         {
             **(made := fleet.vm(stage.namespace, "db", NETWORKS)),
@@ -92,7 +92,7 @@ def _replaced_and_dying(stage: Stage) -> Mapping[str, str]:
 
 
 def _duplicate(stage: Stage) -> Mapping[str, str]:
-    stage.definition()
+    stage.nad()
     stage.claim(stage.vm())
     other = stage.client.create(fleet.vm(stage.namespace, "web", NETWORKS))
     stage.client.make(fleet.claim(other, stage.network))
@@ -102,12 +102,12 @@ def _duplicate(stage: Stage) -> Mapping[str, str]:
 
 
 def _unprotected(stage: Stage) -> None:
-    stage.definition()
+    stage.nad()
     stage.claim(stage.vm(), finalizers=None)
 
 
 def _unlabelled(stage: Stage) -> None:
-    stage.definition()
+    stage.nad()
     stage.claim(stage.vm(), labels={"kubevirt.io/vm": "another"})
 
 

@@ -16,20 +16,20 @@ __all__ = ["STORIES"]
 
 
 def _defined(**config: Any) -> Seed:
-    """A definition that is set up so, with no machine on it."""
+    """A NAD that is set up so, with no VM on it."""
 
     def seed(stage: Stage) -> Mapping[str, str]:
-        stage.definition(**config)
+        stage.nad(**config)
         return {"NAME": "blue"}
 
     return seed
 
 
 def _text(config: str) -> Seed:
-    """A definition with this text for its configuration."""
+    """A NAD with this text for its configuration."""
 
     def seed(stage: Stage) -> Mapping[str, str]:
-        made = fleet.definition(stage.namespace, "blue")
+        made = fleet.nad(stage.namespace, "blue")
         stage.client.create({**made, "spec": {"config": config}})
         return {"NAME": "blue"}
 
@@ -37,26 +37,26 @@ def _text(config: str) -> Seed:
 
 
 def _conflict(stage: Stage) -> Mapping[str, str]:
-    stage.definition(mtu=1400)
-    stage.definition("green", mtu=1500)
+    stage.nad(mtu=1400)
+    stage.nad("green", mtu=1500)
     return {"NAME": "green"}
 
 
 def _two_primaries(stage: Stage) -> Mapping[str, str]:
-    stage.definition(role="primary")
-    stage.definition("green", network=f"{stage.network}-green", role="primary", subnets="10.1.0.0/16")
+    stage.nad(role="primary")
+    stage.nad("green", network=f"{stage.network}-green", role="primary", subnets="10.1.0.0/16")
     return {"NAME": "green"}
 
 
 def _not_kept(stage: Stage) -> Mapping[str, str]:
-    stage.definition(allowPersistentIPs=False)
+    stage.nad(allowPersistentIPs=False)
     stage.claim(stage.vm())
     return {"NAME": "blue"}
 
 
 def _full(stage: Stage) -> None:
-    """Of six addresses five are taken, one of them by a claim whose machine has no such interface any more."""
-    stage.definition(subnets="10.0.0.0/29")
+    """Of six addresses five are taken, one of them by a claim whose VM has no such interface any more."""
+    stage.nad(subnets="10.0.0.0/29")
     stage.claim(stage.vm(red="red"), "10.0.0.5/29")
     addresses = ("10.0.0.1/29", "10.0.0.2/29", "10.0.0.3/29", "10.0.0.4/29")
     stage.client.make(fleet.launcher_pod(stage.namespace, "web", {f"{stage.namespace}/blue": ""}, addresses))
@@ -64,7 +64,7 @@ def _full(stage: Stage) -> None:
 
 def _not_created(message: str) -> Seed:
     def seed(stage: Stage) -> Mapping[str, str]:
-        stage.definition()
+        stage.nad()
         stage.client.make(fleet.user_defined_network(stage.namespace, "blue", message))
         return {"NAME": "blue"}
 

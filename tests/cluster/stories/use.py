@@ -17,7 +17,7 @@ __all__ = ["STORIES"]
 
 
 def _outside(stage: Stage) -> Mapping[str, str]:
-    stage.definition(subnets="10.9.0.0/16")
+    stage.nad(subnets="10.9.0.0/16")
     owner = stage.vm()
     stage.claim(owner)
     stage.running(owner)
@@ -26,12 +26,12 @@ def _outside(stage: Stage) -> Mapping[str, str]:
 
 
 def _excluded(stage: Stage) -> None:
-    stage.definition(excludeSubnets="10.0.0.4/30")
+    stage.nad(excludeSubnets="10.0.0.4/30")
     stage.claim(stage.vm(), "10.0.0.5/16")
 
 
 def _other_prefix(stage: Stage) -> Mapping[str, str]:
-    stage.definition()
+    stage.nad()
     owner = stage.vm()
     stage.claim(owner)
     stage.running(owner)
@@ -40,12 +40,12 @@ def _other_prefix(stage: Stage) -> Mapping[str, str]:
 
 
 def _one_family(stage: Stage) -> None:
-    stage.definition(subnets="10.0.0.0/16,fd00::/64")
+    stage.nad(subnets="10.0.0.0/16,fd00::/64")
     stage.claim(stage.vm(), "10.0.0.5/16")
 
 
 def _drift(stage: Stage) -> Mapping[str, str]:
-    stage.definition()
+    stage.nad()
     owner = stage.vm()
     stage.claim(owner)
     stage.running(owner)
@@ -57,8 +57,8 @@ def _drift(stage: Stage) -> Mapping[str, str]:
 
 
 def _mismatch(stage: Stage) -> None:
-    stage.definition(network=f"{stage.network}-green")
-    stage.client.create(fleet.definition(stage.namespace, "old", stage.network))
+    stage.nad(network=f"{stage.network}-green")
+    stage.client.create(fleet.nad(stage.namespace, "old", stage.network))
     stage.claim(stage.vm())
 
 
@@ -69,7 +69,7 @@ def _no_network(stage: Stage) -> None:
 def _not_here(stage: Stage) -> None:
     other = f"{stage.namespace}-other"
     stage.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}})
-    stage.definition(namespace=other)
+    stage.nad(namespace=other)
     stage.claim(stage.vm())
 
 
@@ -78,15 +78,15 @@ def _labelled(stage: Stage, _: Mapping[str, str]) -> bool:
     return bool(labels["example.com-network"] == "blue")
 
 
-def _missing_definition(stage: Stage) -> Mapping[str, Object]:
-    return {"DEFINITION.yaml": fleet.definition(stage.namespace, "blue", stage.network)}
+def _missing_nad(stage: Stage) -> Mapping[str, Object]:
+    return {"NAD.yaml": fleet.nad(stage.namespace, "blue", stage.network)}
 
 
 # -- its use
 
 
 def _empty(stage: Stage) -> None:
-    stage.definition()
+    stage.nad()
     owner = stage.vm()
     stage.claim(owner, None)
     stage.running(owner)
@@ -94,7 +94,7 @@ def _empty(stage: Stage) -> None:
 
 
 def _not_referenced(stage: Stage) -> None:
-    stage.definition()
+    stage.nad()
     owner = stage.vm()
     stage.claim(owner)
     stage.running(owner)
@@ -108,17 +108,17 @@ STORIES = [
     Story("VMIPAMClaimAddressUnfit", "FamilyIncomplete", _one_family, acts.EXCHANGE),
     Story("VMIPAMClaimIPDrift", "IpDrift", _drift, (acts.STATUS,)),
     Story("VMIPAMClaimNetworkMismatch", "NetworkMismatch", _mismatch, acts.EXCHANGE),
-    Story("VMIPAMClaimNetworkMissing", "NetworkMissing", _no_network, (acts.MAKE,), files=_missing_definition),
+    Story("VMIPAMClaimNetworkMissing", "NetworkMissing", _no_network, (acts.MAKE,), files=_missing_nad),
     Story(
         "VMIPAMClaimNetworkMissing",
         "NetworkNotInNamespace",
         _not_here,
         (acts.SELECT,),
         leaves=_labelled,
-        files=_missing_definition,
+        files=_missing_nad,
         values={"LABEL": "example.com-network", "VALUE": "blue"},
     ),
-    Story("VMIPAMClaimNetworkMissing", "NetworkNotInNamespace", _not_here, (acts.MAKE,), files=_missing_definition),
+    Story("VMIPAMClaimNetworkMissing", "NetworkNotInNamespace", _not_here, (acts.MAKE,), files=_missing_nad),
     Story("VMIPAMClaimEmpty", "EmptyClaim", _empty, (acts.TOUCH_POD,), leaves=touched(PODS, "virt-launcher-db")),
     Story(
         "VMIPAMClaimNotReferenced",

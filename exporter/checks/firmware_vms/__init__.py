@@ -1,0 +1,64 @@
+"""VMs whose firmware UUID is not in their spec, is no UUID, or will change; and snapshots that would change it.
+
+KubeVirt up to 1.5 makes the UUID of the VM's name at each start; from 1.6 on its controller writes that value into
+the spec of a VM that has none, within a second, unless something keeps it from that. A VMI keeps the UUID
+that it was started with, whatever is written into the VM's spec meanwhile.
+
+Not seen here: what the guest itself reads; the revision of a VM that an online snapshot was taken from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings import Finding
+from ...model.identity import owned
+from ...model.indexes.identities import POOL
+from ...model.kinds import (
+    kube_virt,
+    virtual_machine,
+    virtual_machine_instance,
+    virtual_machine_pool,
+    virtual_machine_snapshot_content,
+)
+from ...model.kinds.virtual_machine import VirtualMachine
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+from ..base import Check, View
+from ..scopes import PER_VM
+from .persisting import not_persisted
+from .predicates import invalid_uuid, member_pins_uuid, spec_run_mismatch
+from .reasons import REASONS
+from .snapshots import snapshot_differs
+
+__all__ = ["CHECK"]
+
+
+def find(view: View) -> Iterator[Finding]:
+    vm = next(iter(view.all(VirtualMachine)), None)
+    vmi = next(iter(view.all(VirtualMachineInstance)), None)
+    if vm is not None:
+        own = owned(vmi, vm)
+        found = (not_persisted(view, vm), spec_run_mismatch(vm, own), invalid_uuid(vm), member_pins_uuid(view, vm))
+        yield from filter(None, found)
+    elif vmi is not None and not vmi.final:
+        yield from filter(None, (invalid_uuid(vmi),))
+    for content in view.all(VirtualMachineSnapshotContent):
+        yield from filter(None, (snapshot_differs(content, vm),))
+
+
+CHECK = Check(
+    id="firmware_vms",
+    title="VMs whose firmware identity is not kept",
+    reads=(
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        virtual_machine_pool.KIND,
+        virtual_machine_snapshot_content.KIND,
+        kube_virt.KIND,
+    ),
+    scope=PER_VM,
+    joins=(POOL,),
+    reasons=REASONS,
+    find=find,
+)

@@ -1,0 +1,81 @@
+"""What is evaluated of a VM's UUID by itself, by its VMI and by its pool (firmware-eviction A.6, A.8, A.9)."""
+
+from __future__ import annotations
+
+from ...findings import Finding, Severity, Since
+from ...model.firmware import Invalid, comparable, group_id, invalid, legacy
+from ...model.identity import next_boot
+from ...model.kinds.virtual_machine import VirtualMachine
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.kinds.virtual_machine_pool import VirtualMachinePool
+from ..base import View
+
+__all__ = ["invalid_uuid", "member_pins_uuid", "spec_run_mismatch"]
+
+
+def spec_run_mismatch(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> Finding | None:
+    """`vmi` is the VM's own, that has not ended. One that is being stopped keeps nothing from its change."""
+    if vmi is None or vmi.deleting is not None or vm.deleting is not None:
+        return None
+    spec, running = next_boot(vm), vmi.identity
+    if not spec or not running or spec == running:
+        return None
+    applies = "on the next guest reboot" if vm.reboots_anew else "with the next start"
+    loses = "persistent TPM" if "persistent TPM" in (vm.sealed, vmi.sealed) else ""
+    what = "the next guest reboot changes its identity" if vm.reboots_anew else "the next start changes its identity"
+    facts = {
+        "specUUID": vm.uuid or legacy(vm.name),
+        "runningUUID": vmi.uuid,
+        "specGroup": group_id(spec),
+        "runningGroup": group_id(running),
+        "specSerial": vm.serial if vm.serial != vmi.serial else "",
+        "runningSerial": vmi.serial if vm.serial != vmi.serial else "",
+        "changeApplies": applies,
+        "changeLoses": loses,
+    }
+    return Finding(
+        reason="SpecRunMismatch",
+        severity=Severity.WARNING,
+        subject=vm.ref,
+        related=(vmi.ref,),
+        message=f"it runs with another firmware UUID than its spec has: {what}"
+        + (", and empties its persistent TPM" if loses else ""),
+        evidence={name: fact for name, fact in facts.items() if fact},
+    )
+
+
+_INVALID = {
+    Invalid.MALFORMED: "its firmware UUID is no UUID: write one into its spec",
+    Invalid.PLACEHOLDER: "its firmware UUID is one that stands for none: write another one into its spec",
+}
+
+
+def invalid_uuid(one: VirtualMachine | VirtualMachineInstance) -> Finding | None:
+    cause = invalid(one.uuid)
+    if cause is None or one.deleting is not None:
+        return None
+    return Finding(
+        reason="InvalidUUID",
+        severity=Severity.WARNING,
+        subject=one.ref,
+        group=group_id(comparable(one.uuid)),
+        message=_INVALID[cause],
+        evidence={"uuid": one.uuid, "cause": cause.value},
+    )
+
+
+def member_pins_uuid(view: View, vm: VirtualMachine) -> Finding | None:
+    pool = view.named(VirtualMachinePool, vm.namespace, vm.pool) if vm.pool else None
+    if pool is None or not pool.uuid.strip() or comparable(pool.uuid) != comparable(vm.uuid):
+        return None
+    return Finding(
+        reason="MemberPinsUUID",
+        severity=Severity.INFO,
+        subject=vm.ref,
+        related=(pool.ref,),
+        group=group_id(comparable(vm.uuid)),
+        since=vm.created,
+        since_source=Since.CREATION if vm.created is not None else Since.FIRST_SEEN,
+        message=f"it has its firmware UUID from {pool.ref}, as all others of it: take it out of that template",
+        evidence={"uuid": vm.uuid, "pool": pool.name},
+    )

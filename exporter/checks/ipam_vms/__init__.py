@@ -1,0 +1,67 @@
+"""VMs whose interfaces can't get, or can't keep, the address that they should.
+
+KubeVirt's webhook lets a pod refer to a claim by the name it should have; whether that claim exists, whose it is,
+and where the network looks for it, nobody checks. A VM on such an interface starts without a word and hangs.
+
+Not seen here: whether the cluster honours addresses that a VM asks for (a flag of OVN-Kubernetes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings import Finding
+from ...model.indexes.networks import CLAIM, CLAIM_NAME, REFERENCE
+from ...model.kinds import (
+    deployment,
+    ipam_claim,
+    network_attachment_definition,
+    pod,
+    virtual_machine,
+    virtual_machine_instance,
+)
+from ...model.kinds.virtual_machine import VirtualMachine
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ..base import Check, View
+from ..scopes import PER_VM
+from .interface import Interface, interfaces_of
+from .predicates import cross_namespace_nad, missing_claim, name_collision, name_too_long, static_request_conflict
+from .reasons import REASONS
+
+__all__ = ["CHECK"]
+
+
+def find(view: View) -> Iterator[Finding]:
+    vms: list[VirtualMachine | VirtualMachineInstance] = [
+        *view.all(VirtualMachine),
+        *view.all(VirtualMachineInstance),
+    ]
+    for one in vms:
+        for finding in _evaluated(interfaces_of(view, one)):
+            if finding:
+                yield finding
+
+
+def _evaluated(interfaces: list[Interface]) -> Iterator[Finding | None]:
+    """At most one finding for each reason of a VM: the worst interface speaks for all."""
+    for predicate in (missing_claim, name_too_long, name_collision, cross_namespace_nad, static_request_conflict):
+        found = [finding for each in interfaces if (finding := predicate(each))]
+        yield max(found, key=lambda finding: finding.severity.rank, default=None)
+
+
+CHECK = Check(
+    id="ipam_vms",
+    title="VMs whose interfaces can't get or keep their address",
+    reads=(
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        pod.KIND,
+        ipam_claim.KIND,
+        network_attachment_definition.KIND,
+        deployment.KIND,
+    ),
+    scope=PER_VM,
+    joins=(REFERENCE, CLAIM, CLAIM_NAME),
+    reasons=REASONS,
+    find=find,
+)

@@ -1,0 +1,88 @@
+"""One interface of a VM, with the NAD that it refers to and the claim that it should have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ...findings import Finding, Severity
+from ...model.kinds.ipam_claim import IPAMClaim
+from ...model.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ...model.kinds.pod import Pod
+from ...model.kinds.virtual_machine import VirtualMachine
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.vm_networks import claim_name
+from ..base import View
+from ..ipam_claims.situation import referred_to
+
+__all__ = ["Interface", "interfaces_of"]
+
+
+@dataclass(frozen=True)
+class Interface:
+    view: View
+    vm: VirtualMachine | VirtualMachineInstance
+    network: str  # the logical name
+    key: str  # `namespace/name` of the NAD; empty for the pod network
+    unplugged: bool
+    siblings: tuple[tuple[str, str], ...]  # (network, key) of all interfaces of the VM
+
+    @cached_property
+    def nad(self) -> NetworkAttachmentDefinition | None:
+        """The NAD; of the pod network, the primary one of the namespace, where there is one."""
+        return referred_to(self.view, self.vm.namespace, self.key)
+
+    @property
+    def persistent(self) -> bool:
+        return self.nad is not None and self.nad.effective
+
+    @property
+    def claim_name(self) -> str:
+        return claim_name(self.vm.name, self.network)
+
+    @cached_property
+    def claim(self) -> IPAMClaim | None:
+        return self.view.named(IPAMClaim, self.vm.namespace, self.claim_name)
+
+    @cached_property
+    def vmi(self) -> VirtualMachineInstance | None:
+        return self.view.named(VirtualMachineInstance, self.vm.namespace, self.vm.name)
+
+    @property
+    def runs(self) -> bool:
+        return self.vmi is not None and self.vmi.phase not in ("Succeeded", "Failed")
+
+    @property
+    def pods(self) -> list[Pod]:
+        return self.view.all(Pod)
+
+    def sibling_without_nad(self) -> str:
+        """An interface whose NAD is not there or can't be read: no claim is made before it is."""
+        for network, key in self.siblings:
+            nad = referred_to(self.view, self.vm.namespace, key) if key else None
+            if key and (nad is None or not nad.readable):
+                return network
+        return ""
+
+    def finding(self, reason: str, severity: Severity, message: str, **evidence: object) -> Finding:
+        facts = {
+            "kind": self.vm.ref.kind,
+            "interface": self.network,
+            "claim": self.claim_name,
+            "nad": self.key,
+            **evidence,
+        }
+        return Finding(
+            reason=reason,
+            severity=severity,
+            subject=self.vm.ref,
+            message=f"interface {self.network}: {message}",
+            related=(self.nad.ref,) if self.nad else (),
+            network=self.nad.network if self.nad else "",
+            evidence={name: fact for name, fact in facts.items() if fact},
+        )
+
+
+def interfaces_of(view: View, vm: VirtualMachine | VirtualMachineInstance) -> list[Interface]:
+    siblings = tuple((network, key) for network, key, _ in vm.networks)
+    return [Interface(view, vm, network, key, unplugged, siblings) for network, key, unplugged in vm.networks]

@@ -1,0 +1,117 @@
+"""Which findings `steward check` shows: of which checks and namespaces, how bad and how old."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from ..across import ACROSS
+from ..findings import Severity
+from ..model.record import epoch
+from ..views.findings import FindingReport, Report
+from .finding_sources import all_finding_sources
+
+__all__ = ["Filters", "UsageError", "add_filter_options", "filters_of"]
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
+
+
+class UsageError(Exception):
+    """The text is one sentence."""
+
+
+@dataclass(frozen=True)
+class Filters:
+    """`min_age` is in seconds; `now` is in seconds since 1970."""
+
+    checks: frozenset[str]
+    namespaces: frozenset[str]  # empty for all of them
+    min_severity: Severity
+    min_age: float
+    now: float
+
+    def of(self, report: Report) -> Report:
+        """What is left of it. What the chosen checks don't know is left whole: it may be of any namespace."""
+        return msgspec.structs.replace(
+            report,
+            findings=[finding for finding in report.findings if self._wants(finding)],
+            unknown=[unknown for unknown in report.unknown if unknown.check in self.checks],
+        )
+
+    def _wants(self, finding: FindingReport) -> bool:
+        return (
+            finding.check in self.checks
+            and (not self.namespaces or finding.subject.namespace in self.namespaces)
+            and Severity(finding.severity).rank >= self.min_severity.rank
+            and (not self.min_age or self.now - (epoch(finding.since) or self.now) >= self.min_age)
+        )
+
+
+def add_filter_options(parser: Any) -> None:
+    group = parser.add_argument_group("what is shown")
+    group.add_argument(
+        "--check", metavar="ID", action="append", help="only what this check finds and does not know; may be repeated"
+    )
+    group.add_argument("--namespace", "-n", metavar="NS", action="append", help="only of this one; may be repeated")
+    group.add_argument(
+        "--min-severity", choices=[each.value for each in Severity], default="info", help="default: info, which is all"
+    )
+    group.add_argument(
+        "--min-age",
+        metavar="AGE",
+        type=_duration,
+        default=0.0,
+        help="leave out what is younger, such as 90s, 10m, 2h or 1d; what no object tells the age of is new",
+    )
+    group.add_argument(
+        "--now",
+        metavar="TIME",
+        type=_time,
+        help="what ages are counted to, such as 2026-11-21T17:30:00Z; default: now",
+    )
+
+
+def filters_of(arguments: argparse.Namespace, enabled: Iterable[str]) -> Filters:
+    """`enabled` are the ids of the checks that run. Raises UsageError for a check that does not, or is none."""
+    running = frozenset(enabled)
+    known = [evaluate.id for evaluate in all_finding_sources()]
+    for each in arguments.check or ():
+        if each not in known:
+            close = difflib.get_close_matches(each, known, 1, cutoff=0)
+            raise UsageError(f"no check is called {each!r}; did you mean {close[0]}?")
+        if each not in running and each == ACROSS.id:
+            raise UsageError(f"{each} compares clusters; give --from for each of them")
+        if each not in running:
+            raise UsageError(f"check {each} is switched off by the configuration, and says nothing")
+    return Filters(
+        frozenset(arguments.check or running),
+        frozenset(arguments.namespace or ()),
+        Severity(arguments.min_severity),
+        arguments.min_age,
+        time.time() if arguments.now is None else arguments.now,
+    )
+
+
+def _duration(text: str) -> float:
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write it as 90s, 10m, 2h or 1d")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def _time(text: str) -> float:
+    try:
+        moment = epoch(text)
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; write it as 2026-11-21T17:30:00Z")
+    return moment

@@ -1,0 +1,109 @@
+"""The findings of one check: which are open, in which partition, since when; and which wait for their grace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from ..checks.advice import advised
+from ..checks.base import Check
+from ..findings import Finding, Since, fingerprint
+
+__all__ = ["Entry", "FindingStore"]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What one evaluation of a partition changed. A changed finding is in both `gone` and `come`.
+
+    `due` is when the next of the partition's findings comes out of its grace, in seconds since 1970; None for never.
+    """
+
+    gone: tuple[Finding, ...] = ()
+    come: tuple[Finding, ...] = ()
+    due: float | None = None
+
+
+_NOTHING = Entry()
+
+
+class FindingStore:
+    def __init__(self, check: Check) -> None:
+        self._check = check
+        self._open: dict[str, tuple[Finding, ...]] = {}
+        self._early: dict[str, tuple[Finding, ...]] = {}  # found, and younger than their reason's grace
+        self._partitions: dict[str, str] = {}  # the partition of each finding of both, by its fingerprint
+
+    def __iter__(self) -> Iterator[Finding]:
+        for findings in self._open.values():
+            yield from findings
+
+    def partition_of(self, key: str) -> str:
+        """Where the finding with this fingerprint was found. Raises KeyError for one that is not open."""
+        return self._partitions[key]
+
+    def evaluated(self, partition: str, found: Iterable[Finding], now: float, *, patient: bool = True) -> Entry:
+        """Takes in what was found in a partition just now.
+
+        Unless `patient`, what nobody knows the beginning of does not wait for its grace: it may be old already.
+        """
+        before, early = self._open.get(partition, ()), self._early.get(partition, ())
+        fresh = {fingerprint(self._check.id, finding): finding for finding in found}
+        if not fresh and not before and not early:
+            return _NOTHING
+        moved = [finding for key in fresh for finding in self._taken(partition, key)]
+        known = {finding.fingerprint: finding for finding in (*before, *early, *moved)}
+        whole = {key: self._complete(key, each, known.get(key), now) for key, each in fresh.items()}
+        dues = {key: self._due(each) for key, each in whole.items()}
+        if not patient:
+            dues |= {key: 0.0 for key, each in whole.items() if each.since_source is Since.FIRST_SEEN}
+        # What is open stays open while it is found, whatever happens to the clock.
+        opened = {finding.fingerprint for finding in (*before, *moved)}
+        after = {key: each for key, each in whole.items() if dues[key] <= now or key in opened}
+        _keep(self._open, partition, tuple(after.values()))
+        _keep(self._early, partition, tuple(each for key, each in whole.items() if key not in after))
+        for key in known.keys() - whole.keys():
+            del self._partitions[key]
+        self._partitions.update(dict.fromkeys(whole, partition))
+        shown = {finding.fingerprint: finding for finding in known.values() if finding not in early}
+        return Entry(
+            tuple(finding for key, finding in shown.items() if after.get(key) != finding),
+            tuple(finding for key, finding in after.items() if shown.get(key) != finding),
+            min((due for key, due in dues.items() if key not in after), default=None),
+        )
+
+    def _taken(self, partition: str, key: str) -> list[Finding]:
+        """What was open elsewhere and is found here now (its object changed its VM), off its old place."""
+        partition_before = self._partitions.get(key, partition)
+        if partition_before == partition:
+            return []
+        there = self._open.get(partition_before, ())
+        _keep(self._open, partition_before, tuple(each for each in there if each.fingerprint != key))
+        _keep(
+            self._early,
+            partition_before,
+            tuple(each for each in self._early.get(partition_before, ()) if each.fingerprint != key),
+        )
+        return [finding for finding in there if finding.fingerprint == key]
+
+    def _complete(self, key: str, finding: Finding, earlier: Finding | None, now: float) -> Finding:
+        since, source = finding.since, finding.since_source
+        if since is None:
+            seen_before = earlier is not None and earlier.since_source is Since.FIRST_SEEN
+            since, source = (earlier.since if earlier and seen_before else now), Since.FIRST_SEEN
+        whole = msgspec.structs.replace(
+            finding, check=self._check.id, fingerprint=key, since=since, since_source=source
+        )
+        return advised(whole, self._check.reasons[finding.reason])
+
+    def _due(self, finding: Finding) -> float:
+        """When it comes out of its grace."""
+        grace = self._check.reasons[finding.reason].grace
+        return (finding.since or 0.0) + grace if grace else 0.0
+
+
+def _keep(place: dict[str, tuple[Finding, ...]], partition: str, findings: tuple[Finding, ...]) -> None:
+    if findings:
+        place[partition] = findings
+    else:
+        place.pop(partition, None)

@@ -1,0 +1,36 @@
+"""What KubeVirt's webhook for evictions, and its PDBs of earlier releases, are evaluated with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..index import Index, Lookup
+from ..kinds.endpoint_slice import EndpointSlice
+from ..kinds.kube_virt import KubeVirt
+from ..kinds.pod import Pod, Role
+from ..kinds.pod_disruption_budget import PodDisruptionBudget
+from ..record import Record
+
+__all__ = ["KUBEVIRT_PDB", "LAUNCHERS", "VIRT_API"]
+
+_ALL = "virt-api"
+
+
+def _virt_api(record: Record, _: Lookup) -> Iterable[str]:
+    return (_ALL,) if isinstance(record, EndpointSlice | KubeVirt) else ()
+
+
+def _launchers(record: Record, _: Lookup) -> Iterable[str]:
+    return (_ALL,) if isinstance(record, Pod) and record.role is Role.LAUNCHER else ()
+
+
+def _pdbs(record: Record, _: Lookup) -> Iterable[str]:
+    made = isinstance(record, PodDisruptionBudget) and record.made_by_kubevirt
+    return (f"{record.namespace}/{record.name}",) if made else ()
+
+
+# KubeVirt and what answers for its webhooks, all under one key; the pods that can't go without it under the same.
+VIRT_API = Index("virt-api", _virt_api)
+LAUNCHERS = Index("launcher pod", _launchers)
+# Each PDB that KubeVirt made.
+KUBEVIRT_PDB = Index("PDB of KubeVirt", _pdbs)

@@ -1,0 +1,20 @@
+"""Which migrations have moved a VMI off a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..index import Index, Lookup
+from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ..record import Record
+
+__all__ = ["EVACUATED"]
+
+
+def _evacuated(record: Record, _: Lookup) -> Iterable[str]:
+    moved = isinstance(record, VirtualMachineInstanceMigration) and record.phase == "Succeeded" and record.evacuates
+    return (moved,) if moved else ()
+
+
+# Those that succeeded, under the node that they were to empty.
+EVACUATED = Index("evacuated node", _evacuated)

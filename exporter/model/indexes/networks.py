@@ -1,0 +1,125 @@
+"""The values by which objects of a fleet belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..index import Index, Lookup
+from ..kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
+from ..kinds.ipam_claim import IPAMClaim
+from ..kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ..kinds.pod import Pod
+from ..kinds.user_defined_network import UserDefinedNetwork
+from ..kinds.virtual_machine import VirtualMachine
+from ..kinds.virtual_machine_instance import VirtualMachineInstance
+from ..record import Record
+from ..vm_networks import claim_name
+
+__all__ = [
+    "ADDRESS",
+    "ATTACHMENT",
+    "CLAIM",
+    "CLAIM_NAME",
+    "NAD",
+    "NETWORK",
+    "REFERENCE",
+    "VM",
+    "address",
+    "primary",
+    "unreadable",
+    "vm_key",
+]
+
+
+def vm_key(namespace: str, name: str) -> str:
+    """The key of a VM: what belongs to one VirtualMachine or stand-alone VirtualMachineInstance."""
+    return f"{namespace}/{name}"
+
+
+def address(network: str, host: str) -> str:
+    """The key of an address: networks are isolated from each other, so it counts within one."""
+    return f"{network} {host}"
+
+
+def _vms(record: Record, _: Lookup) -> Iterable[str]:
+    return [vm_key(record.namespace, name) for name in record.vms]
+
+
+def _attachments(record: Record, _: Lookup) -> Iterable[str]:
+    return {nad for nad, _, _ in record.addresses} if isinstance(record, Pod) else ()
+
+
+def _addresses(record: Record, lookup: Lookup) -> Iterable[str]:
+    if isinstance(record, IPAMClaim):
+        return {address(record.network, host) for host in record.hosts} if record.network else ()
+    if not isinstance(record, Pod):
+        return ()
+    attached = ((_network(nad, lookup), host) for nad, host, _ in record.addresses)
+    return {address(network, host) for network, host in attached if network}
+
+
+def _network(nad: str, lookup: Lookup) -> str:
+    """The network that a NAD, by its `namespace/name`, stands for."""
+    namespace, _, name = nad.partition("/")
+    found = lookup(NetworkAttachmentDefinition, namespace, name)
+    return found.network if isinstance(found, NetworkAttachmentDefinition) else ""
+
+
+def _networks(record: Record, lookup: Lookup) -> Iterable[str]:
+    if isinstance(record, Pod):
+        return {network for nad, _, _ in record.addresses if (network := _network(nad, lookup))}
+    if isinstance(record, IPAMClaim | NetworkAttachmentDefinition | UserDefinedNetwork | ClusterUserDefinedNetwork):
+        return (record.network,) if record.network else ()
+    return ()
+
+
+def _claims(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, IPAMClaim):
+        return (f"{record.namespace}/{record.name}",)
+    return record.claims if isinstance(record, Pod) else ()
+
+
+def _nads(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, NetworkAttachmentDefinition):
+        return (record.network,) if record.readable else (unreadable(record.namespace),)
+    if isinstance(record, UserDefinedNetwork | ClusterUserDefinedNetwork):
+        return (record.network,)
+    return (record.network, unreadable(record.namespace)) if isinstance(record, IPAMClaim) else ()
+
+
+def _references(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, NetworkAttachmentDefinition):
+        own = f"{record.namespace}/{record.name}"
+        return (own, primary(record.namespace)) if record.role == "primary" else (own,)
+    if isinstance(record, VirtualMachine | VirtualMachineInstance):
+        return {nad or primary(record.namespace) for _, nad, _ in record.networks}
+    return {nad for nad, _ in record.selections} if isinstance(record, Pod) else ()
+
+
+def _claim_names(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, IPAMClaim):
+        return (f"{record.namespace}/{record.name}",)
+    if isinstance(record, VirtualMachine | VirtualMachineInstance):
+        return {f"{record.namespace}/{claim_name(record.name, network)}" for network, _, _ in record.networks}
+    return ()
+
+
+def unreadable(namespace: str) -> str:
+    """The key of the NADs of a namespace that can't be read: each may be of any network."""
+    return f"?{namespace}"
+
+
+def primary(namespace: str) -> str:
+    """The key of a namespace's primary network, to which the pod network of its VMs goes."""
+    return f"{namespace}/"
+
+
+VM = Index("vm", _vms)
+ATTACHMENT = Index("attachment", _attachments)
+ADDRESS = Index("address", _addresses, through=(NetworkAttachmentDefinition, ATTACHMENT))
+CLAIM = Index("claim", _claims)
+# Of what network a NAD is, and which NADs VMs refer to; VMs and claims only listen.
+NAD = Index("nad", _nads, dependents=(IPAMClaim,))
+REFERENCE = Index("reference", _references, dependents=(VirtualMachine, VirtualMachineInstance, Pod))
+CLAIM_NAME = Index("claim name", _claim_names)
+NETWORK = Index("network", _networks, through=(NetworkAttachmentDefinition, ATTACHMENT))

@@ -1,0 +1,247 @@
+"""Pods: the launcher pods of VMs, and of every other one what it holds of its node and of networks.
+
+Completed pods are left out by the selector: they hold nothing any more (ipamclaims part 0).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from sys import intern
+
+import msgspec
+from msgspec import field
+
+from ..addresses import host, prefix
+from ..cidr import number
+from ..kind import ApiKind
+from ..placement import ANYWHERE, Placement, WirePlacement, placement_of
+from ..quantity import Amounts, amounts_of, plus
+from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
+
+__all__ = ["KIND", "Pod", "Role"]
+
+
+class _Annotations(Wire, frozen=True, gc=False):
+    domain: str | None = field(name="kubevirt.io/domain", default=None)
+    networks: str | None = field(name="k8s.v1.cni.cncf.io/networks", default=None)
+    default_network: str | None = field(name="v1.multus-cni.io/default-network", default=None)
+    primary_claim: str | None = field(name="k8s.ovn.org/primary-udn-ipamclaim", default=None)
+    pod_networks: str | None = field(name="k8s.ovn.org/pod-networks", default=None)
+    mirror: str | None = field(name="kubernetes.io/config.mirror", default=None)
+
+
+class _Meta(WireMeta, frozen=True, gc=False):
+    labels: dict[str, str | None] | None = None
+    annotations: _Annotations | None = None
+    owner_references: list[WireOwner | None] | None = None
+
+
+class _Resources(Wire, frozen=True, gc=False):
+    requests: dict[str, str | int | float | None] | None = None
+
+
+class _Container(Wire, frozen=True, gc=False):
+    resources: _Resources | None = None
+    restart_policy: str | None = None
+
+
+class _Spec(WirePlacement, frozen=True, gc=False):
+    node_name: str | None = None
+    containers: list[_Container | None] | None = None
+    init_containers: list[_Container | None] | None = None
+    overhead: dict[str, str | int | float | None] | None = None
+
+
+class _Status(Wire, frozen=True, gc=False):
+    phase: str | None = None
+    conditions: list[WireCondition | None] | None = None
+
+
+class _Pod(Wire, frozen=True, gc=False):
+    metadata: _Meta = _Meta()
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+class _Selection(msgspec.Struct, frozen=True, gc=False):
+    """One element of a network selection annotation."""
+
+    name: str | None = None
+    namespace: str | None = None
+    claim: str | None = field(name="ipam-claim-reference", default=None)
+
+
+class _PodNetwork(msgspec.Struct, frozen=True, gc=False):
+    ip_addresses: list[str] | None = None
+    ip_address: str | None = None
+
+
+class Role(StrEnum):
+    """What a pod is to a drain of its node."""
+
+    LAUNCHER = "launcher"
+    HOTPLUG = "hotplug"  # holds a volume that was plugged into a running VM
+    DAEMON = "daemon"  # of a DaemonSet: a drain leaves it
+    MIRROR = "mirror"  # of the kubelet itself: a drain leaves it
+    OTHER = "other"
+
+
+class Pod(Record, frozen=True, gc=False):
+    role: Role
+    created: float | None
+    deleting: float | None
+    phase: str
+    node: str
+    domain: str  # the VMI's name, of a launcher pod; empty of any other
+    vmi_uid: str
+    claims: tuple[str, ...]  # `namespace/name` of the IPAMClaims that it refers to
+    selections: tuple[tuple[str, str], ...]  # (`namespace/name` of a NAD it attaches to, claim or empty)
+    # (`namespace/name` of the attachment's NAD, canonical address, prefix length or -1)
+    addresses: tuple[tuple[str, str, int], ...]
+    numbers: tuple[int, ...]  # the addresses as integers (cidr.py), in their order
+    owner: str  # the name of its controller, of a pod that holds a plugged volume: the launcher pod
+    ready: bool
+    unschedulable: str  # what the scheduler says, of a pod that finds no node; empty otherwise
+    migration: str  # the uid of the migration that it is, or was, the target of
+    label_pairs: tuple[tuple[str, str], ...]  # of a launcher pod; `labels` has them whole
+    requests: Amounts
+    placement: Placement  # of a launcher pod
+
+    @property
+    def vms(self) -> tuple[str, ...]:
+        return (self.domain,) if self.domain else ()
+
+    @property
+    def labels(self) -> dict[str, str]:
+        own = {_NAME: self.domain, _UID: self.vmi_uid, _MIGRATION: self.migration}
+        return {key: own.get(value, value) for key, value in self.label_pairs}
+
+
+_SELECTIONS = msgspec.json.Decoder(list[_Selection | None])
+_POD_NETWORKS = msgspec.json.Decoder(dict[str, _PodNetwork | None])
+
+
+def _selections(text: str | None) -> list[_Selection]:
+    """The elements of a network selection; the comma form and a bare name carry no reference, and are left out."""
+    if not text or not text.lstrip().startswith("["):
+        return []
+    try:
+        return [selection for selection in _SELECTIONS.decode(text) if selection]
+    except msgspec.DecodeError:
+        return []
+
+
+def _selected(namespace: str, notes: _Annotations) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (intern(f"{each.namespace or namespace}/{each.name}"), each.claim or "")
+        for each in _selections(notes.networks)
+        if each.name
+    )
+
+
+def _claims(namespace: str, notes: _Annotations) -> tuple[str, ...]:
+    """The claims it refers to, by any of the three annotations (ipamclaims B.4).
+
+    A claim is looked for in the namespace that the selection names; the default network's lives with the pod.
+    """
+    found = {f"{each.namespace or namespace}/{each.claim}": None for each in _selections(notes.networks) if each.claim}
+    found |= {f"{namespace}/{each.claim}": None for each in _selections(notes.default_network) if each.claim}
+    if notes.primary_claim:
+        found[f"{namespace}/{notes.primary_claim}"] = None
+    return tuple(found)
+
+
+def _addresses(text: str | None) -> tuple[tuple[str, str, int], ...]:
+    """What the network gave. Raises ValueError for an annotation that can't be read."""
+    if not text:
+        return ()
+    try:
+        networks = _POD_NETWORKS.decode(text)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"annotation k8s.ovn.org/pod-networks: {error}") from error
+    return tuple(
+        (intern("/".join(attachment.split("/")[:2])), host(ip) or ip, prefix(ip))
+        for attachment, network in networks.items()
+        if network and attachment != "default"
+        for ip in network.ip_addresses or ([network.ip_address] if network.ip_address else ())
+    )
+
+
+# Stand in a label for what differs from VM to VM, so that pods that look alike share one tuple.
+_NAME, _UID, _MIGRATION = "\0name", "\0uid", "\0migration"
+_SHARED: dict[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]] = {}
+_MOST_SHARED = 50_000
+
+
+def _label_pairs(labels: dict[str, str | None], own: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    made = tuple((intern(key), own.get(value or "", intern(value or ""))) for key, value in sorted(labels.items()))
+    if len(_SHARED) > _MOST_SHARED:
+        _SHARED.clear()
+    return _SHARED.setdefault(made, made)
+
+
+def _role(meta: _Meta, labels: dict[str, str | None], controller: WireOwner) -> Role:
+    if labels.get("kubevirt.io") == "virt-launcher":
+        return Role.LAUNCHER
+    if labels.get("kubevirt.io") == "hotplug-disk":
+        return Role.HOTPLUG
+    if meta.annotations is not None and meta.annotations.mirror is not None:
+        return Role.MIRROR
+    return Role.DAEMON if controller.kind == "DaemonSet" else Role.OTHER
+
+
+def _requests(spec: _Spec) -> Amounts:
+    """What it takes of its node while it runs; what initial containers take before is left out."""
+    lasting = [each for each in spec.init_containers or () if each and each.restart_policy == "Always"]
+    containers = [each for each in (*(spec.containers or ()), *lasting) if each and each.resources]
+    return plus(
+        amounts_of(spec.overhead), *(amounts_of(each.resources.requests) for each in containers if each.resources)
+    )
+
+
+def _reduce(wire: _Pod) -> Pod | None:
+    meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
+    phase = status.phase or ""
+    if phase in ("Succeeded", "Failed"):
+        return None
+    notes, labels = meta.annotations or _Annotations(), meta.labels or {}
+    controller = next((each for each in meta.owner_references or () if each and each.controller), WireOwner())
+    role = _role(meta, labels, controller)
+    launcher = role is Role.LAUNCHER
+    domain, uid = (notes.domain or "") if launcher else "", labels.get("kubevirt.io/created-by") or ""
+    migration = labels.get("kubevirt.io/migrationJobUID") or ""
+    own = {value: mark for value, mark in ((migration, _MIGRATION), (uid, _UID), (domain, _NAME)) if value}
+    conditions = {each.type: each for each in status.conditions or () if each}
+    scheduled = conditions.get("PodScheduled", WireCondition())
+    addresses = _addresses(notes.pod_networks)
+    fields = identity(meta)
+    return Pod(
+        *fields,
+        role=role,
+        created=epoch(meta.creation_timestamp),
+        deleting=epoch(meta.deletion_timestamp),
+        phase=intern(phase),
+        node=intern(spec.node_name or ""),
+        domain=domain,
+        vmi_uid=uid,
+        claims=_claims(fields[0], notes),
+        selections=_selected(fields[0], notes) if launcher else (),
+        addresses=addresses,
+        numbers=tuple(number(host) for _, host, _ in addresses),
+        owner=(controller.name or "") if role is Role.HOTPLUG else "",
+        ready=conditions.get("Ready", WireCondition()).status == "True",
+        unschedulable=(scheduled.message or "Unschedulable")[:512] if scheduled.reason == "Unschedulable" else "",
+        migration=migration,
+        label_pairs=_label_pairs(labels, own) if launcher else (),
+        requests=_requests(spec),
+        placement=placement_of(spec) if launcher else ANYWHERE,
+    )
+
+
+KIND = ApiKind(
+    Pod,
+    plural="pods",
+    wire=_Pod,
+    reduce=_reduce,
+    selectors=(("fieldSelector", "status.phase!=Succeeded,status.phase!=Failed"),),
+)

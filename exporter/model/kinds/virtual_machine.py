@@ -1,0 +1,142 @@
+"""VirtualMachines: the owner of what a VM keeps while it is stopped."""
+
+from __future__ import annotations
+
+from sys import intern
+
+from msgspec import field
+
+from ..firmware import WireFirmware, identifying
+from ..kind import ApiKind
+from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
+from ..vm_networks import VMNetwork, networks_of
+from ..vm_spec import WireDomain, WireVMSpec, sealed_by
+
+__all__ = ["KIND", "VirtualMachine"]
+
+_CRITICAL = ("system-cluster-critical", "system-node-critical")
+_NOT_STARTED_FOR_ITS_DISKS = ("Provisioning", "WaitingForVolumeBinding", "DataVolumeError", "ErrorPvcNotFound")
+
+
+class _Labels(Wire, frozen=True, gc=False):
+    restored_by: str | None = field(name="velero.io/restore-name", default=None)
+
+
+class _Annotations(Wire, frozen=True, gc=False):
+    restored: str | None = field(name="restore.kubevirt.io/lastRestoreUID", default=None)
+    applied: str | None = field(name="kubectl.kubernetes.io/last-applied-configuration", default=None)
+
+
+class _Meta(WireMeta, frozen=True, gc=False):
+    labels: _Labels | None = None
+    annotations: _Annotations | None = None
+    owner_references: list[WireOwner | None] | None = None
+
+
+class _Template(Wire, frozen=True, gc=False):
+    spec: WireVMSpec | None = None
+
+
+class _Spec(Wire, frozen=True, gc=False):
+    template: _Template | None = None
+    run_strategy: str | None = None
+    running: bool | None = None
+
+
+class _Status(Wire, frozen=True, gc=False):
+    conditions: list[WireCondition | None] | None = None
+    printable_status: str | None = None
+
+
+class _VirtualMachine(Wire, frozen=True, gc=False):
+    metadata: _Meta = _Meta()
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+class VirtualMachine(Record, frozen=True, gc=False):
+    created: float | None
+    deleting: float | None  # seconds since 1970 at which deletion was asked for
+    stopped: float | None  # since when it has no VMI, where its condition says so (ipamclaims C-18)
+    networks: tuple[VMNetwork, ...]
+    run_strategy: str
+    uuid: str  # of its template's firmware, as it is written; empty for none
+    identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies nobody
+    serial: str
+    sealed: str  # what keeps state of the guest (machine_spec.py); empty for nothing
+    reboots_anew: bool  # a reboot by the guest makes a new VMI (rebootPolicy Terminate)
+    pool: str  # the VirtualMachinePool that made it
+    origin: str  # what brought it here, where metadata tell: "restore", "backup", "manifest", or empty
+    failure: str  # the reason of its condition Failure
+    waits_for_disks: bool
+    critical: bool  # its priority class is one of those of Kubernetes for what must not fail
+
+    @property
+    def vms(self) -> tuple[str, ...]:
+        return (self.name,)
+
+
+def _stopped(status: _Status) -> float | None:
+    for condition in status.conditions or ():
+        if condition and condition.type == "Ready" and condition.status == "False":
+            return epoch(condition.last_transition_time) if condition.reason == "VMINotExists" else None
+    return None
+
+
+def _failure(status: _Status) -> str:
+    for condition in status.conditions or ():
+        if condition and condition.type == "Failure" and condition.status == "True":
+            return intern(condition.reason or "")
+    return ""
+
+
+def _origin(meta: _Meta, uuid: str) -> str:
+    """Of several the one that says most about a copied UUID; a manifest only counts where it brought the UUID."""
+    notes = meta.annotations or _Annotations()
+    if notes.restored:
+        return "restore"
+    if meta.labels is not None and meta.labels.restored_by:
+        return "backup"
+    return "manifest" if uuid and notes.applied and uuid in notes.applied else ""
+
+
+def _run_strategy(spec: _Spec) -> str:
+    if spec.run_strategy:
+        return intern(spec.run_strategy)
+    return "" if spec.running is None else "Always" if spec.running else "Halted"
+
+
+def _reduce(wire: _VirtualMachine) -> VirtualMachine:
+    meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
+    template = (spec.template and spec.template.spec) or WireVMSpec()
+    domain = template.domain or WireDomain()
+    firmware = domain.firmware or WireFirmware()
+    fields = identity(meta)
+    return VirtualMachine(
+        *fields,
+        created=epoch(meta.creation_timestamp),
+        deleting=epoch(meta.deletion_timestamp),
+        stopped=_stopped(status),
+        networks=networks_of(template, fields[0], autoattach=True),
+        run_strategy=_run_strategy(spec),
+        uuid=intern(firmware.uuid or ""),
+        identity=identifying(firmware.uuid),
+        serial=intern(firmware.serial or ""),
+        sealed=sealed_by(domain),
+        reboots_anew=domain.reboot_policy == "Terminate",
+        pool=next((o.name or "" for o in meta.owner_references or () if o and o.kind == "VirtualMachinePool"), ""),
+        origin=_origin(meta, firmware.uuid or ""),
+        failure=_failure(status),
+        waits_for_disks=status.printable_status in _NOT_STARTED_FOR_ITS_DISKS,
+        critical=template.priority_class_name in _CRITICAL,
+    )
+
+
+KIND = ApiKind(
+    VirtualMachine,
+    group="kubevirt.io",
+    versions=("v1", "v1alpha3"),
+    plural="virtualmachines",
+    wire=_VirtualMachine,
+    reduce=_reduce,
+)

@@ -1,0 +1,194 @@
+"""VirtualMachineInstances: what runs of a VM, where, and what becomes of it when its node is drained."""
+
+from __future__ import annotations
+
+from sys import intern
+
+import msgspec
+from msgspec import field
+
+from ..firmware import WireFirmware, identifying
+from ..kind import ApiKind
+from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity, kubevirt_owners
+from ..vm_networks import VMNetwork, networks_of
+from ..vm_spec import WireDomain, WireVMSpec, sealed_by
+
+__all__ = ["FINAL", "KIND", "Migration", "VirtualMachineInstance"]
+
+FINAL = ("Succeeded", "Failed")
+_SHUTDOWN = 180  # seconds, where the spec says nothing
+
+
+class _Labels(Wire, frozen=True, gc=False):
+    outdated: str | None = field(name="kubevirt.io/outdatedLauncherImage", default=None)
+    capk_name: str | None = field(name="capk.cluster.x-k8s.io/kubevirt-machine-name", default=None)
+    capk_namespace: str | None = field(name="capk.cluster.x-k8s.io/kubevirt-machine-namespace", default=None)
+
+
+class _Annotations(Wire, frozen=True, gc=False):
+    addresses: str | None = field(name="network.kubevirt.io/addresses", default=None)
+    eviction_source: str | None = field(name="kubevirt.io/eviction-source", default=None)
+
+
+class _Meta(WireMeta, frozen=True, gc=False):
+    labels: _Labels | None = None
+    annotations: _Annotations | None = None
+    owner_references: list[WireOwner | None] | None = None
+
+
+class _MigrationState(Wire, frozen=True, gc=False):
+    migration_uid: str | None = None
+    start_timestamp: str | None = None
+    end_timestamp: str | None = None
+    failed: bool | None = None
+    failure_reason: str | None = None
+    source_node: str | None = None
+    target_node: str | None = None
+
+
+class _Status(Wire, frozen=True, gc=False):
+    phase: str | None = None
+    node_name: str | None = None
+    evacuation_node_name: str | None = None
+    conditions: list[WireCondition | None] | None = None
+    migration_state: _MigrationState | None = None
+
+
+class _VirtualMachineInstance(Wire, frozen=True, gc=False):
+    metadata: _Meta = _Meta()
+    spec: WireVMSpec | None = None
+    status: _Status | None = None
+
+
+class Migration(msgspec.Struct, frozen=True, gc=False):
+    """The last migration of a VMI, as its own status tells it. Times are seconds since 1970."""
+
+    uid: str
+    started: float | None
+    ended: float | None
+    failed: bool
+    failure: str
+    source: str
+    target: str
+
+
+class VirtualMachineInstance(Record, frozen=True, gc=False):
+    created: float | None
+    deleting: float | None
+    phase: str
+    node: str
+    vm_uid: str  # of the VirtualMachine that owns it; empty where it stands alone
+    owner: str  # `kind name` of its controller, where that is no VirtualMachine, such as a replica set
+    networks: tuple[VMNetwork, ...]
+    requested: tuple[tuple[str, str], ...]  # (logical network, address) asked for by annotation (ipamclaims B.3)
+    uuid: str  # as it is written; empty for none
+    identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies nobody
+    serial: str
+    sealed: str  # what keeps state of the guest (machine_spec.py); empty for nothing
+    strategy: str  # its own evictionStrategy; empty where it has none
+    evacuation: str  # evacuationNodeName: the node that it is to leave; empty where it is not marked
+    evacuation_since: float | None  # since when its condition EvictionRequested says that it is marked
+    descheduled: bool  # the descheduler asked for its eviction
+    migratable: str  # status of its condition LiveMigratable: True, False, Unknown; empty where not evaluated yet
+    hindrance: str  # the condition's reason
+    hindered: str  # and its message
+    paused: bool
+    migration: Migration | None
+    outdated: bool  # it runs in a launcher of an older KubeVirt
+    handler: str  # the KubevirtMachine, by `namespace/name`, whose controller answers for it (firmware-eviction B.8)
+    cpu_model: str
+    termination: int  # seconds that its guest has to shut down
+
+    @property
+    def vms(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
+    def final(self) -> bool:
+        return self.phase in FINAL
+
+    @property
+    def migrating(self) -> bool:
+        """Whether its own status tells of a migration that has begun and not ended."""
+        return self.migration is not None and self.migration.started is not None and self.migration.ended is None
+
+
+_ADDRESSES = msgspec.json.Decoder(dict[str, list[str] | None])
+
+
+def _requested(text: str | None) -> tuple[tuple[str, str], ...]:
+    """What the annotation asks for; text that is no JSON asks for nothing, and the webhook refuses it."""
+    try:
+        asked = _ADDRESSES.decode(text) if text else {}
+    except msgspec.DecodeError:
+        return ()
+    return tuple((network, address) for network, addresses in asked.items() for address in addresses or ())
+
+
+def _migration(state: _MigrationState | None) -> Migration | None:
+    if state is None:
+        return None
+    return Migration(
+        state.migration_uid or "",
+        epoch(state.start_timestamp),
+        epoch(state.end_timestamp),
+        bool(state.failed),
+        (state.failure_reason or "")[:256],
+        intern(state.source_node or ""),
+        intern(state.target_node or ""),
+    )
+
+
+def _handler(labels: _Labels) -> str:
+    return f"{labels.capk_namespace or ''}/{labels.capk_name}" if labels.capk_name else ""
+
+
+def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
+    meta, status, spec = wire.metadata, wire.status or _Status(), wire.spec or WireVMSpec()
+    labels, notes = meta.labels or _Labels(), meta.annotations or _Annotations()
+    domain = spec.domain or WireDomain()
+    firmware, period = domain.firmware or WireFirmware(), spec.termination_grace_period_seconds
+    conditions = {each.type: each for each in status.conditions or () if each}
+    live, eviction = conditions.get("LiveMigratable", WireCondition()), conditions.get("EvictionRequested")
+    paused = conditions.get("Paused")
+    owners = kubevirt_owners(meta.owner_references)
+    controller = next((o for o in meta.owner_references or () if o and o.controller), None)
+    fields = identity(meta)
+    return VirtualMachineInstance(
+        *fields,
+        created=epoch(meta.creation_timestamp),
+        deleting=epoch(meta.deletion_timestamp),
+        phase=intern(status.phase or ""),
+        node=intern(status.node_name or ""),
+        vm_uid=next((o.uid for o in owners if o.kind == "VirtualMachine"), ""),
+        owner=f"{controller.kind} {controller.name}" if controller and controller.kind != "VirtualMachine" else "",
+        networks=networks_of(spec, fields[0]),
+        requested=_requested(notes.addresses),
+        uuid=intern(firmware.uuid or ""),
+        identity=identifying(firmware.uuid),
+        serial=intern(firmware.serial or ""),
+        sealed=sealed_by(domain),
+        strategy=intern(spec.eviction_strategy or ""),
+        evacuation=intern(status.evacuation_node_name or ""),
+        evacuation_since=epoch(eviction.last_transition_time) if eviction and eviction.status == "True" else None,
+        descheduled=notes.eviction_source == "descheduler",
+        migratable=intern(live.status or ""),
+        hindrance=intern(live.reason or ""),
+        hindered=intern((live.message or "")[:256]),
+        paused=paused is not None and paused.status == "True",
+        migration=_migration(status.migration_state),
+        outdated=labels.outdated is not None,
+        handler=_handler(labels),
+        cpu_model=intern((domain.cpu and domain.cpu.model) or ""),
+        termination=_SHUTDOWN if period is None else max(period, 0),
+    )
+
+
+KIND = ApiKind(
+    VirtualMachineInstance,
+    group="kubevirt.io",
+    versions=("v1", "v1alpha3"),
+    plural="virtualmachineinstances",
+    wire=_VirtualMachineInstance,
+    reduce=_reduce,
+)

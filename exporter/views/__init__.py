@@ -1,0 +1,1 @@
+"""Views: what users ask for beside the findings, each with its report."""

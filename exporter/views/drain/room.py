@@ -1,0 +1,177 @@
+"""Which of the nodes that stay could take a VM, as far as nodes and pods tell: the scheduler has the last word.
+
+First fit, and what was placed takes room from what comes after it. A node's free room is what it offers to pods less
+what those on it ask for; it is counted when the node is first looked at. VMs that look alike are kept off the same
+nodes by the same things, which are found out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from ...model.cluster import Cluster
+from ...model.eviction import emptied
+from ...model.indexes.nodes import NODE
+from ...model.kinds.node import Node
+from ...model.kinds.pod import Pod
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.placement import Placement
+from ...model.quantity import Amounts
+from ...model.selector import Requirement
+
+__all__ = ["Place", "Rooms", "placement_on_moving"]
+
+_SCHEDULABLE = "kubevirt.io/schedulable"  # virt-handler's heartbeat, without which KubeVirt puts nothing there
+_SLICE = 100  # nodes looked at between two looks at the event loop
+_MOST_REASONS = 6
+
+_HOST_MODEL, _FEATURES = "host-model-cpu.node.kubevirt.io/", "host-model-required-features.node.kubevirt.io/"
+_MIGRATION_MODEL, _FEATURE = "cpu-model-migration.node.kubevirt.io/", "cpu-feature.node.kubevirt.io/"
+
+
+@dataclass(frozen=True)
+class Place:
+    """`node` that could take it; where there is none, `why`, and whether one could if nothing else were to move."""
+
+    node: str = ""
+    why: str = ""
+    alone: bool = False
+
+
+def placement_on_moving(vmi: VirtualMachineInstance, pod: Pod, source: Node) -> Placement:
+    """Where the pod that it migrates into may run: what its present pod asks for, and for a CPU of the host's model
+    also that model and its features, unless an earlier migration has fixed them (prepareNodeSelectorForHostCpuModel).
+    """
+    selector = pod.placement.selector
+    if vmi.cpu_model != "host-model" or any(each.key.startswith((_MIGRATION_MODEL, _FEATURE)) for each in selector):
+        return pod.placement
+    extra = []
+    for key, value in source.label_pairs:
+        if key.startswith(_HOST_MODEL):
+            extra.append(Requirement(_MIGRATION_MODEL + key.removeprefix(_HOST_MODEL), "In", (value,)))
+        elif key.startswith(_FEATURES):
+            extra.append(Requirement(_FEATURE + key.removeprefix(_FEATURES), "In", (value,)))
+    return msgspec.structs.replace(pod.placement, selector=selector + tuple(extra))
+
+
+@dataclass
+class _Tally:
+    """Why nodes can't: how many for each reason, and of each resource that lacks the most that is free."""
+
+    kept_off: dict[str, int] = field(default_factory=dict)
+    lacking: dict[str, int] = field(default_factory=dict)
+    most: dict[str, float] = field(default_factory=dict)
+
+    def lacks(self, resource: str, free: float) -> None:
+        self.lacking[resource] = self.lacking.get(resource, 0) + 1
+        self.most[resource] = max(free, self.most.get(resource, free))
+
+    def _short(self, name: str, needed: float) -> str:
+        verb = "lacks" if self.lacking[name] == 1 else "lack"
+        return f"{verb} {name} (needs {_written(name, needed)}, most free {_written(name, self.most[name])})"
+
+    def text(self, needed: dict[str, float]) -> str:
+        total = sum(self.lacking.values()) + sum(self.kept_off.values())
+        counted = [(count, self._short(name, needed[name])) for name, count in self.lacking.items()]
+        counted += [(count, reason) for reason, count in self.kept_off.items()]
+        counted.sort(key=lambda each: -each[0])
+        named = [f"{count} {reason}" for count, reason in counted[:_MOST_REASONS]]
+        if rest := sum(count for count, _ in counted[_MOST_REASONS:]):
+            named.append(f"{rest} for other reasons")
+        return f"{total} {'node' if total == 1 else 'nodes'}: {', '.join(named)}" if total else "there is no other node"
+
+
+class Rooms:
+    def __init__(self, cluster: Cluster, leaving: frozenset[str]) -> None:
+        """`leaving` are the nodes that are drained together: none of them takes anything. The cluster keeps NODE."""
+        self._cluster = cluster
+        self._nodes = sorted((n for n in cluster.all(Node) if n.name not in leaving), key=lambda node: node.name)
+        self._closed = [_closed(node) for node in self._nodes]
+        self._kept_off: dict[Placement, list[str]] = {}
+        self._whole: dict[str, dict[str, float]] = {}
+        self._left: dict[str, dict[str, float]] = {}
+        self._none: dict[tuple[Placement, Amounts], Place] = {}  # room only shrinks: what found none finds none again
+
+    def place(self, placement: Placement, requests: Amounts) -> Generator[None, None, Place]:
+        """Finds it a node, and takes the room there; stops now and then so that others get their turn."""
+        if (known := self._none.get((placement, requests))) is not None:
+            return known
+        needed = {**dict(requests), "pods": 1.0}
+        obstacles = yield from self._obstacles(placement)
+        tally, alone = _Tally(), False
+        for done, (node, obstacle) in enumerate(zip(self._nodes, obstacles, strict=True)):
+            if done % _SLICE == _SLICE - 1:
+                yield
+            if obstacle:
+                tally.kept_off[obstacle] = tally.kept_off.get(obstacle, 0) + 1
+                continue
+            left = self._free(node)
+            lack = _lack(needed, left)
+            if not lack:
+                for name, amount in needed.items():
+                    left[name] = left.get(name, 0.0) - amount
+                return Place(node.name)
+            tally.lacks(lack, left.get(lack, 0.0))
+            alone = alone or not _lack(needed, self._whole[node.name])
+        none = self._none[placement, requests] = Place("", tally.text(needed), alone)
+        return none
+
+    def _obstacles(self, placement: Placement) -> Generator[None, None, list[str]]:
+        """Of each node what keeps such a pod off it, whatever room there is."""
+        found = self._kept_off.get(placement)
+        if found is None:
+            found = []
+            for node, closed in zip(self._nodes, self._closed, strict=True):
+                found.append(closed or _worded(placement.obstacle(node.name, node.labels, node.taints)))
+                if len(found) % _SLICE == 0:
+                    yield
+            self._kept_off[placement] = found
+        return found
+
+    def _free(self, node: Node) -> dict[str, float]:
+        left = self._left.get(node.name)
+        if left is None:
+            left = dict(node.allocatable)
+            on_it = (each for each in self._cluster.sharing(NODE, node.name) if isinstance(each, Pod))
+            for pod in (each for each in on_it if each.node == node.name):
+                left["pods"] = left.get("pods", 0.0) - 1
+                for name, amount in pod.requests:
+                    left[name] = left.get(name, 0.0) - amount
+            self._left[node.name], self._whole[node.name] = left, dict(left)
+        return left
+
+
+def _closed(node: Node) -> str:
+    """What keeps every VM off it."""
+    if node.deleting is not None:
+        return "being deleted"
+    if emptied(node):
+        return "cordoned"
+    if not node.ready:
+        return "not Ready"
+    return "" if node.labels.get(_SCHEDULABLE) == "true" else f"without label {_SCHEDULABLE}=true"
+
+
+def _worded(obstacle: str) -> str:
+    kind, _, what = obstacle.partition("node selector ")
+    return obstacle if kind or not what else f"without label {what}"
+
+
+def _lack(needed: dict[str, float], free: dict[str, float]) -> str:
+    """The first resource that is short; those that every pod takes come first."""
+    short = [name for name, amount in needed.items() if amount > 0 and amount > free.get(name, 0.0) * (1 + 1e-9) + 1e-9]
+    return min(short, key=lambda name: (name not in ("memory", "cpu"), name != "memory", name), default="")
+
+
+def _written(resource: str, amount: float) -> str:
+    amount = max(amount, 0.0)
+    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+        size, unit = next(
+            ((amount / size, unit) for size, unit in ((2**30, "GiB"), (2**20, "MiB")) if amount >= size),
+            (amount, "bytes"),
+        )
+        return f"{round(size, 2):g} {unit}"
+    return f"{round(amount, 2):g}"

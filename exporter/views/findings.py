@@ -1,0 +1,193 @@
+"""One picture of what is known, in the shape that the JSON API and `steward check -o json` share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from ..engine.engine import Engine
+from ..findings import Finding, Severity, Unknown
+from ..model.record import Record, Ref
+from ..model.source import Source, Undecodable
+
+__all__ = [
+    "Filter",
+    "FindingReport",
+    "Report",
+    "SourceReport",
+    "UndecodableReport",
+    "merged",
+    "reported",
+    "rfc3339",
+    "take",
+]
+
+
+class Filter(msgspec.Struct, frozen=True):
+    """Which findings are wanted: for each field one of its values, or any where it names none."""
+
+    check: frozenset[str] = frozenset()
+    reason: frozenset[str] = frozenset()
+    severity: frozenset[str] = frozenset()
+    kind: frozenset[str] = frozenset()
+    namespace: frozenset[str] = frozenset()
+    name: frozenset[str] = frozenset()
+    node: frozenset[str] = frozenset()
+    network: frozenset[str] = frozenset()
+
+    def wants(self, finding: Finding) -> bool:
+        return all(
+            not wanted or _field(finding, name) in wanted
+            for name, wanted in zip(self.__struct_fields__, msgspec.structs.astuple(self), strict=True)
+        )
+
+
+def _field(finding: Finding, name: str) -> str:
+    if name in ("kind", "namespace", "name"):
+        return str(getattr(finding.subject, name))
+    return finding.severity.value if name == "severity" else str(getattr(finding, name))
+
+
+class FindingReport(msgspec.Struct, frozen=True, rename="camel"):
+    """A finding as users get it; `since` is RFC 3339 in UTC. `cluster` is the name of the dump, where it has one."""
+
+    check: str
+    reason: str
+    severity: str
+    subject: Ref
+    related: tuple[Ref, ...]
+    node: str
+    feature: str
+    network: str
+    since: str
+    since_source: str
+    message: str
+    evidence: dict[str, Any]
+    group: str
+    fingerprint: str
+    next: str
+    commands: tuple[str, ...]
+    runbook: str
+    unknown: str
+    remediation: str | None
+    cluster: str = ""
+
+
+class SourceReport(msgspec.Struct, frozen=True, rename="camel"):
+    kind: str
+    resource: str
+    state: str
+    synced: bool
+    since: str
+    why: str
+    objects: int
+    cluster: str = ""
+
+
+class UndecodableReport(msgspec.Struct, frozen=True, rename="camel"):
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    why: str
+    since: str
+    cluster: str = ""
+
+
+class Report(msgspec.Struct, frozen=True, rename="camel"):
+    generation: int
+    findings: list[FindingReport]
+    unknown: list[Unknown]
+    sources: list[SourceReport]
+    undecodable: list[UndecodableReport]
+
+
+def take(engine: Engine, wanted: Filter | None = None, cluster: str = "") -> Report:
+    """The worst findings first, then by namespace and name. `cluster` is what the cluster is called in all of it."""
+    chosen = [finding for finding in engine.findings() if wanted is None or wanted.wants(finding)]
+    return Report(
+        engine.generation,
+        [reported(each, cluster) for each in sorted(chosen, key=_order)],
+        [msgspec.structs.replace(each, cluster=cluster) for each in engine.unknowns()],
+        [_source(engine, each, cluster) for each in sorted(engine.cluster.all(Source), key=_by_name)],
+        [_undecodable(each, cluster) for each in sorted(engine.cluster.all(Undecodable), key=_by_name)],
+    )
+
+
+def merged(reports: Iterable[Report]) -> Report:
+    """One report of several clusters: the worst findings first, then by cluster, namespace and name."""
+    every = tuple(reports)
+    findings = [finding for report in every for finding in report.findings]
+    return Report(
+        sum(report.generation for report in every),
+        sorted(findings, key=lambda each: (-Severity(each.severity).rank, each.cluster, _order(each)[1:])),
+        [unknown for report in every for unknown in report.unknown],
+        [source for report in every for source in report.sources],
+        [undecodable for report in every for undecodable in report.undecodable],
+    )
+
+
+def _order(finding: Finding | FindingReport) -> tuple[int, str, str, str, str]:
+    subject = finding.subject
+    rank = Severity(finding.severity).rank
+    return -rank, subject.namespace, subject.name, finding.reason, finding.fingerprint
+
+
+def _by_name(record: Record) -> tuple[str, str]:
+    return record.namespace, record.name
+
+
+def reported(finding: Finding, cluster: str = "") -> FindingReport:
+    return FindingReport(
+        finding.check,
+        finding.reason,
+        finding.severity.value,
+        finding.subject,
+        finding.related,
+        finding.node,
+        finding.feature,
+        finding.network,
+        rfc3339(finding.since),
+        finding.since_source.value,
+        finding.message,
+        dict(finding.evidence),
+        finding.group,
+        finding.fingerprint,
+        finding.next,
+        finding.commands,
+        finding.runbook,
+        finding.unknown,
+        finding.remediation,
+        cluster,
+    )
+
+
+def _source(engine: Engine, source: Source, cluster: str) -> SourceReport:
+    record = next((each for each in engine.cluster.kinds() if each.__name__ == source.name), None)
+    count = engine.cluster.count(record) if record else 0
+    state = source.sync_state.value
+    since = rfc3339(source.since)
+    return SourceReport(source.name, source.resource, state, source.readable, since, source.why, count, cluster)
+
+
+def _undecodable(undecodable: Undecodable, cluster: str) -> UndecodableReport:
+    since = rfc3339(undecodable.first_seen)
+    return UndecodableReport(
+        undecodable.kind,
+        undecodable.namespace,
+        undecodable.object_name,
+        undecodable.uid,
+        undecodable.why,
+        since,
+        cluster,
+    )
+
+
+def rfc3339(seconds: float | None) -> str:
+    """Seconds since 1970 as RFC 3339 in UTC, to the second; empty for none."""
+    if seconds is None:
+        return ""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

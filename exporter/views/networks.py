@@ -1,0 +1,190 @@
+"""Networks as users ask for them: how full each one is, of what, and which addresses could be had back first.
+
+Pure: the counts come from `Uses`, the claims to reclaim from open findings. What a claim's end means for addresses is
+said with each, since it can't be undone (ipamclaims C-26).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from ..address_usage import AddressUsage, Use, owner_lives
+from ..findings import Finding
+from ..model.cluster import Cluster
+from ..model.indexes.networks import NAD
+from ..model.kinds.ipam_claim import IPAMClaim
+from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ..model.pool import Capacity
+from ..model.record import Ref
+from ..model.source import Undecodable, unseen
+from .findings import rfc3339
+
+__all__ = ["NetworkReport", "Networks", "Reclaimable", "Safety", "SubnetReport", "subnet_reports", "take"]
+
+_NAMED = 10  # NADs that a report names
+MOST_RECLAIMABLE = 100
+
+
+@dataclass(frozen=True)
+class Safety:
+    """How safe it is to take a claim's addresses back: the rank, smallest first, and what is lost."""
+
+    rank: int
+    loss: str
+
+
+# Reasons of open findings on claims, the safest first (ipamclaims C-17). One that no check has is never met.
+RECLAIMABLE = {
+    "StuckTerminatingOwnerGone": Safety(0, "Nothing that is used: the claim was deleted, and its VM is gone."),
+    "OrphanClaim": Safety(1, "The address of a VM that is gone: made again, it gets another one."),
+    "OwnerlessClaim": Safety(2, "The address of a VM that is gone, or that nobody has made yet."),
+    "LeakedClaim": Safety(3, "The address of a removed interface: plugged in again, it gets another one."),
+    "IdleReservation": Safety(4, "The address of a stopped VM: it starts with another one. Ask its owner first."),
+}
+
+
+class SubnetReport(msgspec.Struct, frozen=True, rename="camel"):
+    """`capacity` is what pods get by themselves; `static` must be asked for. `uses` has every use, also at 0."""
+
+    subnet: str
+    capacity: int
+    static: int
+    excluded: int
+    infrastructure: int
+    used: int
+    free: int
+    utilisation: float
+    usage: dict[str, int]
+
+
+class Reclaimable(msgspec.Struct, frozen=True, rename="camel"):
+    claim: Ref
+    reason: str
+    ips: tuple[str, ...]
+    loss: str
+    since: str
+    fingerprint: str
+
+
+class NetworkReport(msgspec.Struct, frozen=True, rename="camel"):
+    """`free` and `utilisation` are of the fullest subnet, since a pod takes an address of each.
+
+    It is not `complete` while an object can't be read in a namespace that defines it. `elsewhere` counts addresses that
+    are held and that the network would not give out by itself.
+    """
+
+    network: str
+    topology: str
+    role: str
+    persistent: bool
+    made_by: str
+    nads: int
+    first_nads: tuple[Ref, ...]
+    free: int
+    utilisation: float
+    elsewhere: int
+    complete: bool
+    subnets: tuple[SubnetReport, ...]
+    findings: dict[str, int]
+    reclaimable: int
+    reclaim: tuple[Reclaimable, ...]
+
+
+class Networks(msgspec.Struct, frozen=True, rename="camel"):
+    """`unseen` says which kinds can't be seen; the networks are then left out, since their counts would be wrong."""
+
+    generation: int
+    unseen: tuple[str, ...]
+    networks: tuple[NetworkReport, ...]
+
+
+def take(
+    cluster: Cluster, usage: AddressUsage, findings: Iterable[Finding], generation: int, only: str = ""
+) -> Networks:
+    """The fullest first. What was marked since `uses` was last settled is not counted yet."""
+    blind = unseen(cluster, AddressUsage.KINDS)
+    kinds = {kind.__name__ for kind in AddressUsage.KINDS}
+    holes = frozenset(undecodable.namespace for undecodable in cluster.all(Undecodable) if undecodable.kind in kinds)
+    by_network: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_network.setdefault(finding.network, []).append(finding)
+    reports = [
+        _network(cluster, usage, network, by_network.get(network, []), holes)
+        for network in (() if blind else usage.networks())
+        if only in ("", network)
+    ]
+    ordered = sorted(reports, key=lambda report: (-report.utilisation, report.network))
+    return Networks(generation, blind, tuple(ordered))
+
+
+def _network(
+    cluster: Cluster, usage: AddressUsage, network: str, findings: list[Finding], holes: frozenset[str]
+) -> NetworkReport:
+    ruler = usage.ruling(network)
+    defined = [each for each in cluster.sharing(NAD, network) if isinstance(each, NetworkAttachmentDefinition)]
+    subnets = tuple(subnet_reports(usage, network))
+    reclaim = _ranked(cluster, findings)
+    counted: dict[str, int] = {}
+    for finding in findings:
+        counted[finding.reason] = counted.get(finding.reason, 0) + 1
+    return NetworkReport(
+        network=network,
+        topology=ruler.topology,
+        role=ruler.role,
+        persistent=ruler.effective,
+        made_by=ruler.made_by,
+        nads=len(defined),
+        first_nads=tuple(sorted(each.ref for each in defined)[:_NAMED]),
+        free=min((subnet.free for subnet in subnets), default=0),
+        utilisation=max((subnet.utilisation for subnet in subnets), default=0.0),
+        elsewhere=usage.elsewhere(network),
+        complete=holes.isdisjoint(each.namespace for each in defined),
+        subnets=subnets,
+        findings=dict(sorted(counted.items())),
+        reclaimable=sum(len(each.ips) for each in reclaim),
+        reclaim=tuple(reclaim[:MOST_RECLAIMABLE]),
+    )
+
+
+def subnet_reports(usage: AddressUsage, network: str) -> Iterator[SubnetReport]:
+    pool = usage.pool(network)
+    for at, capacity in enumerate(pool.capacity() if pool is not None else ()):
+        yield _subnet(capacity, {use.value: usage.count(network, at, use) for use in Use})
+
+
+def _subnet(capacity: Capacity, by_use: dict[str, int]) -> SubnetReport:
+    used = sum(by_use.values())
+    return SubnetReport(
+        subnet=capacity.subnet,
+        capacity=capacity.dynamic,
+        static=capacity.static,
+        excluded=capacity.excluded,
+        infrastructure=capacity.infrastructure,
+        used=used,
+        free=max(0, capacity.dynamic - used),
+        utilisation=round(used / capacity.dynamic, 4) if capacity.dynamic else 0.0,
+        usage=by_use,
+    )
+
+
+def _ranked(cluster: Cluster, findings: list[Finding]) -> list[Reclaimable]:
+    """The safest first; of those the ones with most addresses, and the oldest."""
+    found = [each for finding in findings for each in _reclaimable(cluster, finding)]
+    return sorted(
+        found,
+        key=lambda each: (RECLAIMABLE[each.reason].rank, -len(each.ips), each.since, each.claim),
+    )
+
+
+def _reclaimable(cluster: Cluster, finding: Finding) -> Iterator[Reclaimable]:
+    subject = finding.subject
+    claim = cluster.get(IPAMClaim, subject.namespace, subject.name)
+    if finding.reason not in RECLAIMABLE or claim is None or claim.uid != subject.uid or not claim.hosts:
+        return
+    if finding.reason == "OwnerlessClaim" and owner_lives(cluster, claim):
+        return  # C-04a: its VM wants the owner reference back
+    loss = RECLAIMABLE[finding.reason].loss
+    yield Reclaimable(subject, finding.reason, claim.hosts, loss, rfc3339(finding.since), finding.fingerprint)
