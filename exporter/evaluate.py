@@ -84,8 +84,6 @@ def standing(check: Check, cluster: Cluster) -> Standing:
 
 def hidden(check: Check, cluster: Cluster, partition: str) -> Iterator[Undecodable]:
     """The undecodable objects that leave the partition without an answer: each may be one of those that count in it."""
-    if not cluster.count(Undecodable):
-        return
     if check.scope is PER_CLUSTER:
         keys = [kind.name for kind in check.reads]
     else:
@@ -116,7 +114,7 @@ def evaluate(
         return Answer(not_applicable=known.not_applicable)
     if not known.answers:
         return Answer(unknown="; ".join(known.unseen) or "a watch is connecting again; what it missed is not there yet")
-    if undecodable := next(hidden(check, cluster, partition), None):
+    if cluster.count(Undecodable) and (undecodable := next(hidden(check, cluster, partition), None)):
         return Answer(unknown=f"{undecodable.ref} could not be read: {undecodable.why}")
     seen = Seen() if record else None
     try:

@@ -170,7 +170,7 @@ class View(ClusterView):
         self, cluster: Cluster, check: Check, partition: str, settings: Any = None, seen: Seen | None = None
     ) -> None:
         """`settings` are those of the check; its defaults where there are none."""
-        super().__init__(cluster, check, seen)
+        self._cluster, self._reader, self._seen = cluster, check, seen
         self._scope, self._reach, self.partition = check.scope, check.reach, partition
         self.settings: Any = settings if settings is not None or check.settings is None else check.settings()
 
@@ -180,10 +180,13 @@ class View(ClusterView):
 
     def all(self, kind: type[R]) -> list[R]:
         """The records of a kind in this partition; of a kind that reaches everywhere, all of them."""
-        self._declared(kind)
-        reach, by = self._reach[kind], self._scope.by
+        reach, by = self._declared(kind), self._scope.by
         if self._scope is PER_CLUSTER or reach is Reach.CLUSTER:
             return super().all(kind)
         if by is None or reach is Reach.NAMESPACE:
             return self.within(kind, self.namespace)
         return [record for record in self.sharing(by, self.partition) if isinstance(record, kind)]
+
+    def _declared(self, kind: type[Record]) -> Reach:
+        reach = self._reach.get(kind)
+        return reach if reach is not None else self._undeclared(kind)

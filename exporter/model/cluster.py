@@ -61,7 +61,8 @@ class Cluster:
         return self._records.keys()
 
     def count(self, kind: type[Record]) -> int:
-        return sum(map(len, self._records.get(kind, {}).values()))
+        found = self._records.get(kind)
+        return sum(map(len, found.values())) if found else 0
 
     def sharing(self, index: Index, key: str) -> Iterable[Record]:
         """The records under a key, without the quiet ones."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from .cluster import Cluster
 from .index import Index
-from .kind import Kind
+from .kind import Kind, Reach
 from .record import Record
 from .source import UNREADABLE
 
@@ -115,9 +115,11 @@ class ClusterView:
             self._seen.found(found)
         return found
 
-    def _declared(self, kind: type[Record]) -> None:
-        if all(each.record is not kind for each in self._reader.reads):
-            raise UndeclaredReadError(f"{self._reader} does not declare that it reads {kind.__name__}")
+    def _declared(self, kind: type[Record]) -> Reach:
+        return next((each.reach for each in self._reader.reads if each.record is kind), None) or self._undeclared(kind)
+
+    def _undeclared(self, kind: type[Record]) -> NoReturn:
+        raise UndeclaredReadError(f"{self._reader} does not declare that it reads {kind.__name__}")
 
 
 def watched(readers: Iterable[Reader]) -> dict[Kind[Any], None]:
