@@ -19,7 +19,7 @@ __all__ = ["STORIES"]
 
 
 def _deleted(stage: Stage, **meta: Any) -> Object:
-    """The VM is gone, and garbage collection has marked its claim."""
+    """The VM is gone, and garbage collection has deleted its claim."""
     stage.nad()
     owner = stage.vm()
     stage.claim(owner, **meta)
