@@ -1,4 +1,4 @@
-"""Claims that lost their VM, or what protects them."""
+"""IPAMClaims whose VM, finalizer or label is gone."""
 
 from __future__ import annotations
 
