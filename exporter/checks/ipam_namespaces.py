@@ -188,7 +188,7 @@ def _primaries(nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
             subject=each.ref,
             related=(ordered[0].ref,),
             network=each.network,
-            message=f"namespace {each.namespace} already has a primary network, by {ordered[0].ref}",
+            message=f"namespace {each.namespace} already has a primary network: {ordered[0].ref}",
         )
 
 

@@ -209,7 +209,7 @@ def _pressure(
     share = pool.utilisation(used)
     if share < _NEARLY and not starved:
         return
-    message = f"{_percent(share)} of the addresses are in use, {pool.free(used)} are free"
+    message = f"{_percent(share)} of the addresses are in use, {pool.free(used)} free"
     if starved:
         message += f"; {len(starved)} {'IPAMClaims' if len(starved) > 1 else 'IPAMClaim'} got none"
     yield Finding(

@@ -16,7 +16,7 @@ from .context import ClaimContext, Moment
 __all__ = ["duplicate_ip", "family_incomplete", "ip_drift", "ip_excluded", "ip_outside_pool", "prefix_mismatch"]
 
 _UNALLOCATABLE = {
-    Place.OUTSIDE: "is in no subnet",
+    Place.OUTSIDE: "is outside the subnets",
     Place.EDGE: "is a network or broadcast address",
     Place.BEYOND: "is past the part of the subnet that is allocated from",
     Place.NO_FAMILY: "is of an IP family without a subnet",
@@ -34,7 +34,7 @@ def ip_outside_pool(ctx: ClaimContext) -> Finding | None:
         return ctx.finding(
             "IpOutsidePool",
             Severity.CRITICAL,
-            f"{what} in network {ctx.claim.network} ({subnets}): ovnkube-control-plane fails at its next start",
+            f"{what} (network {ctx.claim.network}: {subnets}); ovnkube-control-plane fails at its next start",
             subnets=subnets,
         )
     twice = _two_in_one_subnet(ctx) if places else []
@@ -126,7 +126,9 @@ def ip_drift(ctx: ClaimContext) -> Finding | None:
     for pod, given in _given(ctx):
         hosts = {host for host, _ in given}
         if hosts != set(ctx.claim.hosts):
-            what = f"{pod.ref} has {', '.join(sorted(hosts))}: it gets {', '.join(ctx.claim.hosts)} at its next start"
+            what = (
+                f"{pod.ref} has {', '.join(sorted(hosts))}: the VM gets {', '.join(ctx.claim.hosts)} at its next start"
+            )
             return ctx.finding("IpDrift", Severity.CRITICAL, what, (pod.created, Since.CREATION), related=[pod.ref])
     return None
 

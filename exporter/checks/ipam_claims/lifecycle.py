@@ -94,7 +94,7 @@ def ownerless_claim(ctx: ClaimContext) -> Finding | None:
         return None
     what, next_step = f"it has no owner reference to {owner.ref}: it will outlive the VM", ""
     if owner.state is OwnerState.GONE and not ctx.users:
-        what = f"it has no owner reference, and {owner.ref} is gone; {_held(claim)} until it is deleted"
+        what = f"it has no owner reference, and {owner.ref} is gone; {_held(claim)}"
         next_step = "Verify that the VM is NotFound and no import or restore is about to create it, then delete it."
     return ctx.finding("OwnerlessClaim", Severity.WARNING, what, related=owner.related, next_step=next_step)
 

@@ -37,7 +37,7 @@ _CAUSES = {
         "Find out which pod or IPAMClaim holds the requested address.",
     ),
     "unknown": (
-        "no object says why; look at the events of the pod and at ovnkube-control-plane",
+        "no object says why",
         "",
     ),
 }
@@ -124,5 +124,5 @@ def idle_reservation(ctx: ClaimContext) -> Finding | None:
     vm = ctx.vm
     if ctx.owner.state is not OwnerState.LIVE or vm is None or vm.stopped is None or ctx.vmi or not ctx.claim.hosts:
         return None
-    what = f"{vm.ref} is stopped; {', '.join(ctx.claim.hosts)} of network {ctx.claim.network} stay reserved for it"
+    what = f"{vm.ref} is stopped; reserved for it: {', '.join(ctx.claim.hosts)} of network {ctx.claim.network}"
     return ctx.finding("IdleReservation", Severity.INFO, what, (vm.stopped, Since.CONDITION), related=[vm.ref])
