@@ -23,9 +23,8 @@ from .scopes import PER_NAMESPACE
 __all__ = ["CHECK"]
 
 _MISCONFIGURED = Family(
-    "kubevirt_network_misconfigured",
+    "kubevirt_ipam_network_misconfigured",
     "A NAD of a network is set up in a way that does not work.",
-    ("namespace", "name", "network", "severity", "reason"),
 )
 
 

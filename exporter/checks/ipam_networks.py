@@ -41,24 +41,20 @@ _NAMED = 10  # claims and NADs that evidence names
 _FULL, _NEARLY = 0.95, 0.80  # of the fullest subnet (ipamclaims C-17)
 
 _CONFLICT = Family(
-    "kubevirt_network_config_conflict",
+    "kubevirt_ipam_network_config_conflict",
     "A NAD of a network does not agree with another one of the same network.",
-    ("namespace", "name", "network", "reason"),
 )
 _DISABLED = Family(
-    "kubevirt_network_persistence_disabled",
+    "kubevirt_ipam_network_persistence_disabled",
     "A network no longer keeps the addresses that claims of it hold.",
-    ("namespace", "name", "network", "reason"),
 )
 _PRESSURE = Family(
-    "kubevirt_network_pool_pressure",
+    "kubevirt_ipam_pool_pressure",
     "The addresses of a network run out.",
-    ("namespace", "name", "network", "severity", "reason"),
 )
 _WITHOUT = Family(
-    "kubevirt_network_without_addresses",
+    "kubevirt_ipam_pool_without_capacity",
     "A subnet of a network has no address to give out.",
-    ("namespace", "name", "network", "reason"),
 )
 
 _REASONS = {

@@ -23,7 +23,6 @@ __all__ = ["CHECK"]
 _FAMILY = Family(
     "kubevirt_ipam_stack_degraded",
     "A part that makes or honours IPAMClaims does not work.",
-    ("namespace", "name", "severity", "reason"),
 )
 _REASONS = {
     "ControllerNotReady": Reason(

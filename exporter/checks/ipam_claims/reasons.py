@@ -11,33 +11,23 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 _INFO, _WARNING, _CRITICAL = (Severity.INFO,), (Severity.WARNING,), (Severity.CRITICAL,)
 _BOTH = (Severity.WARNING, Severity.CRITICAL)
 
-_LABELS = ("namespace", "name", "network", "severity", "reason")
 _ORPHANED = Family(
     "kubevirt_ipamclaim_orphaned",
     "An IPAMClaim whose VM is gone keeps its addresses.",
-    ("namespace", "name", "network", "reason"),
 )
-_STUCK = Family(
-    "kubevirt_ipamclaim_stuck_terminating", "An IPAMClaim is being deleted and a finalizer holds it.", _LABELS
-)
+_STUCK = Family("kubevirt_ipamclaim_stuck_terminating", "An IPAMClaim is being deleted and a finalizer holds it.")
 _REPLACED = Family(
     "kubevirt_ipamclaim_owner_replaced",
     "An IPAMClaim belongs to a VM that is gone, while another VM has its name.",
-    _LABELS,
 )
 _DUPLICATE = Family(
     "kubevirt_ipamclaim_ip_duplicate",
     "An address of an IPAMClaim has a second holder in the same network.",
-    ("namespace", "name", "network", "group", "severity", "reason"),
 )
-_METADATA = Family("kubevirt_ipamclaim_unprotected", "An IPAMClaim lacks what protects or finds it.", _LABELS)
-_ADDRESS = Family(
-    "kubevirt_ipamclaim_address_invalid", "An IPAMClaim's addresses do not fit its network or its pod.", _LABELS
-)
-_NETWORK = Family(
-    "kubevirt_ipamclaim_network_mismatch", "An IPAMClaim's network is not there, or another one.", _LABELS
-)
-_UNUSED = Family("kubevirt_ipamclaim_unused", "An IPAMClaim does not do what it is for.", _LABELS)
+_METADATA = Family("kubevirt_ipamclaim_unprotected", "An IPAMClaim lacks what protects or finds it.")
+_ADDRESS = Family("kubevirt_ipamclaim_address_invalid", "An IPAMClaim's addresses do not fit its network or its pod.")
+_NETWORK = Family("kubevirt_ipamclaim_network_mismatch", "An IPAMClaim's network is not there, or another one.")
+_UNUSED = Family("kubevirt_ipamclaim_unused", "An IPAMClaim does not do what it is for.")
 
 REASONS = {
     "ForeignClaim": Reason(_INFO, "KubeVirt did not make the claim, so nothing is said about it.", _UNUSED, "C-24"),

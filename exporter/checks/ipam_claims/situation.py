@@ -133,6 +133,7 @@ class Situation:
             subject=claim.ref,
             message=message,
             related=tuple(related),
+            vm=claim.vms[0],
             network=claim.network,
             since=since[0],
             since_source=since[1] if since[0] is not None else Since.FIRST_SEEN,

@@ -11,7 +11,6 @@ _BOTH = (Severity.WARNING, Severity.CRITICAL)
 _INTERFACE = Family(
     "kubevirt_vm_persistent_ip_broken",
     "An interface of a VM can't get or keep its persistent address.",
-    ("namespace", "name", "kind", "network", "severity", "reason"),
 )
 
 REASONS = {
