@@ -97,6 +97,11 @@ class Pending:
             self._dirty_since, self._deferred = OrderedDict({**self._deferred, **self._dirty_since}), {}
 
     @property
+    def oldest(self) -> float | None:
+        """When the first of those that wait became dirty; None where nothing waits but what was set aside."""
+        return next(iter(self._dirty_since.values()), None)
+
+    @property
     def empty(self) -> bool:
         """Whether nothing waits but what was set aside."""
         return not self._dirty_since

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
+from typing import Protocol
 
 from ..checks.base import PER_CLUSTER, Check, View
 from ..findings import Finding, Unknown
@@ -30,12 +31,22 @@ from ..model.source import Source, Undecodable
 from .dirty import Pending, concerned, everything
 from .finding_store import FindingStore
 
-__all__ = ["Engine", "Evaluated", "Listener"]
+__all__ = ["Delays", "Engine", "Evaluated", "Listener"]
 
 log = logging.getLogger(__name__)
 _SLICE = 0.004  # seconds of evaluating between two looks at the event loop
 
 Listener = Callable[[Iterable[Finding], Iterable[Finding]], None]
+
+
+class Delays(Protocol):
+    """Gets times of the engine's `timer`; both calls have to be quick."""
+
+    def arrived(self, now: float) -> None:
+        """A change arrived."""
+
+    def reflected(self, until: float, now: float) -> None:
+        """What arrived before `until` is in the findings of the checks that have an answer."""
 
 
 @dataclass(slots=True)
@@ -68,6 +79,7 @@ class Engine:
         self.cluster = Cluster([*(index for check in self.checks for index in check.indexes), *indexes])
         self.generation = 0
         self.evaluated = {check.id: Evaluated() for check in self.checks}
+        self.delays: Delays | None = None
         self.changed = asyncio.Condition()  # reported when the generation grew, and when all is evaluated
         self._clock, self._timer, self.settle, self._patient = clock, timer, settle, patient
         self._readers: dict[type[Record], list[Check]] = {}
@@ -106,6 +118,8 @@ class Engine:
             self._pending[check.id].add(concerned(check, self.cluster, change), now)
         for observer in self._observers:
             observer(change)
+        if self.delays and self._ready:
+            self.delays.arrived(now)
         if kind in _OWN:
             self.generation += 1  # what is unknown may have changed
             for pending in self._pending.values():
@@ -182,14 +196,18 @@ class Engine:
         gone: list[Finding] = []
         come: list[Finding] = []
         left = False
+        reflected = self._timer()  # up to when
         for check in self.checks:
             if not self._answers(check):
                 continue
             left = self._work_off(check, started, gone, come) or left
+            reflected = min(reflected, self._pending[check.id].oldest or reflected)
         if gone or come:
             self.generation += 1
             for listener in self._listeners:
                 listener(gone, come)
+        if self.delays:
+            self.delays.reflected(reflected, self._timer())
         return left
 
     def _work_off(self, check: Check, started: float, gone: list[Finding], come: list[Finding]) -> bool:

@@ -47,7 +47,10 @@ RECLAIMABLE = {
 
 
 class SubnetReport(msgspec.Struct, frozen=True, rename="camel"):
-    """`capacity` is what pods get by themselves; `static` must be asked for. `uses` has every use, also at 0."""
+    """`capacity` is what pods get by themselves, `static` what they must ask for; nobody gets the rest.
+
+    `usage` has every use, also at 0; only addresses of the capacity count.
+    """
 
     subnet: str
     capacity: int
@@ -72,8 +75,8 @@ class Reclaimable(msgspec.Struct, frozen=True, rename="camel"):
 class NetworkReport(msgspec.Struct, frozen=True, rename="camel"):
     """`free` and `utilisation` are of the fullest subnet, since a pod takes an address of each.
 
-    It is not `complete` while an object can't be read in a namespace that defines it. `elsewhere` counts addresses that
-    are held and that the network would not give out by itself.
+    It is not `complete` while an object can't be read in a namespace that defines it. `outside` counts, by place and
+    use, the addresses that are held and that the network would not give out by itself; `elsewhere` is all of them.
     """
 
     network: str
@@ -86,6 +89,7 @@ class NetworkReport(msgspec.Struct, frozen=True, rename="camel"):
     free: int
     utilisation: float
     elsewhere: int
+    outside: dict[str, dict[str, int]]
     complete: bool
     subnets: tuple[SubnetReport, ...]
     findings: dict[str, int]
@@ -126,6 +130,9 @@ def _network(
     ruler = usage.ruling(network)
     defined = [each for each in cluster.sharing(NAD, network) if isinstance(each, NetworkAttachmentDefinition)]
     subnets = tuple(subnet_reports(usage, network))
+    outside: dict[str, dict[str, int]] = {}
+    for (place, use), count in usage.outside(network).items():
+        outside.setdefault(place.value, {})[use.value] = count
     reclaim = _ranked(cluster, findings)
     counted: dict[str, int] = {}
     for finding in findings:
@@ -140,7 +147,8 @@ def _network(
         first_nads=tuple(sorted(each.ref for each in defined)[:_NAMED]),
         free=min((subnet.free for subnet in subnets), default=0),
         utilisation=max((subnet.utilisation for subnet in subnets), default=0.0),
-        elsewhere=usage.elsewhere(network),
+        elsewhere=sum(usage.outside(network).values()),
+        outside=outside,
         complete=holes.isdisjoint(each.namespace for each in defined),
         subnets=subnets,
         findings=dict(sorted(counted.items())),

@@ -50,7 +50,7 @@ NAMES = Check(
     title="Names",
     reads=(ipam_claim.KIND,),
     scope=PER_VM,
-    reasons={"LongName": Reason((Severity.INFO,), "Long.", Family("kubevirt_name_long", "Long.", ("name",)))},
+    reasons={"LongName": Reason((Severity.INFO,), "Long.", Family("kubevirt_name_long", "Long."))},
     find=long_names,
     settings=NameSettings,
 )
@@ -134,7 +134,7 @@ async def test_good_then_bad_then_good_again(
             assert await steward.value("config_reload_success") == success
 
         def has(text: str) -> str:
-            return f'kubevirt_steward_config_hash{{hash="{digest_of(text.encode())}"}} 1.0'
+            return f'kubevirt_steward_config_info{{hash="{digest_of(text.encode())}"}} 1.0'
 
         assert has(GOOD) in await steward.text()
         assert await steward.value("config_reload_success") == 1

@@ -193,11 +193,11 @@ def test_what_can_not_be_read_makes_its_networks_incomplete() -> None:
 def test_state_families() -> None:
     lines, states = Viewed([NAD, claim("a", "10.0.0.5"), vm("a")]).scrape()
     labels = 'network="tenantblue",subnet="10.0.0.0/24"'
-    assert f"kubevirt_network_pool_capacity{{{labels}}} 254" in lines
-    assert f'kubevirt_network_pool_used{{{labels},use="vm_stopped"}} 1' in lines
-    assert f'kubevirt_network_pool_used{{{labels},use="orphaned"}} 0' in lines
-    assert f'kubevirt_network_pool_used{{{labels},use="excluded"}} 0' in lines
-    assert "# TYPE kubevirt_network_pool_used gauge" in lines
+    assert f"kubevirt_ipam_pool_capacity{{{labels}}} 254" in lines
+    assert f'kubevirt_ipam_pool_used{{{labels},use="vm_stopped"}} 1' in lines
+    assert f'kubevirt_ipam_pool_used{{{labels},use="orphaned"}} 0' in lines
+    assert f'kubevirt_ipam_pool_used{{{labels},use="excluded"}} 0' in lines
+    assert "# TYPE kubevirt_ipam_pool_used gauge" in lines
     assert set(states.left_out.values()) == {0}
 
 
@@ -206,9 +206,9 @@ def test_state_families_have_a_pdb_and_names_stay_one_label_value() -> None:
     lines, states = Viewed(networks).scrape(pdb=20)
     series = [line for line in lines if not line.startswith("#")]
     assert all(line.count('\\"\\n"') == 1 for line in series)
-    assert sum(line.startswith("kubevirt_network_pool_capacity") for line in series) == 9
-    assert sum(line.startswith("kubevirt_network_pool_used") for line in series) == 18
-    assert states.left_out == {"kubevirt_network_pool_capacity": 0, "kubevirt_network_pool_used": 81 - 20}
+    assert sum(line.startswith("kubevirt_ipam_pool_capacity") for line in series) == 9
+    assert sum(line.startswith("kubevirt_ipam_pool_used") for line in series) == 18
+    assert states.left_out == {"kubevirt_ipam_pool_capacity": 0, "kubevirt_ipam_pool_used": 81 - 20}
 
 
 def test_the_report_is_json() -> None:

@@ -30,6 +30,7 @@ RUNBOOKS = sorted((RULES / "runbooks").glob("*.md"))
 HEADINGS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "Remediation"]
 RUNBOOK_URL = "https://github.com/kubevirt-steward/kubevirt-steward/blob/main/rules/runbooks/"
 OF_NO_CHECK = {"exporter", "fleet"}  # the steward itself; several clusters
+SUFFIXES = {"gauge": ("",), "counter": ("_total",), "histogram": ("_bucket", "_count", "_sum")}
 LONGEST_GAP = 5 * 60  # seconds without a scrape that what fires must outlast
 
 
@@ -45,7 +46,7 @@ def exported() -> Iterator[str]:
             yield f"{family.name}_since_timestamp_seconds"
     yield from (gauge.name for state in all_states() for gauge in state.gauges)
     for name, described in METRICS.items():
-        yield PREFIX + name + ("_total" if described.type == "counter" else "")
+        yield from (PREFIX + name + suffix for suffix in SUFFIXES[described.type])
 
 
 KNOWN = {*exported(), "up"}  # up is Prometheus's own
