@@ -74,8 +74,8 @@ def _metrics(checks: Iterable[Check], states: Iterable[State[Any]]) -> Iterator[
     yield "## Findings\n"
     yield "One series of value 1 for each open finding, and none for what is well. All families have the labels"
     yield f"{_code(LABELS)}:"
-    yield "`kind`, `namespace` and `name` are those of the object, `vm` is the name of the VM or VMI that the finding is"
-    yield "about. A label without a value is written out as empty. An aged family has a sibling"
+    yield "`kind`, `namespace` and `name` are those of the object, `vm` is the name of the VM or VMI that the finding"
+    yield "is about. A label without a value is written out as empty. An aged family has a sibling"
     yield "`…_since_timestamp_seconds` with the same labels.\n"
     yield "| Family | Aged | Stability | Meaning |\n| --- | --- | --- | --- |"
     families: dict[str, Family] = {r.family.name: r.family for check in checks for r in check.reasons.values()}

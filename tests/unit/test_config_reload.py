@@ -214,7 +214,8 @@ async def test_a_check_that_is_not_enabled_is_not_there(cluster: ApiServer, tmp_
     text = f"checks: {{{', '.join(f'{check}: {{enabled: false}}' for check in off)}}}\n"
     async with served(cluster, tmp_path, text) as steward:
         metrics = await steward.text()
-        assert 'check="ipam_claims"' not in metrics
+        assert 'kubevirt_steward_check_state{check="ipam_claims",state="disabled"} 1.0' in metrics
+        assert 'kubevirt_steward_findings{check="ipam_claims"' not in metrics
         assert "kubevirt_ipamclaim_orphaned" not in metrics
         of_views = [kind.name for kind in drain.KINDS]
         assert [each.kind.name for each in steward.steward.source.reflectors] == ["IPAMClaim", *of_views]
@@ -272,6 +273,6 @@ async def test_what_changed_while_it_was_left_out_is_shown_once_and_as_it_is() -
     exposition.update([], [old, waits])
     exposition.update([old, waits], [changed])
     shown = b"".join([part async for part in exposition.render()]).decode()
-    assert shown.count('name="waits",network="red"') == 2
+    assert shown.count('name="waits",vm="",node="",network="red"') == 2
     assert 'network="blue"' not in shown
     assert exposition.left_out["kubevirt_ipamclaim_orphaned"] == 0

@@ -126,6 +126,12 @@ async def test_networks_are_on_the_page_and_in_the_scrape(http: aiohttp.ClientSe
     assert "not all could be read" in section
 
     _, text, _ = await get(http, "/metrics")
+    _, networks, _ = await get(http, "/api/v1/networks?network=shop-blue")
+    (network,) = json.loads(networks)["networks"]
+    (subnet,) = network["subnets"]
+    used = [line for line in text.splitlines() if line.startswith('kubevirt_ipam_pool_used{network="shop-blue",')]
+    assert sum(int(line.split()[-1]) for line in used) == subnet["used"] > 0
+    assert f"{subnet['used']} of {subnet['capacity']}</td>" in section
     assert 'kubevirt_ipam_pool_capacity{network="shop-blue",subnet="192.168.10.0/24"} 254' in text
     assert 'kubevirt_steward_series_dropped{family="kubevirt_ipam_pool_used"} 0.0' in text
 
