@@ -1,7 +1,10 @@
 """What the addresses of each network are used for, kept up to date at a cost that grows with what changed.
 
-A change marks the addresses that it concerns; `settle` counts those again. An address is counted once, whoever holds
-it: claim, pods, or both (ipamclaims B.5). Nothing is counted again that did not change, however large the fleet.
+A change notes the addresses that it concerns; `settle` counts those again. An address is counted once, whoever holds
+it: claim, pods, or both. Nothing is counted again that did not change, however large the fleet.
+
+What is held and the network would not give out by itself (excluded, reserved, outside of its subnets) takes nothing of
+a subnet's capacity, and is counted apart.
 """
 
 from __future__ import annotations
@@ -37,8 +40,8 @@ class Use(StrEnum):
 
 _ORDER = tuple(Use)
 _SLICE = 250  # addresses, which take a few milliseconds
-_NOWHERE = -1  # in no subnet that could have given it out
-Kind = tuple[int, Use]  # the subnet, counted from 0, and the use
+_NOWHERE = -1
+Kind = tuple[Place, int, Use]  # the subnet is counted from 0; -1 for what none has given out by itself
 
 
 class AddressUsage:
@@ -46,10 +49,10 @@ class AddressUsage:
     KINDS = (NetworkAttachmentDefinition, IPAMClaim, Pod, VirtualMachine, VirtualMachineInstance)
 
     def __init__(self, cluster: Cluster) -> None:
-        """The cluster has to keep INDEXES, and `changed` to be reported of each of its changes."""
+        """The cluster has to keep INDEXES, and `changed` to be called with each of its changes."""
         self._cluster = cluster
         self._redefined: dict[str, None] = {}
-        self._requested: dict[str, None] = {}
+        self._noted: dict[str, None] = {}
         self._kinds: dict[str, Kind] = {}  # of each address that counts, by its key
         self._counts: dict[str, dict[Kind, int]] = {}
         self._ruling: dict[str, NetworkAttachmentDefinition] = {}
@@ -78,11 +81,13 @@ class AddressUsage:
         return pool_of(ruler) if ruler is not None else None
 
     def count(self, network: str, subnet: int, use: Use) -> int:
-        return self._counts.get(network, {}).get((subnet, use), 0)
+        """How many addresses of the subnet's capacity are used so."""
+        return self._counts.get(network, {}).get((Place.INSIDE, subnet, use), 0)
 
-    def elsewhere(self, network: str) -> int:
-        """How many addresses are held that the network would not give out by itself: excluded, reserved, outside."""
-        return sum(n for (subnet, _), n in self._counts.get(network, {}).items() if subnet == _NOWHERE)
+    def outside(self, network: str) -> dict[tuple[Place, Use], int]:
+        """How many addresses are held that the network would not give out by itself; what is 0 is left out."""
+        counts = self._counts.get(network, {})
+        return {(place, use): n for (place, _, use), n in sorted(counts.items()) if place is not Place.INSIDE}
 
     # -- what comes in
 
@@ -91,24 +96,24 @@ class AddressUsage:
         owns = change.kind is VirtualMachine or change.kind is VirtualMachineInstance
         for index, key in change.touched:
             if index is ADDRESS:
-                self._requested[key] = None
+                self._noted[key] = None
             elif (index is CLAIM and change.kind is Pod) or (index is VM and owns):
-                self._mark_all(self._cluster.sharing(index, key))
+                self._note_all(self._cluster.sharing(index, key))
             elif defines and index is NAD:
                 self._redefined[key] = None
 
-    def _mark_all(self, records: Iterable[object]) -> None:
+    def _note_all(self, records: Iterable[object]) -> None:
         for record in records:
             if isinstance(record, IPAMClaim | Pod):
-                self._requested.update(dict.fromkeys(self._cluster.keys_of(ADDRESS, record)))
+                self._noted.update(dict.fromkeys(self._cluster.keys_of(ADDRESS, record)))
 
     def settle(self) -> Iterator[None]:
-        """Counts what was marked again, and stops after each few, so that others get their turn."""
+        """Counts again what was noted, and stops after each few, so that others get their turn."""
         while self._redefined:
             self._redefine(self._redefined.popitem()[0])
         done = 0
-        while self._requested:
-            self._recount(self._requested.popitem()[0])
+        while self._noted:
+            self._recount(self._noted.popitem()[0])
             done += 1
             if done % _SLICE == 0:
                 yield
@@ -123,7 +128,7 @@ class AddressUsage:
             self._ruling[network] = ruler
         self.version += 1
         if self.pool(network) is not before:
-            self._mark_all(self._cluster.sharing(NETWORK, network))
+            self._note_all(self._cluster.sharing(NETWORK, network))
 
     def _recount(self, key: str) -> None:
         network, _, host = key.rpartition(" ")
@@ -151,7 +156,7 @@ class AddressUsage:
             return None
         address = number(host)
         place, subnet = pool.locate(address) if address != NONE else (Place.UNREADABLE, _NOWHERE)
-        return subnet if place is Place.INSIDE else _NOWHERE, self._use(holders)
+        return place, subnet if place is Place.INSIDE else _NOWHERE, self._use(holders)
 
     def _use(self, holders: tuple[object, ...]) -> Use:
         pods = [holder for holder in holders if isinstance(holder, Pod)]
@@ -186,7 +191,7 @@ def _vms(cluster: Cluster, claim: IPAMClaim) -> Iterator[VirtualMachine | Virtua
 
 
 def _listed(cluster: Cluster, claim: IPAMClaim) -> bool:
-    """Whether a VM of it has an interface that the claim's name stands for (ipamclaims C-10)."""
+    """Whether a VM of it has an interface that the claim's name stands for."""
     return any(
         claim_name(vm.name, network) == claim.name for vm in _vms(cluster, claim) for network, _, _ in vm.networks
     )

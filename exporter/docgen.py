@@ -22,6 +22,7 @@ from .checks.base import Check, Family
 from .config.documents import pages, schema
 from .config.keys import keys_of
 from .config.settings import MetricsSettings
+from .metrics.exposition import LABELS
 from .metrics.telemetry import METRICS, PREFIX
 from .model.kind import ApiKind
 from .model.reader import Reader, watched
@@ -76,13 +77,16 @@ def _across() -> Iterator[str]:
 def _metrics(checks: Iterable[Check], states: Iterable[State[Any]]) -> Iterator[str]:
     yield f"# Metrics\n\n{_NOTE}\n"
     yield "## Findings\n"
-    yield "One series of value 1 for each open finding, and none for what is well. An aged family has a sibling"
+    yield "One series of value 1 for each open finding, and none for what is well. All families have the labels"
+    yield f"{_code(LABELS)}:"
+    yield "`kind`, `namespace` and `name` are those of the object, `vm` is the name of the VM or VMI that the finding"
+    yield "is about. A label without a value is written out as empty. An aged family has a sibling"
     yield "`…_since_timestamp_seconds` with the same labels.\n"
-    yield "| Family | Labels | Aged | Stability | Meaning |\n| --- | --- | --- | --- | --- |"
+    yield "| Family | Aged | Stability | Meaning |\n| --- | --- | --- | --- |"
     families: dict[str, Family] = {r.family.name: r.family for check in checks for r in check.reasons.values()}
     for name, family in sorted(families.items()):
         aged = "yes" if family.aged else "no"
-        yield f"| `{name}` | {_code(family.labels)} | {aged} | {family.stability} | {family.help} |"
+        yield f"| `{name}` | {aged} | {family.stability} | {family.help} |"
     yield "\n## States\n"
     yield "What is, whether or not there is a finding; absent while what they count can't be seen. One that has to be"
     yield "asked for costs nothing while its [configuration](config.md) key is false.\n"

@@ -40,7 +40,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What a check yields; `check`, `fingerprint`, `runbook`, and `since` where the check knows none, are filled in.
 
     `next` is one sentence and `commands` are for a shell, with their names filled in: by the check, or else by what
-    its reason says. `unknown` says why the finding may be old; empty while it is not.
+    its reason says. `unknown` says why the finding may be old; empty while it is not. `vm` is the name of the one VM
+    that it is about: of a subject that is a VM or VMI it is filled in, of any other the check gives it.
     """
 
     reason: str
@@ -49,6 +50,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     message: str
     check: str = ""
     related: tuple[Ref, ...] = ()
+    vm: str = ""
     node: str = ""
     feature: str = ""
     network: str = ""
@@ -62,6 +64,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     runbook: str = ""
     unknown: str = ""
     remediation: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.vm and self.subject.kind in _VMS:
+            msgspec.structs.force_setattr(self, "vm", self.subject.name)
+
+
+_VMS = ("VirtualMachine", "VirtualMachineInstance")
 
 
 class Unknown(msgspec.Struct, frozen=True, order=True):

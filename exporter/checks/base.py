@@ -57,15 +57,13 @@ PER_NAMESPACE = Scope("one namespace")
 
 @dataclass(frozen=True)
 class Family:
-    """A metric family: one sample of value 1 per open finding.
+    """A metric family: one sample of value 1 per open finding; all families have the same labels.
 
-    `labels` are fields of the finding or of its subject, or keys of its evidence. With `aged`, a sibling
-    `…_since_timestamp_seconds` tells since when.
+    With `aged`, a sibling `…_since_timestamp_seconds` gives the time since which it is so.
     """
 
     name: str
     help: str
-    labels: tuple[str, ...]
     aged: bool = True
     stability: str = "experimental"
 

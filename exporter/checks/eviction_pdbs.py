@@ -28,7 +28,6 @@ _WITHOUT = (1, 6)  # the release from which on KubeVirt makes no PDBs
 _FAMILY = Family(
     "kubevirt_eviction_pdb_left",
     "A PDB that KubeVirt made, and that should not be there any more.",
-    ("namespace", "name", "severity", "reason"),
 )
 _REASONS = {
     "OrphanPDB": Reason(

@@ -29,7 +29,6 @@ _REASONS = {
         Family(
             "kubevirt_eviction_webhook_down",
             "Nobody answers for KubeVirt's webhook, without which no launcher pod can be evicted.",
-            ("namespace", "name", "reason"),
         ),
         "WebhookDown",
         120.0,

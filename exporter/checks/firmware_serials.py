@@ -25,7 +25,6 @@ _NAMED = 10  # others that evidence names
 _SERIAL = Family(
     "kubevirt_vm_serial_duplicate",
     "A VM shares its serial with another one.",
-    ("namespace", "name", "group", "severity", "reason"),
 )
 _REASONS = {
     "SerialDuplicate": Reason(

@@ -20,7 +20,6 @@ __all__ = ["CHECK"]
 _TEMPLATE = Family(
     "kubevirt_vm_template_pins_firmware_uuid",
     "A template sets the firmware UUID of all that is made from it.",
-    ("namespace", "name", "kind", "severity", "reason"),
 )
 _REASONS = {
     "TemplatePinsUUID": Reason(

@@ -24,9 +24,8 @@ from .scopes import PER_NAMESPACE
 __all__ = ["CHECK"]
 
 _MISCONFIGURED = Family(
-    "kubevirt_network_misconfigured",
+    "kubevirt_ipam_network_misconfigured",
     "The NAD or user-defined network is misconfigured.",
-    ("namespace", "name", "network", "severity", "reason"),
 )
 _NAD = (READ_NAD, PODS_ON_NAD)
 _UDN = (

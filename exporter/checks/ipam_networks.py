@@ -42,24 +42,20 @@ _NAMED = 10  # IPAMClaims and NADs that evidence names
 _FULL, _NEARLY = 0.95, 0.80  # of the fullest subnet
 
 _CONFLICT = Family(
-    "kubevirt_network_config_conflict",
+    "kubevirt_ipam_network_config_conflict",
     "The NAD conflicts with another NAD of the same network.",
-    ("namespace", "name", "network", "reason"),
 )
 _DISABLED = Family(
-    "kubevirt_network_persistence_disabled",
+    "kubevirt_ipam_network_persistence_disabled",
     "The network does not allow persistent IPs, and IPAMClaims hold addresses of it.",
-    ("namespace", "name", "network", "reason"),
 )
 _PRESSURE = Family(
-    "kubevirt_network_pool_pressure",
+    "kubevirt_ipam_pool_pressure",
     "The network is short of free addresses.",
-    ("namespace", "name", "network", "severity", "reason"),
 )
 _WITHOUT = Family(
-    "kubevirt_network_without_addresses",
+    "kubevirt_ipam_pool_without_capacity",
     "A subnet of the network has no allocatable address.",
-    ("namespace", "name", "network", "reason"),
 )
 
 _REASONS = {

@@ -25,7 +25,6 @@ __all__ = ["CHECK"]
 _FAMILY = Family(
     "kubevirt_ipam_stack_degraded",
     "A component that creates or honours IPAMClaims does not work.",
-    ("namespace", "name", "severity", "reason"),
 )
 
 

@@ -30,7 +30,6 @@ _REASONS = {
         Family(
             "kubevirt_node_system_uuid_duplicate",
             "A node has the system UUID of another one.",
-            ("node", "group", "reason"),
         ),
         "A.9",
     ),

@@ -17,12 +17,8 @@ from .scopes import PER_CLUSTER
 
 __all__ = ["CHECK"]
 
-_UNSEEN = Family(
-    "kubevirt_steward_kind_unseen", "A kind that checks read can't be seen.", ("kind", "severity", "reason")
-)
-_UNREADABLE = Family(
-    "kubevirt_steward_object_undecodable", "An object could not be read.", ("namespace", "name", "kind", "reason")
-)
+_UNSEEN = Family("kubevirt_steward_kind_unseen", "A kind that checks read can't be seen.")
+_UNREADABLE = Family("kubevirt_steward_object_undecodable", "An object could not be read.")
 
 _REASONS = {
     "KindForbidden": Reason((Severity.CRITICAL,), "The API server refuses us this kind.", _UNSEEN),

@@ -7,6 +7,7 @@ import asyncio
 import sys
 import time
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -110,10 +111,19 @@ def _rows(network: NetworkReport) -> list[tuple[str, ...]]:
             str(subnet.capacity),
             str(subnet.free),
             f"{int(subnet.utilisation * 100)} %" + ("" if network.complete else " or more"),
-            ", ".join(f"{count} {use}" for use, count in subnet.usage.items() if count) or "-",
+            (_counts(subnet.usage) or "-") + ("" if at or not network.elsewhere else _outside(network)),
         )
-        for subnet in network.subnets
+        for at, subnet in enumerate(network.subnets)
     ]
+
+
+def _counts(usage: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {use}" for use, count in usage.items() if count)
+
+
+def _outside(network: NetworkReport) -> str:
+    places = (f"{place} {_counts(usage)}" for place, usage in network.outside.items())
+    return f"; beside its capacity: {'; '.join(places)}"
 
 
 def _reclaims(networks: Networks) -> list[str]:

@@ -100,6 +100,11 @@ class Pending:
         self._deferred.clear()
 
     @property
+    def oldest(self) -> float | None:
+        """When the first of those that wait became dirty; None where nothing waits but what was set aside."""
+        return next(iter(self._dirty_since.values()), None)
+
+    @property
     def empty(self) -> bool:
         """Whether nothing waits but what was deferred."""
         return not self._dirty_since

@@ -17,6 +17,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from heapq import heappop, heappush
+from typing import Protocol
 
 from ..checks.base import Check
 from ..evaluate import evaluate
@@ -28,12 +29,22 @@ from ..model.source import Source, Undecodable
 from .dirty import concerned
 from .work import Evaluated, Work, work_on
 
-__all__ = ["Engine", "Evaluated", "Listener"]
+__all__ = ["Delays", "Engine", "Evaluated", "Listener"]
 
 log = logging.getLogger(__name__)
 _SLICE = 0.004  # seconds of evaluation between two looks at the event loop
 
 Listener = Callable[[Iterable[Finding], Iterable[Finding]], None]
+
+
+class Delays(Protocol):
+    """Gets times of the engine's `timer`; both calls have to be quick."""
+
+    def arrived(self, now: float) -> None:
+        """A change arrived."""
+
+    def reflected(self, until: float, now: float) -> None:
+        """What arrived before `until` is in the findings of the checks that have an answer."""
 
 
 class Engine:
@@ -56,6 +67,7 @@ class Engine:
         self.checks = tuple(checks)
         self.cluster = cluster_of((*self.checks, *readers))
         self.generation = 0
+        self.delays: Delays | None = None
         self.changed = asyncio.Condition()  # notified when the generation grew, and when all is evaluated
         self._clock, self._timer, self.settle, self._initial = clock, timer, settle, initial
         self._work = {check.id: work_on(check, self.cluster, timer) for check in self.checks}
@@ -89,6 +101,8 @@ class Engine:
                 work.pending.add(concerned(work.check, self.cluster, change), now)
         for observer in self._observers:
             observer(change)
+        if self.delays and self._ready:
+            self.delays.arrived(now)
         if change.kind in (Source, Undecodable):
             self.generation += 1  # what is unknown may have changed
             for work in self._work.values():
@@ -198,10 +212,14 @@ class Engine:
         gone: list[Finding] = []
         come: list[Finding] = []
         left = False
+        reflected = self._timer()  # up to when
         for work in self._work.values():
             if work.standing.answers:
                 left = self._work_off(work, started, gone, come) or left
+                reflected = min(reflected, work.pending.oldest or reflected)
         self._publish(gone, come)
+        if self.delays:
+            self.delays.reflected(reflected, self._timer())
         return left
 
     def _publish(self, gone: Iterable[Finding], come: Iterable[Finding]) -> None:

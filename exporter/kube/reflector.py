@@ -45,6 +45,7 @@ class Stats:
     last_event: float = 0.0
     last_bookmark: float = 0.0
     last_connect: float = 0.0
+    current: float = 0.0  # up to when what we hold is known to be what the API server had
     disconnected: float | None = None  # on the timer, since when; None while connected
 
 
@@ -109,6 +110,7 @@ class Reflector:
         await self._intake.swap(self.kind, seen)
         self.stats.relists += self.synced
         self.stats.last_event = time.time()
+        self.stats.current = self.stats.last_event - (time.monotonic() - started)
         self.synced = self._streams = True
         self._version = version
         log.info('event="listed" kind=%s objects=%d took=%.3f', self.kind.name, len(seen), time.monotonic() - started)
@@ -210,11 +212,14 @@ class Reflector:
             if 0 < _number(event.version) < _number(self._version or ""):
                 raise GarbledError(f"the watch goes back in time, from {self._version} to {event.version}")
             self._version = event.version
+        now = time.time()
+        if self.sync_state is SyncState.LIVE:  # before, it may be an event that we missed
+            stats.current = now
         if event.seen is None:
-            stats.last_bookmark = time.time()
+            stats.last_bookmark = now
             return
         stats.events += 1
-        stats.last_event = time.time()
+        stats.last_event = now
         if event.type == "DELETED":
             self._intake.gone(self.kind, event.seen.namespace, event.seen.name, _number(event.version))
         else:
@@ -223,7 +228,7 @@ class Reflector:
     # -- how well we see
 
     def _connected(self) -> None:
-        self.stats.last_connect = time.time()
+        self.stats.last_connect = self.stats.current = time.time()
         self.stats.disconnected = None
         self._report(SyncState.LIVE)
 
@@ -279,7 +284,7 @@ class Reflector:
         usual = self.kind.optional and isinstance(error, AbsentError)
         level = logging.DEBUG if usual else logging.WARNING
         log.log(
-            level, 'event="source failed" kind=%s sync state=%s why="%s"', self.kind.name, self.sync_state.value, error
+            level, 'event="source failed" kind=%s sync_state=%s why="%s"', self.kind.name, self.sync_state.value, error
         )
         await asyncio.sleep(self._wait(error))
 

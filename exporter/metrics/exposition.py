@@ -1,10 +1,13 @@
 """The families whose size follows the fleet: one sample per open finding, rendered by ourselves.
 
-The label block of a finding is built once, when it opens. A page is written in slices, between which the loop goes on,
-so that its size never holds up an evaluation or another request. prometheus_client takes minutes where this takes
-seconds (half a million samples: 10.9 s against 0.4 s).
+All of them have the same labels, and what a finding has no value for is written out as empty: under `honor_labels` the
+target's own `namespace`, `node` or `name` would stand in for a label that is not there.
 
-A family has a series limit of series, of which an aged one takes two for each finding, and all together have one. First
+The label block of a finding is built once, when it opens. A page is written in slices, between which the loop goes on,
+so that its size never holds up an evaluation or another request (prometheus_client writes half a million samples in
+10.9 s, this in 0.4 s).
+
+A family has a series limit, of which an aged one takes two series for each finding, and all together have one. First
 come, first kept: a flood that somebody makes can't push out what is alerted on already. What is left out is counted,
 and comes in when a place becomes free.
 """
@@ -17,14 +20,15 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from ..checks.base import Check, Family, Reason
+from ..checks.base import Check, Family
 from ..findings import Finding
 from .series_limit import SeriesLimit
 from .states import States
 from .text import escaped, head
 
-__all__ = ["Exposition"]
+__all__ = ["LABELS", "Exposition"]
 
+LABELS = ("check", "reason", "severity", "kind", "namespace", "name", "vm", "node", "network", "feature", "group")
 _SLICE = 5000  # lines
 
 
@@ -54,45 +58,55 @@ class Exposition:
     def __init__(
         self, checks: Iterable[Check], series_limit: SeriesLimit | None = None, states: States | None = None
     ) -> None:
-        self._reasons: dict[tuple[str, str], Reason] = {
-            (check.id, name): reason for check in checks for name, reason in check.reasons.items()
-        }
-        self._kept = {reason.family.name: _Kept(reason.family) for reason in self._reasons.values()}
+        reasons = {(check.id, name): reason for check in checks for name, reason in check.reasons.items()}
+        self._kept = {reason.family.name: _Kept(reason.family) for reason in reasons.values()}
+        self._of = {key: self._kept[reason.family.name] for key, reason in reasons.items()}
+        self._total = 0  # series of all families
         self._series_limit = series_limit or SeriesLimit()
         self._states = states
         self.counts: Counter[tuple[str, str, str]] = Counter(
-            {(check, name, s.value): 0 for (check, name), reason in self._reasons.items() for s in reason.severities}
+            {(check, name, s.value): 0 for (check, name), reason in reasons.items() for s in reason.severities}
         )
+        self.opened: Counter[tuple[str, str]] = Counter(dict.fromkeys(reasons, 0))
+        self.closed: Counter[tuple[str, str]] = Counter(dict.fromkeys(reasons, 0))
 
     def update(self, gone: Iterable[Finding], come: Iterable[Finding]) -> None:
         """Takes in a batch of differences. A changed finding, which is in both, keeps its place."""
         come = tuple(come)
-        staying = {finding.fingerprint for finding in come}
+        staying, left = {finding.fingerprint for finding in come}, set()
         for finding in gone:
+            left.add(finding.fingerprint)
             self.counts[finding.check, finding.reason, finding.severity.value] -= 1
-            kept = self._kept[self._reasons[finding.check, finding.reason].family.name]
             if finding.fingerprint not in staying:
-                kept.shown.pop(finding.fingerprint, None)
-                kept.left_out.pop(finding.fingerprint, None)
+                self.closed[finding.check, finding.reason] += 1
+                self._remove(finding)
         for finding in come:
             self.counts[finding.check, finding.reason, finding.severity.value] += 1
+            self.opened[finding.check, finding.reason] += finding.fingerprint not in left
             self._show(finding)
         self._fill()
 
     def _fill(self) -> None:
-        total = sum(kept.series for kept in self._kept.values())
         for kept in self._kept.values():
-            room = min(self._series_limit.family - kept.series, self._series_limit.total - total) // kept.each
-            for fingerprint in list(islice(kept.left_out, max(room, 0))):
+            for fingerprint in list(islice(kept.left_out, self._room(kept) // kept.each)) if kept.left_out else ():
                 kept.shown[fingerprint] = kept.left_out.pop(fingerprint)
-                total += kept.each
+                self._total += kept.each
+
+    def _remove(self, finding: Finding) -> None:
+        kept = self._of[finding.check, finding.reason]
+        if kept.shown.pop(finding.fingerprint, None) is not None:
+            self._total -= kept.each
+        kept.left_out.pop(finding.fingerprint, None)
 
     def _show(self, finding: Finding) -> None:
-        kept = self._kept[self._reasons[finding.check, finding.reason].family.name]
-        line = (_label_block(kept.family, finding), finding.since or 0.0)
-        if finding.fingerprint in kept.shown or self._room(kept):
+        kept = self._of[finding.check, finding.reason]
+        line = (_label_block(finding), finding.since or 0.0)
+        if finding.fingerprint in kept.shown:
+            kept.shown[finding.fingerprint] = line
+        elif self._room(kept) >= kept.each:
             kept.left_out.pop(finding.fingerprint, None)  # it changed while it waited
             kept.shown[finding.fingerprint] = line
+            self._total += kept.each
         else:
             kept.left_out[finding.fingerprint] = line
 
@@ -113,11 +127,18 @@ class Exposition:
             low, high = (cap, high) if sum(min(size, cap) for size in sizes) <= series_limit.total else (low, cap - 1)
         for kept in self._kept.values():
             kept.leave_out(kept.series - low)
+        self._total = sum(kept.series for kept in self._kept.values())
         self._fill()
 
-    def _room(self, kept: _Kept) -> bool:
-        total = sum(each.series for each in self._kept.values())
-        return kept.series + kept.each <= self._series_limit.family and total + kept.each <= self._series_limit.total
+    def _room(self, kept: _Kept) -> int:
+        """How many more series of the family there may be."""
+        return max(0, min(self._series_limit.family - kept.series, self._series_limit.total - self._total))
+
+    @property
+    def series(self) -> dict[str, int]:
+        """Series on the page, by family; those of a `…_since_timestamp_seconds` count with their family."""
+        found = {name: kept.series for name, kept in self._kept.items()}
+        return found | (self._states.series if self._states else {})
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -145,15 +166,18 @@ class Exposition:
                 yield text
 
 
-def _label_block(family: Family, finding: Finding) -> str:
-    return "{" + ",".join(f'{label}="{escaped(_value(finding, label))}"' for label in family.labels) + "}"
+def _label_block(finding: Finding) -> str:
+    subject = finding.subject
+    values = (
+        *(finding.check, finding.reason, finding.severity.value, subject.kind, subject.namespace, subject.name),
+        *(finding.vm, finding.node, finding.network, finding.feature, finding.group),
+    )
+    block = _BLOCK % values
+    # Hardly any value has a character to escape: looking at all of them at once is four times as fast.
+    if block.count('"') == _QUOTES and "\\" not in block and "\n" not in block:
+        return block
+    return _BLOCK % tuple(map(escaped, values))
 
 
-def _value(finding: Finding, label: str) -> str:
-    if label in ("namespace", "name"):
-        return str(getattr(finding.subject, label))
-    if label == "severity":
-        return finding.severity.value
-    if label in ("reason", "node", "feature", "network", "group"):
-        return str(getattr(finding, label))
-    return str(finding.evidence.get(label, ""))
+_BLOCK = "{" + ",".join(f'{label}="%s"' for label in LABELS) + "}"
+_QUOTES = 2 * len(LABELS)

@@ -1,4 +1,4 @@
-"""How many series may be there."""
+"""How many series the steward exports at most."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ class States:
     def __init__(self, cluster: Cluster, aggregates: Aggregates, series_limit: SeriesLimit | None = None) -> None:
         """Who comes last in the order of a family is left out first; of the states, those that were asked for."""
         self._cluster, self._aggregates, self.series_limit = cluster, aggregates, series_limit or SeriesLimit()
-        self.left_out = dict.fromkeys((gauge.name for state in aggregates.states for gauge in state.gauges), 0)
+        names = [gauge.name for state in aggregates.states for gauge in state.gauges]
+        self.series, self.left_out = dict.fromkeys(names, 0), dict.fromkeys(names, 0)  # of the last page
 
     async def render(self) -> AsyncIterator[bytes]:
         for _ in self._aggregates.settle():
@@ -41,25 +42,26 @@ class States:
             for gauge in state.gauges:
                 yield head(gauge.name, gauge.help)
                 if blind:
-                    self.left_out[gauge.name] = 0
+                    self.series[gauge.name] = self.left_out[gauge.name] = 0
                     continue
                 async for part in self._lines(state, gauge, room):
                     yield part
 
     async def _lines(self, state: State[Any], gauge: Gauge[Any], room: _Room) -> AsyncIterator[bytes]:
         lines: list[str] = []
-        most, total = min(self.series_limit.family, room.series), 0
+        most, total, shown = min(self.series_limit.family, room.series), 0, 0
         for group in gauge.samples(self._aggregates.of(state.keep)):
             total += len(group)
             if total <= most:
+                shown = total
                 lines += [_line(gauge, sample) for sample in group]
             if len(lines) >= _SLICE:
                 yield "".join(lines).encode()
                 lines.clear()
                 await asyncio.sleep(0)
         yield "".join(lines).encode()
-        self.left_out[gauge.name] = max(0, total - most)
-        room.series -= min(total, most)
+        self.series[gauge.name], self.left_out[gauge.name] = shown, total - shown
+        room.series -= shown
 
 
 def _line(gauge: Gauge[Any], sample: Sample) -> str:

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from ..checks import all_checks
 from ..config.reloading import Status
 from ..engine.engine import Engine
 from ..kube.reflector import Reflector
 from ..model.source import Source, SyncState, Undecodable
+from .check_states import CheckState, check_states
+from .event_delay import EventDelay
 from .exposition import Exposition
 
 __all__ = ["METRICS", "PREFIX", "Described", "Scrapes", "Telemetry", "registry_of"]
@@ -23,7 +26,7 @@ __all__ = ["METRICS", "PREFIX", "Described", "Scrapes", "Telemetry", "registry_o
 class Described:
     """A family of our own: what docs/metrics.md says of it."""
 
-    type: str  # gauge or counter
+    type: str  # gauge, counter or histogram
     labels: tuple[str, ...]
     help: str
 
@@ -35,6 +38,13 @@ METRICS: dict[str, Described] = {
     "findings": Described(
         "gauge", ("check", "reason", "severity"), "Open findings; always there for every reason, also at 0."
     ),
+    "findings_opened": Described(
+        "counter", ("check", "reason"), "Findings that opened, those of the first look after a start among them."
+    ),
+    "findings_closed": Described("counter", ("check", "reason"), "Findings that closed."),
+    "check_state": Described(
+        "gauge", ("check", "state"), "The state of every check there is: 1 for the one that holds."
+    ),
     "check_up": Described(
         "gauge", ("check",), "1 if the check has an answer, 0 if it is unknown for the whole cluster."
     ),
@@ -42,15 +52,19 @@ METRICS: dict[str, Described] = {
     "check_errors": Described("counter", ("check",), "Times the check raised."),
     "check_duration_seconds": Described("counter", ("check",), "Time spent in the check."),
     "check_partitions": Described("counter", ("check",), "Partitions that the check evaluated."),
-    "config_hash": Described(
+    "config_info": Described(
         "gauge", ("hash",), "The configuration file in effect: the first 12 hex digits of its sha256; always 1."
     ),
     "config_reload_success": Described("gauge", (), "1 if the configuration was right when it was last read."),
     "config_reload_timestamp_seconds": Described("gauge", (), "When the configuration was last read."),
     "generation": Described("gauge", (), "Grows with every difference of the findings."),
     "kind_synced": Described("gauge", ("kind",), "1 while what we hold of the kind is all there and current."),
-    "kind_sync_state": Described(
-        "gauge", ("kind", "sync state"), "How well the kind is seen: 1 for the state that holds."
+    "kind_sync_state": Described("gauge", ("kind", "state"), "How well the kind is seen: 1 for the state that holds."),
+    "kind_current_timestamp_seconds": Described(
+        "gauge",
+        ("kind",),
+        "Up to when what is held of the kind is known to be current; stands still while its watch is lost, and is not "
+        "there before the first list.",
     ),
     "kind_objects": Described("gauge", ("kind",), "Objects held of the kind."),
     "kind_undecodable_objects": Described("gauge", ("kind",), "Objects of the kind that could not be read."),
@@ -60,6 +74,13 @@ METRICS: dict[str, Described] = {
     "kind_last_event_timestamp_seconds": Described("gauge", ("kind",), "When the kind last reported us something."),
     "kind_last_bookmark_timestamp_seconds": Described("gauge", ("kind",), "When the last bookmark came; 0 for never."),
     "kind_last_connect_timestamp_seconds": Described("gauge", ("kind",), "When the kind's watch was last connected."),
+    "event_delay_seconds": Described(
+        "histogram", (), "From the arrival of an event to the findings of the checks that have an answer."
+    ),
+    "series": Described(
+        "gauge", ("family",), "Series of the family; those of its `…_since_timestamp_seconds` count with it."
+    ),
+    "series_limit": Described("gauge", ("family",), "The most series that the family may have."),
     "series_dropped": Described("gauge", ("family",), "Series that the series limit leaves out."),
     "scrape_duration_seconds": Described("gauge", (), "How long the scrape before this one took."),
     "scrape_size_bytes": Described("gauge", (), "Size of the scrape before this one, before compression."),
@@ -81,27 +102,42 @@ class Telemetry(Collector):
         scrapes: Scrapes,
         config: Status,
     ) -> None:
+        """From now on the engine's events are timed."""
         self._engine, self._exposition, self._config = engine, exposition, config
         self._reflectors, self._scrapes = tuple(reflectors), scrapes
+        self._disabled = {check.id for check in all_checks()} - {check.id for check in engine.checks}
+        self._delay = engine.delays = EventDelay()
 
     def collect(self) -> Iterator[Metric]:
         values = {**self._own(), **self._checks(), **self._kinds()}
         for name, described in METRICS.items():
+            if described.type == "histogram":
+                yield self._histogram(PREFIX + name, described.help)
+                continue
             make = CounterMetricFamily if described.type == "counter" else GaugeMetricFamily
             family = make(PREFIX + name, described.help, labels=described.labels)
             for labels, value in values[name]:
                 family.add_metric(labels, value)
             yield family
 
+    def _histogram(self, name: str, text: str) -> Metric:
+        family = HistogramMetricFamily(name, text)
+        family.add_metric((), self._delay.buckets(), self._delay.total)
+        return family
+
     def _own(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:
         return {
             "build_info": [((_version(),), 1)],
             "ready": [((), float(self._engine.ready))],
-            "findings": [(key, value) for key, value in self._exposition.counts.items()],
-            "config_hash": [((self._config.digest,), 1)],
+            "findings": list(self._exposition.counts.items()),
+            "findings_opened": list(self._exposition.opened.items()),
+            "findings_closed": list(self._exposition.closed.items()),
+            "config_info": [((self._config.digest,), 1)],
             "config_reload_success": [((), float(self._config.mistakes is None))],
             "config_reload_timestamp_seconds": [((), self._config.tried)],
             "generation": [((), self._engine.generation)],
+            "series": [((family,), count) for family, count in self._exposition.series.items()],
+            "series_limit": [((family,), self._exposition.series_limit.family) for family in self._exposition.series],
             "series_dropped": [((family,), count) for family, count in self._exposition.left_out.items()],
             "scrape_duration_seconds": [((), self._scrapes.seconds)],
             "scrape_size_bytes": [((), self._scrapes.size)],
@@ -110,10 +146,13 @@ class Telemetry(Collector):
     def _checks(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:
         engine = self._engine
         unknowns = engine.unknowns()
-        everywhere = {each.check for each in unknowns if not each.partition}
+        states = check_states(engine, self._disabled)
         evaluated = engine.evaluated.items()
         return {
-            "check_up": [((check.id,), check.id not in everywhere) for check in engine.checks],
+            "check_state": [
+                ((name, each.value), each is state) for name, state in states.items() for each in CheckState
+            ],
+            "check_up": [((check.id,), states[check.id] is CheckState.ANSWERING) for check in engine.checks],
             "check_unknown_partitions": [
                 ((check.id,), len({u.partition for u in unknowns if u.check == check.id and u.partition}))
                 for check in engine.checks
@@ -140,6 +179,7 @@ class Telemetry(Collector):
             "kind_events": [((kind.name,), stats.events) for kind, stats in reported],
             "kind_relists": [((kind.name,), stats.relists) for kind, stats in reported],
             "kind_errors": [((k.name, error), n) for k, stats in reported for error, n in stats.errors.items()],
+            "kind_current_timestamp_seconds": [((k.name,), stats.current) for k, stats in reported if stats.current],
             "kind_last_event_timestamp_seconds": [((kind.name,), stats.last_event) for kind, stats in reported],
             "kind_last_bookmark_timestamp_seconds": [((kind.name,), stats.last_bookmark) for kind, stats in reported],
             "kind_last_connect_timestamp_seconds": [((kind.name,), stats.last_connect) for kind, stats in reported],

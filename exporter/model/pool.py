@@ -1,5 +1,5 @@
 """The address pool of a layer-2 or localnet network of OVN-Kubernetes: how many addresses it can give out, and where an
-address stands in it (ipamclaims B.5).
+address stands in it.
 
 Addresses are integers here, in the hot path too: a network may have tens of thousands of them.
 """
@@ -9,7 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
+from math import inf
 from typing import NamedTuple
 
 from .cidr import NONE, SIX, Block, blocks, number, parse_entry
@@ -21,15 +22,16 @@ Range = tuple[int, int]  # first, last
 _V6_WINDOW = 65536  # OVN-Kubernetes hands out no more of an IPv6 subnet, however large it is
 
 
-class Place(Enum):
+class Place(StrEnum):
     """Where an address stands in a pool."""
 
     INSIDE = "inside"
-    EXCLUDED = "excluded"  # of an exclude, an infrastructure or a reserved range, or the network's own gateway
+    EXCLUDED = "excluded"  # of an exclude or infrastructure range, or the network's own gateway or management address
+    RESERVED = "reserved"  # of a reserved range: given out to those that ask for it
     OUTSIDE = "outside"  # of every subnet of its family
     EDGE = "edge"  # a network or broadcast address
     BEYOND = "beyond"  # past the part of an IPv6 subnet that is given out
-    NO_FAMILY = "noFamily"  # the network has no subnet of this family
+    NO_FAMILY = "no_family"  # the network has no subnet of this family
     UNREADABLE = "unreadable"
 
 
@@ -49,21 +51,21 @@ class _Subnet:
     block: Block
     low: int  # the window in which addresses are given out
     high: int
-    starts: tuple[int, ...]  # of the ranges that are not given out by themselves; sorted, merged
-    ends: tuple[int, ...]
+    withheld: tuple[Range, ...]  # what is not given out by itself; sorted, merged
+    kept: tuple[Range, ...]  # those of them that nobody gets; sorted, merged
     capacity: Capacity
 
     def place(self, value: int) -> Place:
         if not self.low <= value <= self.high:
             edge = value == self.block.first or self.block.version == 4
             return Place.EDGE if edge else Place.BEYOND
-        at = bisect_right(self.starts, value) - 1
-        return Place.EXCLUDED if at >= 0 and value <= self.ends[at] else Place.INSIDE
+        if not _holds(self.withheld, value):
+            return Place.INSIDE
+        return Place.EXCLUDED if _holds(self.kept, value) else Place.RESERVED
 
     def used(self, held: Sequence[int]) -> int:
         """How many of these addresses, sorted, it has given out."""
-        taken = (_between(held, start, end) for start, end in zip(self.starts, self.ends, strict=True))
-        return _between(held, self.low, self.high) - sum(taken)
+        return _between(held, self.low, self.high) - sum(_between(held, *each) for each in self.withheld)
 
 
 class Pool:
@@ -92,7 +94,7 @@ class Pool:
         return tuple(subnet.capacity for subnet in self._subnets)
 
     def place(self, text: str) -> Place:
-        """Where one entry of a claim's `status.ips` stands; an entry without a prefix is unreadable (C-16)."""
+        """Where one entry of a claim's `status.ips` stands; an entry without a prefix is unreadable."""
         address = parse_entry(text)
         return Place.UNREADABLE if address == NONE else self.locate(address)[0]
 
@@ -108,7 +110,7 @@ class Pool:
         return place, -1
 
     def used(self, addresses: Iterable[int]) -> tuple[int, ...]:
-        """How many different ones of these addresses each subnet has given out; other places don't count (B.5)."""
+        """How many different ones of these addresses each subnet has given out; other places don't count."""
         held = sorted(set(addresses))
         return tuple(subnet.used(held) for subnet in self._subnets)
 
@@ -128,17 +130,17 @@ def _subnet(
     low, high = _window(block)
     excluded = _merged(_clipped(low, high, excludes))
     kept = _merged([*excluded, *_clipped(low, high, own), *((v, v) for v in implicit if low <= v <= high)])
-    taken = _merged([*kept, *_clipped(low, high, reserved)])
+    withheld = _merged([*kept, *_clipped(low, high, reserved)])
     size = max(0, high - low + 1)
     capacity = Capacity(
         str(block),
         window=size,
-        dynamic=size - _count(taken),
-        static=_count(taken) - _count(kept),
+        dynamic=size - _count(withheld),
+        static=_count(withheld) - _count(kept),
         excluded=_count(excluded),
         infrastructure=_count(kept) - _count(excluded),
     )
-    return _Subnet(block, low, high, tuple(a for a, _ in taken), tuple(b for _, b in taken), capacity)
+    return _Subnet(block, low, high, tuple(withheld), tuple(kept), capacity)
 
 
 def _window(block: Block) -> Range:
@@ -173,6 +175,11 @@ def _merged(ranges: Iterable[Range]) -> list[Range]:
         else:
             merged.append((first, last))
     return merged
+
+
+def _holds(ranges: tuple[Range, ...], value: int) -> bool:
+    at = bisect_right(ranges, (value, inf)) - 1
+    return at >= 0 and value <= ranges[at][1]
 
 
 def _count(ranges: Iterable[Range]) -> int:

@@ -1,11 +1,11 @@
-"""What a state declares, and who keeps what it shows.
+"""What a state declares, and what keeps the counts that it shows.
 
-A state is data: its gauges, the kinds without which it says nothing, and what keeps its counts. A *keeper* is made over
-a cluster, is reported of each change, and only notes what has to be looked at again; `settle` does that, a few
-milliseconds
-at a time, before anything is shown. So a scrape costs what changed since the last one, and never counts the fleet.
+A state is data: its gauges, the kinds without which it says nothing, and what keeps its counts. An *aggregate* is made
+over a cluster and gets each change of it, but only notes what has to be counted again; `settle` counts, a few
+milliseconds at a time, before anything is shown. So a scrape costs what changed since the last one, and never counts
+the fleet.
 
-States that name one keeper share it, as does whoever else asks for it: nothing is counted twice.
+States that name one aggregate share it, as does whoever else asks for it: nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ K = TypeVar("K", bound=Aggregate)
 
 @dataclass(frozen=True)
 class Gauge(Generic[K]):
-    """A family. `samples` gives, for a keeper that is settled, groups of samples: each is shown whole or, where the
-    PDB ends, not at all.
+    """A family. `samples` gives, for an aggregate that is settled, groups of samples: each is shown whole or, past the
+    series limit, not at all.
 
-    Between two groups others get their turn and may settle the keeper: walk over a copy of what it holds.
+    Between two groups others get their turn and may settle the aggregate: walk over a copy of what it holds.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Gauge(Generic[K]):
 
 @dataclass(frozen=True, eq=False)
 class State(Generic[K]):
-    """`keep` makes the keeper of a cluster that holds nothing yet and that keeps `indexes`.
+    """`keep` makes the aggregate of a cluster that holds nothing yet and that keeps `indexes`.
 
     While one of the kinds it `reads` can't be seen there are no samples: absent is not zero. `option` is the field of
     the configuration's section `metrics` that asks for it; a state without one is always there. Its kinds are watched
@@ -71,10 +71,10 @@ class State(Generic[K]):
 
 
 class Aggregates:
-    """The keepers of the states of one cluster."""
+    """The aggregates of the states of one cluster."""
 
     def __init__(self, cluster: Cluster, states: Iterable[State[Any]]) -> None:
-        """`changed` has to be reported of each change of the cluster."""
+        """`changed` has to be called with each change of the cluster."""
         self.states = tuple(states)
         self._aggregates: dict[Callable[[Cluster], Any], Any] = {}
         for state in self.states:

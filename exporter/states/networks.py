@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ..address_usage import AddressUsage
 from ..model.kinds import ipam_claim, network_attachment_definition, pod, virtual_machine, virtual_machine_instance
@@ -19,32 +19,59 @@ def _capacity(usage: AddressUsage) -> Iterator[list[Sample]]:
 
 def _used(usage: AddressUsage) -> Iterator[list[Sample]]:
     for network in usage.networks():
-        yield list(_used_of(usage, network))
+        yield [
+            ((network, subnet.subnet, use), count)
+            for subnet in subnet_reports(usage, network)
+            for use, count in subnet.usage.items()
+        ]
 
 
-def _used_of(usage: AddressUsage, network: str) -> Iterable[Sample]:
-    for subnet in subnet_reports(usage, network):
-        for use, count in subnet.usage.items():
-            yield (network, subnet.subnet, use), count
-        yield (network, subnet.subnet, "excluded"), subnet.excluded
-        yield (network, subnet.subnet, "infrastructure"), subnet.infrastructure
+def _withheld(usage: AddressUsage) -> Iterator[list[Sample]]:
+    for network in usage.networks():
+        yield [
+            ((network, subnet.subnet, why), count)
+            for subnet in subnet_reports(usage, network)
+            for why, count in (
+                ("excluded", subnet.excluded),
+                ("infrastructure", subnet.infrastructure),
+                ("reserved", subnet.static),
+            )
+        ]
+
+
+def _outside(usage: AddressUsage) -> Iterator[list[Sample]]:
+    for network in usage.networks():
+        yield [((network, place.value, use.value), n) for (place, use), n in usage.outside(network).items()]
 
 
 STATE = State(
     keep=AddressUsage,
     gauges=(
         Gauge(
-            "kubevirt_network_pool_capacity",
+            "kubevirt_ipam_pool_capacity",
             "Addresses that a subnet of a network can give out by itself.",
             ("network", "subnet"),
             _capacity,
         ),
         Gauge(
-            "kubevirt_network_pool_used",
-            "Addresses of a subnet by what they are used for; "
-            "excluded and infrastructure are not part of the capacity.",
+            "kubevirt_ipam_pool_used",
+            "Addresses of a subnet's capacity that are taken, by what they are used for.",
             ("network", "subnet", "use"),
             _used,
+        ),
+        Gauge(
+            "kubevirt_ipam_pool_withheld",
+            "Addresses of a subnet that are not part of its capacity: excluded, kept for the network's infrastructure, "
+            "or reserved for those who ask for them.",
+            ("network", "subnet", "why"),
+            _withheld,
+        ),
+        Gauge(
+            "kubevirt_ipam_pool_used_outside",
+            "Addresses that are held in a network and are of no subnet's capacity, by where they stand and what they "
+            "are used for; only where there are any.",
+            ("network", "place", "use"),
+            _outside,
         ),
     ),
     reads=(

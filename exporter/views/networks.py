@@ -60,7 +60,10 @@ RECLAIMABLE = {
 
 
 class SubnetReport(msgspec.Struct, frozen=True, rename="camel"):
-    """`capacity` is allocated dynamically; `static` must be requested. `usage` has every use, also at 0."""
+    """`capacity` is allocated dynamically; `static` must be requested.
+
+    `usage` has every use, also at 0; only addresses of the capacity count.
+    """
 
     subnet: str
     capacity: int
@@ -85,8 +88,8 @@ class Reclaimable(msgspec.Struct, frozen=True, rename="camel"):
 class NetworkReport(msgspec.Struct, frozen=True, rename="camel"):
     """`free` and `utilisation` are of the fullest subnet, since a pod takes an address of each.
 
-    It is not `complete` while an object is undecodable in a namespace with a NAD of it. `elsewhere` counts addresses
-    that are held and that the network would not allocate dynamically.
+    It is not `complete` while an object is undecodable in a namespace with a NAD of it. `outside` counts, by place and
+    use, the addresses that are held and that the network would not allocate dynamically; `elsewhere` is all of them.
     """
 
     network: str
@@ -99,6 +102,7 @@ class NetworkReport(msgspec.Struct, frozen=True, rename="camel"):
     free: int
     utilisation: float
     elsewhere: int
+    outside: dict[str, dict[str, int]]
     complete: bool
     subnets: tuple[SubnetReport, ...]
     findings: dict[str, int]
@@ -141,6 +145,9 @@ def _network(
     ruler = usage.ruling(network)
     defined = [each for each in cluster.sharing(NAD, network) if isinstance(each, NetworkAttachmentDefinition)]
     subnets = tuple(subnet_reports(usage, network))
+    outside: dict[str, dict[str, int]] = {}
+    for (place, use), count in usage.outside(network).items():
+        outside.setdefault(place.value, {})[use.value] = count
     reclaim = _ranked(cluster, findings)
     counted: dict[str, int] = {}
     for finding in findings:
@@ -155,7 +162,8 @@ def _network(
         first_nads=tuple(sorted(each.ref for each in defined)[:_NAMED]),
         free=min((subnet.free for subnet in subnets), default=0),
         utilisation=max((subnet.utilisation for subnet in subnets), default=0.0),
-        elsewhere=usage.elsewhere(network),
+        elsewhere=sum(usage.outside(network).values()),
+        outside=outside,
         complete=incomplete.isdisjoint(each.namespace for each in defined),
         subnets=subnets,
         findings=dict(sorted(counted.items())),

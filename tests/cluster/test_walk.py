@@ -79,6 +79,47 @@ def test_a_real_prometheus_takes_the_alert_from_pending_to_firing_and_back(
     assert all(target["health"] == "up" and not target["lastError"] for target in server.targets())
 
 
+def test_labels_of_the_target_do_not_stand_in_for_those_that_a_finding_has_no_value_for(
+    exporter: Exporter, client: Client, namespace: str, prometheus: MakePrometheus
+) -> None:
+    own = {"node": "mon1", "namespace": "monitoring", "name": "steward", "vm": "other", "network": "red", "group": "g"}
+    targets = [{"targets": [exporter.address], "labels": own}]
+    server = prometheus(scrape_configs=[{"job_name": "steward", "honor_labels": True, "static_configs": targets}])
+
+    claimed_vm(client, namespace, "db", ip="10.0.8.8/24")
+    delete_vm(client, namespace, "db")
+    for family in ("", "_since_timestamp_seconds"):
+        found = server.wait_for(f'kubevirt_ipamclaim_stuck_terminating{family}{{namespace="{namespace}"}}')
+        labels = {name: value for name, value in found[0]["metric"].items() if name not in ("job", "instance")}
+        assert labels == {
+            "__name__": f"kubevirt_ipamclaim_stuck_terminating{family}",
+            "check": "ipam_claims",
+            "reason": "StuckTerminatingOwnerGone",
+            "severity": "warning",
+            "kind": "IPAMClaim",
+            "namespace": namespace,
+            "name": "db.blue",
+            "vm": "db",
+            "network": "tenantblue",
+        }
+    release(client, namespace, "db")
+
+
+def test_telemetry_of_a_live_steward(exporter: Exporter, prometheus: MakePrometheus) -> None:
+    server = prometheus(targets=[exporter.address])
+    server.wait_for("kubevirt_steward_ready == 1")
+
+    assert server.wait_for('kubevirt_steward_check_state{check="ipam_claims", state="answering"} == 1')
+    assert not server.query("time() - kubevirt_steward_kind_current_timestamp_seconds > 300")
+    live = 'kubevirt_steward_kind_sync_state{state="live"} == 1'
+    assert server.wait_for(live)
+    assert not server.query(f"({live}) unless on (kind) kubevirt_steward_kind_current_timestamp_seconds")
+    assert server.wait_for("kubevirt_steward_event_delay_seconds_count > 0")
+    assert server.query("histogram_quantile(0.99, kubevirt_steward_event_delay_seconds_bucket) < 60")
+    assert server.query("kubevirt_steward_findings_closed_total > 0")
+    assert not server.query("kubevirt_steward_series > kubevirt_steward_series_limit")
+
+
 def test_the_generated_role_is_enough_and_nothing_is_written(exporter: Exporter, api_server: ApiServer) -> None:
     assert all(source["synced"] for source in exporter.report()["sources"])
 

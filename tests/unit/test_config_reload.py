@@ -50,7 +50,7 @@ NAMES = Check(
     title="Names",
     reads=(ipam_claim.KIND,),
     scope=PER_VM,
-    reasons={"LongName": Reason((Severity.INFO,), "Long.", Family("kubevirt_name_long", "Long.", ("name",)))},
+    reasons={"LongName": Reason((Severity.INFO,), "Long.", Family("kubevirt_name_long", "Long."))},
     find=long_names,
     settings=NameSettings,
 )
@@ -134,7 +134,7 @@ async def test_good_then_bad_then_good_again(
             assert await steward.value("config_reload_success") == success
 
         def has(text: str) -> str:
-            return f'kubevirt_steward_config_hash{{hash="{digest_of(text.encode())}"}} 1.0'
+            return f'kubevirt_steward_config_info{{hash="{digest_of(text.encode())}"}} 1.0'
 
         assert has(GOOD) in await steward.text()
         assert await steward.value("config_reload_success") == 1
@@ -214,7 +214,8 @@ async def test_a_check_that_is_not_enabled_is_not_there(cluster: ApiServer, tmp_
     text = f"checks: {{{', '.join(f'{check}: {{enabled: false}}' for check in off)}}}\n"
     async with served(cluster, tmp_path, text) as steward:
         metrics = await steward.text()
-        assert 'check="ipam_claims"' not in metrics
+        assert 'kubevirt_steward_check_state{check="ipam_claims",state="disabled"} 1.0' in metrics
+        assert 'kubevirt_steward_findings{check="ipam_claims"' not in metrics
         assert "kubevirt_ipamclaim_orphaned" not in metrics
         of_views = {kind.name for view in all_views() for kind in view.reads}
         assert {each.kind.name for each in steward.steward.source.reflectors} == {"IPAMClaim", *of_views}
@@ -272,6 +273,6 @@ async def test_what_changed_while_it_was_left_out_is_shown_once_and_as_it_is() -
     exposition.update([], [old, waits])
     exposition.update([old, waits], [changed])
     shown = b"".join([part async for part in exposition.render()]).decode()
-    assert shown.count('name="waits",network="red"') == 2
+    assert shown.count('name="waits",vm="",node="",network="red"') == 2
     assert 'network="blue"' not in shown
     assert exposition.left_out["kubevirt_ipamclaim_orphaned"] == 0

@@ -152,7 +152,7 @@ def comparable(findings: Any) -> list[tuple[Any, ...]]:
 
 
 def counted(usage: AddressUsage) -> dict[str, Any]:
-    return {network: (tuple(subnet_reports(usage, network)), usage.elsewhere(network)) for network in usage.networks()}
+    return {network: (tuple(subnet_reports(usage, network)), usage.outside(network)) for network in usage.networks()}
 
 
 # What the story begins with, so that most changes meet something.

@@ -12,6 +12,7 @@ import pytest
 
 from exporter.address_usage import AddressUsage, Use
 from exporter.checks import all_checks
+from exporter.cli.networks import _rendered as rendered
 from exporter.metrics.series_limit import SeriesLimit
 from exporter.metrics.states import States
 from exporter.model.source import SyncState
@@ -47,8 +48,8 @@ class Viewed(Evaluation):
     def used(self) -> dict[str, int]:
         return {use: count for use, count in self.one().subnets[0].usage.items() if count}
 
-    def scrape(self, pdb: int = 50_000) -> tuple[list[str], States]:
-        states = States(self.engine.cluster, self.keepers, SeriesLimit(family=pdb))
+    def scrape(self, limit: int = 50_000) -> tuple[list[str], States]:
+        states = States(self.engine.cluster, self.keepers, SeriesLimit(family=limit))
 
         async def text() -> str:
             return b"".join([part async for part in states.render()]).decode()
@@ -193,22 +194,95 @@ def test_what_can_not_be_read_makes_its_networks_incomplete() -> None:
 def test_state_families() -> None:
     lines, states = Viewed([NAD, claim("a", "10.0.0.5"), vm("a")]).scrape()
     labels = 'network="tenantblue",subnet="10.0.0.0/24"'
-    assert f"kubevirt_network_pool_capacity{{{labels}}} 254" in lines
-    assert f'kubevirt_network_pool_used{{{labels},use="vm_stopped"}} 1' in lines
-    assert f'kubevirt_network_pool_used{{{labels},use="orphaned"}} 0' in lines
-    assert f'kubevirt_network_pool_used{{{labels},use="excluded"}} 0' in lines
-    assert "# TYPE kubevirt_network_pool_used gauge" in lines
+    assert f"kubevirt_ipam_pool_capacity{{{labels}}} 254" in lines
+    assert f'kubevirt_ipam_pool_used{{{labels},use="vm_stopped"}} 1' in lines
+    assert f'kubevirt_ipam_pool_used{{{labels},use="orphaned"}} 0' in lines
+    assert f'kubevirt_ipam_pool_withheld{{{labels},why="excluded"}} 0' in lines
+    assert "# TYPE kubevirt_ipam_pool_used gauge" in lines
+    assert states.series == {
+        "kubevirt_ipam_pool_capacity": 1,
+        "kubevirt_ipam_pool_used": len(Use),
+        "kubevirt_ipam_pool_withheld": 3,
+        "kubevirt_ipam_pool_used_outside": 0,
+    }
     assert set(states.left_out.values()) == {0}
 
 
-def test_state_families_have_a_pdb_and_names_stay_one_label_value() -> None:
+def test_state_families_keep_to_the_series_limit_and_names_stay_one_label_value() -> None:
     networks = [NAD | {"name": f"n{n}", "network": f'{n}"\n'} for n in range(9)]
-    lines, states = Viewed(networks).scrape(pdb=20)
+    lines, states = Viewed(networks).scrape(limit=20)
     series = [line for line in lines if not line.startswith("#")]
     assert all(line.count('\\"\\n"') == 1 for line in series)
-    assert sum(line.startswith("kubevirt_network_pool_capacity") for line in series) == 9
-    assert sum(line.startswith("kubevirt_network_pool_used") for line in series) == 18
-    assert states.left_out == {"kubevirt_network_pool_capacity": 0, "kubevirt_network_pool_used": 81 - 20}
+    assert sum(line.startswith("kubevirt_ipam_pool_capacity") for line in series) == 9
+    assert sum(line.startswith("kubevirt_ipam_pool_used{") for line in series) == 14  # networks are shown whole
+    assert (states.series["kubevirt_ipam_pool_used"], states.left_out["kubevirt_ipam_pool_used"]) == (14, 63 - 14)
+    assert (states.series["kubevirt_ipam_pool_capacity"], states.left_out["kubevirt_ipam_pool_capacity"]) == (9, 0)
+
+
+PRIMARY = {"role": "primary", "excludeSubnets": "10.0.0.64/26", "reservedSubnets": "10.0.0.128/29"}
+
+
+@pytest.mark.parametrize(
+    ("ip", "place"),
+    [
+        ("10.0.0.0", "edge"),
+        ("10.0.0.255", "edge"),
+        ("10.0.0.1", "excluded"),  # the gateway
+        ("10.0.0.2", "excluded"),  # the management address
+        ("10.0.0.70", "excluded"),
+        ("10.0.0.129", "reserved"),
+        ("10.0.1.5", "outside"),
+        ("fd00::5", "no_family"),
+        ("10.0.0.300", "unreadable"),
+        ("10.0.0.5", ""),
+    ],
+)
+def test_what_lies_outside_of_the_capacity_does_not_use_it_and_is_not_lost(ip: str, place: str) -> None:
+    viewed = Viewed([NAD | {"config": PRIMARY}, claim("a", ip), vm("a")])
+    report = viewed.one()
+    (subnet,) = report.subnets
+    lines, _ = viewed.scrape()
+    outside = [line for line in lines if line.startswith("kubevirt_ipam_pool_used_outside{")]
+
+    assert (subnet.used, report.elsewhere) == ((0, 1) if place else (1, 0))
+    assert report.outside == ({place: {"vm_stopped": 1}} if place else {})
+    assert outside == (
+        [f'kubevirt_ipam_pool_used_outside{{network="tenantblue",place="{place}",use="vm_stopped"}} 1'] if place else []
+    )
+
+
+def test_metric_json_command_line_and_page_count_the_same() -> None:
+    held = [claim(f"v{n}", f"10.0.0.{n}") for n in range(0, 256, 3)]
+    rows = [*held, *(vm(f"v{n}") for n in range(0, 256, 9)), claim("far", "10.7.0.1"), pod("web", "10.0.0.200")]
+    viewed = Viewed([NAD | {"config": PRIMARY}, *rows])
+    lines, _ = viewed.scrape()
+    loaded = json.loads(msgspec.json.encode(viewed.take()))["networks"][0]
+    (subnet,) = loaded["subnets"]
+
+    def samples(family: str, label: str) -> dict[str, int]:
+        found = [line for line in lines if line.startswith(f"{family}{{")]
+        return {line.split(f'{label}="')[1].split('"')[0]: int(line.split()[-1]) for line in found}
+
+    used = samples("kubevirt_ipam_pool_used", "use")
+    outside = [line for line in lines if line.startswith("kubevirt_ipam_pool_used_outside{")]
+    assert used == subnet["usage"]
+    assert sum(used.values()) == subnet["used"] == subnet["capacity"] - subnet["free"] > 0
+    assert sum(int(line.split()[-1]) for line in outside) == loaded["elsewhere"] > 0
+    assert loaded["elsewhere"] == sum(sum(usage.values()) for usage in loaded["outside"].values())
+    assert subnet["used"] + loaded["elsewhere"] == len(held) + 2  # every address that is held, once
+    withheld = samples("kubevirt_ipam_pool_withheld", "why")
+    assert withheld == {
+        "excluded": subnet["excluded"],
+        "infrastructure": subnet["infrastructure"],
+        "reserved": subnet["static"],
+    }
+    assert subnet["capacity"] + sum(withheld.values()) == 254
+
+    (row,) = [line for line in rendered(viewed.take(), "table").splitlines() if line.startswith("tenantblue")]
+    assert f" {subnet['used']} " in row
+    for use, count in used.items():
+        assert (f"{count} {use}" in row) is bool(count)
+    assert "; beside its capacity: " in row
 
 
 def test_the_report_is_json() -> None:

@@ -1,8 +1,9 @@
-"""The pool of a network against the worked examples of the platform notes, and entries that are read oddly."""
+"""The pool of a network: what it can give out, where an address stands in it, and entries that are read oddly."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 
 import pytest
 
@@ -56,7 +57,11 @@ def test_layer3_has_no_pool_of_the_network() -> None:
         ("10.10.0.64/24", Place.EXCLUDED),
         ("10.10.0.70/24", Place.EXCLUDED),
         ("10.10.0.72/24", Place.INSIDE),
-        ("10.10.0.200/24", Place.EXCLUDED),
+        ("10.10.0.68/24", Place.EXCLUDED),  # of an exclude and of a reserved range
+        ("10.10.0.200/24", Place.RESERVED),
+        ("10.10.0.207/24", Place.RESERVED),
+        ("10.10.0.208/24", Place.INSIDE),
+        ("10.10.0.32/24", Place.INSIDE),
         ("10.10.1.5/24", Place.OUTSIDE),
         ("10.10.0.0/24", Place.EDGE),
         ("10.10.0.255/24", Place.EDGE),
@@ -66,7 +71,7 @@ def test_layer3_has_no_pool_of_the_network() -> None:
         ("::ffff:10.10.0.5/120", Place.INSIDE),
         ("fd10::/64", Place.EDGE),
         ("fd10::ffff/64", Place.INSIDE),
-        ("fd10::2:0:5/64", Place.BEYOND),  # E29
+        ("fd10::2:0:5/64", Place.BEYOND),
         ("fd10::1:0/64", Place.BEYOND),
         ("fd11::5/64", Place.OUTSIDE),
         ("10.10.0.5", Place.UNREADABLE),
@@ -84,13 +89,31 @@ def test_layer3_has_no_pool_of_the_network() -> None:
     ],
 )
 def test_place(entry: str, place: Place) -> None:
-    pool = Pool(["10.10.0.0/24", "fd10::/64"], ["10.10.0.64/29"], reserved=["10.10.0.200/29"], role="primary")
+    reserved = ["10.10.0.200/29", "10.10.0.68/30"]
+    pool = Pool(["10.10.0.0/24", "fd10::/64"], ["10.10.0.64/29"], reserved=reserved, role="primary")
     assert pool.place(entry) is place
 
 
 def test_an_address_of_a_family_without_subnet() -> None:
     assert Pool(["10.10.0.0/24"]).place("fd10::5/64") is Place.NO_FAMILY
     assert Pool(["10.10.0.0/31"]).place("10.10.0.1/31") is Place.EDGE
+
+
+def test_infrastructure_ranges_are_nobody_s_and_leave_the_gateway_to_whoever_asks() -> None:
+    pool = Pool(["10.10.0.0/24"], (), ["10.10.0.8/30"], ["10.10.0.16/30"], role="primary")
+    places = [pool.place(f"10.10.0.{last}/24") for last in (1, 7, 8, 11, 12, 15, 16, 19, 20)]
+    inside, kept, asked = Place.INSIDE, Place.EXCLUDED, Place.RESERVED
+    assert places == [inside, inside, kept, kept, inside, inside, asked, asked, inside]
+
+
+def test_every_place_of_a_subnet_adds_up_to_its_capacity() -> None:
+    pool = Pool(["10.10.0.0/24"], ["10.10.0.64/26"], reserved=["10.10.0.96/27", "10.10.0.200/29"], role="primary")
+    found = Counter(pool.place(f"10.10.0.{last}/24") for last in range(256))
+    (capacity,) = pool.capacity()
+    assert found[Place.INSIDE] == capacity.dynamic
+    assert found[Place.RESERVED] == capacity.static
+    assert found[Place.EXCLUDED] == capacity.excluded + capacity.infrastructure
+    assert found[Place.EDGE] == 256 - capacity.window
 
 
 def test_the_fullest_subnet_decides() -> None:

@@ -134,6 +134,27 @@ async def test_a_streaming_list_may_take_longer_than_a_watch(tmp_path: Path) -> 
 # -- what it says
 
 
+async def test_what_is_held_is_current_up_to_the_last_word_of_a_live_watch(tmp_path: Path) -> None:
+    began = time.time()
+    async with staged(tmp_path, nothing, {}) as stage:
+        await stage.until_sync_state(SyncState.LIVE)
+        claims = next(each for each in stage.steward.source.reflectors if each.kind.resource == CLAIMS)
+        connected = claims.stats.current
+        assert began <= connected <= time.time()
+        stage.server.bookmark()
+        await until(lambda: claims.stats.current > connected)
+
+        port = int(stage.server.url.rpartition(":")[2])
+        await stage.server.stop()
+        await stage.until_sync_state(SyncState.BEHIND)
+        lost = claims.stats.current
+        await stage.until_sync_state(SyncState.STALE)
+        assert claims.stats.current == lost
+        await stage.server.start(port=port)
+        await stage.until_sync_state(SyncState.LIVE)
+        assert claims.stats.current > lost
+
+
 async def test_it_says_how_well_it_sees(tmp_path: Path) -> None:
     def failing(server: ApiServer) -> None:
         server.faults.add(Fault("/ipamclaims", answer=faults.internal_error()))

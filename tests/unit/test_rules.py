@@ -17,6 +17,7 @@ import yaml
 from exporter.checks import all_checks
 from exporter.checks.base import Check, Family
 from exporter.findings import Severity
+from exporter.metrics.exposition import LABELS
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.states import all_states
 from tests.rules import FILES, RULES, TESTS, Rule, Selector, alternatives, blocks, rules_of, selectors
@@ -30,6 +31,7 @@ RUNBOOKS = sorted((RULES / "runbooks").glob("*.md"))
 HEADINGS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "Remediation"]
 RUNBOOK_URL = "https://github.com/kubevirt-steward/kubevirt-steward/blob/main/rules/runbooks/"
 OF_NO_CHECK = {"exporter", "fleet"}  # the steward itself; several clusters
+SUFFIXES = {"gauge": ("",), "counter": ("_total",), "histogram": ("_bucket", "_count", "_sum")}
 LONGEST_GAP = 5 * 60  # seconds without a scrape that what fires must outlast
 
 
@@ -45,7 +47,7 @@ def exported() -> Iterator[str]:
             yield f"{family.name}_since_timestamp_seconds"
     yield from (gauge.name for state in all_states() for gauge in state.gauges)
     for name, described in METRICS.items():
-        yield PREFIX + name + ("_total" if described.type == "counter" else "")
+        yield from (PREFIX + name + suffix for suffix in SUFFIXES[described.type])
 
 
 KNOWN = {*exported(), "up"}  # up is Prometheus's own
@@ -163,6 +165,26 @@ def test_a_recorded_series_is_named_after_level_metric_and_operation(rule: Rule)
     assert metric in {each.metric for each in selectors(rule.expr)}
     assert operation
     assert any(each.metric == rule.name for other in EVERY_RULE for each in selectors(other.expr)), "nobody reads it"
+
+
+def kept(expr: str) -> set[str]:
+    """The labels that the aggregations of an expression keep by name."""
+    return {label.strip() for labels in re.findall(r"\bby \(([^)]*)\)", expr) for label in labels.split(",")}
+
+
+@pytest.mark.parametrize("rule", [r for r in RECORDED.values() if r.name.startswith("finding:")], ids=id_of)
+def test_a_recorded_finding_has_labels_that_findings_have_and_none_that_would_make_two_of_it(rule: Rule) -> None:
+    assert rule.expr.startswith("max by (")
+    assert {"reason"} < kept(rule.expr) <= set(LABELS) - {"check", "vm"}
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=id_of)
+def test_a_description_names_labels_that_the_alert_has(alert: Rule) -> None:
+    read = [RECORDED[each.metric].expr for each in selectors(alert.expr) if each.metric in RECORDED]
+    named = set(re.findall(r"\$labels\.(\w+)", alert.annotations["description"]))
+
+    dropped = {label for labels in re.findall(r"\bwithout \((\w+)\)", alert.expr) for label in labels.split(", ")}
+    assert named <= (set().union(*map(kept, (alert.expr, *read))) | {"uuid_prefix"}) - dropped
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=id_of)

@@ -56,7 +56,7 @@ def scraped(state: State[Any], blind: str = "") -> tuple[list[str], list[str]]:
 
 
 def test_states_are_found() -> None:
-    assert "kubevirt_network_pool_used" in [gauge.name for state in all_states() for gauge in state.gauges]
+    assert "kubevirt_ipam_pool_used" in [gauge.name for state in all_states() for gauge in state.gauges]
 
 
 def test_no_family_has_two_sources() -> None:

@@ -126,8 +126,14 @@ async def test_networks_are_on_the_page_and_in_the_scrape(http: aiohttp.ClientSe
     assert "count incomplete" in section
 
     _, text, _ = await get(http, "/metrics")
-    assert 'kubevirt_network_pool_capacity{network="shop-blue",subnet="192.168.10.0/24"} 254' in text
-    assert 'kubevirt_steward_series_dropped{family="kubevirt_network_pool_used"} 0.0' in text
+    _, networks, _ = await get(http, "/api/v1/networks?network=shop-blue")
+    (network,) = json.loads(networks)["networks"]
+    (subnet,) = network["subnets"]
+    used = [line for line in text.splitlines() if line.startswith('kubevirt_ipam_pool_used{network="shop-blue",')]
+    assert sum(int(line.split()[-1]) for line in used) == subnet["used"] > 0
+    assert f"{subnet['used']} of {subnet['capacity']}</td>" in section
+    assert 'kubevirt_ipam_pool_capacity{network="shop-blue",subnet="192.168.10.0/24"} 254' in text
+    assert 'kubevirt_steward_series_dropped{family="kubevirt_ipam_pool_used"} 0.0' in text
 
 
 async def test_an_upgrade_of_kubevirt_is_in_the_scrape(http: aiohttp.ClientSession, cluster: ApiServer) -> None:

@@ -21,6 +21,7 @@ def orphans(site: Site) -> Iterator[Finding]:
                 severity=Severity.WARNING,
                 subject=pod.ref,
                 message=f"it runs, and its VMI {pod.domain} is not there: evictions of it are refused",
+                vm=pod.domain,
                 node=site.name,
                 evidence={
                     "vmi": pod.domain,

@@ -7,26 +7,21 @@ from ..base import Family, Reason
 
 __all__ = ["BLOCKED", "REASONS"]
 
-_LABELS = ("namespace", "name", "node", "strategy", "reason")
 BLOCKED = Family(
     "kubevirt_vmi_eviction_blocked",
     "A VMI that is to leave its node does not get on.",
-    _LABELS,
 )
 _NOTICE = Family(
     "kubevirt_vmi_eviction_notice",
     "A VMI that is to leave its node, and nothing is in its way: it waits, will be shut down, or may be blocked.",
-    _LABELS,
 )
 _POD = Family(
     "kubevirt_launcher_pod_orphaned",
     "A launcher pod runs, its VMI is not there, and no eviction of it is let pass.",
-    ("namespace", "name", "node", "reason"),
 )
 _NODE = Family(
     "kubevirt_node_drain_residual",
     "VMIs are left on a node that is being drained.",
-    ("node", "reason"),
 )
 _INFO, _WARNING = (Severity.INFO,), (Severity.WARNING,)
 

@@ -10,13 +10,11 @@ __all__ = ["REASONS"]
 _DUPLICATE = Family(
     "kubevirt_vm_firmware_uuid_duplicate",
     "A VM shares its firmware UUID with another one.",
-    ("namespace", "name", "group", "reason"),
 )
 # A family of its own: where all VMs are older than KubeVirt 1.6 this is said of each of them.
 _LEGACY = Family(
     "kubevirt_vm_firmware_uuid_legacy",
     "A VM's firmware UUID is made of a name, and so the same wherever that name is used.",
-    ("namespace", "name", "group", "reason"),
     aged=False,
 )
 

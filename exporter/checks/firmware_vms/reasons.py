@@ -7,29 +7,24 @@ from ..base import Family, Reason
 
 __all__ = ["REASONS"]
 
-_LABELS = ("namespace", "name", "severity", "reason")
 _IDENTITY = Family(
     "kubevirt_vm_firmware_uuid_unstable",
     "A VM's firmware UUID is no UUID, or changes with its next start.",
-    _LABELS,
 )
 # Families of their own for what may be said of all VMs at once: it must not crowd out the others.
 _NOT_KEPT = Family(
     "kubevirt_vm_firmware_uuid_not_persisted",
     "A VM's firmware UUID is not in its spec.",
-    _LABELS,
     aged=False,
 )
 _PINNED = Family(
     "kubevirt_vm_firmware_uuid_from_template",
     "A VM has its firmware UUID from the template of its pool.",
-    ("namespace", "name", "reason"),
     aged=False,
 )
 _SNAPSHOT = Family(
     "kubevirt_vmsnapshot_firmware_uuid_differs",
     "Restoring a snapshot gives the VM another firmware UUID, or none of its own.",
-    ("namespace", "name", "reason"),
 )
 
 REASONS = {

@@ -147,6 +147,7 @@ class ClaimContext:
             subject=claim.ref,
             message=message,
             related=tuple(related),
+            vm=claim.vms[0],
             network=claim.network,
             next=next_step,
             since=since[0],

@@ -26,37 +26,29 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 _INFO, _WARNING, _CRITICAL = (Severity.INFO,), (Severity.WARNING,), (Severity.CRITICAL,)
 _BOTH = (Severity.WARNING, Severity.CRITICAL)
 
-_LABELS = ("namespace", "name", "network", "severity", "reason")
 _ORPHANED = Family(
     "kubevirt_ipamclaim_orphaned",
     "The IPAMClaim still holds its addresses although its VM is gone, or has no owner reference.",
-    ("namespace", "name", "network", "reason"),
 )
-_STUCK = Family(
-    "kubevirt_ipamclaim_stuck_terminating", "The IPAMClaim is terminating, and a finalizer holds it.", _LABELS
-)
+_STUCK = Family("kubevirt_ipamclaim_stuck_terminating", "The IPAMClaim is terminating, and a finalizer holds it.")
+_STUCK = Family("kubevirt_ipamclaim_stuck_terminating", "An IPAMClaim is being deleted and a finalizer holds it.")
 _REPLACED = Family(
     "kubevirt_ipamclaim_owner_replaced",
     "The VM that owns the IPAMClaim is gone, and another VM has its name.",
-    _LABELS,
 )
 _DUPLICATE = Family(
     "kubevirt_ipamclaim_ip_duplicate",
     "An address of the IPAMClaim is also held by another IPAMClaim or pod in the same network.",
-    ("namespace", "name", "network", "group", "severity", "reason"),
 )
 _METADATA = Family(
     "kubevirt_ipamclaim_unprotected",
     "The IPAMClaim lacks its finalizer or label, or the VM's pod does not reference it.",
-    _LABELS,
 )
 _ADDRESS = Family(
-    "kubevirt_ipamclaim_address_invalid", "The IPAMClaim's addresses do not match its network or its pod.", _LABELS
+    "kubevirt_ipamclaim_address_invalid", "The IPAMClaim's addresses do not match its network or its pod."
 )
-_NETWORK = Family(
-    "kubevirt_ipamclaim_network_mismatch", "The IPAMClaim's network is missing or differs from the VM's.", _LABELS
-)
-_UNUSED = Family("kubevirt_ipamclaim_unused", "The IPAMClaim has no address, or nothing uses it.", _LABELS)
+_NETWORK = Family("kubevirt_ipamclaim_network_mismatch", "The IPAMClaim's network is missing or differs from the VM's.")
+_UNUSED = Family("kubevirt_ipamclaim_unused", "The IPAMClaim has no address, or nothing uses it.")
 
 _OWNER = (READ_CLAIM, READ_VM, READ_VMI, USERS)
 _REPLACE = (READ_CLAIM, NADS, READ_VM, READ_VMI, USERS)

@@ -12,7 +12,6 @@ _BOTH = (Severity.WARNING, Severity.CRITICAL)
 _INTERFACE = Family(
     "kubevirt_vm_persistent_ip_broken",
     "An interface of the VM cannot get or keep its persistent IP.",
-    ("namespace", "name", "kind", "network", "severity", "reason"),
 )
 _READ_CLAIM = "kubectl get ipamclaims.k8s.cni.cncf.io -n NAMESPACE CLAIM -o yaml"
 _INTERFACES = (

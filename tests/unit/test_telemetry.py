@@ -1,0 +1,177 @@
+"""The steward's own telemetry: states of checks, the delay of events, how current each kind is."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client import Metric, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as openmetrics_of
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from exporter.checks import all_checks
+from exporter.config.reloading import Status
+from exporter.metrics.check_states import CheckState, check_states
+from exporter.metrics.event_delay import BUCKETS, EventDelay
+from exporter.metrics.exposition import Exposition
+from exporter.metrics.telemetry import METRICS, PREFIX, Scrapes, Telemetry, registry_of
+from exporter.model.source import SyncState
+from tests.evaluation import Evaluation
+from tests.rows import full
+
+CLAIM = {"kind": "IPAMClaim", "name": "a.blue", "vm": "a", "owner": "u-a"}
+
+
+class Watched(Evaluation):
+    """An engine with the telemetry that a steward has, of some of its checks."""
+
+    def __init__(self, *without: str) -> None:
+        super().__init__([check for check in all_checks() if check.id not in without])
+        self.exposition = Exposition(self.engine.checks)
+        self.engine.listen(self.exposition.update)
+        self.registry = registry_of(Telemetry(self.engine, self.exposition, (), Scrapes(), Status()))
+
+    def families(self) -> list[Metric]:
+        page: bytes = openmetrics_of(self.registry)  # type: ignore[no-untyped-call]
+        return list(text_string_to_metric_families(page.decode()))  # type: ignore[no-untyped-call]
+
+    def samples(self, name: str) -> dict[tuple[str, ...], float]:
+        samples = [sample for family in self.families() for sample in family.samples if sample.name == PREFIX + name]
+        return {tuple(sample.labels.values()): sample.value for sample in samples}
+
+    def states(self) -> dict[str, str]:
+        """The one state that holds, of each check."""
+        held = [key for key, value in self.samples("check_state").items() if value == 1]
+        assert len(held) == len({check for check, _ in held})
+        return dict(held)  # type: ignore[arg-type]
+
+
+def test_every_check_there_is_has_one_state() -> None:
+    watched = Watched("evictions", "node_identity")
+    assert set(watched.states()) == {check.id for check in all_checks()}
+    assert set(watched.samples("check_state")) == {(c.id, s.value) for c in all_checks() for s in CheckState}
+
+
+def test_a_check_is_unknown_until_evaluated_and_while_a_kind_that_it_reads_can_not_be_seen() -> None:
+    watched = Watched("evictions")
+    assert watched.states()["ipam_claims"] == "unknown"
+    assert watched.states()["evictions"] == "disabled"
+    watched.evaluate()
+    assert watched.states()["ipam_claims"] == "answering"
+    watched.sync_state("IPAMClaim", SyncState.FORBIDDEN)
+    watched.evaluate()
+    assert watched.states()["ipam_claims"] == "unknown"
+    assert watched.states()["firmware_serials"] == "answering"
+    assert watched.samples("check_up")["ipam_claims",] == 0
+    assert ("evictions",) not in watched.samples("check_up")
+
+
+def test_a_check_that_does_not_apply_is_said_to_be_so_whatever_else_holds() -> None:
+    watched = Watched()
+    watched.evaluate()
+    watched.sync_state("IPAMClaim", SyncState.ABSENT)
+    assert check_states(watched.engine, ())["ipam_claims"] is CheckState.NOT_APPLICABLE
+
+
+def test_findings_are_counted_as_they_open_and_close() -> None:
+    watched = Watched()
+    watched.seen(full(CLAIM))
+    watched.evaluate()
+    key = ("ipam_claims", "OrphanClaim")
+    assert watched.samples("findings_opened_total")[key] == 1
+    watched.gone("IPAMClaim", "ns", "a.blue")
+    watched.evaluate()
+    assert (watched.samples("findings_opened_total")[key], watched.samples("findings_closed_total")[key]) == (1, 1)
+
+
+def test_series_stand_beside_their_limit() -> None:
+    watched = Watched()
+    watched.seen(full(CLAIM))
+    watched.evaluate()
+    assert watched.samples("series")["kubevirt_ipamclaim_orphaned",] == 2
+    assert (
+        set(watched.samples("series")) == set(watched.samples("series_limit")) == set(watched.samples("series_dropped"))
+    )
+    assert set(watched.samples("series_limit").values()) == {50_000}
+
+
+def test_every_family_that_is_described_can_be_scraped_in_both_formats() -> None:
+    watched = Watched()
+    watched.evaluate()
+    families = {family.name: family for family in watched.families()}
+    for name, described in METRICS.items():
+        family = families[PREFIX + name]
+        assert family.type == described.type
+        assert {tuple(sample.labels) for sample in family.samples if described.type != "histogram"} <= {
+            described.labels
+        }
+    assert b"kubevirt_steward_event_delay_seconds_bucket" in generate_latest(watched.registry)
+
+
+# -- the delay of events
+
+
+def counted(delay: EventDelay) -> dict[float, float]:
+    """How many events are in each bucket that has any, by its upper bound."""
+    cumulative = [(float(bound), count) for bound, count in delay.buckets()]
+    before = (0.0, *(count for _, count in cumulative))
+    return {bound: count - less for (bound, count), less in zip(cumulative, before, strict=False) if count > less}
+
+
+def test_an_event_is_timed_when_the_findings_reflect_it() -> None:
+    delay = EventDelay()
+    delay.arrived(10.0)
+    delay.arrived(11.0)
+    delay.reflected(10.0, 10.5)
+    assert counted(delay) == {}
+    delay.reflected(11.0, 12.0)
+    assert counted(delay) == {2.5: 1}
+    delay.reflected(100.0, 100.0)
+    assert counted(delay) == {2.5: 1, float("inf"): 1}
+    assert delay.total == 2 + 89
+
+
+def test_events_of_one_millisecond_are_timed_together_and_all_counted() -> None:
+    delay = EventDelay()
+    for n in range(5000):
+        delay.arrived(n / 5_000_000)  # all within a millisecond
+    delay.reflected(1.0, 0.004)
+    assert counted(delay) == {0.005: 5000}
+
+
+@pytest.mark.parametrize("seconds", BUCKETS)
+def test_a_bound_belongs_to_its_bucket(seconds: float) -> None:
+    delay = EventDelay()
+    delay.arrived(0.0)
+    delay.reflected(1.0, seconds)
+    assert counted(delay) == {seconds: 1}
+
+
+def test_the_engine_times_what_comes_after_its_first_look() -> None:
+    watched = Watched()
+    watched.seen(full(CLAIM))
+    watched.evaluate()
+    assert watched.engine.ready
+    assert watched.samples("event_delay_seconds_count") == {(): 0}  # what is listed at the start is no event
+
+    watched.seen(full(CLAIM | {"name": "b.blue", "vm": "b"}))
+    assert watched.samples("event_delay_seconds_count") == {(): 0}
+    watched.evaluate()
+    assert watched.samples("event_delay_seconds_count") == {(): 1}
+
+    with watched.engine.held():
+        watched.seen(full(CLAIM | {"name": "c.blue", "vm": "c"}))
+        watched.engine.step()
+        assert watched.samples("event_delay_seconds_count") == {(): 1}
+    watched.evaluate()
+    assert watched.samples("event_delay_seconds_count") == {(): 2}
+
+
+def test_an_event_that_a_blind_check_waits_for_is_timed_by_the_others() -> None:
+    watched = Watched()
+    watched.evaluate()
+    assert watched.engine.ready
+    watched.sync_state("Pod", SyncState.STALE)
+    watched.evaluate()
+    before = watched.samples("event_delay_seconds_count")[()]
+    watched.seen(full(CLAIM))
+    watched.evaluate()
+    assert watched.samples("event_delay_seconds_count")[()] == before + 1
