@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -51,7 +51,7 @@ def _why(error: Mapping[str, Any], path: tuple[str, ...], key: Key | None, keys:
             return f"{number[:20]} is out of range; it must be {ends}"
         case "bool_type":
             return f"{written} is neither true nor false"
-        case "literal_error":
+        case _ if get_origin(key.type) is Literal:
             options = get_args(key.type)
             near = nearest(value, options) if isinstance(value, str) else None
             hint = f'did you mean "{near}"?' if near else f"write {listed(options)}"
