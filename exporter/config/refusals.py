@@ -21,8 +21,8 @@ def refusals(tree: Any, model: type[BaseModel], keys: tuple[Key, ...]) -> Iterat
         model.model_validate({} if tree is None else tree, by_alias=True, by_name=False)
     except ValidationError as error:
         order = {path: number for number, path in enumerate(_paths(tree, ()))}
-        for each in sorted(error.errors(include_url=False), key=lambda each: order[tuple(map(str, each["loc"]))]):
-            path = tuple(map(str, each["loc"]))
+        found = [(tuple(map(str, each["loc"])), each) for each in error.errors(include_url=False)]
+        for path, each in sorted(found, key=lambda one: order.get(one[0], 0)):
             key = next((key for key in keys if key.path == path[: len(key.path)]), None)
             yield key, _shown(path), _why(each, path, key, keys)
 
@@ -57,9 +57,8 @@ def _why(error: Mapping[str, Any], path: tuple[str, ...], key: Key | None, keys:
             hint = f'did you mean "{near}"?' if near else f"write {listed(options)}"
             return f"{written} is not known; {hint}"
         case "string_type":
-            return f"{written} is no text" + (
-                "" if isinstance(value, list | dict) else f'; write it in quotes: "{written}"'
-            )
+            hint = "" if isinstance(value, list | dict) else f'; write it in quotes: "{written}"'
+            return f"{written} is no text{hint}"
     return f"{written} is no {noun}"
 
 
