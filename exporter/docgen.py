@@ -13,8 +13,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import fields
-
 from . import across
 from .across import ACROSS, READS
 from .checks import all_checks
@@ -42,7 +40,7 @@ def generated() -> dict[str, str]:
         "docs/checks.md": "\n".join((*_checks(all_checks()), *_across())) + "\n",
         "docs/metrics.md": "\n".join(_metrics(all_checks(), all_states())) + "\n",
         "docs/config.md": "\n".join(pages(keys_of(all_checks()), _NOTE)) + "\n",
-        "docs/config.schema.json": json.dumps(schema(keys_of(all_checks())), indent=2, ensure_ascii=False) + "\n",
+        "docs/config.schema.json": json.dumps(schema(all_checks()), indent=2, ensure_ascii=False) + "\n",
         "deploy/base/exporter/clusterrole.yaml": "\n".join(_cluster_role(all_checks(), all_states())) + "\n",
     }
 
@@ -109,7 +107,7 @@ def _code(labels: Iterable[str]) -> str:
 
 def _key(option: str) -> str:
     """The configuration's key of a state's option."""
-    return next(f"metrics.{each.encode_name}" for each in fields(MetricsSettings) if each.name == option)
+    return f"metrics.{MetricsSettings.model_fields[option].alias}"
 
 
 def _cluster_role(checks: Iterable[Check], states: Iterable[State[Any]]) -> Iterator[str]:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ..checks import all_checks
+from ..config.documents import as_rows, as_yaml
 from ..config.keys import CONFIG_VARIABLE
 from ..config.loading import Sources, load
 from ..config.mistakes import Mistakes
-from ..config.showing import as_rows, as_yaml
 from .cluster import add_cluster_options
 from .configured import add_config_option, configured, sources_of
 from .listening import add_listen_option

@@ -7,14 +7,12 @@ import os
 from pathlib import Path
 
 from ..checks import all_checks
-from ..config.keys import CONFIG_VARIABLE
+from ..config.keys import CONFIG_VARIABLE, FLAGS
 from ..config.loading import Loaded, Sources, load
 from ..config.mistakes import Mistakes
 from .logs import log_as
 
 __all__ = ["MistakesError", "add_config_option", "configured", "sources_of"]
-
-_FLAGS = {"listen": "listen", "kubeconfig": "kubeconfig", "context": "context", "log_level": "logLevel"}
 
 
 class MistakesError(Exception):
@@ -29,7 +27,7 @@ def add_config_option(parser: argparse.ArgumentParser) -> None:
 
 def sources_of(arguments: argparse.Namespace) -> Sources:
     named = os.environ.get(CONFIG_VARIABLE)
-    given = {key: getattr(arguments, name, None) for name, key in _FLAGS.items()}
+    given = {key: getattr(arguments, flag[2:].replace("-", "_"), None) for key, flag in FLAGS.items()}
     flags = {key: text for key, text in given.items() if text is not None}
     return Sources(arguments.config or (Path(named) if named else None), os.environ, flags)
 

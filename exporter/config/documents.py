@@ -1,39 +1,38 @@
-"""What docs/config.md and docs/config.schema.json say: every key, from the declarations."""
+"""What is written of the configuration: docs/config.md, docs/config.schema.json, and the values in effect."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ..checks.base import Check
 from .keys import CONFIG_VARIABLE, Key
-from .showing import in_yaml
+from .loading import Loaded
+from .reader import scalar
+from .settings import model_of
 
-__all__ = ["pages", "schema"]
+__all__ = ["as_rows", "as_yaml", "pages", "schema"]
 
 _INTRODUCTION = f"""\
 One YAML file, `--config FILE` or `${CONFIG_VARIABLE}`; each key may also come from the environment, some from a flag.
-A flag goes before the environment, that before the file, that before the default. No key is required, and so is no
-file. `steward config check FILE` says whether a file is right, `steward config show` what is in effect and where it
-comes from. Nothing in it is secret.
+A flag takes precedence over the environment, the environment over the file, the file over the default. No key is
+required, and no file. `steward config check FILE` validates a file, `steward config show` prints the values in effect
+and where each comes from. Nothing in it is secret.
 
-Durations are written with their units, the larger before the smaller: `250ms`, `90s`, `10m`, `2h30m`, `1d`. Of YAML,
-only `true` and `false` are booleans; a key that is written twice, anchors, aliases and tags are refused. An unknown key
-is a mistake; all mistakes are reported at once. Lists are written with commas in the environment, and an empty
-variable is
-taken for none.
+Durations have units, the larger before the smaller: `250ms`, `90s`, `10m`, `2h30m`, `1d`. Only `true` and `false` are
+booleans; duplicate keys, anchors, aliases and tags are refused, and so are unknown keys. All mistakes are reported at
+once. In the environment lists are separated by commas, and an empty variable counts as unset.
 
-Editors that know JSON schemas check the file while it is written; the schema knows all but the ranges of durations
-and ports:
+Editors validate the file as you type; the schema covers all but the ranges of durations and ports:
 
 ```yaml
 # yaml-language-server: $schema=config.schema.json
 ```
 
-`steward serve` follows the file: a change of its content is taken some seconds later, at once on SIGHUP. A file with
-mistakes changes nothing: it is reported in the log, on the page, and by `kubevirt_steward_config_reload_success 0`.
-What
-takes effect at the next start is reported when it changes. A ConfigMap must be mounted as a folder: with `subPath` its
-changes never arrive.
+`steward serve` follows the file: a change of its content takes effect within seconds, on SIGHUP at once. A file with
+mistakes changes nothing; it is reported in the log, on the page, and by `kubevirt_steward_config_reload_success 0`. A
+change that needs a restart is reported, too. Mount a ConfigMap as a directory: with `subPath` it is never updated.
 """
 
 
@@ -42,27 +41,48 @@ def pages(keys: Iterable[Key], note: str) -> Iterator[str]:
     yield "| Key | Type | Default | Meaning | Environment | Flag | A change takes effect |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for key in keys:
-        default = f"`{in_yaml(key.written)}`" if key.written is not None else "not set"
+        default = f"`{in_yaml(key.default)}`" if key.default is not None else "not set"
         flag = f"`{key.flag}`" if key.flag else ""
         when = "at once" if key.live else "at the next start"
-        yield f"| `{key.name}` | {key.form.title} | {default} | {key.meaning} | `{key.variable}` | {flag} | {when} |"
+        yield f"| `{key.name}` | {key.title} | {default} | {key.meaning} | `{key.variable}` | {flag} | {when} |"
 
 
-def schema(keys: Iterable[Key]) -> dict[str, Any]:
+def schema(checks: Iterable[Check]) -> dict[str, Any]:
     """JSON schema, draft 2020-12."""
-    top = _section()
-    for key in keys:
-        place = top
-        for part in key.path[:-1]:
-            place = place["properties"].setdefault(part, _section())
-        default = {} if key.written is None else {"default": key.written}
-        place["properties"][key.path[-1]] = {
-            "description": f"{key.meaning} ({key.form.title})",
-            **key.form.schema,
-            **default,
-        }
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "kubevirt-steward", **top}
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, "title": "kubevirt-steward", **model_of(tuple(checks)).model_json_schema()}
 
 
-def _section() -> dict[str, Any]:
-    return {"type": ["object", "null"], "properties": {}, "additionalProperties": False}
+def as_rows(loaded: Loaded) -> list[tuple[str, str, str]]:
+    rows = []
+    for key in loaded.keys:
+        value = loaded.values[key.name]
+        written = "(not set)" if value.value is None else value.value
+        rows.append((key.name, written if isinstance(written, str) else in_yaml(written), value.origin))
+    return rows
+
+
+def as_yaml(loaded: Loaded) -> str:
+    return "\n".join(_lines(loaded)) + "\n"
+
+
+def _lines(loaded: Loaded) -> Iterator[str]:
+    before: tuple[str, ...] = ()
+    for key in loaded.keys:
+        top = key.path[:-1]
+        for depth, section in enumerate(top):
+            if before[: depth + 1] != top[: depth + 1]:
+                yield f"{'  ' * depth}{section}:"
+        before = top
+        value, indent = loaded.values[key.name], "  " * len(top)
+        if value.value is None:
+            yield f"{indent}# {key.path[-1]}: not set"
+        else:
+            yield f"{indent}{key.path[-1]}: {in_yaml(value.value)} # {value.origin}"
+
+
+def in_yaml(value: Any) -> str:
+    """Plain data on one line; text in quotes where it would be read as something else."""
+    if isinstance(value, str) and scalar(value) == value and value.replace("/", "").replace("_", "").isalnum():
+        return value
+    return json.dumps(value, ensure_ascii=False)

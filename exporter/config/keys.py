@@ -1,46 +1,38 @@
-"""Every key of the configuration, flat: what the file, the environment, flags, documentation and editors share.
-
-Derived from the structs of `settings.py` and of the checks, so that a new field is a new key everywhere.
-"""
+"""Every key of the configuration, flat: what the file, the environment, flags and documentation share."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin
+from typing import Any
 
-import msgspec
+from ..checks.base import Check
+from .reader import scalar
+from .settings import Section, model_of
 
-from ..checks.base import Check, Setting
-from .forms import Form, form_of
-from .settings import Config
-
-__all__ = ["CONFIG_VARIABLE", "PREFIX", "Key", "keys_of"]
+__all__ = ["CONFIG_VARIABLE", "FLAGS", "PREFIX", "Key", "below", "keys_of", "tree_of"]
 
 PREFIX = "STEWARD_"
 CONFIG_VARIABLE = "STEWARD_CONFIG"
+FLAGS = {"listen": "--listen", "kubeconfig": "--kubeconfig", "context": "--context", "logLevel": "--log-level"}
 
-_FLAGS = {"listen": "--listen", "kubeconfig": "--kubeconfig", "context": "--context", "logLevel": "--log-level"}
 _LIVE = ("logLevel", "logFormat", "settle", "seriesLimit", "checks")  # what follows the file without a restart
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Key:
-    """One value that can be set. `default` is the value itself; `written` is it as a file has it."""
+    """One value that can be set. `default` is as a file has it, None where there is none."""
 
     path: tuple[str, ...]
-    form: Form
-    default: Any
+    type: Any
+    title: str  # `whole number of series, 2 to 10000000`
     meaning: str
+    default: Any
 
     @property
     def name(self) -> str:
         return ".".join(self.path)
-
-    @property
-    def written(self) -> Any:
-        return None if self.default is None else self.form.write(self.default)
 
     @property
     def variable(self) -> str:
@@ -50,43 +42,48 @@ class Key:
     @property
     def flag(self) -> str:
         """The flag that sets it; empty where there is none."""
-        return _FLAGS.get(self.name, "")
+        return FLAGS.get(self.name, "")
 
     @property
     def live(self) -> bool:
         """Whether a change takes effect while the steward runs."""
-        return self.path[0] in _LIVE and (len(self.path) < 3 or self.path[2:] != ("enabled",))
+        return self.path[0] in _LIVE and self.path[2:] != ("enabled",)
+
+    def read(self, text: str) -> Any:
+        """What the text of a variable or flag would be in a file."""
+        if self.type in (bool, int, float):
+            return scalar(text)
+        return [part.strip() for part in text.split(",")] if isinstance(self.default, list) else text
 
 
 def keys_of(checks: Iterable[Check]) -> tuple[Key, ...]:
     """All keys, in the order of their declaration. Raises TypeError for settings that can't be written in a file."""
-    keys = [key for key in _within(Config, ()) if key.path[0] != "checks"]
-    for check in checks:
-        top = ("checks", check.id)
-        enabled = "false leaves the check out: it finds nothing, counts nothing, and is silent by choice."
-        keys.append(Key((*top, "enabled"), form_of(bool), True, enabled))
-        keys += _within(check.settings, top) if check.settings else ()
-    names = [key.variable for key in keys]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise TypeError(f"two settings have one name: {', '.join(sorted(twice))}")
-    return tuple(keys)
+    model = model_of(tuple(checks))
+    return tuple(_within(model, (), model().model_dump(mode="json")))
 
 
-def _within(struct: type[msgspec.Struct], top: tuple[str, ...]) -> Iterator[Key]:
-    for field in msgspec.structs.fields(struct):
-        path = (*top, field.encode_name)
-        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
-            yield from _within(field.type, path)
-        elif path != ("checks",):
-            yield Key(path, form_of(field.type), _default(struct, field), _meaning(field.type))
+def _within(section: type[Section], top: tuple[str, ...], defaults: Any) -> Iterator[Key]:
+    for (name, default), field in zip(defaults.items(), section.model_fields.values(), strict=True):
+        kind: Any = field.annotation
+        if isinstance(default, dict):
+            yield from _within(kind, (*top, name), default)
+        else:
+            yield Key((*top, name), kind, field.title or "", field.description or "", default)
 
 
-def _default(struct: type[msgspec.Struct], field: msgspec.structs.FieldInfo) -> Any:
-    if field.default is msgspec.NODEFAULT:
-        raise TypeError(f"{struct.__name__}.{field.name} needs a default: no setting is required")
-    return field.default
+def below(tree: Any, path: Iterable[str]) -> Any:
+    """What stands at a path, None where nothing does."""
+    for part in path:
+        tree = tree.get(part) if isinstance(tree, dict) else None
+    return tree
 
 
-def _meaning(annotation: Any) -> str:
-    notes = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-    return next((note.meaning for note in notes if isinstance(note, Setting)), "")
+def tree_of(values: Mapping[Key, Any]) -> dict[str, Any]:
+    """As a file with these values is read."""
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        section = tree
+        for part in key.path[:-1]:
+            section = section.setdefault(part, {})
+        section[key.path[-1]] = value
+    return tree

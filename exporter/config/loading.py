@@ -1,31 +1,30 @@
 """Puts a configuration together: flag over environment over file over default; or says all that is wrong with it.
 
-What is overridden is looked at all the same, so that a mistake does not wait until the flag goes.
+What is overridden is validated all the same, so that a mistake does not wait until the flag goes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from ..checks.base import Check
 from ..model.kind import ApiKind
-from .keys import CONFIG_VARIABLE, PREFIX, Key, keys_of
+from .keys import CONFIG_VARIABLE, PREFIX, Key, below, keys_of, tree_of
 from .mistakes import Mistake, Mistakes, nearest
-from .reader import read
-from .settings import CheckSettings, Config
-from .tree import Leaf, flat
+from .reader import LARGEST, read
+from .refusals import refusals
+from .settings import Config, model_of
 
-__all__ = ["Loaded", "Sources", "Value", "digest_of", "load"]
+__all__ = ["Loaded", "Sources", "Value", "content_of", "digest_of", "load"]
 
-# Kubernetes tells pods of services this way; one may be called `steward`.
-_SERVICE = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)")
+# Kubernetes sets such variables for a service; one may be called `steward`.
+_SERVICE = re.compile(r"(.*_)?(SERVICE_HOST|SERVICE_PORT|PORT)(_.*)?")
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class Value:
-    """A value in effect, and where it came from: `default`, `file`, `environment NAME`, `flag --name`."""
+    """A value in effect as a file has it, and its origin: `default`, `file`, `environment NAME`, `flag --name`."""
 
     value: Any
     origin: str
@@ -55,23 +54,62 @@ class Loaded:
     digest: str
 
 
+@dataclass(frozen=True)
+class _Layer:
+    """What one source sets, as a file would have it, and what a key and its origin are called there."""
+
+    place: str
+    tree: Any
+    named: Callable[[Key], str]
+    origin: str
+
+
 def load(checks: Iterable[Check], sources: Sources) -> Loaded | Mistakes:
     checks = tuple(checks)
-    loading = _Loading(keys_of(checks))
-    content = b""
+    model, keys = model_of(checks), keys_of(checks)
+    mistakes: list[Mistake] = []
+    content, tree = b"", None
     if sources.file is not None:
-        place = str(sources.file)
         try:
-            content = sources.file.read_bytes()
+            content = content_of(sources.file)
+            tree, found = read(content)
         except OSError as error:
-            loading.wrong(place, "", f"it can't be read: {error.strerror or error}")
-        loading.take_file(content, place)
-    loading.take_environment(sources.environment)
-    loading.take_flags(sources.flags)
-    config = loading.config(checks)
-    if loading.mistakes or config is None:
-        return Mistakes(tuple(loading.mistakes))
-    return Loaded(config, loading.keys, loading.values, digest_of(content))
+            found = [("", f"it can't be read: {error.strerror or error}")]
+        mistakes += (Mistake(str(sources.file), path, what) for path, what in found)
+    given = {name: text for name, text in sources.environment.items() if text}  # by "" a manifest leaves one out
+    variables = {key: key.read(given[key.variable]) for key in keys if key.variable in given}
+    flags = {key: key.read(sources.flags[key.name]) for key in keys if key.name in sources.flags}
+    set_by: dict[Key, _Layer] = {}
+    refused: set[Key] = set()
+    for layer in (
+        _Layer(str(sources.file), tree, attrgetter("name"), "file"),
+        _Layer("environment", tree_of(variables), attrgetter("variable"), "environment {}"),
+        _Layer("command line", tree_of(flags), attrgetter("flag"), "flag {}"),
+    ):
+        wrong = list(refusals(layer.tree, model, keys))
+        refused |= {key for key, _, _ in wrong if key}
+        set_by |= {key: layer for key in keys if key not in refused and below(layer.tree, key.path) is not None}
+        reported = [Mistake(layer.place, layer.named(key) if key else path, what) for key, path, what in wrong]
+        if layer.place == "environment":
+            reported = sorted([*reported, *_foreign(sources.environment, keys)], key=attrgetter("path"))
+        mistakes += reported
+    values = {key: below(layer.tree, key.path) for key, layer in set_by.items() if key not in refused}
+    config = model.model_validate(tree_of(values), by_alias=True, by_name=False)
+    for path, what in _of_the_whole(config, checks, refused):
+        places = [layer.place for key, layer in set_by.items() if key.name.startswith(f"{path}.")]
+        mistakes.append(Mistake(next(iter(places), "configuration"), path, what))
+    if mistakes:
+        return Mistakes(tuple(mistakes))
+    written = config.model_dump(mode="json")
+    origins = {key: layer.origin.format(layer.named(key)) for key, layer in set_by.items()}
+    shown = {key.name: Value(below(written, key.path), origins.get(key, "default")) for key in keys}
+    return Loaded(config, keys, shown, digest_of(content))
+
+
+def content_of(file: Path) -> bytes:
+    """At most one byte more than is read of it. Raises OSError."""
+    with file.open("rb") as opened:
+        return opened.read(LARGEST + 1)
 
 
 def digest_of(content: bytes) -> str:
@@ -79,103 +117,25 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:12]
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where a value stands: for a mistake its place and path, for `Value` its origin."""
-
-    place: str
-    path: str
-    origin: str
-
-
-class _Loading:
-    def __init__(self, keys: tuple[Key, ...]) -> None:
-        self.keys = keys
-        self.values = {key.name: Value(key.default, "default") for key in keys}
-        self.places: dict[str, str] = {}  # where a value was set last
-        self.bad: set[str] = set()  # keys of which a value was refused
-        self.mistakes: list[Mistake] = []
-
-    def wrong(self, place: str, path: str, what: str) -> None:
-        self.mistakes.append(Mistake(place, path, what))
-
-    def take_file(self, content: bytes, place: str) -> None:
-        data, mistakes = read(content, place)
-        self.mistakes += mistakes
-        for each in flat(data, self.keys):
-            if isinstance(each, Leaf):
-                self._set(each.key, each.value, _Place(place, each.key.name, "file"))
-            else:
-                self.wrong(place, each.path, each.why)
-
-    def take_environment(self, environment: Mapping[str, str]) -> None:
-        known = {key.variable: key for key in self.keys}
-        for name in sorted(environment):
-            text = environment[name]
-            if name in known and text:  # an empty variable is how manifests leave one out
-                self._set(known[name], known[name].form.read(text), _Place("environment", name, f"environment {name}"))
-            elif name not in known and name != CONFIG_VARIABLE and name.startswith(PREFIX):
-                self._foreign(name, known)
-
-    def _foreign(self, name: str, known: Mapping[str, Key]) -> None:
-        """A variable that is ours by its look is a mistake; others may have names that begin like ours."""
+def _foreign(environment: Iterable[str], keys: Iterable[Key]) -> Iterator[Mistake]:
+    """A variable that is ours by its look is a mistake; others may have names that begin like ours."""
+    known = [key.variable.removeprefix(PREFIX) for key in keys] + [CONFIG_VARIABLE.removeprefix(PREFIX)]
+    for name in environment:
         rest = name.removeprefix(PREFIX)
-        if _SERVICE.fullmatch(rest):
-            return
-        near = nearest(rest, [variable.removeprefix(PREFIX) for variable in (*known, CONFIG_VARIABLE)], 0.75)
-        if "__" in rest or (near and len(near) - 2 <= len(rest) <= len(near) + 2):
-            hint = f'; did you mean "{PREFIX}{near}"?' if near else ""
-            self.wrong("environment", name, f"no such key{hint}")
+        if rest != name and rest not in known and not _SERVICE.fullmatch(rest):
+            near = nearest(rest, known, 0.75)
+            if "__" in rest or (near and abs(len(near) - len(rest)) <= 2):
+                hint = f'; did you mean "{PREFIX}{near}"?' if near else ""
+                yield Mistake("environment", name, f"no such key{hint}")
 
-    def take_flags(self, flags: Mapping[str, str]) -> None:
-        known = {key.name: key for key in self.keys}
-        for name, text in flags.items():
-            key = known[name]
-            self._set(key, key.form.read(text), _Place("command line", key.flag, f"flag {key.flag}"))
 
-    def _set(self, key: Key, value: Any, place: _Place) -> None:
-        try:
-            if value is None:
-                raise ValueError(f"it has no value; write {key.form.title}, or leave it out")
-            self.values[key.name] = Value(key.form.parse(value), place.origin)
-            self.places[key.name] = place.place
-        except ValueError as error:
-            self.bad.add(key.name)
-            self.wrong(place.place, place.path, str(error))
-
-    # -- the whole
-
-    def config(self, checks: tuple[Check, ...]) -> Config | None:
-        settings: dict[str, CheckSettings] = {}
-        for check in checks:
-            top = ("checks", check.id)
-            enabled = self.values[f"checks.{check.id}.enabled"].value
-            if any(name.startswith(f"checks.{check.id}.") for name in self.bad):
-                continue
+def _of_the_whole(config: Config, checks: Iterable[Check], refused: Iterable[Key]) -> Iterator[tuple[str, str]]:
+    """What is wrong with values that are right by themselves: path and sentence."""
+    for check in checks:
+        if not any(key.path[:2] == ("checks", check.id) for key in refused):
             try:
-                own = self._struct(check.settings, top) if check.settings else None
-            except ValueError as error:  # of the struct's __post_init__: values that do not go together
-                self.wrong(self._place(top), ".".join(top), str(error))
-                continue
-            settings[check.id] = CheckSettings(enabled, own)
-        if not any(isinstance(kind, ApiKind) for c in checks if self._enabled(c) for kind in c.reads):
-            self.wrong(self._place(("checks",)), "checks", "nothing would be looked at; leave a check enabled")
-        made = self._struct(Config, ())
-        return msgspec.structs.replace(made, checks=settings) if isinstance(made, Config) else None
-
-    def _enabled(self, check: Check) -> bool:
-        return bool(self.values[f"checks.{check.id}.enabled"].value)
-
-    def _place(self, top: tuple[str, ...]) -> str:
-        start = ".".join(top) + "."
-        return next((place for name, place in self.places.items() if name.startswith(start)), "configuration")
-
-    def _struct(self, struct: type[msgspec.Struct], top: tuple[str, ...]) -> msgspec.Struct:
-        fields: dict[str, Any] = {}
-        for field in msgspec.structs.fields(struct):
-            path = (*top, field.encode_name)
-            if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct):
-                fields[field.name] = self._struct(field.type, path)
-            elif path != ("checks",):
-                fields[field.name] = self.values[".".join(path)].value
-        return struct(**fields)
+                _ = config.of(check.id).settings
+            except ValueError as error:  # of the struct's __post_init__
+                yield f"checks.{check.id}", str(error)
+    if not any(isinstance(kind, ApiKind) for check in checks if config.of(check.id).enabled for kind in check.reads):
+        yield "checks", "nothing would be looked at; leave a check enabled"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Mistake", "Mistakes", "nearest", "quoted"]
+__all__ = ["Mistake", "Mistakes", "listed", "nearest", "quoted"]
 
 _LONGEST = 60  # characters of a wrong value that are shown
 
@@ -49,6 +49,10 @@ def quoted(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool | int | float) else str(value)
     text = "".join(character if character.isprintable() else "?" for character in text)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def listed(options: Sequence[str]) -> str:
+    return f"{', '.join(options[:-1])} or {options[-1]}" if len(options) > 1 else options[0]
 
 
 def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:

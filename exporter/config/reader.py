@@ -11,11 +11,12 @@ from typing import Any
 
 import yaml
 
-from .mistakes import Mistake, quoted
+from .mistakes import quoted
 
-__all__ = ["read", "scalar"]
+__all__ = ["LARGEST", "read", "scalar"]
 
-_LARGEST = 1 << 20  # characters
+LARGEST = 1 << 20  # bytes
+_SURROGATE = re.compile(r"[\ud800-\udfff]")  # "\ud800" in the file: half a character
 _DEEPEST = 16  # levels; ours are four
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]{0,18})?([eE][-+]?[0-9]{1,2})?")
@@ -47,25 +48,24 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def read(content: bytes, place: str) -> tuple[Any, list[Mistake]]:
-    """Mappings, lists, texts, numbers, booleans and None; and what is wrong with the text."""
+def read(content: bytes) -> tuple[Any, list[tuple[str, str]]]:
+    """Mappings, lists, texts, numbers, booleans and None; and the mistakes of the text, each with its place in it."""
+    if len(content) > LARGEST:
+        return None, [("", "it is larger than 1 MiB")]
     try:
         text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        return None, [Mistake(place, "", f"byte {error.start + 1} is not UTF-8 text")]
-    if len(text) > _LARGEST:
-        return None, [Mistake(place, "", "it is larger than 1 MiB")]
-    try:
         node = yaml.compose(text, _Loader)
+    except UnicodeDecodeError as error:
+        return None, [("", f"byte {error.start + 1} is not UTF-8 text")]
     except yaml.MarkedYAMLError as error:
-        return None, [Mistake(place, *_where(error))]
+        return None, [_where(error)]
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, int(error.position)) + 1
-        return None, [Mistake(place, f"line {line}", "a character that YAML does not allow")]
+        return None, [(f"line {line}", "a character that YAML does not allow")]
     except (ValueError, OverflowError):  # of PyYAML itself: "\UFFFFFFFF", and a version of too many digits
-        return None, [Mistake(place, "", "a number or an escaped character in it is too large")]
-    mistakes: list[Mistake] = []
-    return _plain(node, "", place, mistakes), mistakes
+        return None, [("", "a number or an escaped character in it is too large")]
+    mistakes: list[tuple[str, str]] = []
+    return _plain(node, "", mistakes), mistakes
 
 
 def _where(error: yaml.MarkedYAMLError) -> tuple[str, str]:
@@ -77,29 +77,24 @@ def _where(error: yaml.MarkedYAMLError) -> tuple[str, str]:
     return (f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""), what or "this is no YAML"
 
 
-def _plain(node: yaml.Node | None, path: str, place: str, mistakes: list[Mistake]) -> Any:
+def _plain(node: yaml.Node | None, path: str, mistakes: list[tuple[str, str]]) -> Any:
     if isinstance(node, yaml.ScalarNode):
         return scalar(node.value) if node.style is None else node.value
     if isinstance(node, yaml.SequenceNode):
-        return [_plain(each, f"{path}[{number}]", place, mistakes) for number, each in enumerate(node.value)]
-    if not isinstance(node, yaml.MappingNode):
-        return None
+        return [_plain(each, f"{path}[{number}]", mistakes) for number, each in enumerate(node.value)]
     found: dict[str, Any] = {}
     lines: dict[str, int] = {}
-    for key, value in node.value:
+    for key, value in node.value if node else ():
         line = key.start_mark.line + 1
-        if not isinstance(key, yaml.ScalarNode):
-            mistakes.append(Mistake(place, f"line {line}", "a key must be plain text"))
-            continue
-        name = str(key.value)
-        below = f"{path}.{name}" if path else name
-        if name in found:
-            shown = below if below.isprintable() else quoted(below)
-            mistakes.append(Mistake(place, shown, f"written twice, in lines {lines[name]} and {line}"))
-            continue
-        lines[name] = line
-        found[name] = _plain(value, below, place, mistakes)
-    return found
+        name = f"{path}.{key.value}" if path else str(key.value)
+        if not isinstance(key, yaml.ScalarNode) or _SURROGATE.search(key.value):
+            mistakes.append((f"line {line}", "a key must be plain text"))
+        elif key.value in found:
+            written = name if name.isprintable() else quoted(name)
+            mistakes.append((written, f"written twice, in lines {lines[key.value]} and {line}"))
+        else:
+            found[key.value], lines[key.value] = _plain(value, name, mistakes), line
+    return found if node else None
 
 
 def scalar(text: str) -> Any:

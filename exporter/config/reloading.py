@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .loading import Loaded, digest_of
+from .loading import Loaded, content_of, digest_of
 from .mistakes import Mistakes
 
 __all__ = ["Reloading", "Status", "Watched"]
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Status:
-    """What metrics and page tell of the configuration. `tried` is in seconds since 1970."""
+    """What metrics and page show of the configuration. `tried` is in seconds since 1970."""
 
     digest: str = digest_of(b"")
     tried: float = 0.0
@@ -38,11 +38,7 @@ class Reloading:
     """`load` gives what holds now, `take` puts it into effect; `loaded` is what the steward was started with."""
 
     def __init__(
-        self,
-        loaded: Loaded,
-        load: Callable[[], Loaded | Mistakes],
-        take: Callable[[Loaded], None],
-        status: Status,
+        self, loaded: Loaded, load: Callable[[], Loaded | Mistakes], take: Callable[[Loaded], None], status: Status
     ) -> None:
         self._started, self._load, self._take, self.status = loaded, load, take, status
         self.status.digest, self.status.tried = loaded.digest, time.time()
@@ -53,7 +49,8 @@ class Reloading:
         loaded = self._load()
         if isinstance(loaded, Mistakes):
             self.status.mistakes = loaded
-            log.error('event="configuration refused" kept=%s why="%s"', self.status.digest, _one_line(loaded))
+            lines = "; ".join(f"{each.place} {each.path}: {each.what}" for each in loaded.each).replace('"', "'")
+            log.error('event="configuration refused" kept=%s why="%s"', self.status.digest, lines)
             return
         self._take(loaded)
         self.status.digest, self.status.mistakes = loaded.digest, None
@@ -68,7 +65,7 @@ class Reloading:
 
 
 class Watched:
-    """Tells when a file's content has changed and stays so. A ConfigMap is swapped by a link: only content counts."""
+    """Notices when a file's content has changed and stays so. A ConfigMap is swapped by a link: only content counts."""
 
     def __init__(self, file: Path, digest: str) -> None:
         """`digest` is that of the content which was loaded."""
@@ -86,10 +83,6 @@ class Watched:
 
     def _look(self) -> str:
         try:
-            return digest_of(self._file.read_bytes())
+            return digest_of(content_of(self._file))
         except OSError as error:
             return f"unreadable: {error.errno}"
-
-
-def _one_line(mistakes: Mistakes) -> str:
-    return "; ".join(f"{each.place} {each.path}: {each.what}" for each in mistakes.each).replace('"', "'")

@@ -1,83 +1,143 @@
-"""What can be set, with its defaults. A check's own settings are a struct in the check's module (`Check.settings`)."""
+"""What can be set, with its defaults: the models of a file.
+
+A check's own settings are a struct in the check's module (`Check.settings`); `model_of` has a section for each check.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import timedelta
-from typing import Annotated, Any, Literal
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, get_args
 
-import msgspec
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model, field_validator
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
-from ..checks.base import Setting
+from ..checks.base import Check
+from .forms import Address, Duration, OptionalText, field_of, setting
+from .mistakes import listed
 
-__all__ = ["CheckSettings", "Config", "MetricsSettings", "PaceSettings", "SeriesLimitSettings"]
+__all__ = ["CheckSettings", "Config", "MetricsSettings", "PaceSettings", "Section", "SeriesLimitSettings", "model_of"]
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["logfmt", "json"]
 
 
-class PaceSettings(msgspec.Struct, frozen=True, rename="camel"):
+class Section(BaseModel):
+    """A mapping of the file. Its keys are in camel case there."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        strict=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        validate_by_name=True,
+        serialize_by_alias=True,
+        json_schema_extra={"type": ["object", "null"]},  # a section may be empty: all of it may be comments
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _prepare(cls, value: Any, info: ValidationInfo) -> Any:
+        kind: Any = cls.model_fields[info.field_name or ""].annotation
+        if value is None:
+            if isinstance(kind, type) and issubclass(kind, Section):
+                return kind()
+            raise PydanticCustomError("no_value", "it has no value")
+        # For JSON schemas, too, 5.0 is a whole number.
+        return int(value) if kind is int and isinstance(value, float) and value.is_integer() else value
+
+
+class PaceSettings(Section):
     """How the API server is asked."""
 
-    watch: Annotated[timedelta, Setting("How long a watch lasts before it is opened again.", low="30s", high="1h")] = (
-        timedelta(seconds=270)
+    watch: Duration = setting("4m30s", "How long a watch lasts before it is opened again.", low="30s", high="1h")
+    stale_after: Duration = setting(
+        "1m", "What is known of a kind is stale after so long without a connection.", low="5s", high="1h"
     )
-    stale_after: Annotated[
-        timedelta, Setting("Without a connection for so long, what is known of a kind is stale.", low="5s", high="1h")
-    ] = timedelta(seconds=60)
-    look_again: Annotated[
-        timedelta, Setting("Between two looks whether a right was granted or a CRD installed.", low="1s", high="1h")
-    ] = timedelta(seconds=10)
-    longest_wait: Annotated[
-        timedelta, Setting("The longest wait between two tries after failures.", low="1s", high="10m")
-    ] = timedelta(seconds=30)
+    look_again: Duration = setting(
+        "10s", "How often to look whether a permission was granted or a CRD installed.", low="1s", high="1h"
+    )
+    longest_wait: Duration = setting("30s", "The longest wait between two tries after failures.", low="1s", high="10m")
 
 
-class SeriesLimitSettings(msgspec.Struct, frozen=True, rename="camel"):
+class SeriesLimitSettings(Section):
     """How many series findings may take, and states as many again.
 
     What is left out is counted in `kubevirt_steward_series_dropped`.
     """
 
-    family: Annotated[int, Setting("Series of one metric family.", "series", low=2, high=10_000_000)] = 50_000
-    total: Annotated[int, Setting("Series of all families together.", "series", low=2, high=10_000_000)] = 200_000
+    family: int = setting(50_000, "Series of one metric family.", "whole number of series", 2, 10_000_000)
+    total: int = setting(200_000, "Series of all families together.", "whole number of series", 2, 10_000_000)
 
 
-class MetricsSettings(msgspec.Struct, frozen=True, rename="camel"):
-    """Which families are there that are not by themselves: a field for each state that has it as its `option`."""
+class MetricsSettings(Section):
+    """Families that are served on request: a field for each state that has it as its `option`."""
 
-    firmware_uuid_info: Annotated[
-        bool,
-        Setting("Serve `kubevirt_vm_firmware_uuid_info`, a series for each VM, which rules/fleet.yaml reads."),
-    ] = False
-
-
-class CheckSettings(msgspec.Struct, frozen=True):
-    """What is set of one check; `settings` is its own struct, None where it has none."""
-
-    enabled: bool = True
-    settings: Any = None
+    firmware_uuid_info: bool = setting(
+        False, "Serve `kubevirt_vm_firmware_uuid_info`, a series for each VM, which rules/fleet.yaml reads."
+    )
 
 
-class Config(msgspec.Struct, frozen=True, rename="camel"):
+class CheckSettings(Section):
+    """What is set of one check."""
+
+    struct: ClassVar[type[Struct] | None] = None
+
+    enabled: bool = setting(True, "false leaves the check out: it finds nothing, counts nothing, is silent by choice.")
+
+    @property
+    def settings(self) -> Any:
+        """The check's own, None where it has none. Raises ValueError for values that do not go together."""
+        if self.struct is None:
+            return None
+        return self.struct(**{field.name: getattr(self, field.name) for field in fields(self.struct)})
+
+
+class Config(Section):
     """The configuration of the exporter."""
 
-    listen: Annotated[
-        str, Setting("Where page, metrics and API are served. Who reaches it can read all findings.", "address")
-    ] = "127.0.0.1:9877"
-    kubeconfig: Annotated[
-        str | None, Setting("Path of a kubeconfig. Without it: $KUBECONFIG, ~/.kube/config, else the pod's account.")
-    ] = None
-    context: Annotated[str | None, Setting("Context of the kubeconfig. Without it: its current one.")] = None
-    log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], Setting("The least severity that is logged.")
-    ] = "warning"
-    log_format: Annotated[Literal["logfmt", "json"], Setting("How a log line is written.")] = "logfmt"
-    settle: Annotated[
-        timedelta,
-        Setting("From a change to its evaluation, so that what belongs together has arrived.", low="0s", high="1m"),
-    ] = timedelta(milliseconds=250)
-    pace: PaceSettings = PaceSettings()
-    series_limit: SeriesLimitSettings = SeriesLimitSettings()
-    metrics: MetricsSettings = MetricsSettings()
-    checks: Mapping[str, CheckSettings] = {}
+    listen: Address = setting(
+        "127.0.0.1:9877", "Where page, metrics and API are served. Who reaches it can read all findings.", "HOST:PORT"
+    )
+    kubeconfig: OptionalText = setting(
+        None, "Path of a kubeconfig. Without it: $KUBECONFIG, ~/.kube/config, else the pod's ServiceAccount.", "text"
+    )
+    context: OptionalText = setting(None, "Context of the kubeconfig. Without it: its current one.", "text")
+    log_level: LogLevel = setting("warning", "The least severity that is logged.", listed(get_args(LogLevel)))
+    log_format: LogFormat = setting("logfmt", "How a log line is written.", listed(get_args(LogFormat)))
+    settle: Duration = setting(
+        "250ms", "From a change to its evaluation, so that what belongs together has arrived.", low="0s", high="1m"
+    )
+    pace: PaceSettings = Field(default_factory=PaceSettings)
+    series_limit: SeriesLimitSettings = Field(default_factory=SeriesLimitSettings)
+    metrics: MetricsSettings = Field(default_factory=MetricsSettings)
+    checks: Section = Field(default_factory=Section)
 
     def of(self, check_id: str) -> CheckSettings:
-        return self.checks.get(check_id, CheckSettings())
+        found: CheckSettings = getattr(self.checks, check_id, CheckSettings())
+        return found
+
+
+@lru_cache(maxsize=8)
+def model_of(checks: tuple[Check, ...]) -> type[Config]:
+    """The configuration with a section for each check. Raises TypeError for settings that no file can hold."""
+    sections: Any = {
+        check.id: (each := _section_of(check), Field(default_factory=each, alias=check.id)) for check in checks
+    }
+    of_checks = create_model("ChecksSettings", __base__=Section, **sections)
+    return create_model("Config", __base__=Config, checks=(of_checks, Field(default_factory=of_checks)))
+
+
+def _section_of(check: Check) -> type[CheckSettings]:
+    if check.settings is None:
+        return CheckSettings
+    own: Any = {}
+    for field in fields(check.settings):
+        if field.default is NODEFAULT or field.name in CheckSettings.model_fields:
+            raise TypeError(f"{check.settings.__name__}.{field.name} needs a default, and a name of its own")
+        own[field.name] = field_of(field.type, field.encode_name, field.default)
+    section = create_model(check.settings.__name__, __base__=CheckSettings, **own)
+    section.struct = check.settings
+    return section

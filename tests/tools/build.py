@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["TOOLS", "Tool", "ToolMissing", "cache_key", "fits", "parse_version", "sentence", "tool"]
+__all__ = ["TOOLS", "Tool", "ToolMissing", "cache_key", "every", "fits", "parse_version", "sentence", "tool"]
 
 HERE = Path(__file__).resolve().parent
 OLDEST_GO = (1, 26)
@@ -78,6 +78,14 @@ def tool(name: str) -> Path:
     """The path of a binary that can be run. Raises ToolMissing, and KeyError for a name that is not in TOOLS."""
     wanted = TOOLS[name]
     return _installed(wanted) or _built(wanted)
+
+
+def every(name: str) -> tuple[Path, ...]:
+    """All versions of a tool that are here, on PATH and in the cache; built where there is none. Raises as `tool`."""
+    wanted = TOOLS[name]
+    cached = _cached(wanted)
+    found = (_installed(wanted), cached if cached.exists() else None)
+    return tuple(path for path in found if path) or (_built(wanted),)
 
 
 def _installed(wanted: Tool) -> Path | None:
@@ -136,9 +144,13 @@ def _locked(target: Path) -> Iterator[None]:
         yield
 
 
+def _cached(wanted: Tool) -> Path:
+    return _cache() / f"{wanted.folder}-{cache_key(HERE / wanted.folder)}" / wanted.name
+
+
 def _built(wanted: Tool) -> Path:
     """The one in the cache, put there if need be."""
-    target = _cache() / f"{wanted.folder}-{cache_key(HERE / wanted.folder)}" / wanted.name
+    target = _cached(wanted)
     if target.exists():
         return target
     with _locked(target):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools import build
-from tests.tools.build import TOOLS, ToolMissing, cache_key, fits, parse_version, sentence, tool
+from tests.tools.build import TOOLS, ToolMissing, cache_key, every, fits, parse_version, sentence, tool
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,20 @@ def test_a_tool_on_path_that_is_too_old_gives_way_to_the_cache(tmp_path: Path, m
     cached = tmp_path / "kubevirt-steward" / "tools" / folder / "promtool"
     program(cached, "true")
     assert tool("promtool") == cached
+
+
+def test_every_version_is_found_on_path_and_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = f"prometheus-{cache_key(build.HERE / 'prometheus')}"
+    installed = tmp_path / "path" / "promtool"
+    cached = tmp_path / "kubevirt-steward" / "tools" / folder / "promtool"
+    program(installed, "echo promtool, version 2.42.0")
+    monkeypatch.setenv("PATH", str(tmp_path / "path"), prepend=os.pathsep)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert every("promtool") == (installed,)
+    program(cached, "true")
+    assert every("promtool") == (installed, cached)
+    program(installed, "echo promtool, version 2.41.0")
+    assert every("promtool") == (cached,)
 
 
 def test_where_nothing_can_be_built_the_message_has_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

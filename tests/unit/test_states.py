@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import msgspec
 import pytest
 
 from exporter.app import assemble, serve, wait_until_seen
@@ -33,7 +32,7 @@ from exporter.states.base import Aggregates, State
 from tests.evaluation import api_kinds
 
 STATES = [pytest.param(state, id=state.gauges[0].name) for state in all_states()]
-OPTIONS = {field.name for field in msgspec.structs.fields(MetricsSettings)}
+OPTIONS = set(MetricsSettings.model_fields)
 
 
 def scraped(state: State[Any], blind: str = "") -> tuple[list[str], list[str]]:

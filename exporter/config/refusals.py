@@ -1,0 +1,82 @@
+"""From what pydantic refuses to a sentence that says what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from .forms import write_duration
+from .keys import Key
+from .mistakes import listed, nearest, quoted
+
+__all__ = ["refusals"]
+
+
+def refusals(tree: Any, model: type[BaseModel], keys: tuple[Key, ...]) -> Iterator[tuple[Key | None, str, str]]:
+    """The key, path and sentence of each mistake, in the order of the tree; pydantic has them in that of the model."""
+    try:
+        model.model_validate({} if tree is None else tree, by_alias=True, by_name=False)
+    except ValidationError as error:
+        order = {path: number for number, path in enumerate(_paths(tree, ()))}
+        found = [(tuple(map(str, each["loc"])), each) for each in error.errors(include_url=False)]
+        for path, each in sorted(found, key=lambda one: order.get(one[0], 0)):
+            key = next((key for key in keys if key.path == path[: len(key.path)]), None)
+            yield key, _shown(path), _why(each, path, key, keys)
+
+
+def _paths(tree: Any, top: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    yield top
+    for name, value in tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ():
+        yield from _paths(value, (*top, str(name)))
+
+
+def _why(error: Mapping[str, Any], path: tuple[str, ...], key: Key | None, keys: tuple[Key, ...]) -> str:
+    value, written = error["input"], quoted(error["input"])
+    if error["type"] == "extra_forbidden":
+        return _unknown(path[-1], path[:-1], keys)
+    if key is None:  # a section; a text in place of the whole may be anything, and is not shown
+        what = written if path or not isinstance(value, str) else "text"
+        return f"{what} can't stand here; write a mapping with {', '.join(_names(path, keys))}"
+    noun, _, ends = key.title.partition(", ")
+    match error["type"]:
+        case "no_value":
+            return f"it has no value; write {key.title}, or leave it out"
+        case "value_error" if not isinstance(error["ctx"]["error"], UnicodeError):
+            return str(error["ctx"]["error"])
+        case "greater_than_equal" | "less_than_equal":
+            number = write_duration(value) if isinstance(value, timedelta) else str(value)
+            return f"{number[:20]} is out of range; it must be {ends}"
+        case "bool_type":
+            return f"{written} is neither true nor false"
+        case _ if get_origin(key.type) is Literal:
+            options = get_args(key.type)
+            near = nearest(value, options) if isinstance(value, str) else None
+            hint = f'did you mean "{near}"?' if near else f"write {listed(options)}"
+            return f"{written} is not known; {hint}"
+        case "string_type":
+            hint = "" if isinstance(value, list | dict) else f'; write it in quotes: "{written}"'
+            return f"{written} is no text{hint}"
+    return f"{written} is no {noun}"
+
+
+def _shown(path: tuple[str, ...]) -> str:
+    return ".".join(part if part.isprintable() and 0 < len(part) < 80 else quoted(part) for part in path)
+
+
+def _names(path: tuple[str, ...], keys: Iterable[Key]) -> list[str]:
+    """The names that may stand in a section, in their order."""
+    depth = len(path)
+    return list(dict.fromkeys(key.path[depth] for key in keys if key.path[:depth] == path and len(key.path) > depth))
+
+
+def _unknown(name: str, path: tuple[str, ...], keys: tuple[Key, ...]) -> str:
+    what, names = "no such check" if path == ("checks",) else "no such key", _names(path, keys)
+    if near := nearest(name, names):
+        return f'{what}; did you mean "{near}"?'
+    elsewhere = {key.path[-1]: key.name for key in reversed(keys) if key.path[-1] != "enabled"}
+    if right := elsewhere.get(nearest(name, elsewhere) or ""):
+        return f'{what}; did you mean "{right}"{"" if "." in right else " at the top"}?'
+    return f"{what}; there may be {', '.join(names)}"
