@@ -40,7 +40,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What a check yields; `check`, `fingerprint`, `runbook`, and `since` where the check knows none, are filled in.
 
     `next` is one sentence and `commands` are for a shell, with their names filled in: by the check, or else by what
-    its reason says. `unknown` says why the finding may be old; empty while it is not.
+    its reason says. `unknown` says why the finding may be old; empty while it is not. `cluster` is the name of the
+    subject's cluster, where several are compared.
     """
 
     reason: str
@@ -62,6 +63,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     runbook: str = ""
     unknown: str = ""
     remediation: str | None = None
+    cluster: str = ""
 
 
 class Unknown(msgspec.Struct, frozen=True, order=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from ..model.record import Record
 
 __all__ = [
     "PER_CLUSTER",
+    "PER_FLEET",
     "PER_NAMESPACE",
     "Check",
     "Family",
@@ -52,6 +53,7 @@ class Scope:
 
 PER_CLUSTER = Scope("the whole cluster")
 PER_NAMESPACE = Scope("one namespace")
+PER_FLEET = Scope("several clusters")  # no single cluster has an answer: `View.clusters` holds what is compared
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ class Check:
     """Data plus one pure function from a view to findings. `joins` are the indexes that it looks others up by.
 
     `settings` is a frozen struct whose fields all have a default and a `Setting`; `find` gets it as `view.settings`.
+    `facts` is for a check of several clusters: what it keeps of each, since only one of them is in memory at a time.
     """
 
     id: str
@@ -117,6 +120,7 @@ class Check:
     find: Callable[[View], Iterable[Finding]] = field(repr=False)
     joins: tuple[Index, ...] = ()
     settings: type[Struct] | None = None
+    facts: Callable[[Cluster], Iterable[Any]] = lambda _: ()
 
     @cached_property
     def indexes(self) -> tuple[Index, ...]:
@@ -148,6 +152,7 @@ class View:
         self._reach = {kind.record: kind.reach for kind in check.reads}
         self.partition = partition
         self.settings: Any = check.settings() if check.settings else None
+        self.clusters: Mapping[str, Sequence[Any]] = {}  # the facts of a check of several clusters, by their names
 
     def at(self, partition: str) -> View:
         """This view, of another partition."""

@@ -7,7 +7,6 @@ import asyncio
 import sys
 from typing import Any
 
-from ..across import ACROSS
 from ..app import assemble, wait_until_seen
 from ..checks import all_checks
 from ..config.settings import Config
@@ -54,8 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         config = configured(arguments).config
         dumps = dumps_of(arguments.dump or ())
-        enabled = [check.id for check in all_checks() if config.of(check.id).enabled]
-        filters = filters_of(arguments, [*enabled, ACROSS.id] if len(dumps) > 1 else enabled)
+        enabled = [check for check in all_checks() if config.of(check.id).enabled]
+        filters = filters_of(arguments, enabled, several=len(dumps) > 1)
         if not dumps:
             return _live(arguments, config, filters)
         report, read = evaluate_each(dumps, Reading(config, filters, arguments.complete))

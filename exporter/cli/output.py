@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from ..across import ACROSS, READS
 from ..checks import all_checks
 from ..model.source import FILE, SyncState
 from ..offline.source import command
-from ..views.findings import Report, SourceReport
+from ..views.findings import FindingReport, Report, SourceReport
 from .junit import junit
 from .sarif import sarif
-from .table import table
+from .table import indented, table
 
 __all__ = ["FORMATS", "rendered", "unread"]
 
@@ -49,6 +48,7 @@ _RENDERERS: dict[str, Callable[[Report, frozenset[str]], str]] = {
     "sarif": lambda report, checks: sarif(report, checks, unread(report)),
 }
 FORMATS = ("table", *_RENDERERS)
+_NEXT = " " * 10  # under the reason
 
 
 def _text(report: Report, checks: frozenset[str], read: Mapping[str, str]) -> str:
@@ -58,7 +58,8 @@ def _text(report: Report, checks: frozenset[str], read: Mapping[str, str]) -> st
     parts = []
     if report.findings:
         rows = [(f.cluster, f.severity, f.reason, f"{f.subject}", f.since, f.message) for f in report.findings]
-        parts.append(_columns(("CLUSTER", "SEVERITY", "REASON", "OBJECT", "SINCE", "WHAT"), rows, several))
+        head = ("CLUSTER", "SEVERITY", "REASON", "OBJECT", "SINCE", "WHAT")
+        parts.append(_columns(head, rows, several, [_advice(finding) for finding in report.findings]))
     if report.unknown:
         places = [(u.cluster, u.check, u.partition or "everywhere", u.why) for u in report.unknown]
         parts.append("No answer:\n" + _columns(("CLUSTER", "CHECK", "WHERE", "WHY"), places, several))
@@ -72,9 +73,16 @@ def _text(report: Report, checks: frozenset[str], read: Mapping[str, str]) -> st
     return "\n".join([*parts, "".join(lines)])
 
 
-def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], several: bool) -> str:
+def _columns(
+    head: Sequence[str], rows: Sequence[Sequence[str]], several: bool, beneath: Sequence[str] = ()
+) -> str:
     """A table whose first column, the cluster, is only there where there are several."""
-    return table(head, rows) if several else table(head[1:], [row[1:] for row in rows])
+    return table(head, rows, beneath) if several else table(head[1:], [row[1:] for row in rows], beneath)
+
+
+def _advice(finding: FindingReport) -> str:
+    """What to do: a sentence, and commands to copy."""
+    return indented((finding.next,) if finding.next else (), _NEXT) + indented(finding.commands, f"{_NEXT}$ ")
 
 
 def _summary(report: Report, cluster: str, read: str, several: bool) -> str:
@@ -93,7 +101,6 @@ def _count(number: int, what: str) -> str:
 def _missing(report: Report, checks: frozenset[str], cluster: str) -> list[SourceReport]:
     """The kinds that the chosen checks read and the dump of a cluster lacks."""
     read = {kind.name for check in all_checks() if check.id in checks for kind in check.reads}
-    read |= {kind.name for kind in READS if ACROSS.id in checks}
     return [s for s in report.sources if s.cluster == cluster and s.state == SyncState.MISSING and s.kind in read]
 
 

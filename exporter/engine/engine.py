@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
 
-from ..checks.base import PER_CLUSTER, Check, View
+from ..checks.base import PER_CLUSTER, PER_FLEET, Check, View
 from ..findings import Finding, Unknown
 from ..model.cluster import Change, Cluster
 from ..model.index import Index
@@ -64,7 +64,7 @@ class Engine:
 
         An engine that is not `patient` looks once: findings whose beginning nobody knows do not wait for their grace.
         """
-        self.checks = tuple(checks)
+        self.checks = tuple(check for check in checks if check.scope is not PER_FLEET)
         self.cluster = Cluster([*(index for check in self.checks for index in check.indexes), *indexes])
         self.generation = 0
         self.evaluated = {check.id: Evaluated() for check in self.checks}

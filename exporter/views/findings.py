@@ -19,6 +19,7 @@ __all__ = [
     "Report",
     "SourceReport",
     "UndecodableReport",
+    "advice",
     "merged",
     "reported",
     "rfc3339",
@@ -161,7 +162,7 @@ def reported(finding: Finding, cluster: str = "") -> FindingReport:
         finding.runbook,
         finding.unknown,
         finding.remediation,
-        cluster,
+        cluster or finding.cluster,
     )
 
 
@@ -184,6 +185,11 @@ def _undecodable(undecodable: Undecodable, cluster: str) -> UndecodableReport:
         since,
         cluster,
     )
+
+
+def advice(finding: FindingReport) -> tuple[str, ...]:
+    """What to do, as lines of text: the next step, its commands, the runbook."""
+    return tuple(line for line in (finding.next, *finding.commands, finding.runbook) if line)
 
 
 def rfc3339(seconds: float | None) -> str:
