@@ -80,7 +80,9 @@ def assemble(
     indexes = [*(index for state in states for index in state.indexes), *INDEXES]
     engine = Engine(enabled, clock=time.time, timer=time.monotonic, indexes=indexes)
     aggregates = Aggregates(engine.cluster, states)
-    exposition = Exposition(engine.checks, _series_limit(config), States(engine.cluster, aggregates, _series_limit(config)))
+    exposition = Exposition(
+        engine.checks, _series_limit(config), States(engine.cluster, aggregates, _series_limit(config))
+    )
     engine.listen(exposition.update)
     engine.observe(aggregates.changed)
     reads = (*(check.reads for check in engine.checks), *(state.reads for state in states if state.option), KINDS)

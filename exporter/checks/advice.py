@@ -33,10 +33,14 @@ def advised(finding: Finding, reason: Reason) -> Finding:
 
 
 def values_of(finding: Finding) -> dict[str, str]:
-    """What stands for the words in capitals: of the subject, the node, and each text in the evidence by its key."""
+    """What stands for the words in capitals: of the subject, the node, and each text in the evidence by its key.
+
+    Not a UUID: it is shown in the evidence only, and UUID is a word of sentences.
+    """
     subject = finding.subject
     vm = subject.name if subject.kind in ("VirtualMachine", "VirtualMachineInstance") else ""
-    values = {key.upper(): value for key, value in finding.evidence.items() if isinstance(value, str)}
+    texts = ((key.upper(), value) for key, value in finding.evidence.items() if isinstance(value, str))
+    values = {key: value for key, value in texts if key != "UUID"}
     values |= {"NAMESPACE": subject.namespace, "NAME": subject.name, "UID": subject.uid, "NODE": finding.node}
     return values | ({"VMNAME": vm} if vm else {})
 

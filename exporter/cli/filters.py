@@ -93,7 +93,9 @@ def filters_of(arguments: argparse.Namespace, enabled: Iterable[Check], *, sever
         if running[each].scope is PER_FLEET and not several:
             raise UsageError(f"{each} compares clusters; give --from for each of them")
     return Filters(
-        frozenset(arguments.check or (name for name, each in running.items() if several or each.scope is not PER_FLEET)),
+        frozenset(
+            arguments.check or (name for name, each in running.items() if several or each.scope is not PER_FLEET)
+        ),
         frozenset(arguments.namespace or ()),
         Severity(arguments.min_severity),
         arguments.min_age,

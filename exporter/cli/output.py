@@ -73,9 +73,7 @@ def _text(report: Report, checks: frozenset[str], read: Mapping[str, str]) -> st
     return "\n".join([*parts, "".join(lines)])
 
 
-def _columns(
-    head: Sequence[str], rows: Sequence[Sequence[str]], several: bool, beneath: Sequence[str] = ()
-) -> str:
+def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], several: bool, beneath: Sequence[str] = ()) -> str:
     """A table whose first column, the cluster, is only there where there are several."""
     return table(head, rows, beneath) if several else table(head[1:], [row[1:] for row in rows], beneath)
 
