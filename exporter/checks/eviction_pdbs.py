@@ -89,6 +89,9 @@ def _orphan(view: View, pdb: PodDisruptionBudget) -> Finding:
         subject=pdb.ref,
         message=f"the {whose} is gone"
         + (f", and it selects {counted}: their evictions may be refused" if blocks else ", and it selects no pod"),
+        next="Make sure that no pod it selects runs a VM that it should protect, then delete the PDB."
+        if blocks
+        else "",
         evidence={
             name: fact
             for name, fact in {

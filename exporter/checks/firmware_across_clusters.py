@@ -19,6 +19,7 @@ from ..model.firmware import group_id
 from ..model.identified import Identified, vms
 from ..model.kinds import virtual_machine, virtual_machine_instance
 from .base import PER_FLEET, Check, Family, Reason, View
+from .firmware_duplicates.reasons import of_vmi
 
 __all__ = ["CHECK"]
 
@@ -86,6 +87,7 @@ def _finding(holder: _Holder, shown: list[_Holder], holders: int, severity: Seve
         reason="DuplicateAcrossClusters",
         severity=severity,
         subject=vm.ref,
+        commands=of_vmi(vm.ref),
         cluster=holder.cluster,
         message=f"its firmware UUID is also that of {named}{more}{f'; {hint}' if hint else ''}",
         evidence=facts | ({"hint": hint} if hint else {}),
@@ -95,7 +97,7 @@ def _finding(holder: _Holder, shown: list[_Holder], holders: int, severity: Seve
 
 CHECK = Check(
     id="firmware_across_clusters",
-    title="VMs of different clusters that share their firmware UUID",
+    title="VMs of different clusters that share a firmware UUID",
     reads=(virtual_machine.KIND, virtual_machine_instance.KIND),
     scope=PER_FLEET,
     facts=vms,

@@ -120,10 +120,8 @@ def find(view: View) -> Iterator[Finding]:
 
 def _object(undecodable: Undecodable) -> str:
     values = {"KIND": undecodable.kind, "NAMESPACE": undecodable.namespace, "NAME": undecodable.object_name}
-    template = (
-        "kubectl get KIND -n NAMESPACE NAME -o yaml" if undecodable.namespace else "kubectl get KIND NAME -o yaml"
-    )
-    return filled(template, values)
+    within = " -n NAMESPACE" if undecodable.namespace else ""
+    return filled(f"kubectl get KIND{within} NAME -o yaml", values)
 
 
 CHECK = Check(

@@ -33,6 +33,7 @@ def add(commands: Any) -> None:
     add_dump_options(parser, several=True)
     add_filter_options(parser)
     parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="default: table")
+    parser.add_argument("--no-commands", action="store_true", help="the table without the commands of each finding")
     parser.add_argument(
         "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
     )
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (UsageError, DumpError) as error:
         print(f"steward: {error}", file=sys.stderr)
         return 2
-    sys.stdout.write(rendered(report, arguments.output, filters.checks, read))
+    sys.stdout.write(rendered(report, arguments.output, filters.checks, read, commands=not arguments.no_commands))
     return exit_code(report)
 
 
@@ -70,7 +71,7 @@ def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> in
         raise UsageError("--complete says what a dump holds; it needs --from")
     whole, in_time = asyncio.run(_look(arguments, config))
     report = filters.of(whole)
-    sys.stdout.write(rendered(report, arguments.output, filters.checks))
+    sys.stdout.write(rendered(report, arguments.output, filters.checks, commands=not arguments.no_commands))
     if not in_time:
         print(f"steward: not everything was seen within {arguments.timeout:.0f} s", file=sys.stderr)
     return exit_code(report, in_time)

@@ -17,10 +17,18 @@ from .table import indented, table
 __all__ = ["FORMATS", "rendered", "unread"]
 
 
-def rendered(report: Report, output: str, checks: frozenset[str], read: Mapping[str, str] | None = None) -> str:
-    """`checks` are the ids of the chosen ones; `read` says in words what the dump of each cluster held."""
+def rendered(
+    report: Report,
+    output: str,
+    checks: frozenset[str],
+    read: Mapping[str, str] | None = None,
+    *,
+    commands: bool = True,
+) -> str:
+    """`checks` are the ids of the chosen ones; `read` says in words what the dump of each cluster held. Without
+    `commands` the table has just the next step of each finding."""
     if output == "table":
-        return _text(report, checks, read or {})
+        return _text(report, checks, read or {}, commands)
     return _RENDERERS[output](report, checks)
 
 
@@ -51,7 +59,7 @@ FORMATS = ("table", *_RENDERERS)
 _NEXT = " " * 10  # under the reason
 
 
-def _text(report: Report, checks: frozenset[str], read: Mapping[str, str]) -> str:
+def _text(report: Report, checks: frozenset[str], read: Mapping[str, str], commands: bool) -> str:
     named = [source.cluster for source in report.sources] + [undecodable.cluster for undecodable in report.undecodable]
     clusters = tuple(dict.fromkeys(named))
     several = len(clusters) > 1
@@ -59,7 +67,7 @@ def _text(report: Report, checks: frozenset[str], read: Mapping[str, str]) -> st
     if report.findings:
         rows = [(f.cluster, f.severity, f.reason, f"{f.subject}", f.since, f.message) for f in report.findings]
         head = ("CLUSTER", "SEVERITY", "REASON", "OBJECT", "SINCE", "WHAT")
-        parts.append(_columns(head, rows, several, [_advice(finding) for finding in report.findings]))
+        parts.append(_columns(head, rows, several, [_advice(finding, commands) for finding in report.findings]))
     if report.unknown:
         places = [(u.cluster, u.check, u.partition or "everywhere", u.why) for u in report.unknown]
         parts.append("No answer:\n" + _columns(("CLUSTER", "CHECK", "WHERE", "WHY"), places, several))
@@ -78,9 +86,10 @@ def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], several: bool, 
     return table(head, rows, beneath) if several else table(head[1:], [row[1:] for row in rows], beneath)
 
 
-def _advice(finding: FindingReport) -> str:
+def _advice(finding: FindingReport, commands: bool) -> str:
     """What to do: a sentence, and commands to copy."""
-    return indented((finding.next,) if finding.next else (), _NEXT) + indented(finding.commands, f"{_NEXT}$ ")
+    following = indented((finding.next,), f"{_NEXT}next: ") if finding.next else ""
+    return following + (indented(finding.commands, f"{_NEXT}$ ") if commands else "")
 
 
 def _summary(report: Report, cluster: str, read: str, several: bool) -> str:

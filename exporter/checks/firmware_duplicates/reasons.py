@@ -12,10 +12,10 @@ __all__ = ["REASONS", "of_vmi"]
 _OF_VMI = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o yaml"
 _ALERT = "VMFirmwareUUIDDuplicate"
 _CHANGE = "Decide which VM keeps the UUID, and give each of the others a new one while it is stopped."
+_VM = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME"
 _TPM = (
-    "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME "
-    "-o jsonpath='{.spec.template.spec.domain.devices.tpm}'",
-    "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME -o yaml",
+    _VM + " -o jsonpath='{.spec.template.spec.domain.devices.tpm}'",
+    _VM + " -o yaml",
 )
 
 _DUPLICATE = Family(
@@ -58,7 +58,7 @@ REASONS = {
         (Severity.INFO,),
         "The firmware UUID is derived from a VM's name, and the same wherever that name is used.",
         _LEGACY,
-        next="Nothing to do while no other VM has this name; do not change the UUID of a VM in use.",
+        next="Nothing to do here; give the next VM of this name a UUID of its own before it first starts.",
     ),
 }
 

@@ -7,6 +7,8 @@ from ..base import Family, Reason
 
 __all__ = ["REASONS"]
 
+_VM = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME"
+_WRITERS = '{range .metadata.managedFields[*]}{.time} {.manager} {.operation}{"\\n"}{end}'
 _LABELS = ("namespace", "name", "severity", "reason")
 _IDENTITY = Family(
     "kubevirt_vm_firmware_uuid_unstable",
@@ -41,10 +43,8 @@ REASONS = {
         grace=600.0,
         next="Find out what prevents KubeVirt from writing the UUID, or write the one in use into the spec.",
         commands=(
-            "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME "
-            "-o jsonpath='{.status.printableStatus} {.status.conditions}'",
-            "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME --show-managed-fields "
-            """-o jsonpath='{range .metadata.managedFields[*]}{.time} {.manager} {.operation}{"\\n"}{end}'""",
+            _VM + " -o jsonpath='{.status.printableStatus} {.status.conditions}'",
+            _VM + f" --show-managed-fields -o jsonpath='{_WRITERS}'",
         ),
         alert="VMFirmwareUUIDNotPersisted",
     ),
@@ -54,8 +54,7 @@ REASONS = {
         _IDENTITY,
         next="If the change is meant, restart the VM when its owner agrees; else put the running UUID back.",
         commands=(
-            "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME "
-            "-o jsonpath='{.spec.template.spec.domain.firmware}'",
+            _VM + " -o jsonpath='{.spec.template.spec.domain.firmware}'",
             "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o jsonpath='{.spec.domain.firmware}'",
         ),
         alert="VMFirmwareUUIDChangePending",
@@ -65,7 +64,7 @@ REASONS = {
         "The firmware UUID is not a valid UUID, or is a placeholder that vendors use.",
         _IDENTITY,
         next="Give the VM a valid UUID of its own, unless it has a persistent TPM that is in use.",
-        commands=("kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME -o yaml",),
+        commands=(_VM + " -o yaml",),
         alert="VMFirmwareUUIDInvalid",
     ),
     "MemberPinsUUID": Reason(
