@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
+from exporter.checks.advice import filled, values_of
+from exporter.findings import Finding
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
@@ -153,18 +155,22 @@ def test_a_fault_is_found_its_runbook_can_be_followed_and_ends_it(
     for name, obj in story.files(stage).items():
         write(kubectl.folder / name, obj)
     assert story.reason in found(client, namespace)
+    advised = list(dict.fromkeys(advice(story, client, namespace)))
 
-    for block in reads(story.alert):
+    for block in (*reads(story.alert), *(command for command in advised if not CHANGES.search(command))):
         done = kubectl(block)
         missing = [line for line in done.stderr.splitlines() if "(NotFound)" in line or "No resources found" in line]
         assert done.stderr.splitlines() == missing, block
         assert done.returncode == 0 or missing or rules_out(block, client, namespace), block
     if story.stops:
         stage.stop()
+    ran = []
     for act in story.acts:
         block = the_block(story, act)
-        done = kubectl(block, **just_read(client, kubectl, block))
+        read = just_read(client, kubectl, block)
+        done = kubectl(block, **read)
         assert done.returncode == 0, done.stderr
+        ran.append(kubectl.filled(block, **read))
         if act.startswith("> "):
             edit(kubectl.folder / kubectl.filled(act[2:]), *map(kubectl.filled, story.edits))
 
@@ -172,6 +178,18 @@ def test_a_fault_is_found_its_runbook_can_be_followed_and_ends_it(
         assert story.leaves(stage, kubectl.values)
     else:
         assert story.reason not in found(client, namespace)
+    for command in advised:
+        if CHANGES.search(command) and not any(command in block for block in ran):
+            done = kubectl(command, **just_read(client, kubectl, command))
+            assert done.returncode == 0 or "(NotFound)" in done.stderr, done.stderr
+
+
+def advice(story: Story, client: Client, namespace: str) -> Iterator[str]:
+    """The commands of the findings that the story's fault yields, but for those that nothing here can run."""
+    for finding in findings(client, namespace):
+        if finding.reason == story.reason:
+            skipped = [filled(text, values_of(finding)) for text, untried in BLOCKS[story.alert] if untried]
+            yield from (each for each in finding.commands if not any(each in text for text in skipped))
 
 
 def reads(alert: str) -> Iterator[str]:
@@ -208,13 +226,18 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def found(client: Client, namespace: str) -> set[str]:
-    """The reasons that the checks find in the test's namespaces, with all that is there months old."""
+    return {finding.reason for finding in findings(client, namespace)}
+
+
+def findings(client: Client, namespace: str) -> list[Finding]:
+    """What the checks find in the test's namespaces, with all that is there months old."""
     evaluation = Evaluation([check for check in all_checks() if check.id != "sources"])
     for kind, resource in KINDS.items():
         if kind in evaluation.kinds:
             for obj in objects(client, kind, resource, namespace):
                 evaluation.seen(aged({**obj, "kind": kind}))
-    return {reason for _, _, reason, _ in evaluation.found()}
+    evaluation.evaluate()
+    return list(evaluation.engine.findings())
 
 
 def objects(client: Client, kind: str, resource: Resource, namespace: str) -> Iterable[Object]:
