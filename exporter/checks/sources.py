@@ -87,6 +87,7 @@ _BY_SYNC_STATE = {
 
 
 def find(view: View) -> Iterator[Finding]:
+    resources = {source.name: source.resource for source in view.all(Source)}
     for source in view.all(Source):
         if source.current or source.sync_state not in _BY_SYNC_STATE:
             continue
@@ -106,6 +107,7 @@ def find(view: View) -> Iterator[Finding]:
     for undecodable in view.all(Undecodable):
         if undecodable.kind == FILE:
             continue  # of a dump, and reported by itself
+        resource = resources.get(undecodable.kind, undecodable.kind)
         yield Finding(
             reason="UndecodableObject",
             severity=Severity.WARNING,
@@ -113,15 +115,15 @@ def find(view: View) -> Iterator[Finding]:
             message=f"it can't be decoded: {undecodable.why}; checks that read its kind have no answer there",
             since=undecodable.first_seen,
             since_source=Since.SOURCE,
-            commands=(_object(undecodable),),
-            evidence={"kind": undecodable.kind},
+            commands=(_object(undecodable, resource),),
+            evidence={"kind": undecodable.kind, "resource": resource},
         )
 
 
-def _object(undecodable: Undecodable) -> str:
-    values = {"KIND": undecodable.kind, "NAMESPACE": undecodable.namespace, "NAME": undecodable.object_name}
+def _object(undecodable: Undecodable, resource: str) -> str:
+    values = {"RESOURCE": resource, "NAMESPACE": undecodable.namespace, "NAME": undecodable.object_name}
     within = " -n NAMESPACE" if undecodable.namespace else ""
-    return filled(f"kubectl get KIND{within} NAME -o yaml", values)
+    return filled(f"kubectl get RESOURCE{within} NAME -o yaml", values)
 
 
 CHECK = Check(

@@ -69,7 +69,7 @@ def add_filter_options(parser: Any) -> None:
         metavar="AGE",
         type=_duration,
         default=0.0,
-        help="leave out what is younger, such as 90s, 10m, 2h or 1d; what no object tells the age of is new",
+        help="leave out what is younger, such as 90s, 10m, 2h or 1d; what has no known age is new",
     )
     group.add_argument(
         "--now",
@@ -89,7 +89,7 @@ def filters_of(arguments: argparse.Namespace, enabled: Iterable[Check], *, sever
             close = difflib.get_close_matches(each, known, 1, cutoff=0)
             raise UsageError(f"no check is called {each!r}; did you mean {close[0]}?")
         if each not in running:
-            raise UsageError(f"check {each} is switched off by the configuration, and says nothing")
+            raise UsageError(f"check {each} is switched off by the configuration")
         if running[each].scope is PER_FLEET and not several:
             raise UsageError(f"{each} compares clusters; give --from for each of them")
     return Filters(

@@ -18,6 +18,7 @@ import pytest
 from exporter.checks import all_checks
 from exporter.checks.advice import filled, values_of
 from exporter.findings import Finding
+from exporter.model.source import Undecodable
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
@@ -43,7 +44,7 @@ from tests.cluster.resources import (
 from tests.cluster.stage import FOREIGN, Stage, Story
 from tests.cluster.stories import evictions, identities, lifecycle, networks, use, vms
 from tests.cluster.stories.acts import SAVE
-from tests.evaluation import Evaluation
+from tests.evaluation import NOW, Evaluation
 from tests.manifests import Object
 from tests.rows import CREATED, DELETED
 from tests.rules import RULES, Block, blocks
@@ -284,6 +285,28 @@ def untried() -> Iterator[Any]:
 @pytest.mark.parametrize("block", list(untried()))
 def test_a_command_that_nothing_here_can_run(block: Block) -> None:
     """Skipped, with the runbook's reason."""
+
+
+# -- what the steward can't see
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_undecodable_object_can_be_read(kind: str, kubectl: Kubectl, namespace: str) -> None:
+    evaluation = Evaluation([check for check in all_checks() if check.id == "sources"])
+    within = "" if kind in CLUSTER_WIDE else namespace
+    evaluation.engine.put(Undecodable(within, f"{kind} none", "", 0, kind, "none", "Expected `object`", NOW))
+    evaluation.evaluate()
+    (finding,) = evaluation.engine.findings()
+
+    assert ["(NotFound)" in kubectl(command).stderr for command in finding.commands] == [True]
+
+
+def test_a_permission_that_is_refused_can_be_asked_for(kubectl: Kubectl) -> None:
+    (check,) = (check for check in all_checks() if check.id == "sources")
+    asks = [each for each in check.reasons["KindForbidden"].commands if "can-i" in each]
+    values = {"RESOURCE": "ipamclaims.k8s.cni.cncf.io", "USER": "system:serviceaccount:steward:steward-exporter"}
+
+    assert [kubectl(filled(each, values)).stdout for each in asks] == ["no\n", "no\n"]
 
 
 # -- what is written is written once, and only on what was read

@@ -1,4 +1,4 @@
-"""Firmware identities: what KubeVirt makes of names, which spellings are one UUID, and what a finding tells to do."""
+"""Firmware identities: what KubeVirt derives from names, which spellings are one UUID, and what a finding says."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def running(name: str, uuid: str = RANDOM, **more: Any) -> tuple[dict[str, Any],
     return made, vmi(made)
 
 
-# -- what is made of a name
+# -- what is derived from a name
 
 
 @pytest.mark.parametrize(("name", "made"), VECTORS.items())
