@@ -82,10 +82,12 @@ def assemble(
     states = [state for state in all_states() if state.wanted(config.metrics)]
     readers: tuple[Reader, ...] = (*states, *all_views())
     asked_for = all_views() if views is None else views
-    asking: tuple[Reader, ...] = (*enabled, *(state for state in states if state.option), *asked_for)
     engine = Engine(enabled, clock=time.time, timer=time.monotonic, readers=readers)
+    asking: tuple[Reader, ...] = (*engine.checks, *(state for state in states if state.option), *asked_for)
     aggregates = Aggregates(engine.cluster, states)
-    exposition = Exposition(enabled, _series_limit(config), States(engine.cluster, aggregates, _series_limit(config)))
+    exposition = Exposition(
+        engine.checks, _series_limit(config), States(engine.cluster, aggregates, _series_limit(config))
+    )
     engine.listen(exposition.update)
     engine.observe(aggregates.changed)
     source = LiveSource(transport, watched(asking), Intake(engine, time.time), pace or _pace(config))

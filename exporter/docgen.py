@@ -13,10 +13,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from . import across
-from .across import ACROSS, READS
 from .checks import all_checks
-from .checks.base import Check, Family
+from .checks.base import PER_FLEET, Check, Family
 from .config.documents import pages, schema
 from .config.keys import keys_of
 from .config.settings import MetricsSettings
@@ -37,7 +35,7 @@ _TOP = Path(__file__).parents[1]
 def generated() -> dict[str, str]:
     """The text of each generated file, by its path from the project's top."""
     return {
-        "docs/checks.md": "\n".join((*_checks(all_checks()), *_across())) + "\n",
+        "docs/checks.md": "\n".join(_checks(all_checks())) + "\n",
         "docs/metrics.md": "\n".join(_metrics(all_checks(), all_states())) + "\n",
         "docs/config.md": "\n".join(pages(keys_of(all_checks()), _NOTE)) + "\n",
         "docs/config.schema.json": json.dumps(schema(all_checks()), indent=2, ensure_ascii=False) + "\n",
@@ -64,14 +62,6 @@ def _checks(checks: Iterable[Check]) -> Iterator[str]:
         yield ""
 
 
-def _across() -> Iterator[str]:
-    yield f"## {ACROSS.id}\n\n{ACROSS.title}.\n\n{inspect.getdoc(across)}\n"
-    yield f"Reads: {', '.join(kind.name for kind in READS)}, of each dump.\n"
-    yield "| Reason | Severity | Meaning |\n| --- | --- | --- |"
-    for name, reason in ACROSS.reasons.items():
-        yield f"| {name} | {', '.join(s.value for s in reason.severities)} | {reason.meaning} |"
-
-
 def _metrics(checks: Iterable[Check], states: Iterable[State[Any]]) -> Iterator[str]:
     yield f"# Metrics\n\n{_NOTE}\n"
     yield "## Findings\n"
@@ -81,7 +71,12 @@ def _metrics(checks: Iterable[Check], states: Iterable[State[Any]]) -> Iterator[
     yield "is about. A label without a value is written out as empty. An aged family has a sibling"
     yield "`…_since_timestamp_seconds` with the same labels.\n"
     yield "| Family | Aged | Stability | Meaning |\n| --- | --- | --- | --- |"
-    families: dict[str, Family] = {r.family.name: r.family for check in checks for r in check.reasons.values()}
+    families: dict[str, Family] = {
+        reason.family.name: reason.family
+        for check in checks
+        if check.scope is not PER_FLEET  # Prometheus finds it in states
+        for reason in check.reasons.values()
+    }
     for name, family in sorted(families.items()):
         aged = "yes" if family.aged else "no"
         yield f"| `{name}` | {aged} | {family.stability} | {family.help} |"

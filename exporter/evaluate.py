@@ -23,7 +23,7 @@ from .model.kind import Kind
 from .model.reader import Seen
 from .model.source import UNREADABLE, Source, SyncState, Undecodable
 
-__all__ = ["Answer", "Outcome", "Standing", "evaluate", "hidden", "standing"]
+__all__ = ["Answer", "Outcome", "Standing", "evaluate", "hidden", "standing", "undecodables"]
 
 
 class Outcome(StrEnum):
@@ -82,6 +82,14 @@ def standing(check: Check, cluster: Cluster) -> Standing:
     return Standing(unseen=tuple(unseen), waiting=waiting)
 
 
+def undecodables(check: Check, cluster: Cluster) -> Iterator[Undecodable]:
+    """All undecodable objects of the kinds that a check reads."""
+    for kind in check.reads:
+        for record in cluster.sharing(UNREADABLE, kind.name):
+            if isinstance(record, Undecodable):
+                yield record
+
+
 def hidden(check: Check, cluster: Cluster, partition: str) -> Iterator[Undecodable]:
     """The undecodable objects that leave the partition without an answer: each may be one of those that count in it."""
     if check.scope is PER_CLUSTER:
@@ -115,7 +123,7 @@ def evaluate(
     if not known.answers:
         return Answer(unknown="; ".join(known.unseen) or "a watch is connecting again; what it missed is not there yet")
     if cluster.count(Undecodable) and (undecodable := next(hidden(check, cluster, partition), None)):
-        return Answer(unknown=f"{undecodable.ref} could not be read: {undecodable.why}")
+        return Answer(unknown=undecodable.sentence)
     seen = Seen() if record else None
     try:
         found = tuple(check.find(View(cluster, check, partition, settings, seen)))

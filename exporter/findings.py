@@ -42,6 +42,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     `next` is one sentence and `commands` are for a shell, with their names filled in: by the check, or else by what
     its reason says. `unknown` says why the finding may be old; empty while it is not. `vm` is the name of the one VM
     that it is about: of a subject that is a VM or VMI it is filled in, of any other the check gives it.
+    `cluster` is the name of the subject's cluster, where several are compared.
     """
 
     reason: str
@@ -64,6 +65,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     runbook: str = ""
     unknown: str = ""
     remediation: str | None = None
+    cluster: str = ""
 
     def __post_init__(self) -> None:
         if not self.vm and self.subject.kind in _VMS:

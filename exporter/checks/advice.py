@@ -33,11 +33,14 @@ def advised(finding: Finding, reason: Reason) -> Finding:
 
 
 def values_of(finding: Finding) -> dict[str, str]:
-    """What stands for the words in capitals: of the subject, the node, the network, and each text in the
-    evidence by its key."""
+    """What stands for the words in capitals: of the subject, node, network, and texts in the evidence by key.
+
+    Not a UUID: it is shown in the evidence only, and UUID is a word of sentences.
+    """
     subject = finding.subject
     vm = subject.name if subject.kind in ("VirtualMachine", "VirtualMachineInstance") else ""
-    values = {key.upper(): value for key, value in finding.evidence.items() if isinstance(value, str)}
+    texts = ((key.upper(), value) for key, value in finding.evidence.items() if isinstance(value, str))
+    values = {key: value for key, value in texts if key != "UUID"}
     values |= {"NAMESPACE": subject.namespace, "NAME": subject.name, "UID": subject.uid}
     values |= {"NODE": finding.node, "NETWORK": finding.network}
     return values | ({"VMNAME": vm} if vm else {})

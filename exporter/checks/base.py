@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from ..model.record import Record
 
 __all__ = [
     "PER_CLUSTER",
+    "PER_FLEET",
     "PER_NAMESPACE",
     "Check",
     "Family",
@@ -53,6 +54,7 @@ class Scope:
 
 PER_CLUSTER = Scope("the whole cluster")
 PER_NAMESPACE = Scope("one namespace")
+PER_FLEET = Scope("several clusters")  # no single cluster has an answer: `View.clusters` holds what is compared
 
 
 @dataclass(frozen=True)
@@ -106,9 +108,10 @@ class Check:
     """Data plus one pure function from a view to findings. `joins` are the indexes that it looks others up by.
 
     `about` are the kinds without which there is nothing to check: where the cluster does not serve one of them the
-    check is not applicable. `facts` names the fields that the check uses, by kind, for kinds whose records many checks
+    check is not applicable. `uses` names the fields that the check uses, by kind, for kinds whose records many checks
     share: a change of other fields does not concern it; of a kind that is not named there all fields count. `settings`
-    is a frozen struct whose fields all have a default and a `Setting`; `find` gets it as `view.settings`.
+    is a frozen struct whose fields all have a default and a `Setting`; `find` gets it as `view.settings`. `facts` is
+    for a check of several clusters: what it keeps of each, since only one of them is in memory at a time.
     """
 
     id: str
@@ -120,7 +123,8 @@ class Check:
     joins: tuple[Index, ...] = ()
     settings: type[Struct] | None = None
     about: tuple[Kind[Any], ...] = ()
-    facts: Mapping[Kind[Any], str] = field(default_factory=dict)
+    uses: Mapping[Kind[Any], str] = field(default_factory=dict)
+    facts: Callable[[Cluster], Iterable[Any]] = lambda _: ()
 
     @cached_property
     def indexes(self) -> tuple[Index, ...]:
@@ -134,7 +138,7 @@ class Check:
     @cached_property
     def used(self) -> dict[type[Record], frozenset[str]]:
         """The fields that count, by the type of record, where they are declared."""
-        return {kind.record: frozenset(names.split()) for kind, names in self.facts.items()}
+        return {kind.record: frozenset(names.split()) for kind, names in self.uses.items()}
 
     def concerned_by(self, change: Change) -> bool:
         """Whether the change alters anything that the check uses, or by which it finds what it uses."""
@@ -162,7 +166,7 @@ class Check:
 class View(ClusterView):
     """One partition of the cluster, narrowed to what a check declares; it does not change while it is read."""
 
-    __slots__ = ("_reach", "_scope", "partition", "settings")
+    __slots__ = ("_reach", "_scope", "clusters", "partition", "settings")
 
     def __init__(
         self, cluster: Cluster, check: Check, partition: str, settings: Any = None, seen: Seen | None = None
@@ -170,6 +174,7 @@ class View(ClusterView):
         """`settings` are those of the check; its defaults where there are none."""
         self._cluster, self._reader, self._seen = cluster, check, seen
         self._scope, self._reach, self.partition = check.scope, check.reach, partition
+        self.clusters: Mapping[str, Sequence[Any]] = {}  # the facts of a check of several clusters, by their names
         self.settings: Any = settings if settings is not None or check.settings is None else check.settings()
 
     @property

@@ -1,11 +1,11 @@
-"""PDBs that KubeVirt made, and that nobody takes away.
+"""PDBs that KubeVirt made and that were left behind.
 
-Until 1.5 KubeVirt made one for each VM that is not to be shut down; from 1.6 on it makes none and deletes those
-that are there. One whose VM is gone stays where its owner reference was lost, by a backup or a copy, or where
-virt-controller does not run. It is in the way of evictions only where it selects a pod that lives.
+Up to 1.5 KubeVirt made one for each VM that must not be shut down; from 1.6 on it makes none and deletes those that
+exist. One whose VM is gone stays where its owner reference was lost, in a backup or a copy, or where virt-controller
+does not run. It blocks evictions only where it selects a pod that lives.
 
-Not seen here: PDBs that users made (the check evictions tells where they block); of a PDB without an owner,
-whether the pods that it counts have ended.
+Not seen here: PDBs of users (the check evictions reports where they block); whether the pods that a PDB without an
+owner counts have ended.
 """
 
 from __future__ import annotations
@@ -24,25 +24,36 @@ from .base import Check, Family, Reason, Scope, View
 
 __all__ = ["CHECK"]
 
-_WITHOUT = (1, 6)  # the release from which on KubeVirt makes no PDBs
+_WITHOUT = (1, 6)  # from this release on KubeVirt makes no PDBs
+_ALERT = "KubeVirtPDBLeft"
+_SHOW = "kubectl get poddisruptionbudgets.policy -n NAMESPACE NAME -o yaml"
+_DELETE = (
+    """echo '{"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "UID"}}' | """
+    "kubectl delete --raw /apis/policy/v1/namespaces/NAMESPACE/poddisruptionbudgets/NAME -f -"
+)
+_RUNNING = "kubectl get pods -A -l kubevirt.io=virt-controller -o wide"
 _FAMILY = Family(
     "kubevirt_eviction_pdb_left",
-    "A PDB that KubeVirt made, and that should not be there any more.",
+    "A PDB that KubeVirt made and that should no longer be there.",
 )
 _REASONS = {
     "OrphanPDB": Reason(
         (Severity.INFO, Severity.WARNING),
-        "The VMI that the PDB was made for is not there; a warning where it selects a pod that lives.",
+        "The VMI that the PDB was made for is gone; a warning where it selects a pod that lives.",
         _FAMILY,
-        "OrphanPDB",
-        600.0,
+        grace=600.0,
+        next="Delete the PDB: nothing needs it any more.",
+        commands=(_SHOW, _DELETE),
+        alert=_ALERT,
     ),
     "LegacyPDBPresent": Reason(
         (Severity.WARNING,),
-        "KubeVirt is of a release that makes no PDBs and deletes those of earlier ones, and has not.",
+        "KubeVirt's release makes no PDBs and deletes those of earlier releases, but has not deleted this one.",
         _FAMILY,
-        "LegacyPDBPresent",
-        600.0,
+        grace=600.0,
+        next="Check that virt-controller runs, which deletes the PDB; if it stays, delete it.",
+        commands=(_RUNNING, _SHOW, _DELETE),
+        alert=_ALERT,
     ),
 }
 
@@ -61,22 +72,25 @@ def find(view: View) -> Iterator[Finding]:
                 severity=Severity.WARNING,
                 subject=pdb.ref,
                 related=(owner.ref,),
-                message=f"it was made for {owner.ref} by an earlier KubeVirt, and this one has not deleted it",
-                evidence={"vmi": owner.name, "next": "look whether virt-controller runs, then delete the PDB"},
+                message=f"an earlier KubeVirt made it for {owner.ref}, and this release has not deleted it",
+                evidence={"vmi": owner.name},
             )
 
 
 def _orphan(view: View, pdb: PodDisruptionBudget) -> Finding:
     pods = _selected(view, pdb)
     blocks = bool(pods) if pdb.owner_vmi else pdb.expected > 0
-    whose = f"VMI {pdb.owner_vmi} it was made for" if pdb.owner_vmi else "VMI it was made for"
+    whose = f"VMI {pdb.owner_vmi}, for which it was made," if pdb.owner_vmi else "VMI for which it was made"
     counted = f"{len(pods)} of its pods" if pods else f"{pdb.expected} pods"
     return Finding(
         reason="OrphanPDB",
         severity=Severity.WARNING if blocks else Severity.INFO,
         subject=pdb.ref,
-        message=f"the {whose} is not there"
+        message=f"the {whose} is gone"
         + (f", and it selects {counted}: their evictions may be refused" if blocks else ", and it selects no pod"),
+        next="Make sure that no pod it selects runs a VM that it should protect, then delete the PDB."
+        if blocks
+        else "",
         evidence={
             name: fact
             for name, fact in {
@@ -84,7 +98,6 @@ def _orphan(view: View, pdb: PodDisruptionBudget) -> Finding:
                 "instanceUid": pdb.owner_uid,
                 "pods": pods,
                 "expectedPods": pdb.expected,
-                "next": "delete it, once nothing that it selects lives" if blocks else "delete it",
             }.items()
             if fact
         },
@@ -92,7 +105,7 @@ def _orphan(view: View, pdb: PodDisruptionBudget) -> Finding:
 
 
 def _selected(view: View, pdb: PodDisruptionBudget) -> list[str]:
-    """The pods of the VM that it was made for, as far as they live and it selects them."""
+    """The names of the VM's pods that live and that it selects."""
     selector = pdb.selector
     if selector is None or not pdb.owner_vmi:
         return []

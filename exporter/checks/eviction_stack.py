@@ -1,10 +1,11 @@
-"""Whether KubeVirt's webhook for evictions can be asked.
+"""Whether KubeVirt's eviction webhook answers.
 
-From 1.5 on the API server has to ask virt-api about each eviction of a launcher pod, and refuses it where nobody
-answers: no node can be drained. That is by design, and better than the contrary. It is reported once, not of each VM.
+From 1.5 on the API server has to ask virt-api about each eviction of a launcher pod, and refuses the eviction where it
+gets no answer: no node can be drained. That is by design: without the webhook an eviction would shut VMs down. It is
+reported once, not for each VM.
 
-Not seen here: a virt-api whose Service is gone and all EndpointSlices with it, as in a dump without any; one that is
-ready and can't be reached; a webhook whose CA bundle is not that of virt-api.
+Not seen here: a virt-api whose Service is gone with all EndpointSlices, as in a dump without any; one that is ready and
+can't be reached; a webhook whose CA bundle is not that of virt-api.
 """
 
 from __future__ import annotations
@@ -28,10 +29,16 @@ _REASONS = {
         "virt-api has no ready endpoint: no launcher pod can be evicted, and no node drained.",
         Family(
             "kubevirt_eviction_webhook_down",
-            "Nobody answers for KubeVirt's webhook, without which no launcher pod can be evicted.",
+            "KubeVirt's eviction webhook has no endpoint, and no launcher pod can be evicted.",
         ),
-        "WebhookDown",
-        120.0,
+        grace=120.0,
+        next="Bring virt-api back; do not delete its webhook, without which evictions shut VMs down.",
+        commands=(
+            "kubectl get endpointslices.discovery.k8s.io -n NAMESPACE -l kubernetes.io/service-name=virt-api -o wide",
+            "kubectl get pods -n NAMESPACE -l kubevirt.io=virt-api -o wide",
+            "kubectl get events -n NAMESPACE --sort-by=.lastTimestamp",
+        ),
+        alert="KubeVirtEvictionWebhookDown",
     ),
 }
 
@@ -53,14 +60,13 @@ def find(view: View) -> Iterator[Finding]:
                     "launcherPods": held,
                     "notReady": unready,
                     "release": kubevirt.version,
-                    "next": "bring virt-api back; don't delete its webhook, without which VMs are shut down",
                 },
             )
 
 
 CHECK = Check(
     id="eviction_stack",
-    title="KubeVirt's webhook for evictions",
+    title="KubeVirt's eviction webhook",
     reads=(endpoint_slice.KIND, kube_virt.KIND, pod.KIND),
     scope=Scope("the whole cluster", VIRT_API, (LAUNCHERS,)),
     reasons=_REASONS,

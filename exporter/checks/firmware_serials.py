@@ -1,8 +1,8 @@
-"""VMs that share the serial that their guests show, which inventories and licences go by.
+"""VMs that share a serial, which their guests show and inventories and licences go by.
 
-KubeVirt gives a new VM a random one since 1.5.3 and 1.6.1, and none to those that are older. Restores to another
-name, exports and backups bring it along, as do manifests and the literal of a clone. Serials are compared without
-regard to case and to space around them. VMs without one share nothing.
+KubeVirt gives a new VM a random one from 1.5.3 and 1.6.1 on, and none to older VMs. Restores to another name, exports
+and backups bring it along, as do manifests and the literal of a clone. Serials are compared without regard to case and
+surrounding space. VMs without one share nothing.
 
 Not seen here: the chassis' serial and asset tag, which users set.
 """
@@ -18,6 +18,7 @@ from ..model.indexes.networks import VM
 from ..model.kinds import virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
 from .base import Check, Family, Reason, Scope, View
 from .firmware_duplicates.members import Group, Member, Standing, group_of
+from .firmware_duplicates.reasons import of_vmi
 
 __all__ = ["CHECK"]
 
@@ -31,7 +32,9 @@ _REASONS = {
         (Severity.WARNING, Severity.INFO),
         "Another VM has the same serial; a warning while both run.",
         _SERIAL,
-        "A.7",
+        next="Stop the copy and give it another serial.",
+        commands=("kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME -o yaml",),
+        alert="VMSerialDuplicate",
     ),
 }
 _SEVERITY = {Standing.RUNS_TOGETHER: Severity.WARNING, Standing.MAY_COLLIDE: Severity.INFO}
@@ -55,7 +58,8 @@ def _finding(view: View, group: Group, member: Member, standing: Standing) -> Fi
         subject=member.ref,
         related=tuple(each.ref for each in others),
         group=group_id(view.partition),
-        message=f"it {has} the serial of {who}: give one of them another, or none",
+        message=f"it {has} the same serial as {who}",
+        commands=of_vmi(member.ref),
         evidence={
             "serial": member.vmi.serial if member.vmi else member.vm.serial if member.vm else "",
             "running": member.runs,
@@ -67,7 +71,7 @@ def _finding(view: View, group: Group, member: Member, standing: Standing) -> Fi
 
 CHECK = Check(
     id="firmware_serials",
-    title="VMs that share their serial",
+    title="VMs that share a serial",
     reads=(virtual_machine.KIND, virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
     scope=Scope("one serial", SERIAL),
     joins=(VM,),

@@ -1,6 +1,6 @@
-"""Templates that set a firmware UUID: whatever is made from one has the same.
+"""Templates of pools and replica sets that set a firmware UUID: all that is made from one has the same.
 
-Not seen here: templates outside of the cluster, such as charts, and those of virt-template, which leaves the UUID out.
+Not seen here: templates outside the cluster, such as charts, and those of virt-template, which leaves the UUID out.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from ..model.firmware import comparable, group_id
 from ..model.kinds import virtual_machine_instance_replica_set, virtual_machine_pool
 from ..model.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
 from ..model.kinds.virtual_machine_pool import VirtualMachinePool
+from .advice import filled
 from .base import Check, Family, Reason, View
 from .scopes import PER_NAMESPACE
 
@@ -26,7 +27,14 @@ _REASONS = {
         (Severity.WARNING, Severity.INFO),
         "All that this pool or replica set makes has one firmware UUID; info while it makes no more than one.",
         _TEMPLATE,
-        "A.9",
+        next="Remove the firmware UUID from the template, then give each VM that was made from it one of its own.",
+        alert="VMTemplatePinsFirmwareUUID",
+    ),
+}
+_COMMANDS = {
+    "VirtualMachinePool": "kubectl get virtualmachinepools.pool.kubevirt.io -n NAMESPACE NAME -o yaml",
+    "VirtualMachineInstanceReplicaSet": (
+        "kubectl get virtualmachineinstancereplicasets.kubevirt.io -n NAMESPACE NAME -o yaml"
     ),
 }
 
@@ -39,14 +47,16 @@ def find(view: View) -> Iterator[Finding]:
     for each in templates:
         if not each.uuid.strip() or each.deleting is not None:
             continue
-        made = "vms" if isinstance(each, VirtualMachinePool) else "VMIs"
+        made = "VMs" if isinstance(each, VirtualMachinePool) else "VMIs"
+        values = {"NAMESPACE": each.namespace, "NAME": each.name}
         facts = {"kind": each.ref.kind, "uuid": each.uuid, "serial": each.serial, "replicas": each.replicas}
         yield Finding(
             reason="TemplatePinsUUID",
             severity=Severity.WARNING if each.replicas > 1 else Severity.INFO,
             subject=each.ref,
             group=group_id(comparable(each.uuid)),
-            message=f"its template sets one firmware UUID for all {made} that it makes: take it out of the template",
+            message=f"its template sets one firmware UUID for all {made} that it makes",
+            commands=(filled(_COMMANDS[each.ref.kind], values),),
             evidence={name: fact for name, fact in facts.items() if fact != ""},
         )
 

@@ -1,11 +1,11 @@
-"""Nodes that say that they are one VM.
+"""Nodes that share a system UUID.
 
-libvirt refuses to migrate between two hosts with one system UUID ("Attempt to migrate guest to the same host"), so each
-drain of one of them fails where the other one is the target. It comes about where nodes are virtual VMs whose
-firmware UUIDs are equal, or by boards whose vendor gave all the same (firmware-eviction A.9).
+libvirt refuses to migrate between two hosts with one system UUID ("Attempt to migrate guest to the same host"), so a
+drain of one of them fails where the other one is the target. It happens where nodes are VMs that share a firmware UUID,
+and with boards to which the vendor gave the same one.
 
-Not seen here: values that identify nobody, such as only zeros; the same value with its bytes in another order, which
-libvirt takes for another one.
+Not seen here: placeholders, such as all zeros; the same value with its bytes in another order, which libvirt takes for
+another one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _REASONS = {
             "kubevirt_node_system_uuid_duplicate",
             "A node has the system UUID of another one.",
         ),
-        "A.9",
+        next="Give each node a system UUID of its own; that of a virtual node is its VM's firmware UUID.",
+        commands=("kubectl get nodes -o custom-columns='Node:.metadata.name,SystemUUID:.status.nodeInfo.systemUUID'",),
+        alert="KubeVirtNodeSystemUUIDDuplicate",
     ),
 }
 
@@ -50,19 +52,18 @@ def find(view: View) -> Iterator[Finding]:
             subject=each.ref,
             node=each.name,
             related=tuple(other.ref for other in others[:_NAMED]),
-            message=f"it has the system UUID of {', '.join(names)}{more}: VMs can't be migrated between them",
+            message=f"it has the same system UUID as {', '.join(names)}{more}: VMs can't be migrated between them",
             group=group_id(view.partition),
             evidence={
                 "systemUUID": each.system_uuid,
                 "nodes": [other.name for other in nodes[:_NAMED]],
-                "next": "give each node a system UUID of its own; of virtual ones that is their firmware UUID",
             },
         )
 
 
 CHECK = Check(
     id="node_identity",
-    title="Nodes with one system UUID",
+    title="Nodes that share a system UUID",
     reads=(node.KIND,),
     scope=Scope("one system UUID", SYSTEM_UUID),
     reasons=_REASONS,

@@ -7,7 +7,6 @@ import asyncio
 import sys
 from typing import Any
 
-from ..across import ACROSS
 from ..app import assemble, wait_until_seen
 from ..checks import all_checks
 from ..config.settings import Config
@@ -34,6 +33,7 @@ def add(commands: Any) -> None:
     add_dump_options(parser, several=True)
     add_filter_options(parser)
     parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="default: table")
+    parser.add_argument("--no-commands", action="store_true", help="the table without the commands of each finding")
     parser.add_argument(
         "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
     )
@@ -54,15 +54,15 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         config = configured(arguments).config
         dumps = dumps_of(arguments.dump or ())
-        enabled = [check.id for check in all_checks() if config.of(check.id).enabled]
-        filters = filters_of(arguments, [*enabled, ACROSS.id] if len(dumps) > 1 else enabled)
+        enabled = [check for check in all_checks() if config.of(check.id).enabled]
+        filters = filters_of(arguments, enabled, several=len(dumps) > 1)
         if not dumps:
             return _live(arguments, config, filters)
         report, read = evaluate_each(dumps, Reading(config, filters, arguments.complete))
     except (UsageError, DumpError) as error:
         print(f"steward: {error}", file=sys.stderr)
         return 2
-    sys.stdout.write(rendered(report, arguments.output, filters.checks, read))
+    sys.stdout.write(rendered(report, arguments.output, filters.checks, read, commands=not arguments.no_commands))
     return exit_code(report)
 
 
@@ -71,7 +71,7 @@ def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> in
         raise UsageError("--complete says what a dump holds; it needs --from")
     whole, in_time = asyncio.run(_look(arguments, config))
     report = filters.of(whole)
-    sys.stdout.write(rendered(report, arguments.output, filters.checks))
+    sys.stdout.write(rendered(report, arguments.output, filters.checks, commands=not arguments.no_commands))
     if not in_time:
         print(f"steward: not everything was seen within {arguments.timeout:.0f} s", file=sys.stderr)
     return exit_code(report, in_time)

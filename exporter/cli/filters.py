@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from ..across import ACROSS
+from ..checks import all_checks
+from ..checks.base import PER_FLEET, Check
 from ..findings import Severity
 from ..model.record import epoch
 from ..views.findings import FindingReport, Report
-from .finding_sources import all_finding_sources
 
 __all__ = ["Filters", "UsageError", "add_filter_options", "filters_of"]
 
@@ -69,7 +69,7 @@ def add_filter_options(parser: Any) -> None:
         metavar="AGE",
         type=_duration,
         default=0.0,
-        help="leave out what is younger, such as 90s, 10m, 2h or 1d; what no object tells the age of is new",
+        help="leave out what is younger, such as 90s, 10m, 2h or 1d; what has no known age is new",
     )
     group.add_argument(
         "--now",
@@ -79,20 +79,23 @@ def add_filter_options(parser: Any) -> None:
     )
 
 
-def filters_of(arguments: argparse.Namespace, enabled: Iterable[str]) -> Filters:
-    """`enabled` are the ids of the checks that run. Raises UsageError for a check that does not, or is none."""
-    running = frozenset(enabled)
-    known = [evaluate.id for evaluate in all_finding_sources()]
+def filters_of(arguments: argparse.Namespace, enabled: Iterable[Check], *, several: bool) -> Filters:
+    """`enabled` are the checks that are switched on, `several` says whether clusters are compared. Raises UsageError
+    for a check that is not evaluated then, or is none."""
+    running = {check.id: check for check in enabled}
+    known = [check.id for check in all_checks()]
     for each in arguments.check or ():
         if each not in known:
             close = difflib.get_close_matches(each, known, 1, cutoff=0)
             raise UsageError(f"no check is called {each!r}; did you mean {close[0]}?")
-        if each not in running and each == ACROSS.id:
-            raise UsageError(f"{each} compares clusters; give --from for each of them")
         if each not in running:
-            raise UsageError(f"check {each} is switched off by the configuration, and says nothing")
+            raise UsageError(f"check {each} is switched off by the configuration")
+        if running[each].scope is PER_FLEET and not several:
+            raise UsageError(f"{each} compares clusters; give --from for each of them")
     return Filters(
-        frozenset(arguments.check or running),
+        frozenset(
+            arguments.check or (name for name, each in running.items() if several or each.scope is not PER_FLEET)
+        ),
         frozenset(arguments.namespace or ()),
         Severity(arguments.min_severity),
         arguments.min_age,

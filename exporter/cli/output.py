@@ -6,22 +6,29 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from ..across import ACROSS, READS
 from ..checks import all_checks
 from ..model.source import FILE, SyncState
 from ..offline.source import command
-from ..views.findings import Report, SourceReport
+from ..views.findings import FindingReport, Report, SourceReport
 from .junit import junit
 from .sarif import sarif
-from .table import table
+from .table import indented, table
 
 __all__ = ["FORMATS", "rendered", "unread"]
 
 
-def rendered(report: Report, output: str, checks: frozenset[str], read: Mapping[str, str] | None = None) -> str:
-    """`checks` are the ids of the chosen ones; `read` says in words what the dump of each cluster held."""
+def rendered(
+    report: Report,
+    output: str,
+    checks: frozenset[str],
+    read: Mapping[str, str] | None = None,
+    *,
+    commands: bool = True,
+) -> str:
+    """`checks` are the ids of the chosen ones; `read` says in words what the dump of each cluster held. Without
+    `commands` the table has just the next step of each finding."""
     if output == "table":
-        return _text(report, checks, read or {})
+        return _text(report, checks, read or {}, commands)
     return _RENDERERS[output](report, checks)
 
 
@@ -49,16 +56,18 @@ _RENDERERS: dict[str, Callable[[Report, frozenset[str]], str]] = {
     "sarif": lambda report, checks: sarif(report, checks, unread(report)),
 }
 FORMATS = ("table", *_RENDERERS)
+_NEXT = " " * 10  # under the reason
 
 
-def _text(report: Report, checks: frozenset[str], read: Mapping[str, str]) -> str:
+def _text(report: Report, checks: frozenset[str], read: Mapping[str, str], commands: bool) -> str:
     named = [source.cluster for source in report.sources] + [undecodable.cluster for undecodable in report.undecodable]
     clusters = tuple(dict.fromkeys(named))
     several = len(clusters) > 1
     parts = []
     if report.findings:
         rows = [(f.cluster, f.severity, f.reason, f"{f.subject}", f.since, f.message) for f in report.findings]
-        parts.append(_columns(("CLUSTER", "SEVERITY", "REASON", "OBJECT", "SINCE", "WHAT"), rows, several))
+        head = ("CLUSTER", "SEVERITY", "REASON", "OBJECT", "SINCE", "WHAT")
+        parts.append(_columns(head, rows, several, [_advice(finding, commands) for finding in report.findings]))
     if report.unknown:
         places = [(u.cluster, u.check, u.partition or "everywhere", u.why) for u in report.unknown]
         parts.append("No answer:\n" + _columns(("CLUSTER", "CHECK", "WHERE", "WHY"), places, several))
@@ -72,9 +81,15 @@ def _text(report: Report, checks: frozenset[str], read: Mapping[str, str]) -> st
     return "\n".join([*parts, "".join(lines)])
 
 
-def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], several: bool) -> str:
+def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], several: bool, beneath: Sequence[str] = ()) -> str:
     """A table whose first column, the cluster, is only there where there are several."""
-    return table(head, rows) if several else table(head[1:], [row[1:] for row in rows])
+    return table(head, rows, beneath) if several else table(head[1:], [row[1:] for row in rows], beneath)
+
+
+def _advice(finding: FindingReport, commands: bool) -> str:
+    """What to do: a sentence, and commands to copy."""
+    following = indented((finding.next,), f"{_NEXT}next: ") if finding.next else ""
+    return following + (indented(finding.commands, f"{_NEXT}$ ") if commands else "")
 
 
 def _summary(report: Report, cluster: str, read: str, several: bool) -> str:
@@ -93,7 +108,6 @@ def _count(number: int, what: str) -> str:
 def _missing(report: Report, checks: frozenset[str], cluster: str) -> list[SourceReport]:
     """The kinds that the chosen checks read and the dump of a cluster lacks."""
     read = {kind.name for check in all_checks() if check.id in checks for kind in check.reads}
-    read |= {kind.name for kind in READS if ACROSS.id in checks}
     return [s for s in report.sources if s.cluster == cluster and s.state == SyncState.MISSING and s.kind in read]
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
+from ..checks import all_checks
+from ..checks.advice import RUNBOOKS
 from ..findings import Severity
-from ..views.findings import FindingReport, Report
-from .finding_sources import all_finding_sources
+from ..views.findings import FindingReport, Report, advice
 
 __all__ = ["sarif"]
 
@@ -45,7 +46,7 @@ def sarif(report: Report, checks: frozenset[str], unread: Iterable[tuple[str, st
 
 
 def _rules(checks: frozenset[str]) -> Iterator[Obj]:
-    for check in all_finding_sources():
+    for check in all_checks():
         if check.id in checks:
             for name, reason in check.reasons.items():
                 yield {
@@ -53,6 +54,8 @@ def _rules(checks: frozenset[str]) -> Iterator[Obj]:
                     "name": name,
                     "shortDescription": {"text": reason.meaning},
                     "defaultConfiguration": {"level": _LEVELS[reason.severities[0]]},
+                    **({"help": {"text": reason.next}} if reason.next else {}),
+                    **({"helpUri": f"{RUNBOOKS}{reason.alert}.md"} if reason.alert else {}),
                 }
 
 
@@ -67,7 +70,7 @@ def _result(finding: FindingReport, places: dict[str, int]) -> Obj:
         "ruleId": rule,
         "ruleIndex": places[rule],
         "level": _LEVELS[Severity(finding.severity)],
-        "message": {"text": f"{_in(cluster)}{subject}: {finding.message}"},
+        "message": {"text": "\n".join((f"{_in(cluster)}{subject}: {finding.message}", *advice(finding)))},
         "locations": [{"logicalLocations": [place]}],
         "partialFingerprints": {"steward/v1": fingerprint},
         "properties": {"severity": finding.severity, "since": finding.since, "network": finding.network, **more},

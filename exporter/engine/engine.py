@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from heapq import heappop, heappush
 from typing import Protocol
 
-from ..checks.base import Check
+from ..checks.base import PER_FLEET, Check
 from ..evaluate import evaluate
 from ..findings import Finding, Unknown
 from ..model.cluster import Change
@@ -64,7 +64,7 @@ class Engine:
         For an `initial` engine every evaluation is the first: findings whose beginning is not known do not wait for
         their grace.
         """
-        self.checks = tuple(checks)
+        self.checks = tuple(check for check in checks if check.scope is not PER_FLEET)
         self.cluster = cluster_of((*self.checks, *readers))
         self.generation = 0
         self.delays: Delays | None = None
@@ -175,12 +175,6 @@ class Engine:
     def unknowns(self) -> list[Unknown]:
         """Where there is no answer, and why; what was found before stays open there."""
         found = [unknown for work in self._work.values() for unknown in work.unknowns()]
-        found += [
-            Unknown(work.check.id, undecodable.namespace, f"{undecodable.ref} could not be read: {undecodable.why}")
-            for undecodable in self.cluster.all(Undecodable)
-            for work in self._work.values()
-            if not work.standing.not_applicable and any(kind.name == undecodable.kind for kind in work.check.reads)
-        ]
         return sorted(set(found))
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..checks.base import PER_CLUSTER, Check
-from ..evaluate import Standing, hidden, standing
+from ..evaluate import Standing, hidden, standing, undecodables
 from ..findings import Unknown
 from ..model.cluster import Cluster
 from .dirty import Pending, everything
@@ -57,7 +57,7 @@ class Work:
     def hidden(self, partition: str) -> str:
         """Which object leaves the partition without an answer, in a sentence; empty where none does."""
         found = next(hidden(self.check, self.cluster, partition), None)
-        return f"{found.ref} could not be read: {found.why}" if found else ""
+        return found.sentence if found else ""
 
     @property
     def caught_up(self) -> bool:
@@ -71,7 +71,11 @@ class Work:
         return self.broken.get(partition, "") or self.hidden(partition)
 
     def unknowns(self) -> Iterator[Unknown]:
-        """Where there is no answer, but for objects that can't be read."""
+        """Where there is no answer, and why."""
+        if self.standing.not_applicable:
+            return
+        for each in undecodables(self.check, self.cluster):
+            yield Unknown(self.check.id, each.namespace, each.sentence)
         yield from (Unknown(self.check.id, "", why) for why in self.standing.unseen)
         yield from (Unknown(self.check.id, partition, why) for partition, why in self.broken.items())
 

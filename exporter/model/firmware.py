@@ -1,4 +1,4 @@
-"""The firmware identity of a VM: its SMBIOS UUID and serial (firmware-eviction A.1, A.5, A.8)."""
+"""The firmware identity of a VM: its SMBIOS UUID and serial."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
     "serial_key",
 ]
 
-# KubeVirt's constant of 2018; what it hashes is the name alone, in every release (firmware-eviction A.1).
+# KubeVirt's constant of 2018; what it hashes is the name alone, in every release.
 _NAMESPACE = UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895").bytes
 _HEXADECIMAL = re.compile(r"[0-9a-f]{32}")
 _PLACEHOLDERS = frozenset(
@@ -35,7 +35,7 @@ _PLACEHOLDERS = frozenset(
 
 
 class Invalid(StrEnum):
-    """Why a UUID identifies nobody."""
+    """Why a UUID does not identify a VM."""
 
     MALFORMED = "Malformed"
     PLACEHOLDER = "Placeholder"
@@ -68,7 +68,7 @@ def legacy(name: str) -> str:
 
 
 def _canonical(text: str) -> str | None:
-    """The canonical form of a UUID in any of its spellings (A.8); None of text that is none.
+    """The canonical form of a UUID in any of its spellings; None for text that is not one.
 
     Stricter than `uuid.UUID`, which takes signs, underscores and digits of any script for hexadecimal ones.
     """
@@ -81,7 +81,7 @@ def _dashed(digits: str) -> str:
 
 
 def comparable(text: str) -> str:
-    """What two spellings of one UUID share: its canonical form; of text that is no UUID, the text in lower case.
+    """What two spellings of one UUID share: its canonical form; for other text the text in lower case.
 
     Empty for none.
     """
@@ -89,7 +89,7 @@ def comparable(text: str) -> str:
 
 
 def invalid(text: str) -> Invalid | None:
-    """Why a UUID, in any spelling, identifies nobody; None of one that is well, and of none at all."""
+    """Why a UUID, in any spelling, does not identify a VM; None for a valid one, and for an empty text."""
     canonical = _canonical(text)
     if canonical is None:
         return Invalid.MALFORMED if text.strip() else None
@@ -97,7 +97,7 @@ def invalid(text: str) -> Invalid | None:
 
 
 def identifying(text: str | None) -> str:
-    """The comparable form of a UUID that identifies somebody; empty for none, and for an invalid one."""
+    """The comparable form of a UUID that identifies a VM; empty for none, and for an invalid one."""
     return comparable(text) if text and not invalid(text) else ""
 
 

@@ -19,7 +19,7 @@ _RECEIVING = "WaitingForSync"  # the far end of a migration between clusters, th
 
 
 class Identified(msgspec.Struct, frozen=True, gc=False):
-    """A VM that has a UUID which tells it from others."""
+    """A VM with a UUID that identifies it."""
 
     ref: Ref
     uuid: str  # the effective one, comparable (firmware.py)

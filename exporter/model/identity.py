@@ -1,4 +1,4 @@
-"""The identity of a VM, from its VirtualMachine and its VMI together (firmware-eviction A.11)."""
+"""The identity of a VM, from its VirtualMachine and its VMI together."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def owned(vmi: VirtualMachineInstance | None, vm: VirtualMachine) -> VirtualMach
 
 
 def next_boot(vm: VirtualMachine) -> str:
-    """The comparable UUID that it starts with next time: its own, or what KubeVirt makes of its name (A.3).
+    """The comparable UUID that it starts with next time: its own, or the one that KubeVirt derives from its name.
 
-    Empty where its own identifies nobody.
+    Empty where its own is invalid.
     """
     return vm.identity if vm.uuid.strip() else legacy(vm.name)
 

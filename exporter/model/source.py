@@ -70,6 +70,10 @@ class Undecodable(Record, frozen=True, gc=False):
     def ref(self) -> Ref:
         return Ref(self.kind, self.namespace, self.object_name, self.uid)
 
+    @property
+    def sentence(self) -> str:
+        return f"{self.ref} could not be read: {self.why}"
+
 
 def unseen(cluster: Cluster, kinds: Iterable[type[Record]]) -> tuple[str, ...]:
     """The names of those kinds that can't be seen now."""

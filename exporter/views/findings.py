@@ -19,6 +19,7 @@ __all__ = [
     "Report",
     "SourceReport",
     "UndecodableReport",
+    "advice",
     "merged",
     "reported",
     "rfc3339",
@@ -172,7 +173,7 @@ def reported(finding: Finding, cluster: str = "", unknown: str = "") -> FindingR
         finding.runbook,
         unknown or finding.unknown,
         finding.remediation,
-        cluster,
+        cluster or finding.cluster,
     )
 
 
@@ -195,6 +196,11 @@ def _undecodable(undecodable: Undecodable, cluster: str) -> UndecodableReport:
         since,
         cluster,
     )
+
+
+def advice(finding: FindingReport) -> tuple[str, ...]:
+    """What to do, as lines of text: the next step, its commands, the runbook."""
+    return tuple(line for line in (finding.next, *finding.commands, finding.runbook) if line)
 
 
 def rfc3339(seconds: float | None) -> str:

@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
+from exporter.checks.advice import filled, values_of
+from exporter.findings import Finding
+from exporter.model.source import Undecodable
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
@@ -41,7 +44,7 @@ from tests.cluster.resources import (
 from tests.cluster.stage import FOREIGN, Stage, Story
 from tests.cluster.stories import evictions, identities, lifecycle, networks, use, vms
 from tests.cluster.stories.acts import SAVE
-from tests.evaluation import Evaluation
+from tests.evaluation import NOW, Evaluation
 from tests.manifests import Object
 from tests.rows import CREATED, DELETED
 from tests.rules import RULES, Block, blocks
@@ -153,18 +156,22 @@ def test_a_fault_is_found_its_runbook_can_be_followed_and_ends_it(
     for name, obj in story.files(stage).items():
         write(kubectl.folder / name, obj)
     assert story.reason in found(client, namespace)
+    advised = list(dict.fromkeys(advice(story, client, namespace)))
 
-    for block in reads(story.alert):
+    for block in (*reads(story.alert), *(command for command in advised if not CHANGES.search(command))):
         done = kubectl(block)
         missing = [line for line in done.stderr.splitlines() if "(NotFound)" in line or "No resources found" in line]
         assert done.stderr.splitlines() == missing, block
         assert done.returncode == 0 or missing or rules_out(block, client, namespace), block
     if story.stops:
         stage.stop()
+    ran = []
     for act in story.acts:
         block = the_block(story, act)
-        done = kubectl(block, **just_read(client, kubectl, block))
+        read = just_read(client, kubectl, block)
+        done = kubectl(block, **read)
         assert done.returncode == 0, done.stderr
+        ran.append(kubectl.filled(block, **read))
         if act.startswith("> "):
             edit(kubectl.folder / kubectl.filled(act[2:]), *map(kubectl.filled, story.edits))
 
@@ -172,6 +179,18 @@ def test_a_fault_is_found_its_runbook_can_be_followed_and_ends_it(
         assert story.leaves(stage, kubectl.values)
     else:
         assert story.reason not in found(client, namespace)
+    for command in advised:
+        if CHANGES.search(command) and not any(command in block for block in ran):
+            done = kubectl(command, **just_read(client, kubectl, command))
+            assert done.returncode == 0 or "(NotFound)" in done.stderr, done.stderr
+
+
+def advice(story: Story, client: Client, namespace: str) -> Iterator[str]:
+    """The commands of the findings that the story's fault yields, but for those that nothing here can run."""
+    for finding in findings(client, namespace):
+        if finding.reason == story.reason:
+            skipped = [filled(text, values_of(finding)) for text, untried in BLOCKS[story.alert] if untried]
+            yield from (each for each in finding.commands if not any(each in text for text in skipped))
 
 
 def reads(alert: str) -> Iterator[str]:
@@ -208,13 +227,18 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def found(client: Client, namespace: str) -> set[str]:
-    """The reasons that the checks find in the test's namespaces, with all that is there months old."""
+    return {finding.reason for finding in findings(client, namespace)}
+
+
+def findings(client: Client, namespace: str) -> list[Finding]:
+    """What the checks find in the test's namespaces, with all that is there months old."""
     evaluation = Evaluation([check for check in all_checks() if check.id != "sources"])
     for kind, resource in KINDS.items():
         if kind in evaluation.kinds:
             for obj in objects(client, kind, resource, namespace):
                 evaluation.seen(aged({**obj, "kind": kind}))
-    return {reason for _, _, reason, _ in evaluation.found()}
+    evaluation.evaluate()
+    return list(evaluation.engine.findings())
 
 
 def objects(client: Client, kind: str, resource: Resource, namespace: str) -> Iterable[Object]:
@@ -261,6 +285,28 @@ def untried() -> Iterator[Any]:
 @pytest.mark.parametrize("block", list(untried()))
 def test_a_command_that_nothing_here_can_run(block: Block) -> None:
     """Skipped, with the runbook's reason."""
+
+
+# -- what the steward can't see
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_undecodable_object_can_be_read(kind: str, kubectl: Kubectl, namespace: str) -> None:
+    evaluation = Evaluation([check for check in all_checks() if check.id == "sources"])
+    within = "" if kind in CLUSTER_WIDE else namespace
+    evaluation.engine.put(Undecodable(within, f"{kind} none", "", 0, kind, "none", "Expected `object`", NOW))
+    evaluation.evaluate()
+    (finding,) = evaluation.engine.findings()
+
+    assert ["(NotFound)" in kubectl(command).stderr for command in finding.commands] == [True]
+
+
+def test_a_permission_that_is_refused_can_be_asked_for(kubectl: Kubectl) -> None:
+    (check,) = (check for check in all_checks() if check.id == "sources")
+    asks = [each for each in check.reasons["KindForbidden"].commands if "can-i" in each]
+    values = {"RESOURCE": "ipamclaims.k8s.cni.cncf.io", "USER": "system:serviceaccount:steward:steward-exporter"}
+
+    assert [kubectl(filled(each, values)).stdout for each in asks] == ["no\n", "no\n"]
 
 
 # -- what is written is written once, and only on what was read

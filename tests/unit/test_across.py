@@ -21,6 +21,7 @@ from tests.manifests import Object
 Check = Callable[..., tuple[int, str, str]]
 ALIKE = "1b4e28ba-2fa1-41d2-883f-0016d3cca427"
 NOW = "2026-11-21T00:00:00Z"
+FLEET = "firmware_across_clusters"
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def shared(check: Check, tmp_path: Path) -> Callable[..., list[Any]]:
         for name, objects in zip("abcdef", clusters, strict=False):
             (tmp_path / f"{name}.yaml").write_text(many([*objects, vm(f"other-{name}")]), encoding="utf-8")
             words += ["--from", str(tmp_path / f"{name}.yaml")]
-        _, out, err = check(*words, "--complete", "--check", "across_clusters", "-o", "json")
+        _, out, err = check(*words, "--complete", "--check", FLEET, "-o", "json")
         report = json.loads(out)
         assert (report["unknown"], err) == ([], "")
         found: list[Any] = report["findings"]
@@ -89,12 +90,15 @@ def test_two_that_run_with_one_uuid_are_a_warning_on_each(shared: Callable[..., 
     one, two = shared([vm("db", ALIKE), vmi("db", ALIKE)], [vm("copy", ALIKE.upper()), vmi("copy", ALIKE)])
 
     assert brief([one, two]) == [("a", "db", "warning"), ("b", "copy", "warning")]
-    assert (one["check"], one["reason"]) == ("across_clusters", "DuplicateAcrossClusters")
+    assert (one["check"], one["reason"]) == (FLEET, "DuplicateAcrossClusters")
     assert one["subject"] == {"kind": "VirtualMachine", "namespace": "ns", "name": "db", "uid": "vm-db"}
     assert one["evidence"] == {"uuid": ALIKE, "running": True, "others": ["b/ns/copy"], "holders": 2}
     assert one["group"] == two["group"] == group_id(ALIKE)
     assert one["message"] == "its firmware UUID is also that of b/ns/copy (running)"
     assert (one["since"], one["sinceSource"]) == (NOW, "firstSeen")
+    assert one["next"].startswith("Stop the VM that should not run")
+    assert one["commands"] == ["kubectl get virtualmachines.kubevirt.io -n ns db -o yaml"]
+    assert one["runbook"].endswith("/VMFirmwareUUIDDuplicateAcrossClusters.md")
 
 
 @pytest.mark.parametrize(
@@ -123,6 +127,7 @@ def test_a_lone_vmi_is_a_vm(shared: Callable[..., list[Any]]) -> None:
         ("VirtualMachineInstance", "warning"),
         ("VirtualMachine", "warning"),
     ]
+    assert found[0]["commands"] == ["kubectl get virtualmachineinstances.kubevirt.io -n ns x -o yaml"]
 
 
 def test_a_uuid_within_one_cluster_is_a_check_s_concern(shared: Callable[..., list[Any]]) -> None:
@@ -141,8 +146,8 @@ def test_names_that_two_clusters_share_give_one_uuid(shared: Callable[..., list[
 
     three = shared([vm("db")], [vm("db")], [vm("copy", legacy("db"))])
     assert [f["evidence"].get("hint", "") for f in three] == [
-        "legacy: it derives it from its name",
-        "legacy: it derives it from its name",
+        "legacy: derived from the VM's name",
+        "legacy: derived from the VM's name",
         "",
     ]
     assert three[2]["evidence"]["others"] == ["a/ns/db", "b/ns/db"]
@@ -188,12 +193,12 @@ def test_each_is_evaluated_as_if_it_were_alone(dumps: tuple[str, str], check: Ch
 
     assert code == 2  # north has a claim that can't be read
     for name, called in (("north", "north"), ("south", "branch")):
-        own = [f for f in both["findings"] if f["cluster"] == called and f["check"] != "across_clusters"]
+        own = [f for f in both["findings"] if f["cluster"] == called and f["check"] != FLEET]
         assert list(map(without_cluster, own)) == list(map(without_cluster, alone[name]["findings"]))
         assert {f["cluster"] for f in alone[name]["findings"]} == {""}
         assert sum(each["cluster"] == called for each in both["sources"]) == len(alone[name]["sources"])
     assert {u["cluster"] for u in both["unknown"]} == {"north"}
-    across = [f for f in both["findings"] if f["check"] == "across_clusters"]
+    across = [f for f in both["findings"] if f["check"] == FLEET]
     assert {f["subject"]["namespace"] for f in across if f["cluster"] == "branch"} == {"shop"}
     assert {f["cluster"] for f in across} == {"north", "branch"}
     assert {f["severity"] for f in across} == {"warning", "info"}
@@ -216,11 +221,11 @@ def test_every_output_names_the_cluster(dumps: tuple[str, str], check: Check) ->
     suites = ElementTree.fromstring(check(*words, "-o", "junit")[1])
     failures = [case.get("name", "") for case in suites.iter("testcase") if case.find("failure") is not None]
     assert {name.rpartition(" in ")[2] for name in failures} == {"north", "south"}
-    assert "across_clusters" in [suite.get("name") for suite in suites]
+    assert FLEET in [suite.get("name") for suite in suites]
 
     (run,) = json.loads(check(*words, "-o", "sarif")[1])["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
-    assert "across_clusters/DuplicateAcrossClusters" in rules
+    assert f"{FLEET}/DuplicateAcrossClusters" in rules
     for result, finding in zip(run["results"], found, strict=True):
         assert rules[result["ruleIndex"]] == f"{finding['check']}/{finding['reason']}"
         assert result["properties"]["cluster"] == finding["cluster"]
@@ -247,8 +252,8 @@ def test_what_is_shown_is_narrowed_in_all_of_them(dumps: tuple[str, str], check:
 
     assert {f["subject"]["namespace"] for f in shown("-n", "shop")} == {"shop"}
     assert {f["check"] for f in shown("--check", "ipam_claims")} == {"ipam_claims"}
-    assert {f["check"] for f in shown("--check", "across_clusters")} == {"across_clusters"}
-    assert "across_clusters" not in {f["check"] for f in shown("--min-age", "1m")}  # nothing tells since when
+    assert {f["check"] for f in shown("--check", FLEET)} == {FLEET}
+    assert FLEET not in {f["check"] for f in shown("--min-age", "1m")}  # nothing tells since when
 
 
 def test_one_that_can_not_be_read_does_not_keep_the_others(dumps: tuple[str, str], check: Check) -> None:
@@ -270,7 +275,7 @@ def test_one_that_can_not_be_read_does_not_keep_the_others(dumps: tuple[str, str
 def test_what_a_dump_lacks_is_asked_for_by_its_cluster(dumps: tuple[str, str], tmp_path: Path, check: Check) -> None:
     partial = tmp_path / "east.yaml"
     partial.write_text(many([vm("db", ALIKE)]), encoding="utf-8")
-    code, out, _ = check("--from", dumps[0], "--from", str(partial), "--check", "across_clusters")
+    code, out, _ = check("--from", dumps[0], "--from", str(partial), "--check", FLEET)
 
     assert code == 2
     assert "add to the dump of east what this prints" in out
@@ -309,16 +314,16 @@ def test_a_cluster_is_called_after_its_file(tmp_path: Path, check: Check, monkey
 
 
 def test_comparing_needs_two_dumps(dumps: tuple[str, str], check: Check) -> None:
-    code, _, err = check("--from", dumps[0], "--check", "across_clusters")
+    code, _, err = check("--from", dumps[0], "--check", FLEET)
     assert code == 2
-    assert "across_clusters compares clusters; give --from for each of them" in err
+    assert f"{FLEET} compares clusters; give --from for each of them" in err
 
 
-@pytest.mark.parametrize("what", ["across_clusters", "DuplicateAcrossClusters"])
+@pytest.mark.parametrize("what", [FLEET, "DuplicateAcrossClusters"])
 def test_it_is_explained(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", what]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("across_clusters: VMs of different clusters have different firmware UUIDs\n")
-    assert "DuplicateAcrossClusters  warning|info  " in text
+    assert "A VM of another cluster has the same firmware UUID; a warning while it runs in two clusters." in text
+    assert "across" not in text.replace(FLEET, "").replace("AcrossClusters", "")
     main(["explain"])
-    assert "across_clusters" in capsys.readouterr().out
+    assert FLEET in capsys.readouterr().out

@@ -16,10 +16,12 @@ import yaml
 
 from exporter.__main__ import main
 from exporter.checks import all_checks
+from exporter.checks.base import PER_FLEET
 from exporter.demo.fleet import sample_fleet
 from tests.dumps import many
 
 Check = Callable[..., tuple[int, str, str]]
+OF_ONE_CLUSTER = [each for each in all_checks() if each.scope is not PER_FLEET]
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
@@ -58,12 +60,36 @@ def test_junit_has_a_suite_for_each_check(whole: Any, check: Check) -> None:
     root = ElementTree.fromstring(text)
 
     assert code == 2
-    assert [suite.get("name") for suite in root] == [each.id for each in all_checks()]
+    assert [suite.get("name") for suite in root] == [each.id for each in OF_ONE_CLUSTER]
     assert len(root.findall(".//failure")) == len(whole["findings"]) == int(root.get("failures", ""))
     assert len(root.findall(".//error")) == len(whole["unknown"]) == int(root.get("errors", ""))
     for suite in root:
         assert len(suite) == int(suite.get("tests", "")) > 0
         assert all(case.get("classname") == suite.get("name") and case.get("name") for case in suite)
+
+
+def test_each_output_says_what_to_do(whole: Any, check: Check) -> None:
+    finding = next(f for f in whole["findings"] if f["reason"] == "OrphanPDB")
+    delete = finding["commands"][-1]
+    assert finding["subject"]["uid"] in delete
+
+    lines = check()[1].splitlines()
+    head = next(number for number, line in enumerate(lines) if "OrphanPDB" in line)
+    advice = [f"next: {finding['next']}", *(f"$ {command}" for command in finding["commands"])]
+    assert lines[head + 1 : head + 1 + len(advice)] == [f"{' ' * 10}{line}" for line in advice]
+    assert f"next: {finding['next']}" in check("--no-commands")[1]
+    assert delete not in check("--no-commands")[1]
+
+    (run,) = json.loads(check("-o", "sarif")[1])["runs"]
+    (result,) = (each for each in run["results"] if each["ruleId"] == "eviction_pdbs/OrphanPDB")
+    rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
+    assert rule["helpUri"] == finding["runbook"]
+    assert rule["help"]["text"]
+    root = ElementTree.fromstring(check("-o", "junit")[1])
+    (failure,) = (each for each in root.iter("failure") if each.get("type") == "OrphanPDB")
+    for text in (result["message"]["text"], failure.text or ""):
+        assert finding["message"] in text
+        assert text.endswith("\n".join((finding["next"], *finding["commands"], finding["runbook"])))
 
 
 def test_sarif_has_what_its_schema_requires(whole: Any, check: Check) -> None:
@@ -73,7 +99,7 @@ def test_sarif_has_what_its_schema_requires(whole: Any, check: Check) -> None:
     (invocation,) = run["invocations"]
 
     assert (log["version"], run["tool"]["driver"]["name"]) == ("2.1.0", "steward")
-    assert len({rule["id"] for rule in rules}) == len(rules) == sum(len(each.reasons) for each in all_checks())
+    assert len({rule["id"] for rule in rules}) == len(rules) == sum(len(each.reasons) for each in OF_ONE_CLUSTER)
     assert invocation["executionSuccessful"] is False
     assert len(invocation["toolExecutionNotifications"]) == len(whole["unknown"])
     levels = {"critical": "error", "warning": "warning", "info": "note"}

@@ -9,12 +9,13 @@ import pytest
 import yaml
 
 from exporter.checks import all_checks
-from exporter.checks.base import Check
+from exporter.checks.base import PER_FLEET, Check
 from exporter.model.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full
 
 CASES = Path(__file__).parents[1] / "checks"
+CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]  # those are tried by test_across.py
 
 
 def cases_of(check: Check) -> dict[str, dict[str, Any]]:
@@ -41,11 +42,7 @@ def evaluated(check: Check, case: dict[str, Any]) -> Evaluation:
     return evaluation
 
 
-ALL = [
-    pytest.param(check, case, id=f"{check.id}-{name}")
-    for check in all_checks()
-    for name, case in cases_of(check).items()
-]
+ALL = [pytest.param(check, case, id=f"{check.id}-{name}") for check in CHECKS for name, case in cases_of(check).items()]
 
 
 @pytest.mark.parametrize(("check", "case"), ALL)
@@ -66,7 +63,7 @@ def test_case(check: Check, case: dict[str, Any]) -> None:
         assert unknown == set(case.get("unknown_in", ()))
 
 
-@pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.id)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
 def test_every_reason_and_severity_is_tried_and_so_is_quiet(check: Check) -> None:
     cases = cases_of(check).values()
 
@@ -75,7 +72,7 @@ def test_every_reason_and_severity_is_tried_and_so_is_quiet(check: Check) -> Non
     assert any(case["finds"] == [] and case["given"] for case in cases)
 
 
-@pytest.mark.parametrize("check", [c for c in all_checks() if c.id != "sources"], ids=lambda check: check.id)
+@pytest.mark.parametrize("check", [c for c in CHECKS if c.id != "sources"], ids=lambda check: check.id)
 def test_every_kind_that_is_not_seen_makes_the_check_unknown(check: Check) -> None:
     for kind in check.reads:
         assert Evaluation([check], [kind.name]).engine.unknowns(), kind

@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from exporter.checks import all_checks
 from exporter.checks.base import Check
 from exporter.states import all_states
 from exporter.states.base import Aggregates
 from tests.evaluation import NOW, Evaluation
 from tests.rows import CLUSTER_WIDE, full
-from tests.unit.test_checks import cases_of
+from tests.unit.test_checks import CHECKS, cases_of
 from tests.unit.test_engine import comparable
 
 Row = dict[str, Any]
@@ -26,7 +25,7 @@ LATER = NOW + 10 * 365 * 86_400  # every grace is over: what is open stays open,
 
 
 def scenes() -> Iterator[Any]:
-    for check in all_checks():
+    for check in CHECKS:
         for name, case in cases_of(check).items():
             if (
                 case["finds"] != "unknown"

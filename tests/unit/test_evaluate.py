@@ -224,34 +224,34 @@ def traced(kinds: Iterable[type[Record]]) -> Iterator[dict[type[Record], set[str
 def read_by(check: Check) -> dict[type[Record], set[str]]:
     """The fields that a check reads of the records whose fields it declares, over all of its cases."""
     clusters = [evaluated(check, case).engine.cluster for case in cases_of(check).values()]
-    with traced(kind.record for kind in check.facts) as used:
+    with traced(kind.record for kind in check.uses) as used:
         for cluster in clusters:
             for partition in everything(check, cluster):
                 evaluate(check, cluster, partition)
-            for kind in check.facts:
+            for kind in check.uses:
                 for record in cluster.all(kind.record):
                     for index in check.indexes:
                         tuple(cluster.keys_of(index, record))
     return used
 
 
-@pytest.mark.parametrize("check", [check for check in all_checks() if check.facts], ids=lambda check: check.id)
+@pytest.mark.parametrize("check", [check for check in all_checks() if check.uses], ids=lambda check: check.id)
 def test_a_check_declares_the_fields_that_it_reads(check: Check) -> None:
     identity = set(Record.__struct_fields__)
-    declared = {kind.record: set(names.split()) for kind, names in check.facts.items()}
+    declared = {kind.record: set(names.split()) for kind, names in check.uses.items()}
     used = {kind: names - identity for kind, names in read_by(check).items()}
     assert {kind.__name__: sorted(names) for kind, names in declared.items()} == {
         kind.__name__: sorted(names) for kind, names in used.items()
     }
 
 
-@pytest.mark.parametrize("check", [check for check in all_checks() if check.facts], ids=lambda check: check.id)
+@pytest.mark.parametrize("check", [check for check in all_checks() if check.uses], ids=lambda check: check.id)
 def test_a_change_of_other_fields_evaluates_nothing_again(check: Check) -> None:
     tried = 0
     for case in cases_of(check).values():
         evaluation = evaluated(check, case)
         engine = evaluation.engine
-        for kind, names in check.facts.items():
+        for kind, names in check.uses.items():
             for record in list(engine.cluster.all(kind.record)):
                 flags = [
                     name
@@ -265,5 +265,5 @@ def test_a_change_of_other_fields_evaluates_nothing_again(check: Check) -> None:
                     assert engine.evaluated[check.id].partitions == before
                     tried += 1
     assert tried or not any(
-        isinstance(default, bool) for kind in check.facts for default in kind.record.__struct_defaults__
+        isinstance(default, bool) for kind in check.uses for default in kind.record.__struct_defaults__
     )

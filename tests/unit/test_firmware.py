@@ -1,4 +1,4 @@
-"""Firmware identities: what KubeVirt makes of names, which spellings are one UUID, and what a finding tells to do."""
+"""Firmware identities: what KubeVirt derives from names, which spellings are one UUID, and what a finding says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.rows import full
 
 NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")
 RANDOM, OTHER = "3e6c1f0a-6f0e-4d6b-9a43-0c8e5b1d2f31", "7c0f4f5e-52fd-4d8b-8a25-0f0d7f9f1f10"
-# The table of firmware-eviction A.2.
+# Names, and what KubeVirt derives from them.
 VECTORS = {
     "testvm": "5a9fc181-957e-5c32-9e5a-2de5e9673531",
     "my-vm": "41256f5f-3759-54d0-9c60-26dff9079ab1",
@@ -55,7 +55,7 @@ def running(name: str, uuid: str = RANDOM, **more: Any) -> tuple[dict[str, Any],
     return made, vmi(made)
 
 
-# -- what is made of a name
+# -- what is derived from a name
 
 
 @pytest.mark.parametrize(("name", "made"), VECTORS.items())
@@ -122,11 +122,11 @@ def test_what_stands_for_no_uuid(text: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other", "keeper", "why"),
     [
-        # In the order of A.12, each against all that comes after it.
+        # In the order of what counts, each against all that comes after it.
         ({"tpm": True, "run": False, "origin": "restore"}, {"run": True}, "ns/one", "persistent TPM"),
         ({"priorityClass": "system-node-critical", "run": False}, {"run": True}, "ns/one", "priority class"),
         ({"run": True, "origin": "restore"}, {"run": False}, "ns/one", "it runs"),
-        ({"origin": "backup"}, {"created": "2026-05-05T08:12:31Z"}, "ns/two", "did not come out of"),
+        ({"origin": "backup"}, {"created": "2026-05-05T08:12:31Z"}, "ns/two", "was not restored from"),
         ({}, {"created": "2026-05-03T08:12:31Z"}, "ns/two", "oldest"),
         ({}, {}, "ns/one", "first by name"),
         ({"tpm": True}, {"tpm": True}, None, "more than one has a persistent TPM"),
@@ -149,7 +149,7 @@ def test_who_should_keep_it(one: dict[str, Any], other: dict[str, Any], keeper: 
 
     assert [each.evidence.get("keeper") for each in found] == [keeper] * 2
     assert all(why in each.evidence["keeperWhy"] for each in found)
-    assert all(why in each.message for each in found)
+    assert all(why in each.next for each in found)
 
 
 def test_the_uuid_of_its_own_name_speaks_for_a_vm() -> None:
@@ -219,7 +219,7 @@ def test_causes_are_reported() -> None:
     assert hints["ns/c"] == ["the manifest that was applied for it sets the UUID"]
     assert hints["ns/d"] == ["it was restored from a backup"]
     namesakes = findings(vm("vm1", VECTORS["vm1"]), vm("vm1", VECTORS["vm1"], namespace="other"))
-    assert namesakes["LatentDuplicate", "ns/vm1"].evidence["hints"] == ["KubeVirt made it of their common name"]
+    assert namesakes["LatentDuplicate", "ns/vm1"].evidence["hints"] == ["KubeVirt derived it from their common name"]
 
 
 def test_a_vm_whose_firmware_was_replaced_lacks_its_serial() -> None:

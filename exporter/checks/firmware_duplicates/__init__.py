@@ -1,12 +1,12 @@
-"""VMs that share their firmware UUID, which guests and what manages them take for unique.
+"""VMs that share a firmware UUID, which guests and what manages them take for unique.
 
-Licences, inventories, backups and cloud-init know a VM by it, and libvirt refuses to migrate between hosts that
-have the same. Up to KubeVirt 1.5 it was made of the VM's name alone, and since 1.6 that value is kept; restores,
+Licences, inventories, backups and cloud-init identify a VM by it, and libvirt refuses to migrate between hosts that
+have the same. Up to KubeVirt 1.5 it was derived from the VM's name alone, and from 1.6 on that value is kept; restores,
 backups and copied manifests bring a UUID along. A VM is evaluated by the UUID that it runs with, and by the one that
-it starts with next. Who moves between clusters or namespaces has the same UUID at both ends while it moves.
+it starts with next. A VM that migrates between namespaces has the same UUID at both ends meanwhile.
 
-Not seen here: VMs of other clusters; whether somebody outside knows a VM by its UUID; stand-alone VMIs
-of KubeVirt releases that leave the UUID to libvirt.
+Not seen here: VMs of other clusters (firmware_across_clusters); whether anything outside identifies a VM by its UUID;
+stand-alone VMIs without a UUID, for which libvirt makes one.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from ...model.kinds import (
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..base import Check, Scope, View
-from .evidence import NAMED, facts, message
+from .evidence import NAMED, facts, message, next_step
 from .keeper import Proposal, keeper
 from .members import Group, Standing, group_of
 from .origin import legacy_derived
-from .reasons import REASONS
+from .reasons import REASONS, of_vmi
 
 __all__ = ["CHECK"]
 
@@ -54,7 +54,7 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def _silent(view: View, vm: VirtualMachine) -> VirtualMachineInstance | None:
-    """The VM's VMI, where it tells no UUID and so has the one of the VM's start."""
+    """The VM's VMI, where it reports no UUID and so runs with the one that the VM starts with."""
     vmi = owned(view.named(VirtualMachineInstance, vm.namespace, vm.name), vm)
     return vmi if vmi is not None and not vmi.identity and next_boot(vm) == view.partition else None
 
@@ -76,14 +76,16 @@ def _shared(view: View, group: Group) -> Iterator[Finding]:
             group=group_id(view.partition),
             since=since,
             since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
-            message=message(group, member, standing, proposal),
+            message=message(group, member, standing),
+            next=next_step(member, standing, proposal),
+            commands=() if standing is Standing.ENDS else of_vmi(member.ref),
             evidence=facts(view, group, member, proposal),
         )
 
 
 CHECK = Check(
     id="firmware_duplicates",
-    title="VMs that share their firmware UUID",
+    title="VMs that share a firmware UUID",
     reads=(
         virtual_machine.KIND,
         virtual_machine_instance.KIND,

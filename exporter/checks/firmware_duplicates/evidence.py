@@ -1,4 +1,4 @@
-"""What a finding on a shared UUID says: of the others, how it may have come about, and which one to change."""
+"""What a finding on a shared UUID says: who the others are, how it may have come about, and which one to change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..base import View
 from .keeper import Proposal, keeps_state
 from .members import Group, Member, Standing
 
-__all__ = ["NAMED", "facts", "hints", "message"]
+__all__ = ["NAMED", "facts", "hints", "message", "next_step"]
 
 NAMED = 10  # others that evidence names
 _ORIGINS = {
@@ -21,25 +21,28 @@ _ORIGINS = {
 }
 
 
-def message(group: Group, member: Member, standing: Standing, proposal: Proposal) -> str:
-    """One sentence, without the UUID: it names whom to look at, and what to do next."""
+def message(group: Group, member: Member, standing: Standing) -> str:
+    """One sentence, without the UUID."""
     count, first = group.count(member), group.others(member, 1)[0].key
     who = first if count == 1 else f"{first} and {count - 1} more"
     if standing is Standing.ENDS:
-        return f"it shares its firmware UUID with {who}, until one of them is gone: nothing to do"
+        return f"it shares its firmware UUID with {who}, until one of them is gone"
     if standing is Standing.RUNS_TOGETHER:
-        return f"it runs with the firmware UUID of {who}: {_next_step(member, proposal)}"
-    return f"it has the firmware UUID of {who}, and must not run beside it: {_next_step(member, proposal)}"
+        return f"it runs with the same firmware UUID as {who}"
+    return f"it has the same firmware UUID as {who}, and must not run at the same time"
 
 
-def _next_step(member: Member, proposal: Proposal) -> str:
+def next_step(member: Member, standing: Standing, proposal: Proposal) -> str:
+    if standing is Standing.ENDS:
+        return ""
     if proposal.keeper is None:
-        return f"decide which one keeps it, since {proposal.why}"
+        return f"Decide with their owners which one keeps the UUID, since {proposal.why}."
     if proposal.keeper is member:
-        return f"this one should keep it, since {proposal.why}"
+        return f"Leave it as it is and give the others a new UUID: it should keep this one, since {proposal.why}."
+    keeps = f"{proposal.keeper.key} should keep the old one, since {proposal.why}"
     if member.vm is None:
-        return f"make this one anew without a UUID; {proposal.keeper.key} should keep it, since {proposal.why}"
-    return f"give this one another; {proposal.keeper.key} should keep it, since {proposal.why}"
+        return f"Delete the VMI and create it again without a UUID; {keeps}."
+    return f"Stop the VM and give it a new UUID; {keeps}."
 
 
 def facts(view: View, group: Group, member: Member, proposal: Proposal) -> dict[str, Any]:
@@ -72,23 +75,23 @@ def _other(member: Member) -> dict[str, Any]:
 
 def _applies(member: Member) -> str:
     if member.vm is None:
-        return "never: a VMI can't be changed"
+        return "never: the firmware of a VMI is immutable"
     if member.runs and member.vm.reboots_anew:
         return "on the next guest reboot"
     return "with the next start"
 
 
 def hints(view: View, group: Group, member: Member) -> list[str]:
-    """How it may have come by the UUID, in order."""
+    """Where the UUID may come from, in order."""
     return [text for text in (_origin(member), _template(group, member), _namesake(group, member, view)) if text] + (
-        ["an update of its pool by KubeVirt 1.6.0 to 1.7.4 has put this in the place of its own"]
+        ["an update of its pool on KubeVirt 1.6.0 to 1.7.4 has replaced its own UUID with this one"]
         if pool_was_updated(view, member)
         else []
     )
 
 
 def pool_was_updated(view: View, member: Member) -> bool:
-    """A.4: such an update took the UUID of a member away, and KubeVirt then made one of its name."""
+    """Whether such an update may have removed a member's UUID: KubeVirt then derived one from its name."""
     versions = [each.release for each in view.all(KubeVirt)]
     return (
         member.vm is not None
@@ -105,7 +108,7 @@ def _origin(member: Member) -> str:
 def _template(group: Group, member: Member) -> str:
     made_by = _maker(member)
     others = group.others(member, NAMED)
-    same = made_by and any(_maker(each) == made_by and _extra_keys(each, member) for each in others)
+    same = made_by and any(_maker(each) == made_by and _same_namespace(each, member) for each in others)
     return f"the template of {made_by} sets the UUID" if same else ""
 
 
@@ -115,11 +118,11 @@ def _maker(member: Member) -> str:
     return member.vmi.owner if member.vmi else ""
 
 
-def _extra_keys(one: Member, other: Member) -> bool:
+def _same_namespace(one: Member, other: Member) -> bool:
     return one.record.namespace == other.record.namespace
 
 
 def _namesake(group: Group, member: Member, view: View) -> str:
     name = member.record.name
     same = any(each.record.name == name for each in group.others(member, NAMED))
-    return "KubeVirt made it of their common name" if same and legacy(name) == view.partition else ""
+    return "KubeVirt derived it from their common name" if same and legacy(name) == view.partition else ""

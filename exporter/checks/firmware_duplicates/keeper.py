@@ -1,6 +1,6 @@
-"""Which member of a group should keep the UUID (firmware-eviction A.12, the proposed order).
+"""Which member of a group should keep the UUID.
 
-Whether something outside knows a VM by its UUID can't be seen, so that step of the order is left out.
+Whether anything outside identifies a VM by its UUID can't be seen, and does not count.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _TPM = "persistent TPM"
 
 
 class Proposal(NamedTuple):
-    """Who should keep the UUID, and why that one; without a keeper, why nobody is proposed."""
+    """Which one should keep the UUID, and why; without a keeper, why none is proposed."""
 
     keeper: Member | None
     why: str
 
 
 def keeps_state(member: Member) -> bool:
-    """Whether another UUID has it lose what it keeps under the old one. EFI variables are kept under its name."""
+    """Whether a new UUID loses what it keeps under the old one. EFI variables are kept under the VM's name."""
     return _TPM in (member.vm.sealed if member.vm else "", member.vmi.sealed if member.vmi else "")
 
 
 def brought_from_elsewhere(member: Member) -> bool:
-    """Whether it came out of a snapshot or a backup, and its UUID most likely with it."""
+    """Whether it was restored from a snapshot or a backup, most likely with its UUID."""
     return member.vm is not None and member.vm.origin in ("restore", "backup")
 
 
@@ -38,24 +38,24 @@ def _critical(member: Member) -> bool:
     return member.vm is not None and member.vm.critical
 
 
-# In their order: what speaks for a member (the least value wins), and in which words.
+# In their order: what speaks for a member (the least value wins), and how that is said.
 _ORDER: tuple[tuple[Callable[[Member, str], Any], str], ...] = (
-    (lambda one, _: not keeps_state(one), "another UUID empties its persistent TPM"),
-    (lambda one, _: not _critical(one), "its priority class says that it must not fail"),
+    (lambda one, _: not keeps_state(one), "a new UUID empties its persistent TPM"),
+    (lambda one, _: not _critical(one), "its priority class is critical"),
     (lambda one, _: not one.runs, "it runs"),
-    (lambda one, _: brought_from_elsewhere(one), "it did not come out of a snapshot or a backup"),
-    (lambda one, uuid: legacy(one.record.name) != uuid, "the UUID is made of its own name"),
+    (lambda one, _: brought_from_elsewhere(one), "it was not restored from a snapshot or a backup"),
+    (lambda one, uuid: legacy(one.record.name) != uuid, "the UUID is derived from its own name"),
     (lambda one, _: one.record.created or inf, "it is the oldest"),
     (lambda one, _: one.place, "it is the first by name"),
 )
 
 
 def keeper(members: Sequence[Member], uuid: str) -> Proposal:
-    """The proposal for those that share a UUID. None is made where two of them would lose something by another one."""
+    """The proposal for those that share a UUID; none where two of them would lose something with a new one."""
     if sum(map(keeps_state, members)) > 1:
-        return Proposal(None, "more than one has a persistent TPM, which another UUID empties")
+        return Proposal(None, "more than one has a persistent TPM, which a new UUID empties")
     if sum(map(_critical, members)) > 1:
-        return Proposal(None, "the priority class of more than one says that it must not fail")
+        return Proposal(None, "the priority class of more than one is critical")
     left = list(members)
     for rank, why in _ORDER:
         ranks = [rank(each, uuid) for each in left]
@@ -63,4 +63,4 @@ def keeper(members: Sequence[Member], uuid: str) -> Proposal:
         left = [each for each, found in zip(left, ranks, strict=True) if found == best]
         if len(left) == 1:
             return Proposal(left[0], why)
-    return Proposal(None, "there is none to choose")
+    return Proposal(None, "there is nothing to choose from")

@@ -1,4 +1,4 @@
-"""The VMs that share a value of their firmware, and how they stand to each other (firmware-eviction A.11)."""
+"""The VMs that share a value of their firmware, and whether they collide."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AWAITED = "WaitingForSync"
 
 
 class Standing(Enum):
-    """What becomes of a member's sharing a value."""
+    """What sharing the value means for a member."""
 
     RUNS_TOGETHER = "another one runs with it at the same time"
     MAY_COLLIDE = "it collides once both run"
@@ -38,7 +38,7 @@ class Member:
 
     @property
     def runs(self) -> bool:
-        """Whether it runs with the value, and is not about to end."""
+        """Whether it runs with the value, and is not being stopped."""
         return self.vmi is not None and self.vmi.deleting is None
 
     @property
@@ -72,7 +72,7 @@ class Member:
 
     @property
     def written(self) -> str:
-        """The UUID as the object spells it; empty where it has none, and KubeVirt makes one of the name."""
+        """The UUID as the object spells it; empty where it has none, and KubeVirt derives one from the name."""
         return self.vmi.uuid if self.vmi is not None and self.vmi.uuid else self.vm.uuid if self.vm is not None else ""
 
     @property
@@ -81,7 +81,7 @@ class Member:
 
     @property
     def awaited(self) -> bool:
-        """Whether it waits for its guest to arrive from elsewhere, with that one's identity."""
+        """Whether it is the target of a migration that has not arrived yet, with the identity of its source."""
         if self.vmi is not None and self.vmi.phase == _AWAITED:
             return True
         arrived = self.vmi is not None and self.vmi.phase == "Running"
@@ -90,11 +90,12 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """All that share one value, in the order of namespace and name; without those whose guest is still to arrive."""
+    """All that share one value, in the order of namespace and name; without targets of migrations that have not
+    arrived."""
 
     members: tuple[Member, ...]
     ending: frozenset[str]  # keys of those that won't have it for long
-    moving: dict[str, frozenset[str]]  # with whom a member shares it only while its guest moves
+    moving: dict[str, frozenset[str]]  # the other ends of a member's migration, with which it shares it meanwhile
 
     @classmethod
     def of(cls, view: View, members: Iterable[Member]) -> Group:
@@ -136,7 +137,7 @@ class Group:
         return len(self.members) - 1 - len(self.moving.get(member.key, ()))
 
     def collided(self, member: Member) -> float | None:
-        """Since when it runs beside another one, in seconds since 1970; None where that can't be reported."""
+        """Since when it runs at the same time as another one, in seconds since 1970; None where that is not known."""
         apart = self.moving.get(member.key, frozenset()) | {member.key}
         starts = [s for each in self._first_started[: len(apart) + 1] if each.key not in apart and (s := each.started)]
         return max(member.started, starts[0]) if starts and member.started is not None else None
@@ -150,8 +151,8 @@ class Group:
 def group_of(
     view: View, records: Iterable[Record], silent: Callable[[VirtualMachine], VirtualMachineInstance | None]
 ) -> Group:
-    """The group of the records under one value. `silent` gives the VMI by which a VM runs with the value
-    though the VMI does not tell it."""
+    """The group of the records under one value. `silent` gives the VMI by which a VM runs with the value though the
+    VMI does not report it."""
     vms: dict[str, VirtualMachine] = {}
     vmis: dict[str, VirtualMachineInstance] = {}
     for record in records:
@@ -165,7 +166,7 @@ def group_of(
 
 
 def _migrations(view: View, members: list[Member]) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
-    """Of migrations between two members: who is on the move with whom, and who has been left by its guest."""
+    """Of migrations between two members: which ends belong together, and which sources were migrated away."""
     sent: dict[str, list[tuple[Member, Migration]]] = defaultdict(list)
     received: dict[str, list[tuple[Member, Migration]]] = defaultdict(list)
     for member in members:
@@ -186,7 +187,7 @@ def _migrations(view: View, members: list[Member]) -> tuple[dict[str, frozenset[
 
 
 def _left(view: View, source: Member, out: Migration) -> bool:
-    """Whether nothing has been started there since its guest went: it stands still, or its VMI is the old one."""
+    """Whether nothing was started there since it migrated away: it is halted, or its VMI is the old one."""
     place = source.record.namespace, source.record.name
     vmi = source.vmi or view.named(VirtualMachineInstance, *place)  # which may have ended already
     if vmi is None:

@@ -1,4 +1,4 @@
-"""UUIDs that are made of a name (firmware-eviction A.1, A.2)."""
+"""UUIDs that KubeVirt derived from a VM's name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["legacy_derived"]
 
 
 def legacy_derived(view: View, group: Group) -> Iterator[Finding]:
-    """Of each member that has the UUID now, where it is made of its own or of another VM's name in the cluster."""
+    """Of each member that has the UUID now, where it derives from its own or another VM's name."""
     names = {_name(record) for record in view.sharing(LEGACY_NAME, view.partition)}
     for member in group.members:
         own = legacy(member.record.name) == view.partition
@@ -31,6 +31,7 @@ def legacy_derived(view: View, group: Group) -> Iterator[Finding]:
                 subject=member.ref,
                 group=group_id(view.partition),
                 message=_own(member) if own else _others(of),
+                next="" if own else f"Give it a UUID of its own before it runs beside {of}.",
                 evidence=_facts(view, group, member, of),
             )
 
@@ -51,13 +52,13 @@ def _has(view: View, member: Member) -> bool:
 
 def _own(member: Member) -> str:
     return (
-        f"its firmware UUID is made of its name alone: any VM called {member.record.name}, "
-        "in another namespace or cluster, has the same"
+        f"its firmware UUID is derived from its name alone: any VM called {member.record.name}, "
+        "in another namespace or cluster, may have the same"
     )
 
 
 def _others(of: str) -> str:
-    return f"its firmware UUID is made of the name {of}, and not of its own: it was restored or copied from there"
+    return f"its firmware UUID is derived from the name {of}, not from its own: it was restored or copied from there"
 
 
 def _facts(view: View, group: Group, member: Member, of: str) -> dict[str, object]:

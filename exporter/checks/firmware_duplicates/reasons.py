@@ -1,11 +1,22 @@
-"""How a VM may share its firmware UUID with others."""
+"""How a VM may share its firmware UUID with others, and what to do about it."""
 
 from __future__ import annotations
 
 from ...findings import Severity
+from ...model.record import Ref
+from ..advice import filled
 from ..base import Family, Reason
 
-__all__ = ["REASONS"]
+__all__ = ["REASONS", "of_vmi"]
+
+_OF_VMI = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o yaml"
+_ALERT = "VMFirmwareUUIDDuplicate"
+_CHANGE = "Decide which VM keeps the UUID, and give each of the others a new one while it is stopped."
+_VM = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME"
+_TPM = (
+    _VM + " -o jsonpath='{.spec.template.spec.domain.devices.tpm}'",
+    _VM + " -o yaml",
+)
 
 _DUPLICATE = Family(
     "kubevirt_vm_firmware_uuid_duplicate",
@@ -14,7 +25,7 @@ _DUPLICATE = Family(
 # A family of its own: where all VMs are older than KubeVirt 1.6 this is said of each of them.
 _LEGACY = Family(
     "kubevirt_vm_firmware_uuid_legacy",
-    "A VM's firmware UUID is made of a name, and so the same wherever that name is used.",
+    "A VM's firmware UUID is derived from a name, and the same wherever that name is used.",
     aged=False,
 )
 
@@ -23,24 +34,34 @@ REASONS = {
         (Severity.CRITICAL,),
         "The VM runs, and another one runs with the same firmware UUID.",
         _DUPLICATE,
-        "A.11",
+        next=_CHANGE,
+        commands=_TPM,
+        alert=_ALERT,
     ),
     "LatentDuplicate": Reason(
         (Severity.WARNING,),
         "Another VM has the same firmware UUID, or starts with it: they collide once both run.",
         _DUPLICATE,
-        "A.11",
+        next=_CHANGE,
+        commands=_TPM,
+        alert=_ALERT,
     ),
     "DuplicateEnding": Reason(
         (Severity.INFO,),
         "The VM shares its firmware UUID only with what is being deleted or was migrated away, or is that itself.",
         _DUPLICATE,
-        "A.11",
+        next="Nothing to do: it ends once one of them is deleted.",
     ),
     "LegacyDerived": Reason(
         (Severity.INFO,),
-        "The firmware UUID is made of a VM's name, and so the same wherever that name is used.",
+        "The firmware UUID is derived from a VM's name, and the same wherever that name is used.",
         _LEGACY,
-        "A.2",
+        next="Nothing to do here; give the next VM of this name a UUID of its own before it first starts.",
     ),
 }
+
+
+def of_vmi(subject: Ref) -> tuple[str, ...]:
+    """The commands for a VMI without a VM; none for a VM, for which the reason has some."""
+    values = {"NAMESPACE": subject.namespace, "VMNAME": subject.name}
+    return (filled(_OF_VMI, values),) if subject.kind == "VirtualMachineInstance" else ()

@@ -1,8 +1,8 @@
-"""VMs whose firmware UUID is not in their spec, is no UUID, or will change; and snapshots that would change it.
+"""VMs whose firmware UUID is not in their spec, is invalid, or will change; and snapshots that would change it.
 
-KubeVirt up to 1.5 makes the UUID of the VM's name at each start; from 1.6 on its controller writes that value into
-the spec of a VM that has none, within a second, unless something keeps it from that. A VMI keeps the UUID
-that it was started with, whatever is written into the VM's spec meanwhile.
+KubeVirt up to 1.5 derives the UUID from the VM's name at each start; from 1.6 on virt-controller writes that value into
+the spec of a VM that has none, within a second, unless something prevents it. A VMI keeps the UUID that it was started
+with, whatever is written into the VM's spec meanwhile.
 
 Not seen here: what the guest itself reads; the revision of a VM that an online snapshot was taken from.
 """

@@ -1,4 +1,4 @@
-"""A VM without a firmware UUID in its spec, and what keeps KubeVirt from writing it (firmware-eviction A.3)."""
+"""A VM without a firmware UUID in its spec, and what prevents KubeVirt from writing it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..base import View
 __all__ = ["not_persisted"]
 
 _WRITES_SINCE = (1, 6)
-_REFUSED = "FirmwareUUIDError"  # the condition that tells that the write was refused
+_REFUSED = "FirmwareUUIDError"  # the condition that reports a refused write
 _DISKS = "DataVolumesNotReady"
 
 
@@ -19,7 +19,7 @@ def not_persisted(view: View, vm: VirtualMachine) -> Finding | None:
     if vm.uuid.strip() or vm.deleting is not None:
         return None
     release = min((each.release for each in view.all(KubeVirt)), default=(0, 0))
-    severity, cause, message = _evaluated(vm, release)
+    severity, cause, message, following = _evaluated(vm, release)
     facts = {
         "uuid": legacy(vm.name),
         "cause": cause,
@@ -30,26 +30,29 @@ def not_persisted(view: View, vm: VirtualMachine) -> Finding | None:
         severity=severity,
         subject=vm.ref,
         message=message,
+        next=following,
         evidence={name: fact for name, fact in facts.items() if fact},
     )
 
 
-def _evaluated(vm: VirtualMachine, release: tuple[int, int]) -> tuple[Severity, str, str]:
+def _evaluated(vm: VirtualMachine, release: tuple[int, int]) -> tuple[Severity, str, str, str]:
+    """Severity, cause, message and, where it is not that of the reason, the next step."""
     cause = _cause(vm)
+    derived = "its spec has no firmware UUID: KubeVirt derives one from its name at each start"
+    write = "Write the UUID in use into the spec, at the latest before an upgrade of KubeVirt."
     if not any(release):
-        words = "KubeVirt makes one of its name at each start; KubeVirt's release is not known"
-        return Severity.INFO, cause, f"its spec has no firmware UUID, and {words}"
+        return Severity.INFO, cause, f"{derived}; KubeVirt's release is not known", write
     if release < _WRITES_SINCE:
-        words = "KubeVirt makes one of its name at each start: write that one into it before the name is used again"
-        return Severity.INFO, cause, f"its spec has no firmware UUID, and {words}"
+        return Severity.INFO, cause, derived, write
     if cause == _DISKS:
-        return Severity.INFO, cause, "its spec gets its firmware UUID once its DataVolumes are ready"
+        wait = "Nothing to do: KubeVirt writes the UUID once the DataVolumes are ready."
+        return Severity.INFO, cause, "its spec gets its firmware UUID once its DataVolumes are ready", wait
     why = f" ({cause})" if cause else ""
-    return Severity.WARNING, cause, f"KubeVirt does not write its firmware UUID into its spec{why}: write it there"
+    return Severity.WARNING, cause, f"KubeVirt does not write its firmware UUID into its spec{why}", ""
 
 
 def _cause(vm: VirtualMachine) -> str:
-    """What keeps the controller from it, as far as the VM's status tells."""
+    """What prevents virt-controller from writing it, as far as the VM's status says."""
     if vm.failure == _REFUSED:
         return vm.failure
     return _DISKS if vm.waits_for_disks and vm.run_strategy != "Halted" else vm.failure

@@ -1,4 +1,4 @@
-"""What is evaluated of a VM's UUID by itself, by its VMI and by its pool (firmware-eviction A.6, A.8, A.9)."""
+"""A VM's UUID by itself, against that of its VMI, and against that of its pool."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.kinds.virtual_machine_pool import VirtualMachinePool
 from ..base import View
+from ..firmware_duplicates.reasons import of_vmi
 
 __all__ = ["invalid_uuid", "member_pins_uuid", "spec_run_mismatch"]
 
 
 def spec_run_mismatch(vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> Finding | None:
-    """`vmi` is the VM's own, that has not ended. One that is being stopped keeps nothing from its change."""
+    """`vmi` is the VM's own that has not ended. While it is being stopped nothing has to be done any more."""
     if vmi is None or vmi.deleting is not None or vm.deleting is not None:
         return None
     spec, running = next_boot(vm), vmi.identity
@@ -40,26 +41,33 @@ def spec_run_mismatch(vm: VirtualMachine, vmi: VirtualMachineInstance | None) ->
         related=(vmi.ref,),
         message=f"it runs with another firmware UUID than its spec has: {what}"
         + (", and empties its persistent TPM" if loses else ""),
+        next="Put the running UUID back before the VM restarts: its persistent TPM is kept under it." if loses else "",
         evidence={name: fact for name, fact in facts.items() if fact},
     )
 
 
 _INVALID = {
-    Invalid.MALFORMED: "its firmware UUID is no UUID: write one into its spec",
-    Invalid.PLACEHOLDER: "its firmware UUID is one that stands for none: write another one into its spec",
+    Invalid.MALFORMED: "its firmware UUID is not a valid UUID",
+    Invalid.PLACEHOLDER: "its firmware UUID is a placeholder, which other VMs may have too",
 }
+
+
+_LONE = "Delete the VMI and create it again without a UUID."
 
 
 def invalid_uuid(one: VirtualMachine | VirtualMachineInstance) -> Finding | None:
     cause = invalid(one.uuid)
     if cause is None or one.deleting is not None:
         return None
+    lone = isinstance(one, VirtualMachineInstance)
     return Finding(
         reason="InvalidUUID",
         severity=Severity.WARNING,
         subject=one.ref,
         group=group_id(comparable(one.uuid)),
         message=_INVALID[cause],
+        next=_LONE if lone else "",
+        commands=of_vmi(one.ref),
         evidence={"uuid": one.uuid, "cause": cause.value},
     )
 
@@ -76,6 +84,6 @@ def member_pins_uuid(view: View, vm: VirtualMachine) -> Finding | None:
         group=group_id(comparable(vm.uuid)),
         since=vm.created,
         since_source=Since.CREATION if vm.created is not None else Since.FIRST_SEEN,
-        message=f"it has its firmware UUID from {pool.ref}, as all others of it: take it out of that template",
+        message=f"it has its firmware UUID from the template of {pool.ref}, like all others of it",
         evidence={"uuid": vm.uuid, "pool": pool.name},
     )

@@ -1,4 +1,4 @@
-"""What can be wrong with the firmware identity of one VM."""
+"""What can be wrong with the firmware identity of one VM, and what to do about it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from ..base import Family, Reason
 
 __all__ = ["REASONS"]
 
+_VM = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME"
+_WRITERS = '{range .metadata.managedFields[*]}{.time} {.manager} {.operation}{"\\n"}{end}'
 _IDENTITY = Family(
     "kubevirt_vm_firmware_uuid_unstable",
-    "A VM's firmware UUID is no UUID, or changes with its next start.",
+    "A VM's firmware UUID is invalid, or changes with the next start.",
 )
-# Families of their own for what may be said of all VMs at once: it must not crowd out the others.
+# Families of their own for what may hold for all VMs at once: it must not crowd out the others.
 _NOT_KEPT = Family(
     "kubevirt_vm_firmware_uuid_not_persisted",
     "A VM's firmware UUID is not in its spec.",
@@ -30,40 +32,52 @@ _SNAPSHOT = Family(
 REASONS = {
     "NotPersisted": Reason(
         (Severity.INFO, Severity.WARNING),
-        "The VM's spec has no firmware UUID, and KubeVirt makes one of its name at each start; a warning where "
+        "The VM's spec has no firmware UUID, and KubeVirt derives one from its name at each start; a warning where "
         "KubeVirt, from 1.6 on, should have written it into the spec.",
         _NOT_KEPT,
-        "A.3",
-        600.0,
+        grace=600.0,
+        next="Find out what prevents KubeVirt from writing the UUID, or write the one in use into the spec.",
+        commands=(
+            _VM + " -o jsonpath='{.status.printableStatus} {.status.conditions}'",
+            _VM + f" --show-managed-fields -o jsonpath='{_WRITERS}'",
+        ),
+        alert="VMFirmwareUUIDNotPersisted",
     ),
     "SpecRunMismatch": Reason(
         (Severity.WARNING,),
         "The VM runs with another firmware UUID than its spec has: the next start changes its identity.",
         _IDENTITY,
-        "A.11",
+        next="If the change is meant, restart the VM when its owner agrees; else put the running UUID back.",
+        commands=(
+            _VM + " -o jsonpath='{.spec.template.spec.domain.firmware}'",
+            "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o jsonpath='{.spec.domain.firmware}'",
+        ),
+        alert="VMFirmwareUUIDChangePending",
     ),
     "InvalidUUID": Reason(
         (Severity.WARNING,),
-        "The firmware UUID is no UUID, or one that vendors leave in place of one.",
+        "The firmware UUID is not a valid UUID, or is a placeholder that vendors use.",
         _IDENTITY,
-        "A.8",
+        next="Give the VM a valid UUID of its own, unless it has a persistent TPM that is in use.",
+        commands=(_VM + " -o yaml",),
+        alert="VMFirmwareUUIDInvalid",
     ),
     "MemberPinsUUID": Reason(
         (Severity.INFO,),
-        "The VM has its firmware UUID from the template of its pool, as all others of it.",
+        "The VM has its firmware UUID from the template of its pool, like all others of it.",
         _PINNED,
-        "A.9",
+        next="Remove the UUID from the pool's template, then give each of its VMs one of its own.",
     ),
     "SnapshotLacksUUID": Reason(
         (Severity.INFO,),
-        "A snapshot was taken without a firmware UUID: a restore makes one of the VM's name, up to KubeVirt 1.9.",
+        "A snapshot has no firmware UUID: after a restore KubeVirt, up to 1.9, derives one from the VM's name.",
         _SNAPSHOT,
-        "A.10",
+        next="After a restore write the VM's UUID into its spec before it starts, or take a new snapshot now.",
     ),
     "SnapshotUUIDDiffersFromVM": Reason(
         (Severity.INFO,),
         "A snapshot has another firmware UUID than its VM: a restore brings that one back.",
         _SNAPSHOT,
-        "A.10",
+        next="After a restore write the VM's present UUID into its spec before it starts, or take a new snapshot now.",
     ),
 }

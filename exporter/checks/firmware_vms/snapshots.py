@@ -1,4 +1,4 @@
-"""What a restore of a snapshot would do to the VM's UUID (firmware-eviction A.10)."""
+"""What a restore of a snapshot would do to the VM's UUID."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["snapshot_differs"]
 
 
 def snapshot_differs(content: VirtualMachineSnapshotContent, vm: VirtualMachine | None) -> Finding | None:
-    """`vm` is the VM that is called as the one that was saved, where there is one."""
+    """`vm` is the VM that has the name of the one that was saved, where there is one."""
     if content.deleting is not None:
         return None
     if not content.uuid.strip():
@@ -24,12 +24,12 @@ def snapshot_differs(content: VirtualMachineSnapshotContent, vm: VirtualMachine 
 
 
 def _lacks(content: VirtualMachineSnapshotContent, vm: VirtualMachine | None) -> str:
-    made = f"{_called(content)} has no UUID: up to KubeVirt 1.9 a restore makes one of the name {content.source}"
+    derived = f"{_called(content)} has no UUID: a restore has KubeVirt, up to 1.9, derive one from {content.source}"
     if vm is None:
-        return f"{made}, which need not be the one that the VM had"
+        return f"{derived}, which need not be the one that the VM had"
     if next_boot(vm) == legacy(content.source):
-        return f"{made}, which is the one that the VM has"
-    return f"{made}, and the VM has another one"
+        return f"{derived}, which is the one that the VM has"
+    return f"{derived}, and the VM has another one"
 
 
 def _called(content: VirtualMachineSnapshotContent) -> str:

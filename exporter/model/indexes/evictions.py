@@ -1,4 +1,4 @@
-"""What KubeVirt's webhook for evictions, and its PDBs of earlier releases, are evaluated with."""
+"""The objects by which KubeVirt's eviction webhook and its left PDBs are evaluated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _pdbs(record: Record, _: Lookup) -> Iterable[str]:
     return (f"{record.namespace}/{record.name}",) if made else ()
 
 
-# KubeVirt and what answers for its webhooks, all under one key; the pods that can't go without it under the same.
+# KubeVirt and the endpoints of its webhooks under one key; launcher pods, whose evictions need them, under the same.
 VIRT_API = Index("virt-api", _virt_api)
 LAUNCHERS = Index("launcher pod", _launchers)
 # Each PDB that KubeVirt made.

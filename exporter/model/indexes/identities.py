@@ -48,12 +48,12 @@ def _pools(record: Record, _: Lookup) -> Iterable[str]:
     return (f"{record.namespace}/{record.name}",) if isinstance(record, VirtualMachinePool) else ()
 
 
-# What a VM is depends on its VMI: it is found here by the VMI's `namespace/name`.
+# A VM's UUIDs depend on its VMI: by the VMI's `namespace/name` it is found here.
 _VMI = Index("VM of a VMI", _vms)
 # Comparable UUIDs that VMs have, or start with next time.
 IDENTITY = Index("firmware UUID", _identities, through=((VirtualMachineInstance, _VMI),))
-# The UUID that KubeVirt makes of a VM's name, whichever it has; of VMs, and of those that were saved.
+# The UUID that KubeVirt derives from a VM's name, whichever it has; of VMs and of snapshots.
 LEGACY_NAME = Index("UUID of a name", _names)
 SERIAL = Index("serial", _serials)
-# A pool and its VMs, which only listen.
+# A pool and its VMs, which depend on it.
 POOL = Index("pool", _pools, dependents=(VirtualMachine,))
