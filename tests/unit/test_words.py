@@ -100,7 +100,9 @@ def refused(text: str) -> Iterator[tuple[int, str]]:
 
 def test_every_text_uses_the_words_of_the_glossary() -> None:
     wrong = [
-        f"{path.relative_to(TOP)}:{first + line}: {word}" for path, first, text in texts() for line, word in refused(text)
+        f"{path.relative_to(TOP)}:{first + line}: {word}"
+        for path, first, text in texts()
+        for line, word in refused(text)
     ]
     assert not wrong, f"{len(wrong)} words that docs/glossary.md refuses:\n" + "\n".join(wrong)
 
