@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from ..decode import ObjectDecoder, Seen
+from ..decode import ObjectDecoder, Decoded
 from ..engine.intake import Intake
 from ..model.kind import ApiKind, Kind
 from ..model.source import SyncState
@@ -64,7 +64,7 @@ _RANKED = msgspec.json.Decoder(_Ranked)
 class _Held(msgspec.Struct, frozen=True, gc=False):
     """A state of an object: its resourceVersion, 0 for none, and when the object was created, as text."""
 
-    seen: Seen
+    seen: Decoded
     version: int
     created: str
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.kube.decode import Decoder
-from exporter.kube.errors import GarbledError, StatusError
+from exporter.kube.errors import MalformedError, StatusError
 from exporter.model.kind import ApiKind
 from tests.evaluation import api_kinds
 
@@ -63,10 +63,10 @@ def decode(kind: ApiKind[Any], type_: str, obj: bytes) -> None:
     decoder = Decoder(kind)
     seen = decoder.object(obj)
     assert seen.record is None or not seen.why
-    with suppress(GarbledError, StatusError):
+    with suppress(MalformedError, StatusError):
         event = decoder.event(b'{"type":"' + type_.encode() + b'","object":' + obj + b"}")
-        assert event.seen is None or event.seen.name
-    with suppress(GarbledError):
+        assert event.decoded is None or event.decoded.name
+    with suppress(MalformedError):
         decoder.page(b'{"metadata":{"resourceVersion":"1"},"items":[' + obj + b"]}")
 
 

@@ -141,7 +141,7 @@ async def test_it_says_how_well_it_sees(tmp_path: Path) -> None:
     async with staged(tmp_path, failing, {}) as stage:
         assert (stage.sync_state("IPAMClaim"), why(stage)) == (SyncState.STARTING, f"{CLAIMS} has not been listed yet")
         await stage.until_sync_state(SyncState.FAILING)
-        assert why(stage) == f"cannot see {CLAIMS}: 500 etcdserver: request timed out"
+        assert why(stage) == f"cannot list or watch {CLAIMS}: 500 etcdserver: request timed out"
         stage.server.faults.clear()
         await stage.until_sync_state(SyncState.LIVE)
         assert why(stage) == ""
@@ -149,7 +149,7 @@ async def test_it_says_how_well_it_sees(tmp_path: Path) -> None:
         port = int(stage.server.url.rpartition(":")[2])
         await stage.server.stop()
         await stage.until_sync_state(SyncState.BEHIND)
-        await stage.until(lambda: why(stage).startswith(f"cannot see {CLAIMS}: no connection to http://"))
+        await stage.until(lambda: why(stage).startswith(f"cannot list or watch {CLAIMS}: no connection to http://"))
         await stage.until_sync_state(SyncState.STALE)
         assert why(stage) == f"no connection for {CLAIMS} for 0 s"
         await stage.server.start(port=port)
@@ -166,7 +166,7 @@ async def test_it_says_how_well_it_sees(tmp_path: Path) -> None:
         stage.server.unserve("ipamclaims")
         await stage.until_sync_state(SyncState.ABSENT)
         assert why(stage) == (
-            f"the cluster does not serve {CLAIMS}; checks that read it have no answer until its CRD is installed"
+            f"the cluster does not serve {CLAIMS}; checks that read it are unknown until its CRD is installed"
         )
 
 

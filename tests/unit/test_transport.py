@@ -115,10 +115,10 @@ HERE = '"current-context":"a"}'
         ("{}", "Expected key current-context"),
         (SERVER + '"contexts":[],' + HERE, "Expected object with name a in"),
         (SERVER + '"contexts":[{"name":"a","context":{"cluster":"b"}}],' + HERE, "Expected object with name b in"),
-        (SERVER + '"contexts":[{"name":"a","context":{"cluster":"a","user":"u"}}],' + HERE, "it has no user 'u'"),
+        (SERVER + '"contexts":[{"name":"a","context":{"cluster":"a","user":"u"}}],' + HERE, "its context refers to user 'u'"),
         (
             SERVER.replace("server", "sever") + '"contexts":[{"name":"a","context":{"cluster":"a"}}],' + HERE,
-            "no server",
+            "its cluster has no server",
         ),
     ],
     ids=["empty", "list", "no YAML", "no context", "context missing", "cluster missing", "user missing", "no server"],
@@ -142,7 +142,7 @@ async def test_no_such_file_and_nothing_at_all(tmp_path: Path) -> None:
     async with opened(str(tmp_path / "none")) as transport:
         with pytest.raises(ConfigError, match=r"^kubeconfig .*/none can't be used: there is no such file$"):
             await get(transport)
-    with pytest.raises(ConfigError, match=r"^no cluster is configured: .*; name a kubeconfig with --kubeconfig$"):
+    with pytest.raises(ConfigError, match=r"^no cluster is configured: .*; set one with --kubeconfig$"):
         Transport.from_environment()
 
 
@@ -226,7 +226,7 @@ async def test_what_is_under_way_outlives_new_credentials(tmp_path: Path) -> Non
 async def test_a_plugin_that_fails(tmp_path: Path, command: list[str]) -> None:
     user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": command[0], "args": command[1:]}}
     async with opened(config(tmp_path / "a", "http://127.0.0.1:1", user)) as transport:
-        with pytest.raises(ConfigError, match=r"the exec plugin '.*' gave no credentials; run it by hand to see why"):
+        with pytest.raises(ConfigError, match=r"the exec plugin '.*' returned no credentials; run it by hand to see why"):
             await get(transport)
 
 
@@ -247,6 +247,6 @@ async def test_a_pods_token_is_sent_and_read_again(tmp_path: Path, monkeypatch: 
             await get(transport)
         monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "none"))
         async with opened(None) as transport:
-            with pytest.raises(ConfigError, match=r"the pod's service account can't be used: Service token file does"):
+            with pytest.raises(ConfigError, match=r"the pod's ServiceAccount can't be used: Service token file does"):
                 await get(transport)
     assert here.shown == ["bearer old", "bearer old", "bearer new"]

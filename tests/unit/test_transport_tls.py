@@ -31,7 +31,7 @@ async def test_a_server_that_another_ca_vouches_for(tls: Tls, tmp_path: Path) ->
         async with opened(path, reload_seconds=0) as transport:
             with pytest.raises(UnreachableError) as caught:
                 await get(transport)
-            assert f"{here.url} does not prove who it is: " in str(caught.value)
+            assert f"the certificate of {here.url} is not valid: " in str(caught.value)
             assert "issuer" in str(caught.value) or "signature" in str(caught.value)
 
             tls.authority.cert_pem.write_to_path(str(other))  # the cluster's CA was renewed
@@ -42,7 +42,7 @@ async def test_a_server_by_another_name(tls: Tls, tmp_path: Path) -> None:
     async with gate(tls.serves("kube.example.org")) as here:
         ca = {"certificate-authority": tls.ca}
         async with opened(config(tmp_path / "a", here.url, cluster=ca)) as transport:
-            with pytest.raises(UnreachableError, match=r"does not prove who it is: IP address mismatch"):
+            with pytest.raises(UnreachableError, match=r"is not valid: IP address mismatch"):
                 await get(transport)
         reported = {**ca, "tls-server-name": "kube.example.org"}
         async with opened(config(tmp_path / "b", here.url, cluster=reported)) as transport:
