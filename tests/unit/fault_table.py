@@ -86,7 +86,11 @@ TABLE = (
         plain_lists,
     ),
     Row("410 in the middle of a paged list", "Relists without paging.", snapshot_expires, plain_lists),
-    Row("429 with Retry-After", "Honours Retry-After, up to the longest wait.", met(on_watches(faults.too_many_requests(1)))),
+    Row(
+        "429 with Retry-After",
+        "Honours Retry-After, up to the longest wait.",
+        met(on_watches(faults.too_many_requests(1))),
+    ),
     Row("500 on watches", WAITS + " Relists.", met(on_watches(faults.internal_error()))),
     Row("503 on watches", WAITS, met(on_watches(faults.unavailable()))),
     Row("500 on lists", WAITS, met(on_lists(faults.internal_error()), lists=True), plain_lists),
@@ -115,9 +119,7 @@ TABLE = (
         peak=24_000_000,
     ),
     Row("a watch arrives byte by byte", "Nothing: handles each event once it is complete.", watched(on_claims(drip=0))),
-    Row(
-        "a list trickles forever", "Times out, and relists.", met(trickle, lists=True), plain_lists
-    ),
+    Row("a list trickles forever", "Times out, and relists.", met(trickle, lists=True), plain_lists),
     Row("a list is silent", "Times out, and relists.", frozen_list, plain_lists),
     Row(
         "a streaming list is silent",
@@ -138,7 +140,11 @@ TABLE = (
     ),
     Row("the wall clock jumps a day ahead", "Nothing: waits and ages use the monotonic clock.", jump(86_400)),
     Row("the wall clock jumps a day back", "Nothing: waits and ages use the monotonic clock.", jump(-86_400)),
-    Row("the ServiceAccount loses a permission, and gets it back", KEEPS, refused(faults.forbidden(), SyncState.FORBIDDEN)),
+    Row(
+        "the ServiceAccount loses a permission, and gets it back",
+        KEEPS,
+        refused(faults.forbidden(), SyncState.FORBIDDEN),
+    ),
     Row(
         "the credentials are refused, then accepted",
         KEEPS + " Reloads the credentials.",

@@ -115,7 +115,10 @@ HERE = '"current-context":"a"}'
         ("{}", "Expected key current-context"),
         (SERVER + '"contexts":[],' + HERE, "Expected object with name a in"),
         (SERVER + '"contexts":[{"name":"a","context":{"cluster":"b"}}],' + HERE, "Expected object with name b in"),
-        (SERVER + '"contexts":[{"name":"a","context":{"cluster":"a","user":"u"}}],' + HERE, "its context refers to user 'u'"),
+        (
+            SERVER + '"contexts":[{"name":"a","context":{"cluster":"a","user":"u"}}],' + HERE,
+            "its context refers to user 'u'",
+        ),
         (
             SERVER.replace("server", "sever") + '"contexts":[{"name":"a","context":{"cluster":"a"}}],' + HERE,
             "its cluster has no server",
@@ -226,7 +229,9 @@ async def test_what_is_under_way_outlives_new_credentials(tmp_path: Path) -> Non
 async def test_a_plugin_that_fails(tmp_path: Path, command: list[str]) -> None:
     user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": command[0], "args": command[1:]}}
     async with opened(config(tmp_path / "a", "http://127.0.0.1:1", user)) as transport:
-        with pytest.raises(ConfigError, match=r"the exec plugin '.*' returned no credentials; run it by hand to see why"):
+        with pytest.raises(
+            ConfigError, match=r"the exec plugin '.*' returned no credentials; run it by hand to see why"
+        ):
             await get(transport)
 
 
