@@ -1,8 +1,8 @@
 """What one changed firmware UUID costs in a fleet of a given size: the engine alone, with every check, no I/O.
 
-`python -m bench.identities 100000`. All VMs run, one in a thousand with the UUID of another. Then UUIDs change one by one:
-every other change creates a duplicate, and the next one resolves it. Measured is the time from the record to the findings,
-which are counted.
+`python -m bench.identities 100000`. All VMs run, one in a thousand with the UUID of another. Then UUIDs change one by
+one: every other change creates a duplicate, and the next one resolves it. Measured is the time from the record to the
+findings, which are counted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Everything evaluated from scratch: a fleet of a given size in every area, every check, no I/O.
 
-`python -m bench.whole 100000`. Each VM runs, with a VMI, a launcher pod and a claim, on one of many nodes;
-one in a thousand has the UUID of the next one, and one node in a hundred is being drained. Measured are the evaluation and
-its longest step, during which the event loop waits.
+`python -m bench.whole 100000`. Each VM runs, with a VMI, a launcher pod and a claim, on one of many nodes; one in a
+thousand has the UUID of the next one, and one node in a hundred is being drained. Measured are the evaluation and its
+longest step, during which the event loop waits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page: findings with filters, networks, a drain preview and the sources. Rendered on the server, without script."""
+"""The page: findings with filters, networks, a drain preview, sources. Rendered on the server, without script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong between steward and API server, one row each; `python -m tests.unit.fault_table` prints it."""
+"""Faults between the steward and the API server, one row each; `python -m tests.unit.fault_table` prints them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Row:
     act: Act | None = None
     prepare: Callable[[ApiServer], None] = lambda _: None
     pace: dict[str, float] = field(default_factory=dict)
-    peak: int | None = None  # bytes that may be allocated on the way, at most
+    peak: int | None = None  # the most bytes that may be allocated on the way
 
 
 NOT_UTF8 = b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}\n'
