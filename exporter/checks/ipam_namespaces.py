@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..findings import Finding, Severity, Since
-from ..model.kinds import cluster_user_defined_network, network_attachment_definition, user_defined_network
+from ..model.kinds import cluster_user_defined_network, ipam_claim, network_attachment_definition, user_defined_network
 from ..model.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ..model.kinds.user_defined_network import UserDefinedNetwork
@@ -170,4 +170,5 @@ CHECK = Check(
     scope=PER_NAMESPACE,
     reasons=_REASONS,
     find=find,
+    about=(ipam_claim.KIND, network_attachment_definition.KIND),
 )

@@ -230,4 +230,5 @@ CHECK = Check(
     scope=PER_NETWORK,
     reasons=_REASONS,
     find=find,
+    about=(ipam_claim.KIND, network_attachment_definition.KIND),
 )

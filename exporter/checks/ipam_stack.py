@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..findings import Finding, Severity, Since
-from ..model.kinds import deployment, mutating_webhook_configuration
+from ..model.kinds import deployment, ipam_claim, mutating_webhook_configuration
 from ..model.kinds.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Deployment
 from ..model.kinds.mutating_webhook_configuration import CLAIM_WEBHOOK, MutatingWebhookConfiguration
 from ..model.record import Ref
@@ -103,4 +103,5 @@ CHECK = Check(
     scope=PER_CLUSTER,
     reasons=_REASONS,
     find=find,
+    about=(ipam_claim.KIND,),
 )

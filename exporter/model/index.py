@@ -21,16 +21,17 @@ _MANY = 8
 class Index:
     """A value that records share.
 
-    `keys` gives the keys of a record, none for a record that is not in the index. If keys are read through another
-    record (the network of a pod's attachment is in a NAD), `through` is the type of that record and the index that
-    finds by its `namespace/name` who is read through it. Records of the `dependents` types are affected by the other
+    `keys` gives the keys of a record, none for a record that is not in the index. If keys are read through other
+    records, `through` has for each of these its type and the index that finds, by its `namespace/name`, who is read
+    through it: the network of a pod's attachment is in a NAD; the instancetype of a VM may be in a ControllerRevision,
+    and then what that instancetype says, two hops away. Records of the `dependents` types are affected by the other
     records under their key and affect none: a claim need not be evaluated again because another claim of its network
     changed.
     """
 
     id: str
     keys: Callable[[Record, Lookup], Iterable[str]]
-    through: tuple[type[Record], Index] | None = None
+    through: tuple[tuple[type[Record], Index], ...] = ()
     dependents: tuple[type[Record], ...] = ()
 
     def __repr__(self) -> str:

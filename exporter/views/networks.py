@@ -15,15 +15,28 @@ from ..address_usage import AddressUsage, Use, owner_lives
 from ..findings import Finding
 from ..model.cluster import Cluster
 from ..model.indexes.networks import NAD
+from ..model.kinds import ipam_claim, network_attachment_definition, pod, virtual_machine, virtual_machine_instance
 from ..model.kinds.ipam_claim import IPAMClaim
 from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ..model.pool import Capacity
+from ..model.reader import Reading
 from ..model.record import Ref
 from ..model.source import Undecodable, unseen
 from .findings import rfc3339
 
-__all__ = ["NetworkReport", "Networks", "Reclaimable", "Safety", "SubnetReport", "subnet_reports", "take"]
+__all__ = ["READER", "NetworkReport", "Networks", "Reclaimable", "Safety", "SubnetReport", "subnet_reports", "take"]
 
+READER = Reading(
+    "networks",
+    (
+        network_attachment_definition.KIND,
+        ipam_claim.KIND,
+        pod.KIND,
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+    ),
+    AddressUsage.INDEXES,
+)
 _NAMED = 10  # NADs that a report names
 MOST_RECLAIMABLE = 100
 
