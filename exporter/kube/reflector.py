@@ -268,7 +268,7 @@ class Reflector:
         self._failures += 1
         self._count(_name(error))
         if isinstance(error, AbsentError):
-            means = "there are no objects" if self.kind.dispensable else "checks that read it are unknown"
+            means = "there are no objects" if self.kind.optional else "checks that read it are unknown"
             self._unavailable(SyncState.ABSENT, f"{error}; {means} until its CRD is installed")
         elif isinstance(error, StatusError) and error.code in (401, 403):
             self._unavailable(SyncState.FORBIDDEN, self._sentence(error))
@@ -279,7 +279,7 @@ class Reflector:
                 self._disconnected(self._sentence(error))
             else:
                 self._set_sync_state(SyncState.FAILING, self._sentence(error))
-        expected = self.kind.dispensable and isinstance(error, AbsentError)
+        expected = self.kind.optional and isinstance(error, AbsentError)
         level = logging.DEBUG if expected else logging.WARNING
         log.log(
             level, 'event="source failed" kind=%s sync_state=%s why="%s"', self.kind.name, self.sync_state.value, error

@@ -124,5 +124,5 @@ CHECK = Check(
     joins=(ADDRESS, CLAIM, NAD, REFERENCE),
     reasons=REASONS,
     find=find,
-    about=(ipam_claim.KIND, virtual_machine.KIND, virtual_machine_instance.KIND),
+    about=(ipam_claim.KIND,),
 )

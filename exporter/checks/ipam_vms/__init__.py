@@ -64,5 +64,5 @@ CHECK = Check(
     joins=(REFERENCE, CLAIM, CLAIM_NAME),
     reasons=REASONS,
     find=find,
-    about=(ipam_claim.KIND, network_attachment_definition.KIND, virtual_machine_instance.KIND),
+    about=(ipam_claim.KIND, network_attachment_definition.KIND),
 )
