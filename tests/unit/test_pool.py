@@ -66,7 +66,7 @@ def test_layer3_has_no_pool_of_the_network() -> None:
         ("::ffff:10.10.0.5/120", Place.INSIDE),
         ("fd10::/64", Place.EDGE),
         ("fd10::ffff/64", Place.INSIDE),
-        ("fd10::2:0:5/64", Place.BEYOND),  # E29
+        ("fd10::2:0:5/64", Place.BEYOND),
         ("fd10::1:0/64", Place.BEYOND),
         ("fd11::5/64", Place.OUTSIDE),
         ("10.10.0.5", Place.UNREADABLE),
