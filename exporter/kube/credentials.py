@@ -109,9 +109,7 @@ def _opened(path: str, context: str | None) -> Any:
         raise ConfigError(f"kubeconfig {path} can't be used: its cluster has no server")
     if loader._user is None:
         if name := loader._current_context["context"].safe_get("user"):
-            raise ConfigError(
-                f"kubeconfig {path} can't be used: its context refers to user {name!r}, which it lacks"
-            )
+            raise ConfigError(f"kubeconfig {path} can't be used: its context refers to user {name!r}, which it lacks")
         loader._user = ConfigNode("user", {}, loader._cluster.path)  # no user; the library fails on None
     return loader
 
