@@ -165,9 +165,7 @@ async def test_the_sync_state_and_its_reason_follow_the_api_server(tmp_path: Pat
 
         stage.server.unserve("ipamclaims")
         await stage.until_sync_state(SyncState.ABSENT)
-        assert why(stage) == (
-            f"the cluster does not serve {CLAIMS}; checks that read it are unknown until its CRD is installed"
-        )
+        assert why(stage) == (f"the cluster does not serve {CLAIMS}; there are no objects until its CRD is installed")
 
 
 async def test_a_kind_that_was_forbidden_for_long_is_stale_at_once_when_the_server_fails(tmp_path: Path) -> None:
