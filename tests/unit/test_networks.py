@@ -1,4 +1,4 @@
-"""Networks as a view: how full, of what, and what could be had back first."""
+"""Networks as a view: IP usage, and the reclaimable addresses, the safest first."""
 
 from __future__ import annotations
 
