@@ -1,4 +1,4 @@
-"""VirtualMachineInstances: what runs of a VM, where, and what becomes of it when its node is drained."""
+"""VMIs: what runs, where, with which addresses and identity, and the state of its evacuation."""
 
 from __future__ import annotations
 
