@@ -1,1 +1,1 @@
-"""Measurements, each a ratio or figure of one run; see README.md."""
+"""Benchmarks; see README.md."""

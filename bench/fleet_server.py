@@ -1,4 +1,4 @@
-"""An API server of its own process, with a fleet of a given size; `churn N` on standard input changes N claims."""
+"""An API server in its own process, with a fleet of a given size; `churn N` on standard input changes N claims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PER_NAMESPACE = 100
 
 
 def vms(count: int) -> Iterator[dict[str, Any]]:
-    """VMs with a claim and an identity each, all well, a hundred to a namespace."""
+    """Healthy VMs with an IPAMClaim and a firmware UUID each, a hundred to a namespace."""
     for number in range(count):
         namespace, name = f"tenant-{number // _PER_NAMESPACE}", f"vm-{number}"
         uid = f"00000000-0000-4000-8000-{number:012d}"

@@ -1,7 +1,7 @@
 """What one changed firmware UUID costs in a fleet of a given size: the engine alone, with every check, no I/O.
 
-`python -m bench.identities 100000`. All VMs run, a thousandth of them with the UUID of another one. Then UUIDs
-change, one by one: every other change makes a duplicate, and the next one ends it. Timed is all from the record to the
+`python -m bench.identities 100000`. All VMs run, one in a thousand with the UUID of another. Then UUIDs change one by
+one: every other change creates a duplicate, and the next one resolves it. Measured is the time from the record to the
 findings, which are counted.
 """
 
@@ -28,7 +28,7 @@ from exporter.model.record import Record
 from exporter.model.source import SyncState
 from tests.evaluation import api_kinds
 
-CHANGES, SHARED = 2000, 1000  # one in so many VMs has the UUID of the next one
+CHANGES, SHARED = 2000, 1000  # one VM in this many has the UUID of the next one
 _BORN, _BORN_TEXT = 1_790_000_000.0, "2026-05-04T08:12:31Z"
 
 
@@ -78,7 +78,7 @@ def evaluate(engine: Engine) -> None:
 
 
 def changed(engine: Engine, number: int, uuid: str) -> float:
-    """Seconds of CPU from the changed record to its findings: beside other work the clock tells of that."""
+    """Seconds of CPU from the changed record to its findings; wall time would include other processes."""
     before = engine.cluster.get(VirtualMachine, f"tenant-{number // 100}", f"vm-{number}")
     assert before is not None
     record = msgspec.structs.replace(before, uuid=uuid, identity=comparable(uuid), rv=before.rv + 1)
@@ -96,12 +96,12 @@ def main(count: int) -> None:
     evaluated = time.perf_counter()
     gc.collect()
     gc.freeze()  # as the steward does once it is ready
-    figures = {"fed (s)": fed - began, "evaluated at first (s)": evaluated - fed, "memory (MiB)": rss() - empty}
+    figures = {"fed (s)": fed - began, "first evaluation (s)": evaluated - fed, "memory (MiB)": rss() - empty}
     found = sum(finding.reason == "Duplicate" for finding in engine.findings())
     assert found == 2 * (count // SHARED), found
     spent: list[float] = []
     for turn in range(CHANGES // 2):
-        number = (turn * 7919) % count // SHARED * SHARED + 500  # of those whose UUID is their own
+        number = (turn * 7919) % count // SHARED * SHARED + 500  # one that has its own UUID
         before = sum(1 for _ in engine.findings())
         spent.append(changed(engine, number, uuid_of(number + 1)))
         assert sum(1 for _ in engine.findings()) > before
@@ -109,8 +109,8 @@ def main(count: int) -> None:
         assert sum(1 for _ in engine.findings()) == before
     spent.sort()
     figures |= {"one change, CPU, median (ms)": statistics.median(spent) * 1000}
-    # Two of 2,000 take longer, most likely since a table grows or the garbage collector runs just then.
-    figures |= {"99.8 % of them (ms)": spent[-len(spent) // 500 - 1] * 1000, "at most (ms)": spent[-1] * 1000}
+    # Two of 2,000 take longer, most likely because a dict grows or the garbage collector runs just then.
+    figures |= {"99.8 % of them (ms)": spent[-len(spent) // 500 - 1] * 1000, "maximum (ms)": spent[-1] * 1000}
     for name, value in figures.items():
         print(f"{name:28} {value:10.3f}")
 

@@ -1,6 +1,6 @@
 """The live path at a given size: time and CPU to sync, memory, cost of an event, time of a scrape.
 
-`python -m bench.live 10000`. The API server is a process of its own. The peer, in one more process, does the least that
+`python -m bench.live 10000`. The API server runs in its own process. The peer, in another process, does the least that
 any client must: the same lists through the same HTTP client, `json.loads`, and the dicts kept.
 """
 
@@ -28,13 +28,13 @@ from tests.evaluation import api_kinds
 
 
 def cpu() -> float:
-    """User and system seconds of this process so far."""
+    """User and system CPU seconds of this process so far."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
 def rss() -> float:
-    """MiB that this process holds now."""
+    """Resident memory of this process, in MiB."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * resource.getpagesize() / 2**20
 

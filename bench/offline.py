@@ -1,8 +1,8 @@
-"""A dump of a given size, from a file to the findings: seconds, CPU, memory.
+"""A dump of a given size, from files to findings: seconds, CPU, memory.
 
 `python -m bench.offline 10000`. The peers do the least that a script must: the same bytes to dicts, by `json.loads` and
 by PyYAML's `CSafeLoader`. Each runs in a process of its own. PyYAML takes minutes: `--peer-share 0.1` gives it a
-tenth of the VMs, and what it took is multiplied.
+tenth of the VMs, and its times are multiplied.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def write(folder: Path, count: int) -> None:
 
 
 def ours(folder: Path) -> int:
-    """All that `steward check --from` does, the evaluating too, which is the larger part of it where files are JSON."""
+    """Everything that `steward check --from` does, including evaluation, the larger part for JSON."""
     from exporter.app import read_dump
     from exporter.config.settings import Config
 
@@ -49,7 +49,7 @@ def ours(folder: Path) -> int:
 
 
 def reading(folder: Path) -> int:
-    """The same without the evaluating."""
+    """The same without evaluation."""
     from exporter.checks import all_checks
     from exporter.engine.engine import Engine
     from exporter.engine.intake import Intake
@@ -68,7 +68,7 @@ def by_json(folder: Path) -> int:
 
 
 def by_yaml(folder: Path) -> int:
-    # The loader, not the `safe_load` that is yet ten times slower.
+    # The C loader; `safe_load` is another ten times slower.
     return sum(len(yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)["items"]) for path in folder.iterdir())
 
 
@@ -88,7 +88,7 @@ def measure(reader: str, folder: Path) -> dict[str, float]:
 
 
 def read(reader: str, folder: Path) -> dict[str, float]:
-    import exporter.app  # noqa: F401 # what importing costs is not of interest here
+    import exporter.app  # noqa: F401 # the cost of the import is not measured
 
     before, began, used = rss(), time.monotonic(), cpu()
     count = READERS[reader](folder)
@@ -103,7 +103,7 @@ def read(reader: str, folder: Path) -> dict[str, float]:
 
 
 def peak() -> float:
-    """MiB that this process held at most."""
+    """Peak resident memory of this process, in MiB."""
     status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM:"))
 
@@ -111,7 +111,7 @@ def peak() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("vms", type=int, nargs="?", default=10_000)
-    parser.add_argument("--peer-share", type=float, default=0.1, help="of the VMs, for CSafeLoader; default: 0.1")
+    parser.add_argument("--peer-share", type=float, default=0.1, help="share of the VMs for CSafeLoader; default: 0.1")
     parser.add_argument("--reader", choices=READERS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -134,11 +134,11 @@ def main() -> None:
             for figure in list(mine)[1:]:
                 scaled = theirs[figure] * (factor if "(s)" in figure else 1)
                 print(
-                    f"  {figure:18s} {mine[figure]:9.2f}   without evaluating {bare[figure]:9.2f}"
+                    f"  {figure:18s} {mine[figure]:9.2f}   without evaluation {bare[figure]:9.2f}"
                     f"   peer {scaled:9.2f}   ratio {bare[figure] / scaled:.2f}"
                 )
             if factor > 1:
-                print(f"  the peer read 1/{factor:.0f} of it: its times are multiplied, its memory is not")
+                print(f"  the peer read 1/{factor:.0f} of the dump: its times are multiplied, its memory is not")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Everything evaluated from scratch: a fleet of a given size in every area, every check, no I/O.
 
-`python -m bench.whole 100000`. Each VM runs, with a VMI, a launcher pod and a claim, on one of many nodes;
-one in a thousand has the UUID of the next one, and one node in a hundred is being drained. Timed is the evaluating, and
-how long its longest step held up the loop.
+`python -m bench.whole 100000`. Each VM runs, with a VMI, a launcher pod and a claim, on one of many nodes; one in a
+thousand has the UUID of the next one, and one node in a hundred is being drained. Measured are the evaluation and its
+longest step, during which the event loop waits.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def fed(count: int) -> Engine:
 
 
 async def evaluated(engine: Engine) -> float:
-    """Evaluates it all as the steward does, and gives the longest step, in seconds."""
+    """Evaluates everything as the steward does; gives the longest step in seconds."""
     longest = 0.0
     task = asyncio.create_task(engine.run())
     while not engine.caught_up:
@@ -111,7 +111,7 @@ async def evaluated(engine: Engine) -> float:
 
 
 def main(count: int) -> None:
-    gc.set_threshold(50_000, 20, 1000)  # as the steward has it
+    gc.set_threshold(50_000, 20, 1000)  # as in the steward
     empty = rss()
     engine = fed(count)
     held, before = rss(), time.process_time()

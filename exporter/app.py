@@ -1,4 +1,4 @@
-"""The only place that constructs things: cluster, engine, source, server; and ends them in order."""
+"""The only place that constructs cluster, engine, source and server, and ends them in order."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class Steward:
     config: Status = field(default_factory=lambda: Status(tried=time.time()))
 
     def take(self, config: Config) -> None:
-        """Puts into effect what can change while running."""
+        """Applies the settings that can change while running."""
         self.engine.settle = config.settle.total_seconds()
         self.exposition.series_limit = _series_limit(config)
         _configure(self.engine, config)
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Watches and evaluates while entered; an error of that which nobody expects ends the block with it."""
+        """Watches and evaluates while entered; an unexpected error is raised in the block."""
         async with alongside({"evaluate": self.engine.run()}), self.source.watching():
             yield
 
@@ -75,7 +75,7 @@ def assemble(
     settle: float | None = None,
 ) -> Steward:
     """`views` are those that will be asked for, all by default: what they read is watched. `pace` and `settle`
-    (seconds) go before those of the configuration, and may be out of its ranges.
+    (seconds) override those of the configuration, and may be out of its ranges.
     """
     config = config or Config()
     enabled = [check for check in checks or all_checks() if config.of(check.id).enabled]
@@ -114,8 +114,8 @@ def _pace(config: Config) -> Pace:
 
 @asynccontextmanager
 async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-steward") -> AsyncIterator[str]:
-    """Watches, evaluates and serves while entered; gives the URL. Raises OSError where the port is taken."""
-    # Records are flat and not tracked: collecting seldom costs no memory here, and halves what decoding costs.
+    """Watches, evaluates and serves while entered; gives the URL. Raises OSError if the port is in use."""
+    # Records are not tracked by the garbage collector: a high threshold costs no memory, and halves decoding time.
     gc.set_threshold(50_000, 20, 1000)
     scrapes = Scrapes()
     telemetry = Telemetry(steward.engine, steward.exposition, steward.source.reflectors, scrapes, steward.config)
@@ -143,7 +143,7 @@ async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-s
 
 
 async def _freeze_when_ready(engine: Engine) -> None:
-    """What was built up to the first answer stays: the garbage collector need not look at it again."""
+    """What exists when the steward becomes ready stays: the garbage collector need not scan it again."""
     async with engine.changed:
         await engine.changed.wait_for(lambda: engine.ready)
     gc.collect()
@@ -151,9 +151,9 @@ async def _freeze_when_ready(engine: Engine) -> None:
 
 
 async def wait_until_seen(steward: Steward, seconds: float, say: Callable[[str], None] = lambda _: None) -> bool:
-    """Waits until every kind has given an answer and all of it is evaluated; False where time ran out before.
+    """Waits until every kind is settled and everything is evaluated; False on timeout.
 
-    A kind that fails is waited for, since servers start and come back; `say` is reported of it once.
+    A failing kind is waited for, since API servers restart; `say` is called once with its reason.
     """
     engine = steward.engine
     reported = False
@@ -184,7 +184,7 @@ async def read_dump(
     progress: Progress,
     also: Iterable[Kind[Any]] = (),
 ) -> tuple[Engine, Tally]:
-    """Evaluates what the dump at a path holds, as of `now`, in seconds since 1970. Raises DumpError.
+    """Evaluates the dump at a path as of `now`, in seconds since 1970. Raises DumpError.
 
     `also` are kinds to read beside those of the checks.
     """

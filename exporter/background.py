@@ -1,4 +1,4 @@
-"""Coroutines that run beside a block, and what becomes of their errors."""
+"""Coroutines that run beside a block, and how their errors are raised."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["alongside"]
 
 @asynccontextmanager
 async def alongside(jobs: dict[str, Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
-    """Runs the jobs while entered, and ends them on leaving.
+    """Runs the jobs while entered, and cancels them on exit.
 
-    An error of a job cancels the block and comes out of it; that, and what the block raises itself, comes out as it
-    is, not wrapped in a group. A job may end early without an error.
+    An error of a job cancels the block and is raised from it; this, and an error of the block itself, is not wrapped in
+    a group. A job may end early without an error.
     """
     failed: BaseException | None = None
     try:
@@ -27,4 +27,4 @@ async def alongside(jobs: dict[str, Coroutine[Any, Any, None]]) -> AsyncIterator
     except BaseExceptionGroup as errors:
         failed = errors.exceptions[0]
     if failed is not None:
-        raise failed  # out here, where its own cause stays
+        raise failed  # out here, where it keeps its own cause

@@ -1,6 +1,6 @@
 """From the JSON of one object to its record; the same for a live cluster and for a dump.
 
-What can't be read keeps its name, if that can be read.
+An undecodable object keeps its name, if at least that can be decoded.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import msgspec
 from .model.kind import ApiKind, Reach
 from .model.record import Record, WireMeta
 
-__all__ = ["MALFORMED", "NameMeta", "ObjectDecoder", "Seen", "name_of"]
+__all__ = ["MALFORMED", "Decoded", "NameMeta", "ObjectDecoder", "name_of"]
 
 MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding raises: bytes that are no UTF-8 and bottomless nesting have errors of their own."""
+"""What decoding raises: invalid UTF-8 and too deep nesting have errors of their own."""
 
 
-class Seen(msgspec.Struct, frozen=True, gc=False):
-    """One object: its record, or None where checks need nothing of it or, with `why`, where it can't be read."""
+class Decoded(msgspec.Struct, frozen=True, gc=False):
+    """One object: its record; None if checks need nothing of it or, with `why`, if it is undecodable."""
 
     namespace: str
     name: str
@@ -29,7 +29,7 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
 
 
 class NameMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Just what names an object whose rest may be anything."""
+    """The names of an object whose other fields may have any shape."""
 
     name: Any = None
     namespace: Any = None
@@ -45,39 +45,39 @@ _NAMED = msgspec.json.Decoder(_Named)
 
 
 class ObjectDecoder:
-    """Decodes objects of one kind, each alone."""
+    """Decodes objects of one kind, one by one."""
 
     def __init__(self, kind: ApiKind[Any]) -> None:
         self._kind = kind
         self._one = msgspec.json.Decoder(kind.wire)
 
-    def object(self, raw: bytes | msgspec.Raw) -> Seen:
+    def object(self, raw: bytes | msgspec.Raw) -> Decoded:
         """One object by itself; never raises."""
         try:
             return self.reduced(self._one.decode(raw))
         except (*MALFORMED, ValueError) as error:
-            return self._unreadable(name_of(raw), str(error))
+            return self._undecodable(name_of(raw), str(error))
 
-    def reduced(self, wire: Any) -> Seen:
-        """What is kept of a decoded object."""
+    def reduced(self, wire: Any) -> Decoded:
+        """The record of a decoded object."""
         meta = wire.metadata
         try:
             record = self._kind.reduce(wire)
         except ValueError as error:
-            return self._unreadable(meta, str(error))
+            return self._undecodable(meta, str(error))
         if record is None:
-            return Seen(meta.namespace or "", meta.name or "", None)
-        return Seen(record.namespace, record.name, record)
+            return Decoded(meta.namespace or "", meta.name or "", None)
+        return Decoded(record.namespace, record.name, record)
 
-    def _unreadable(self, meta: WireMeta | NameMeta, why: str) -> Seen:
+    def _undecodable(self, meta: WireMeta | NameMeta, why: str) -> Decoded:
         name = str(meta.name or "")
-        # As in its record, a Namespace stands among what it holds.
+        # As in its record, a Namespace counts as an object in itself.
         namespace = str(meta.namespace or "") or (name if self._kind.reach is Reach.NAMESPACE else "")
-        return Seen(namespace, name, None, str(meta.uid or ""), why)
+        return Decoded(namespace, name, None, str(meta.uid or ""), why)
 
 
 def name_of(raw: bytes | msgspec.Raw) -> NameMeta:
-    """The names in an object's metadata; all None where even that can't be read."""
+    """The names in an object's metadata; all None if even that is undecodable."""
     try:
         return _NAMED.decode(raw).metadata
     except MALFORMED:

@@ -1,4 +1,4 @@
-"""Findings: one thing wrong with one object, with its evidence, now. No knowledge of who shows them."""
+"""Findings: one thing wrong with one object now, with its evidence. Independent of how they are shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Finding", "Severity", "Since", "Unknown", "fingerprint"]
 
 class Severity(StrEnum):
     INFO = "info"  # hygiene
-    WARNING = "warning"  # it will bite, or leaks something
+    WARNING = "warning"  # it will fail, or leaks something
     CRITICAL = "critical"  # traffic, data or the control plane is at risk
 
     @property
@@ -27,13 +27,13 @@ class Severity(StrEnum):
 class Since(StrEnum):
     """Where the time in a finding's `since` comes from."""
 
-    FIRST_SEEN = "firstSeen"  # nothing tells; when we saw it first
+    FIRST_SEEN = "firstSeen"  # no object records it; when it was first seen
     DELETION = "deletionTimestamp"
     CREATION = "creationTimestamp"
     CONDITION = "condition"
     PHASE = "phaseTransition"  # of a migration
     TAINT = "timeAdded"  # of a node's taint
-    SOURCE = "source"  # of the steward's own sources
+    SOURCE = "source"  # of a kind's sync state
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -76,9 +76,9 @@ _VMS = ("VirtualMachine", "VirtualMachineInstance")
 
 
 class Unknown(msgspec.Struct, frozen=True, order=True):
-    """A check has no answer for a partition: a namespace, or all of the cluster where it is empty.
+    """A check has no answer for a partition: a namespace, or the whole cluster if it is empty.
 
-    `cluster` is the name of the dump, where there are several.
+    `cluster` is the name of the dump, if there are several.
     """
 
     check: str
@@ -88,9 +88,9 @@ class Unknown(msgspec.Struct, frozen=True, order=True):
 
 
 def fingerprint(check: str, finding: Finding) -> str:
-    """16 hex digits; the same for the same check, reason, subject and group, over restarts.
+    """16 hex digits; the same over restarts for the same check, reason, subject and group.
 
-    An object may belong to two groups at once: to one by what it runs with, to another by what it starts with next.
+    An object may belong to two groups at once: to one by its present value, to another by that of its next start.
     """
     subject = finding.subject
     identity = subject.uid or f"{subject.kind}/{subject.path}"

@@ -1,6 +1,6 @@
 """The commands of `steward`, one module each. A module here that defines `add(subparsers)` is a command.
 
-`add` declares it and sets `run(arguments)`, which gives the exit code.
+`add` declares its arguments and sets `run(arguments)`, which returns the exit code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["all_commands"]
 
 @cache
 def all_commands() -> tuple[Callable[[Any], None], ...]:
-    """The `add` of every command, in the order of their names."""
+    """The `add` of every command, sorted by name."""
     names = sorted(f"{__name__}.{found.name}" for found in iter_modules(__path__))
     adds = (getattr(import_module(name), "add", None) for name in names)
     return tuple(add for add in adds if callable(add) and add.__module__ in names)

@@ -1,4 +1,4 @@
-"""Where commands listen, and how they end."""
+"""The listen address of commands, and how they end on a signal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add_listen_option(parser: argparse.ArgumentParser) -> None:
         "--listen",
         metavar="HOST:PORT",
         type=_address,
-        help=f"default: {Config().listen}. Anybody who reaches it can read all findings: there is no login yet",
+        help=f"default: {Config().listen}. Whoever can reach it can read all findings: there is no authentication yet",
     )
 
 
@@ -38,7 +38,7 @@ _UNLISTENABLE = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 
 
 def run_until_signalled(main: Coroutine[Any, Any, int]) -> int:
-    """Runs a command; Ctrl-C and SIGTERM end it in order, with 0."""
+    """Runs a command; Ctrl-C and SIGTERM end it gracefully, with exit code 0."""
 
     async def guarded() -> int:
         task = asyncio.ensure_future(main)

@@ -1,4 +1,4 @@
-"""How the steward logs: to standard error, one line each, as logfmt or JSON."""
+"""Logging: to standard error, one line per event, as logfmt or JSON."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class _Json(logging.Formatter):
 
 
 class _Stderr(logging.Handler):
-    """Standard error as it is when a line is written."""
+    """Writes to the present sys.stderr, which tests replace."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
             sys.stderr.write(self.format(record) + "\n")
-        except Exception:  # noqa: BLE001 # a log line never ends what it tells of
+        except Exception:  # noqa: BLE001 # an error of logging must not end the program
             self.handleError(record)
 
 
@@ -37,8 +37,8 @@ _HANDLER = _Stderr()
 
 
 def log_as(level: str, form: str = "logfmt") -> None:
-    """May be called again at any time."""
+    """Sets level and format; may be called again at any time."""
     logfmt = logging.Formatter("level=%(levelname)s logger=%(name)s %(message)s")
     _HANDLER.setFormatter(_Json() if form == "json" else logfmt)
-    logging.root.addHandler(_HANDLER)  # once: a handler that is there is not added again
+    logging.root.addHandler(_HANDLER)  # a handler that is already there is not added again
     logging.root.setLevel(level.upper())

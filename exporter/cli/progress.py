@@ -1,4 +1,4 @@
-"""One line on a terminal that tells how far the reading of a dump has come; nothing where nobody looks."""
+"""The progress of reading a dump, as one line on a terminal; nothing without a terminal."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from ..offline.source import Progress, Tally
 
 __all__ = ["progress_line"]
 
-_EVERY = 0.1  # seconds
+_EVERY = 0.1  # seconds between two updates
 
 
 @contextmanager
 def progress_line(of: str = "") -> Iterator[Progress]:
-    """The line goes when the block ends. `of` is what the dump's cluster is called."""
+    """The line disappears when the block ends. `of` is the name of the dump's cluster."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    reported = 0.0
+    shown_at = 0.0
 
-    def tell(tally: Tally) -> None:
-        nonlocal reported
-        if time.monotonic() - reported >= _EVERY:
-            reported = time.monotonic()
+    def show(tally: Tally) -> None:
+        nonlocal shown_at
+        if time.monotonic() - shown_at >= _EVERY:
+            shown_at = time.monotonic()
             sys.stderr.write(f"\r\x1b[Kreading{f' {of}' if of else ''}: {tally}")
             sys.stderr.flush()
 
     try:
-        yield tell
+        yield show
     finally:
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()

@@ -23,15 +23,15 @@ from .logs import log_as
 
 __all__ = ["add", "follow", "run"]
 
-_LOOK = 2.0  # seconds; a change counts once two looks agree
+_LOOK = 2.0  # seconds; a change counts once two reads agree
 
 
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "serve",
         help="watch a cluster; serve metrics, JSON API and page",
-        description="Watches a cluster and writes nothing.",
-        epilog="The configuration file is followed while it runs; SIGHUP has it read at once.",
+        description="Watches a cluster; writes nothing to it.",
+        epilog="The configuration file is reloaded when it changes, and on SIGHUP.",
     )
     add_config_option(parser)
     add_cluster_options(parser)
@@ -55,7 +55,7 @@ async def _serve(loaded: Loaded, sources: Sources) -> int:
 async def follow(
     steward: Steward, loaded: Loaded, sources: Sources, *, look: float = _LOOK, checks: Iterable[Check] | None = None
 ) -> None:
-    """Follows the configuration's file, for ever; `look` is in seconds."""
+    """Reloads the configuration file when it changes, and does not return; polls every `look` seconds."""
 
     def take(new: Loaded) -> None:
         log_as(new.config.log_level, new.config.log_format)

@@ -19,13 +19,12 @@ _ENCODE = msgspec.json.Encoder().encode
 
 class Findings:
     def __init__(self, engine: Engine, instance: str) -> None:
-        """`instance` tells one run of the steward from the next: generations begin anew with each."""
+        """`instance` is the ID of this run of the steward: generations start anew with each."""
         self._engine, self._instance = engine, instance
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """`wait` (seconds) holds the answer back while the generation is still the caller's.
-
-        The caller's generation is the parameter `generation`, or the one in If-None-Match.
+        """With `wait` (seconds) the response is delayed while the generation is still the caller's: the parameter
+        `generation`, or that of If-None-Match.
         """
         try:
             wanted, wait, generation = _parse(request)
@@ -33,7 +32,7 @@ class Findings:
             return json_error(400, str(error))
         known = request.headers.get("If-None-Match", "")
         if wait and (generation == self._engine.generation or known == self._etag()):
-            await self._difference(wait)
+            await self._change(wait)
         if known == self._etag():
             return web.Response(status=304, headers={"ETag": known})
         etag = self._etag()
@@ -43,7 +42,7 @@ class Findings:
     def _etag(self) -> str:
         return f'"{self._instance}.{self._engine.generation}"'
 
-    async def _difference(self, seconds: float) -> None:
+    async def _change(self, seconds: float) -> None:
         before = self._engine.generation
         try:
             async with asyncio.timeout(seconds), self._engine.changed:
@@ -60,20 +59,20 @@ def _parse(request: web.Request) -> tuple[Filter, float, int | None]:
     try:
         seconds = float(wait.removesuffix("s"))
     except ValueError:
-        raise ValueError(f"wait={wait!r} is no number of seconds; write it as 30") from None
+        raise ValueError(f"wait={wait!r} is not a number of seconds, such as 30") from None
     if not 0 <= seconds <= _LONGEST_WAIT:
         raise ValueError(f"wait={wait!r} is not between 0 and {_LONGEST_WAIT:.0f} seconds")
     if generation is not None and not generation.isdecimal():
-        raise ValueError(f"generation={generation!r} is no generation; take it from an earlier answer")
+        raise ValueError(f"generation={generation!r} is not a generation; use that of an earlier response")
     return wanted, seconds, int(generation) if generation is not None else None
 
 
 def filter_of(query: dict[str, list[str]]) -> Filter:
-    """Raises ValueError for a parameter that is no filter. Several values of one field are alternatives."""
+    """Raises ValueError for a parameter that is not a filter. Several values of one field are alternatives."""
     for key in query:
         if key not in Filter.__struct_fields__:
             known = ", ".join(Filter.__struct_fields__)
-            raise ValueError(f"{key!r} is no filter; there are: {known}")
+            raise ValueError(f"{key!r} is no filter; filters are: {known}")
     chosen: dict[str, Any] = {
         key: frozenset(v for value in values for v in value.split(",") if v) for key, values in query.items()
     }

@@ -1,4 +1,4 @@
-"""The page: findings with filters, what is unknown, and the sources. Rendered here, without any script."""
+"""The page: findings with filters, networks, a drain preview, sources. Rendered on the server, without script."""
 
 from __future__ import annotations
 
@@ -54,8 +54,6 @@ class Page:
             counts={s.value: sum(f.severity == s.value for f in report.findings) for s in reversed(Severity)},
             choices=_choices(report.findings, wanted),
             chosen={key: values[0] for key, values in query.items() if values},
-            unknown_checks={unknown.check for unknown in report.unknown if not unknown.partition},
-            unknown_places={(unknown.check, unknown.partition.partition("/")[0]) for unknown in report.unknown},
             meanings=self._meanings,
             ready=self._engine.ready,
             config=self._config,
@@ -69,7 +67,7 @@ class Page:
 
 
 def _choices(findings: list[FindingReport], wanted: Filter) -> dict[str, list[str]]:
-    """What each filter offers: what open findings have, and what is chosen already."""
+    """The options of each filter: the values of open findings, and those already chosen."""
     offered: dict[str, set[str]] = {name: set(getattr(wanted, name)) for name in _CHOICES}
     for finding in findings:
         offered["severity"].add(finding.severity)
@@ -81,7 +79,7 @@ def _choices(findings: list[FindingReport], wanted: Filter) -> dict[str, list[st
 
 
 def _ago(now: float, since: str) -> str:
-    """How long ago an RFC 3339 time was, in its two largest units."""
+    """The age of an RFC 3339 time, in its two largest units."""
     seconds = max(0, int(now - datetime.fromisoformat(since).timestamp()))
     for unit, size, small, part in (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
         if seconds >= size:

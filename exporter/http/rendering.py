@@ -1,4 +1,4 @@
-"""Templates to pages; everything that they show is escaped."""
+"""Renders templates; every value is escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/metrics: negotiates format and compression, and streams, so that a page of 100 MB takes the memory of a slice."""
+"""/metrics: negotiates format and compression, and streams, so that a page of 100 MB needs the memory of one slice."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Scrape:
 
 
 def accepts(header: str, wanted: str) -> float:
-    """The weight that an Accept or Accept-Encoding header gives to one value; 0 where it does not name it."""
+    """The weight of one value in an Accept or Accept-Encoding header; 0 if it is not there."""
     for part in header.split(","):
         value, *parameters = (piece.strip() for piece in part.split(";"))
         if value.lower() == wanted:

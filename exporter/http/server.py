@@ -1,4 +1,4 @@
-"""The HTTP server: which path is answered by what, and the headers that every answer carries."""
+"""The HTTP server: its routes, and the headers of every response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Routes = dict[str, Handler]
 
 _HEADERS = {
-    # No script at all, no foreign content, no framing: what is shown comes from whoever may name an object.
+    # No script, no foreign content, no framing: the page shows names that anybody who creates an object can choose.
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -48,7 +48,7 @@ async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
 
 @asynccontextmanager
 async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
-    """Serves while entered, and gives the URL. Port 0 takes a free one. Raises OSError where the port is taken."""
+    """Serves while entered, and gives the URL. Port 0 picks a free one. Raises OSError if the port is in use."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=2.0)
     await runner.setup()
     try:

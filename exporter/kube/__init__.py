@@ -1,1 +1,1 @@
-"""All I/O with the API server. Nothing outside knows how it is reached."""
+"""All I/O with the API server; nothing outside this package knows how it is reached."""

@@ -1,4 +1,4 @@
-"""The requests a reflector makes: which version is served, one page of a list, a watch line by line."""
+"""The requests of a reflector: API discovery, one page of a list, a watch line by line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import aiohttp
 import msgspec
 
 from ..model.kind import ApiKind
-from .errors import MALFORMED, AbsentError, GarbledError, StatusError
+from .errors import MALFORMED, AbsentError, MalformedError, StatusError
 from .pace import Pace
 from .transport import Transport
 
@@ -38,8 +38,8 @@ class Client:
     async def served_version(self, kind: ApiKind[Any]) -> str:
         """The first of the kind's versions that the API server serves. Raises AbsentError if it serves none.
 
-        Asked per group and version: a group whose server is down answers with an error, and is not taken for absent.
-        An account that may not ask gets the preferred version, and learns the rest from the list.
+        Discovery is per group and version, so that a group whose API server is down is an error and not absent.
+        Without permission for discovery this is the preferred version; the list then fails or not.
         """
         for version in kind.versions:
             try:
@@ -53,13 +53,13 @@ class Client:
             try:
                 resources = _RESOURCES.decode(body).resources or ()
             except MALFORMED as error:
-                raise GarbledError(f"the discovery of {kind.base(version)} can't be read: {error}") from error
+                raise MalformedError(f"malformed discovery document of {kind.base(version)}: {error}") from error
             if any(resource.name == kind.plural for resource in resources):
                 return version
         raise AbsentError(f"the cluster does not serve {kind.resource}")
 
     async def page(self, kind: ApiKind[Any], version: str, rest: str, limit: int | None = None) -> bytes:
-        """One page of the list in all namespaces; `rest` is what the page before said, `limit` 0 for all at once."""
+        """One page of the list in all namespaces; `rest` is the continue token, `limit` 0 means no paging."""
         limit = self._pace.page if limit is None else limit
         query = [
             *kind.selectors,
@@ -72,9 +72,9 @@ class Client:
     async def watch(
         self, kind: ApiKind[Any], version: str, since: str | None, seconds: int
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """The lines of a watch from a resourceVersion on, or of a streaming list where that is None.
+        """The lines of a watch from the resourceVersion `since`, or of a streaming list if that is None.
 
-        The server ends it after `seconds`. Entered when the server has accepted it.
+        The API server ends it after `seconds`. Entered once the API server has accepted the request.
         """
         query = [*kind.selectors, ("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(seconds))]
         if since is None:
@@ -97,9 +97,9 @@ class Client:
 
 
 async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-    """Whole lines; what comes after the last line break was cut off, and is dropped.
+    """Complete lines; a partial last line is dropped.
 
-    aiohttp's own readline refuses lines above a limit that big objects reach.
+    aiohttp's own readline has a limit that large objects exceed.
     """
     rest = bytearray()
     async for chunk in response.content.iter_any():
@@ -109,6 +109,6 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
             for line in lines:
                 if line:
                     yield bytes(line)
-        await asyncio.sleep(0)  # a buffer that never runs dry must not keep the loop to itself
+        await asyncio.sleep(0)  # yield even while the buffer always has data
         if len(rest) > _LINE_BYTES:
-            raise GarbledError(f"a line of the watch is longer than {_LINE_BYTES} bytes")
+            raise MalformedError(f"a watch event is larger than {_LINE_BYTES} bytes")

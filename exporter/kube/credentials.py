@@ -1,9 +1,9 @@
-"""Which API server, and who we are there: a kubeconfig or a pod's service account, read by the `kubernetes` package.
+"""Address of the API server and credentials, from a kubeconfig or a pod's ServiceAccount, by the `kubernetes` package.
 
-Loaded once, and again when the transport asks for it. Between that, tokens are kept fresh: a service account's and a
-`tokenFile`'s is read again each minute, an exec plugin is run again when what it gave expires.
+Loaded once, and reloaded when the transport asks for it. In between tokens are refreshed: those of a ServiceAccount and
+of a `tokenFile` are read every minute, an exec plugin runs again when its credentials expire.
 
-Every failure is a ConfigError of one sentence. Not here: certificates that change on disk; those need a new load.
+Every failure is a ConfigError of one sentence. Not here: certificates that change on disk; those need a reload.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _PLUGIN_SECONDS = 60.0
 
 
 def loader_from_environment(kubeconfig: str | None, context: str | None, token_seconds: float) -> Loader:
-    """A kubeconfig by its path, by $KUBECONFIG or at its usual place; else the pod's service account."""
-    usual = Path("~/.kube/config").expanduser()
-    if kubeconfig or context or os.environ.get("KUBECONFIG") or usual.exists():
-        path = kubeconfig or os.environ.get("KUBECONFIG") or str(usual)
+    """The kubeconfig at the path, in $KUBECONFIG or at the default path; else the pod's ServiceAccount."""
+    default = Path("~/.kube/config").expanduser()
+    if kubeconfig or context or os.environ.get("KUBECONFIG") or default.exists():
+        path = kubeconfig or os.environ.get("KUBECONFIG") or str(default)
 
         async def load(into: kube_client.Configuration) -> None:
             await _from_kubeconfig(into, path, context, token_seconds)
@@ -51,7 +51,7 @@ def loader_from_environment(kubeconfig: str | None, context: str | None, token_s
     else:
         raise ConfigError(
             "no cluster is configured: there is no ~/.kube/config, $KUBECONFIG is not set, and this is not a pod; "
-            "name a kubeconfig with --kubeconfig"
+            "set one with --kubeconfig"
         )
     return load
 
@@ -63,9 +63,9 @@ def _from_service_account(into: kube_client.Configuration, token_seconds: float)
     try:
         loader.load_and_set(into)
     except (ConfigException, OSError, ValueError) as error:
-        raise ConfigError(f"the pod's service account can't be used: {error}") from error
-    into.refresh_api_key_hook = _again_from_file(loader, loader._read_token_file, token_seconds)
-    _connect_as_reported(into)
+        raise ConfigError(f"the pod's ServiceAccount can't be used: {error}") from error
+    into.refresh_api_key_hook = _refresh_from_file(loader, loader._read_token_file, token_seconds)
+    _set_proxy(into)
 
 
 async def _from_kubeconfig(
@@ -76,20 +76,20 @@ async def _from_kubeconfig(
         async with asyncio.timeout(_PLUGIN_SECONDS):
             await loader.load_and_set(into)
     except TimeoutError as error:
-        raise ConfigError(f"kubeconfig {path}: no credentials came within {_PLUGIN_SECONDS:.0f} s") from error
+        raise ConfigError(f"kubeconfig {path}: no credentials within {_PLUGIN_SECONDS:.0f} s") from error
     except _UNUSABLE as error:
         raise ConfigError(f"kubeconfig {path} can't be used: {_why(error)}") from error
     user: Any = loader._user
     if "exec" in user:
         if "BearerToken" not in into.api_key and not into.cert_file:
             raise ConfigError(
-                f"kubeconfig {path}: the exec plugin {user['exec'].safe_get('command')!r} gave no credentials; "
+                f"kubeconfig {path}: the exec plugin {user['exec'].safe_get('command')!r} returned no credentials; "
                 "run it by hand to see why"
             )
-        into.refresh_api_key_hook = _again_from_exec(loader, path)
+        into.refresh_api_key_hook = _refresh_from_exec(loader, path)
     elif "tokenFile" in user:
-        into.refresh_api_key_hook = _again_from_file(loader, loader._load_user_token, token_seconds)
-    _connect_as_reported(into)
+        into.refresh_api_key_hook = _refresh_from_file(loader, loader._load_user_token, token_seconds)
+    _set_proxy(into)
 
 
 _UNUSABLE = (ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, KeyError, AttributeError)
@@ -106,24 +106,24 @@ def _opened(path: str, context: str | None) -> Any:
         raise ConfigError(f"kubeconfig {path} can't be used: there is no such file")
     loader = KubeConfigLoader(KubeConfigMerger(path).config, active_context=context, config_base_path=None)
     if not loader._cluster.safe_get("server"):
-        raise ConfigError(f"kubeconfig {path} can't be used: its cluster names no server")
+        raise ConfigError(f"kubeconfig {path} can't be used: its cluster has no server")
     if loader._user is None:
         if name := loader._current_context["context"].safe_get("user"):
-            raise ConfigError(f"kubeconfig {path} can't be used: it has no user {name!r}, which its context names")
-        loader._user = ConfigNode("user", {}, loader._cluster.path)  # nobody; the library stumbles over None
+            raise ConfigError(f"kubeconfig {path} can't be used: its context refers to user {name!r}, which it lacks")
+        loader._user = ConfigNode("user", {}, loader._cluster.path)  # no user; the library fails on None
     return loader
 
 
-def _connect_as_reported(into: kube_client.Configuration) -> None:
-    """Proxies come from the kubeconfig, else from the environment; a password in ~/.netrc is not for us."""
+def _set_proxy(into: kube_client.Configuration) -> None:
+    """The proxy of the kubeconfig, else of the environment. Credentials in ~/.netrc are ignored."""
     host = urlsplit(into.host)
     if not into.proxy and not proxy_bypass(host.hostname or ""):
         into.proxy = getproxies().get(host.scheme)
     into.client_session_kwargs = {"trust_env": False}
 
 
-def _again_from_exec(loader: Any, path: str) -> Callable[[Any], Awaitable[None]]:
-    running = asyncio.Lock()  # many requests find the token expired at once
+def _refresh_from_exec(loader: Any, path: str) -> Callable[[Any], Awaitable[None]]:
+    running = asyncio.Lock()  # many requests may find the token expired at once
 
     async def hook(configuration: Any) -> None:
         async with running:
@@ -131,17 +131,17 @@ def _again_from_exec(loader: Any, path: str) -> Callable[[Any], Awaitable[None]]
                 return
             try:
                 async with asyncio.timeout(_PLUGIN_SECONDS):
-                    await loader.load_from_exec_plugin()  # runs it only if what it gave before has expired
+                    await loader.load_from_exec_plugin()  # runs it only if its credentials have expired
             except TimeoutError as error:
                 raise ConfigError(
-                    f"kubeconfig {path}: the exec plugin gave no credentials within {_PLUGIN_SECONDS:.0f} s"
+                    f"kubeconfig {path}: the exec plugin returned no credentials within {_PLUGIN_SECONDS:.0f} s"
                 ) from error
             configuration.api_key["BearerToken"] = loader.token
 
     return hook
 
 
-def _again_from_file(loader: Any, read: Callable[[], object], seconds: float) -> Callable[[Any], Awaitable[None]]:
+def _refresh_from_file(loader: Any, read: Callable[[], object], seconds: float) -> Callable[[Any], Awaitable[None]]:
     read_at = time.monotonic()
 
     async def hook(configuration: Any) -> None:
@@ -152,7 +152,7 @@ def _again_from_file(loader: Any, read: Callable[[], object], seconds: float) ->
         try:
             read()
         except (ConfigException, OSError, ValueError) as error:
-            log.warning('event="token not read again" why="%s"', error)  # the one we have may well be good
+            log.warning('event="token not refreshed" why="%s"', error)  # the present one may still be valid
             return
         configuration.api_key["BearerToken"] = loader.token
 

@@ -1,7 +1,7 @@
-"""From bytes of the API server to records, one object at a time where one is odd.
+"""From the bytes of a list or watch to records.
 
-A page is decoded typed in one go. Only when that fails each object is decoded alone, so that one odd object costs
-itself and not its page.
+A page is decoded in one go. Only if that fails, its objects are decoded one by one, so that an undecodable object does
+not cost the others of its page.
 """
 
 from __future__ import annotations
@@ -10,28 +10,30 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from ..decode import MALFORMED, ObjectDecoder, Seen, name_of
+from ..decode import MALFORMED, Decoded, ObjectDecoder, name_of
 from ..model.kind import ApiKind
-from .errors import GarbledError, Status, StatusError
+from .errors import MalformedError, Status, StatusError
 
-__all__ = ["Decoder", "Event", "Page", "Seen"]
+__all__ = ["Decoded", "Decoder", "Event", "Page"]
 
 W = TypeVar("W")
 
 
 class Page(msgspec.Struct, frozen=True, gc=False):
-    """One page of a list. `version` is the list's resourceVersion; `rest` continues it, empty on the last page."""
+    """One page of a list. `version` is the list's resourceVersion; `rest` is the continue token, empty on the last
+    page.
+    """
 
-    seen: list[Seen]
+    objects: list[Decoded]
     version: str
     rest: str
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """One line of a watch. `type` is ADDED, MODIFIED, DELETED or BOOKMARK."""
+    """One watch event. `type` is ADDED, MODIFIED, DELETED or BOOKMARK; a BOOKMARK has no object."""
 
     type: str
-    seen: Seen | None
+    decoded: Decoded | None
     version: str
     initial_end: bool = False  # the bookmark that ends a streaming list
 
@@ -74,23 +76,23 @@ class Decoder(ObjectDecoder):
         self._line = msgspec.json.Decoder(_Line[kind.wire])  # type: ignore[name-defined]
 
     def page(self, body: bytes) -> Page:
-        """Raises GarbledError for a body that is no list."""
+        """Raises MalformedError for a body that is not a list."""
         try:
             whole = self._list.decode(body)
-            seen = [self.reduced(wire) for wire in whole.items or ()]
+            decoded = [self.reduced(wire) for wire in whole.items or ()]
         except MALFORMED:
-            whole, seen = self._page_by_object(body)
-        return Page(seen, whole.metadata.resource_version or "", whole.metadata.rest or "")
+            whole, decoded = self._page_by_object(body)
+        return Page(decoded, whole.metadata.resource_version or "", whole.metadata.rest or "")
 
-    def _page_by_object(self, body: bytes) -> tuple[Any, list[Seen]]:
+    def _page_by_object(self, body: bytes) -> tuple[Any, list[Decoded]]:
         try:
             whole = _RAW_LIST.decode(body)
         except MALFORMED as error:
-            raise GarbledError(f"the answer is no list: {error}") from error
+            raise MalformedError(f"the response is not a list: {error}") from error
         return whole, [self.object(raw) for raw in whole.items or ()]
 
     def event(self, line: bytes) -> Event:
-        """Raises StatusError for an ERROR event, GarbledError for a line that is no event."""
+        """Raises StatusError for an ERROR event, MalformedError for a line that is not a watch event."""
         try:
             typed = self._line.decode(line)
         except MALFORMED:
@@ -105,19 +107,18 @@ class Decoder(ObjectDecoder):
             if raw.type == "ERROR":
                 raise StatusError.of(_code(raw.object), bytes(raw.object))
             if raw.type == "BOOKMARK":
-                mark = _BOOKMARK.decode(raw.object).metadata
-                ends = (mark.annotations or {}).get("k8s.io/initial-events-end") == "true"
-                return Event("BOOKMARK", None, mark.resource_version or "", ends)
+                meta = _BOOKMARK.decode(raw.object).metadata
+                ends = (meta.annotations or {}).get("k8s.io/initial-events-end") == "true"
+                return Event("BOOKMARK", None, meta.resource_version or "", ends)
         except MALFORMED as error:
-            raise GarbledError(f"a line of the watch is no event: {error}") from error
-        seen = self.object(raw.object)
-        return _event(raw.type, seen, _version(raw.object))
+            raise MalformedError(f"a line is not a watch event: {error}") from error
+        return _event(raw.type, self.object(raw.object), _version(raw.object))
 
 
-def _event(type_: str, seen: Seen, version: str) -> Event:
-    if not seen.name:
-        raise GarbledError(f"a line of the watch names no object: {seen.why}")
-    return Event(type_, seen, version)
+def _event(type_: str, decoded: Decoded, version: str) -> Event:
+    if not decoded.name:
+        raise MalformedError(f"the object of a watch event has no name: {decoded.why}")
+    return Event(type_, decoded, version)
 
 
 def _version(raw: msgspec.Raw) -> str:

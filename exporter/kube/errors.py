@@ -1,12 +1,12 @@
 """What can go wrong between us and the API server.
 
 KubeError
-├── ConfigError      no usable kubeconfig or service account
-├── UnreachableError no connection, TLS refused, no answer in time, cut off
-├── GarbledError     an answer that can't be read
-└── StatusError      an answer with a status of 400 or above, or an ERROR event in a watch
-    └── by `code`: 401, 403, 404, 410, 429, …
-AbsentError          the API server answers, and does not serve the kind
+├── ConfigError      no usable kubeconfig or ServiceAccount
+├── UnreachableError no connection, failed TLS handshake, timeout, truncated response
+├── MalformedError   a response that can't be decoded
+├── StatusError      a response with a status of 400 or above, or an ERROR event of a watch
+│   └── by `code`: 401, 403, 404, 410, 429, …
+└── AbsentError      the API server does not serve the kind
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ __all__ = [
     "MALFORMED",
     "AbsentError",
     "ConfigError",
-    "GarbledError",
     "KubeError",
+    "MalformedError",
     "Status",
     "StatusError",
     "UnreachableError",
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class KubeError(Exception):
-    """The base of all; its text is one sentence."""
+    """The base class; its text is one sentence."""
 
 
 class ConfigError(KubeError):
@@ -39,7 +39,7 @@ class UnreachableError(KubeError):
     pass
 
 
-class GarbledError(KubeError):
+class MalformedError(KubeError):
     pass
 
 
@@ -48,7 +48,7 @@ class AbsentError(KubeError):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """The API's Status object, as far as we read it."""
+    """The fields that we read of the API's Status object."""
 
     code: int | None = None
     reason: str | None = None
@@ -65,7 +65,7 @@ class StatusError(KubeError):
 
     @classmethod
     def of(cls, code: int, body: bytes, retry_after: str | None = None) -> StatusError:
-        """From an answer; its body is trusted only if it is a Status, and cut: it may be anybody's page."""
+        """From a response. Its body counts only if it is a Status, else it is cut: it may be a proxy's HTML page."""
         try:
             message = msgspec.json.decode(body, type=Status).message or ""
         except MALFORMED:

@@ -17,7 +17,7 @@ from .transport import Transport
 
 __all__ = ["LiveSource"]
 
-_AGE_SECONDS = 1.0
+_AGE_SECONDS = 1.0  # between two looks for stale kinds
 
 
 class LiveSource:
@@ -31,7 +31,7 @@ class LiveSource:
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Reflects while entered; an error that no reflector expects ends the block with it. Raises ConfigError."""
+        """Watches while entered; an unexpected error of a reflector is raised in the block. Raises ConfigError."""
         try:
             await self._transport.load()
             jobs = {f"reflect {each.kind.name}": each.run() for each in self.reflectors}

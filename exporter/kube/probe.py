@@ -1,8 +1,8 @@
-"""Asks the API server what an eviction would be answered with, without one: the only request here that is no read.
+"""Asks the API server how it would answer an eviction, by a dry run: the only request here that is not a read.
 
-It is a create of an Eviction as a dry run, which admission webhooks and PDBs answer as they would answer
-a real one. `dryRun` stands in the query and in the body: for other requests with a body the query alone does not
-count, and the write is real (verified 1.14, 6.1, 6.2). What does not say so in its body is never sent.
+It creates an Eviction with dryRun, which admission webhooks and PDBs answer as they would answer a real one. `dryRun`
+is in the query and in the body: for a DELETE with a body the API server ignores the query, and the write is real. A
+request without it in the body is never sent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DRY = ["All"]
 
 
 class NotDryError(Exception):
-    """A request was about to be sent that would evict."""
+    """A request would have evicted the pod, and was not sent."""
 
 
 class Probe:
@@ -39,7 +39,7 @@ class Probe:
         self._one = asyncio.Lock()
 
     async def ask(self, pod: Ref) -> tuple[int, str]:
-        """The status and the message of the answer for this very pod. Raises UnreachableError, ConfigError."""
+        """The status and message of the answer for the pod with this UID. Raises UnreachableError, ConfigError."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction"
         options = {"dryRun": _DRY, **({"preconditions": {"uid": pod.uid}} if pod.uid else {})}
         meta = {"namespace": pod.namespace, "name": pod.name}
@@ -50,9 +50,9 @@ class Probe:
         return answer
 
     async def send(self, path: str, body: Mapping[str, Any]) -> tuple[int, str]:
-        """Raises NotDryError where the body does not say that nothing is to be done."""
+        """Raises NotDryError for a body without dryRun."""
         if (body.get("deleteOptions") or {}).get("dryRun") != _DRY:
-            raise NotDryError(f"POST {path} would not be a dry run, and is not sent")
+            raise NotDryError(f"POST {path} would not be a dry run and is not sent")
         try:
             async with self._transport.open(
                 "POST", path, [("dryRun", "All")], read_seconds=_READ_SECONDS, body=body

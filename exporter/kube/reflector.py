@@ -1,15 +1,16 @@
-"""Reflector: keeps what we hold of one kind equal to the API server.
+"""Reflector: keeps the records of one kind equal to the API server's objects.
 
-List, hand the whole over, then watch from the list's resourceVersion. Where the server offers streaming lists, list and
-watch are one stream. What we hold is never emptied in between: until a new list is complete, the old content stays.
+Lists, hands the complete list over, then watches from the list's resourceVersion. If the API server offers streaming
+lists, list and watch are one request. Records are never dropped in between: until a new list is complete, the old ones
+stay.
 
-Goes on from the last event or bookmark: the server's timeout, a broken connection, a watch that outlives its own
-timeout (a frozen connection). Lists again: 410 Gone, an ERROR event, a resourceVersion that the server does not know, a
-line that can't be read, events that go back in time. Looks again which version is served: 404, 403. Gives up for good:
-never, since rights can be granted and CRDs installed while we run. Waits between tries grow to half a minute until a
-watch lasts, and a shorter Retry-After is kept.
+Resumes from the last event or bookmark after the server's timeout, a broken connection, or a watch that outlives its
+timeout (a frozen connection). Relists after 410 Gone, an ERROR event, a resourceVersion that the server does not know,
+a line that can't be decoded, or events that go back in time. Discovers the served version again after 404 and 403.
+Never gives up, since permissions can be granted and CRDs installed at any time. The backoff grows to half a minute
+until a watch lasts; a Retry-After is honoured up to that.
 
-Not done here: evaluating what is seen. A watch from which the server withholds events is not noticed before it ends.
+Not done here: evaluation. A watch on which the server withholds events is noticed only when it ends.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ from ..engine.intake import Intake
 from ..model.kind import ApiKind
 from ..model.source import SyncState
 from .client import Client
-from .decode import Decoder, Event, Seen
-from .errors import AbsentError, ConfigError, GarbledError, KubeError, StatusError, UnreachableError
+from .decode import Decoded, Decoder, Event
+from .errors import AbsentError, ConfigError, KubeError, MalformedError, StatusError, UnreachableError
 from .pace import Pace
 
 __all__ = ["Pace", "Reflector", "Stats"]
 
 log = logging.getLogger(__name__)
-_LASTING = 1.0  # seconds; a watch that ends sooner is no sign that all is well again
+_LASTING = 1.0  # seconds; a shorter watch does not reset the backoff
 
 
 @dataclass(slots=True)
 class Stats:
-    """What a reflector has seen so far; times in seconds since 1970, 0 for never."""
+    """Counters of a reflector; times in seconds since 1970, 0 for never."""
 
     events: int = 0
     relists: int = 0
@@ -57,15 +58,15 @@ class Reflector:
         self.sync_state = SyncState.STARTING
         self._client, self._intake, self._pace = client, intake, pace
         self._decoder = Decoder(kind)
-        self._served: str | None = None  # the API version, once asked
-        self._version: str | None = None  # the resourceVersion to go on from; None: list first
-        self._streams = True  # whether to ask for a streaming list; where that failed, pages come next
+        self._served: str | None = None  # the served API version, once discovered
+        self._version: str | None = None  # the resourceVersion to resume from; None: list first
+        self._streams = True  # whether to try a streaming list before a paged one
         self._failures = 0
-        self._following: float | None = None  # on the timer, since when the watch goes
-        self._report(SyncState.STARTING, f"{kind.resource} has not been listed yet")
+        self._watching: float | None = None  # monotonic, since when the watch is established
+        self._set_sync_state(SyncState.STARTING, f"{kind.resource} has not been listed yet")
 
     async def run(self) -> None:
-        """For ever."""
+        """Lists and watches, and does not return."""
         while True:
             try:
                 await self._once()
@@ -76,17 +77,17 @@ class Reflector:
         if self._served is None:
             self._served = await self._client.served_version(self.kind)
         if self._version is None and self._streams:
-            await self._follow(self._served, None)
+            await self._watch(self._served, None)
             return
         if self._version is None:
             await self._list(self._served)
-        await self._follow(self._served, self._version)
+        await self._watch(self._served, self._version)
 
     # -- list
 
     async def _list(self, served: str) -> None:
         started = time.monotonic()
-        seen: list[Seen] = []
+        objects: list[Decoded] = []
         rest, version = "", ""
         limit: int | None = None
         while True:
@@ -95,30 +96,32 @@ class Reflector:
             except StatusError as error:
                 if error.code != 410 or not rest:
                     raise
-                # The snapshot behind the pages expired; once more, all in one piece.
-                seen, rest, limit = [], "", 0
+                # The snapshot of the pages expired; list again without paging.
+                objects, rest, limit = [], "", 0
                 continue
-            seen += page.seen
+            objects += page.objects
             rest, version = page.rest, page.version
             if not rest:
                 break
-        await self._listed(seen, version, started)
+        await self._listed(objects, version, started)
 
-    async def _listed(self, seen: list[Seen], version: str, started: float) -> None:
+    async def _listed(self, objects: list[Decoded], version: str, started: float) -> None:
         if not version:
-            raise GarbledError("the answer is no list: it has no resourceVersion")  # and not an empty one
-        await self._intake.swap(self.kind, seen)
+            raise MalformedError("the response is not a list: it has no resourceVersion")  # not an empty list
+        await self._intake.swap(self.kind, objects)
         self.stats.relists += self.synced
         self.stats.last_event = time.time()
         self.stats.current = self.stats.last_event - (time.monotonic() - started)
         self.synced = self._streams = True
         self._version = version
-        log.info('event="listed" kind=%s objects=%d took=%.3f', self.kind.name, len(seen), time.monotonic() - started)
+        log.info(
+            'event="listed" kind=%s objects=%d took=%.3f', self.kind.name, len(objects), time.monotonic() - started
+        )
 
     # -- watch
 
-    async def _follow(self, served: str, since: str | None) -> None:
-        """One watch, until it ends; a streaming list first where `since` is None."""
+    async def _watch(self, served: str, since: str | None) -> None:
+        """One watch, until it ends; with a streaming list first if `since` is None."""
         seconds = self._pace.watch * (random.uniform(8 / 9, 10 / 9) if self._pace.jitter else 1)  # noqa: S311
         events = self.stats.events
         try:
@@ -127,76 +130,74 @@ class Reflector:
             else:
                 await self._resume(served, since, seconds)
         finally:
-            following, self._following = self._following, None
+            following, self._watching = self._watching, None
             lasted = time.monotonic() - following if following is not None else 0.0
             if lasted >= _LASTING:
                 self._failures = 0
         if following is not None:
-            self._ended(lasted, self.stats.events - events)
+            self._watch_ended(lasted, self.stats.events - events)
             if self._failures:
-                await asyncio.sleep(self._wait())
+                await asyncio.sleep(self._backoff())
 
     async def _resume(self, served: str, since: str, seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        live: asyncio.TimerHandle | None = None
+        live_at: asyncio.TimerHandle | None = None
         try:
             async with (
                 asyncio.timeout(self._pace.silence) as patience,
                 self._client.watch(self.kind, served, since, max(1, int(seconds))) as lines,
             ):
-                self._following = time.monotonic()
+                self._watching = time.monotonic()
                 patience.reschedule(loop.time() + seconds + self._pace.grace)
-                # Not yet: what happened meanwhile is still to come, or an ERROR event.
-                live = loop.call_later(self._pace.catch_up, self._connected)
+                # Not live yet: missed events, or an ERROR event, are still to come.
+                live_at = loop.call_later(self._pace.catch_up, self._connected)
                 async for line in lines:
-                    self._take(self._decoder.event(line))
+                    self._handle(self._decoder.event(line))
         except TimeoutError as error:
-            if self._following is None:
-                raise UnreachableError(f"no answer to the watch within {self._pace.silence:.0f} s") from error
+            if self._watching is None:
+                raise UnreachableError(f"no response to the watch within {self._pace.silence:.0f} s") from error
             self._count("frozen")
-            log.warning(
-                'event="watch cut off" kind=%s why="it outlived its timeout of %.0f s"', self.kind.name, seconds
-            )
+            log.warning('event="watch ended" kind=%s why="it outlived its timeout of %.0f s"', self.kind.name, seconds)
         finally:
-            if live is not None:
-                live.cancel()
+            if live_at is not None:
+                live_at.cancel()
 
     async def _stream(self, served: str, seconds: float) -> None:
-        """A streaming list, and the watch that it goes over into.
+        """A streaming list, and the watch that it turns into.
 
-        The list may take its time, as long as it goes on; the server is asked for as much, so we end the watch.
+        The list may take long as long as data arrives, so the requested timeout covers it too, and we end the watch.
         """
         started, initial = time.monotonic(), []
         complete = False
-        asked = int(self._pace.longest_list + seconds) + 1
+        timeout = int(self._pace.longest_list + seconds) + 1
         try:
             async with (
                 asyncio.timeout(self._pace.silence) as patience,
-                self._client.watch(self.kind, served, None, asked) as lines,
+                self._client.watch(self.kind, served, None, timeout) as lines,
             ):
                 async for line in lines:
                     event = self._decoder.event(line)
                     if complete:
-                        self._take(event)
+                        self._handle(event)
                         continue
                     patience.reschedule(asyncio.get_running_loop().time() + self._pace.silence)
-                    if event.seen is not None:
-                        initial.append(event.seen)
+                    if event.decoded is not None:
+                        initial.append(event.decoded)
                     if event.initial_end:
                         await self._listed(initial, event.version, started)
                         initial, complete = [], True
-                        self._following = time.monotonic()
+                        self._watching = time.monotonic()
                         self._connected()
                         patience.reschedule(asyncio.get_running_loop().time() + seconds)
         except TimeoutError as error:
             if not complete:
                 self._streams = False
-                raise UnreachableError(f"the streaming list was silent for {self._pace.silence:.0f} s") from error
+                raise UnreachableError(f"no data of the streaming list for {self._pace.silence:.0f} s") from error
         except StatusError as error:
             if complete or error.code in (401, 403, 404, 429, 502, 503):
                 raise
-            # Not offered here: as an error before the stream, or as its first event.
-            log.info('event="no streaming list" kind=%s why="%s"', self.kind.name, error)
+            # Not supported: as an error response, or as the first event.
+            log.info('event="streaming list not supported" kind=%s why="%s"', self.kind.name, error)
             self._streams = False
             return
         except KubeError:
@@ -206,97 +207,99 @@ class Reflector:
             self._streams = False
             raise UnreachableError("the streaming list ended before it was complete")
 
-    def _take(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         stats = self.stats
         if event.version:
             if 0 < _number(event.version) < _number(self._version or ""):
-                raise GarbledError(f"the watch goes back in time, from {self._version} to {event.version}")
+                raise MalformedError(f"the watch goes back in time, from {self._version} to {event.version}")
             self._version = event.version
         now = time.time()
         if self.sync_state is SyncState.LIVE:  # before, it may be an event that we missed
             stats.current = now
-        if event.seen is None:
+        if event.decoded is None:
             stats.last_bookmark = now
             return
         stats.events += 1
         stats.last_event = now
         if event.type == "DELETED":
-            self._intake.gone(self.kind, event.seen.namespace, event.seen.name, _number(event.version))
+            self._intake.gone(self.kind, event.decoded.namespace, event.decoded.name, _number(event.version))
         else:
-            self._intake.seen(self.kind, event.seen)
+            self._intake.seen(self.kind, event.decoded)
 
-    # -- how well we see
+    # -- sync state
 
     def _connected(self) -> None:
         self.stats.last_connect = self.stats.current = time.time()
         self.stats.disconnected = None
-        self._report(SyncState.LIVE)
+        self._set_sync_state(SyncState.LIVE)
 
-    def _ended(self, seconds: float, events: int) -> None:
-        """A watch ended as it should; one that ends at once, again and again, is slowed down like a failure."""
+    def _watch_ended(self, seconds: float, events: int) -> None:
+        """A watch ended in order; one that ends immediately, again and again, backs off like a failure."""
         if seconds < _LASTING and not events:
             self._failures += 1
-            self._lost("the API server ends the watch at once")
+            self._disconnected("the API server ends the watch immediately")
         else:
-            self._lost("the watch has just ended")
+            self._disconnected("the watch has just ended")
 
-    def _lost(self, why: str) -> None:
+    def _disconnected(self, why: str) -> None:
         if self.stats.disconnected is None:
             self.stats.disconnected = time.monotonic()
         if self.synced and self.sync_state is not SyncState.STALE:
-            self._report(SyncState.BEHIND, why)
+            self._set_sync_state(SyncState.BEHIND, why)
             self.age()
 
     def age(self) -> None:
-        """Called now and then: a connection lost for too long makes what we hold stale."""
-        lost = self.stats.disconnected
+        """Called every second: without a connection for too long, what we hold is stale."""
+        since = self.stats.disconnected
         if (
             self.sync_state is SyncState.BEHIND
-            and lost is not None
-            and time.monotonic() - lost > self._pace.stale_after
+            and since is not None
+            and time.monotonic() - since > self._pace.stale_after
         ):
-            self._report(SyncState.STALE, f"no connection for {self.kind.resource} for {self._pace.stale_after:.0f} s")
+            self._set_sync_state(
+                SyncState.STALE, f"no connection for {self.kind.resource} for {self._pace.stale_after:.0f} s"
+            )
 
-    def _report(self, sync_state: SyncState, why: str = "") -> None:
+    def _set_sync_state(self, sync_state: SyncState, why: str = "") -> None:
         self.sync_state = sync_state
         self._intake.sync_state(self.kind, sync_state, why)
 
     def _count(self, error: str) -> None:
         self.stats.errors[error] = self.stats.errors.get(error, 0) + 1
 
-    # -- what went wrong
+    # -- errors
 
     async def _failed(self, error: KubeError) -> None:
         self._failures += 1
         self._count(_name(error))
         if isinstance(error, AbsentError):
-            means = "there is none of it" if self.kind.dispensable else "checks that read it have no answer"
-            self._blind(SyncState.ABSENT, f"{error}; {means} until its CRD is installed")
+            means = "there are no objects" if self.kind.optional else "checks that read it are unknown"
+            self._unavailable(SyncState.ABSENT, f"{error}; {means} until its CRD is installed")
         elif isinstance(error, StatusError) and error.code in (401, 403):
-            self._blind(SyncState.FORBIDDEN, self._sentence(error))
+            self._unavailable(SyncState.FORBIDDEN, self._sentence(error))
         else:
             if not isinstance(error, StatusError) or error.code in (400, 404, 410, 500, 504):
-                self._forget(error)
+                self._invalidate(error)
             if self.synced:
-                self._lost(self._sentence(error))
+                self._disconnected(self._sentence(error))
             else:
-                self._report(SyncState.FAILING, self._sentence(error))
-        usual = self.kind.optional and isinstance(error, AbsentError)
-        level = logging.DEBUG if usual else logging.WARNING
+                self._set_sync_state(SyncState.FAILING, self._sentence(error))
+        expected = self.kind.optional and isinstance(error, AbsentError)
+        level = logging.DEBUG if expected else logging.WARNING
         log.log(
             level, 'event="source failed" kind=%s sync_state=%s why="%s"', self.kind.name, self.sync_state.value, error
         )
-        await asyncio.sleep(self._wait(error))
+        await asyncio.sleep(self._backoff(error))
 
-    def _blind(self, sync_state: SyncState, why: str) -> None:
+    def _unavailable(self, sync_state: SyncState, why: str) -> None:
         self._served = self._version = None
         self._streams = True
         if self.stats.disconnected is None:
             self.stats.disconnected = time.monotonic()
-        self._report(sync_state, why)
+        self._set_sync_state(sync_state, why)
 
-    def _forget(self, error: KubeError) -> None:
-        """An unreachable server keeps its versions; any other answer here means that ours is of no use to it."""
+    def _invalidate(self, error: KubeError) -> None:
+        """An unreachable server keeps its versions; any other error here means that ours is not valid any more."""
         if isinstance(error, UnreachableError | ConfigError):
             return
         self._version = None
@@ -305,30 +308,30 @@ class Reflector:
 
     def _sentence(self, error: KubeError) -> str:
         if isinstance(error, StatusError) and error.code in (401, 403):
-            what = "log in again" if error.code == 401 else f'grant "list" and "watch" on {self.kind.resource}'
+            what = "renew the credentials" if error.code == 401 else f'grant "list" and "watch" on {self.kind.resource}'
             return f"cannot list {self.kind.resource} in all namespaces: {error}; {what}"
-        return f"cannot see {self.kind.resource}: {error}"
+        return f"cannot list or watch {self.kind.resource}: {error}"
 
-    def _wait(self, error: KubeError | None = None) -> float:
-        """Seconds until the next try."""
+    def _backoff(self, error: KubeError | None = None) -> float:
+        """Seconds until the next attempt."""
         if self.sync_state in (SyncState.ABSENT, SyncState.FORBIDDEN):
-            return self._spread(self._pace.look_again)
+            return self._jittered(self._pace.look_again)
         grown = self._pace.first_wait * 2 ** min(self._failures - 1, 10)
         if isinstance(error, StatusError) and error.code == 410 and self._failures == 1:
-            grown /= 8  # nothing is wrong with the server
+            grown /= 8  # the server is healthy
         asked = (error.retry_after or 0.0) if isinstance(error, StatusError) else 0.0
-        return max(min(asked, self._pace.longest_wait), self._spread(min(grown, self._pace.longest_wait)))
+        return max(min(asked, self._pace.longest_wait), self._jittered(min(grown, self._pace.longest_wait)))
 
-    def _spread(self, seconds: float) -> float:
+    def _jittered(self, seconds: float) -> float:
         return seconds * random.uniform(0.5, 1.0) if self._pace.jitter else seconds  # noqa: S311
 
 
 def _name(error: KubeError) -> str:
     if isinstance(error, StatusError):
         return str(error.code)
-    return {AbsentError: "absent", GarbledError: "garbled", ConfigError: "config"}.get(type(error), "unreachable")
+    return {AbsentError: "absent", MalformedError: "malformed", ConfigError: "config"}.get(type(error), "unreachable")
 
 
 def _number(version: str) -> int:
-    """To order two resourceVersions; 0 for one that says nothing."""
+    """To order two resourceVersions; 0 for one that is not a number."""
     return int(version) if version.isdecimal() and len(version) < 30 else 0

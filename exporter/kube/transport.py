@@ -1,8 +1,7 @@
-"""Requests to one API server: a request goes in, a response with its body still to be read comes out.
+"""Requests to one API server: a request in, a response out, whose body is still to be read.
 
-With credentials.py the one place that knows the `kubernetes` package. Every failure is of our own error tree.
-After a 401 or a refused TLS connection everything is loaded afresh, certificates included; requests that are under way
-go on with what they began with.
+With credentials.py the only place that knows the `kubernetes` package. Every failure is one of errors.py. After a 401
+or a failed TLS handshake the credentials are reloaded, certificates included; requests in flight keep theirs.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _TOKEN_SECONDS = 60.0
 
 @dataclass(eq=False, slots=True)
 class _Session:
-    """One load of the credentials, and the connections that were opened with it."""
+    """One load of the credentials, and the connections opened with it."""
 
     client: kube_client.ApiClient
     requests: int = 0
@@ -54,7 +53,7 @@ class Transport:
         self._loader = loader
         self._reload_seconds = reload_seconds
         self._session: _Session | None = None
-        self._doubted: _Session | None = None  # TLS was refused with it
+        self._rejected: _Session | None = None  # its TLS handshake failed
         self._retired: set[_Session] = set()
         self._loaded_at = -reload_seconds
         self._failure: ConfigError | None = None
@@ -69,9 +68,9 @@ class Transport:
         token_seconds: float = _TOKEN_SECONDS,
         reload_seconds: float = _RELOAD_SECONDS,
     ) -> Transport:
-        """A kubeconfig by its path, by $KUBECONFIG or at its usual place; else the pod's service account.
+        """The kubeconfig at the path, in $KUBECONFIG or at the default path; else the pod's ServiceAccount.
 
-        Raises ConfigError where there is nothing of these.
+        Raises ConfigError if there is none of these.
         """
         return cls(loader_from_environment(kubeconfig, context, token_seconds), reload_seconds=reload_seconds)
 
@@ -81,7 +80,7 @@ class Transport:
         return str(self._session.client.configuration.host) if self._session else ""
 
     async def load(self) -> None:
-        """Loads the credentials, so that what is wrong with them shows at once. Raises ConfigError."""
+        """Loads the credentials, to fail early. Raises ConfigError."""
         await self._load(None)
 
     @asynccontextmanager
@@ -95,14 +94,14 @@ class Transport:
         read_seconds: float,
         body: Mapping[str, Any] | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The response to one request; it is closed at the end. `read_seconds` bounds the silence within it.
+        """The response to one request, closed at the end. `read_seconds` is the longest wait for data of it.
 
         A `body` is sent as JSON.
 
-        Raises StatusError from 400 on, UnreachableError where there is no answer, ConfigError.
+        Raises StatusError for a status of 400 or above, UnreachableError without a response, ConfigError.
         """
         request = _Request(method, path, query, headers or {}, read_seconds, body)
-        session, tries = await self._load(self._doubted), 1
+        session, tries = await self._load(self._rejected), 1
         while True:
             async with self._sent(session, request) as response:
                 if response.status < 400:
@@ -117,7 +116,7 @@ class Transport:
 
     async def close(self) -> None:
         sessions = {*self._retired, *((self._session,) if self._session else ())}
-        self._session = self._doubted = None
+        self._session = self._rejected = None
         self._retired.clear()
         for session in sessions:
             await session.client.close()
@@ -135,19 +134,19 @@ class Transport:
         except UnreachableError as error:
             cause = error.__cause__
             if isinstance(cause, aiohttp.ClientSSLError) or isinstance(cause and cause.__cause__, ssl.SSLError):
-                self._doubted = session
+                self._rejected = session
             raise
         finally:
             session.requests -= 1
             await self._close_unused()
 
     async def _load(self, used: _Session | None) -> _Session:
-        """The session to send with. Where it was `used` in vain it is loaded afresh, unless that was just done."""
+        """The session to send with. If `used` is the session that failed, a reloaded one, unless that just happened."""
         if self._session is not None and self._session is not used:
             return self._session
         async with self._loading:
             if self._session is not None and self._session is not used:
-                return self._session  # somebody else was faster
+                return self._session  # another request has reloaded it
             if time.monotonic() - self._loaded_at < self._reload_seconds:
                 if self._failure is not None:
                     raise ConfigError(str(self._failure))
@@ -189,7 +188,7 @@ async def _send(client: kube_client.ApiClient, request: _Request) -> aiohttp.Cli
         request.method,
         request.path,
         query_params=list(request.query),
-        # Asked for gzip, the server packs and we unpack for nothing: half the cost of a list.
+        # With gzip, half the cost of a list is compression on both sides.
         header_params={
             "Accept": "application/json",
             "Accept-Encoding": "identity",
@@ -199,13 +198,13 @@ async def _send(client: kube_client.ApiClient, request: _Request) -> aiohttp.Cli
         body=request.body,
         auth_settings=["BearerToken"],
     )
-    # A token file usually ends with a line break, which no header may have.
+    # A token file usually ends with a line break, which a header must not have.
     headers = {name: value.strip() for name, value in headers.items()}
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=request.read_seconds)
     try:
         answer = await client.call_api(method, url, headers, body, form, _request_timeout=timeout)
     except aiohttp.ClientError:
-        raise  # some of them are ValueErrors as well
+        raise  # some of them are ValueErrors too
     except ValueError as error:
         raise ConfigError(f"a request to {client.configuration.host} can't be sent: {error}") from error
     response: aiohttp.ClientResponse = answer.response
@@ -213,7 +212,7 @@ async def _send(client: kube_client.ApiClient, request: _Request) -> aiohttp.Cli
 
 
 def _drop(response: aiohttp.ClientResponse) -> None:
-    """Ends a response. One that is cut short says no TLS goodbye: a frozen server would never answer it."""
+    """Ends a response without a TLS shutdown, which a frozen server would never answer."""
     connection = response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
@@ -222,17 +221,17 @@ def _drop(response: aiohttp.ClientResponse) -> None:
 
 @contextmanager
 def _translated(server: str) -> Iterator[None]:
-    """Turns what aiohttp raises into errors of ours."""
+    """Turns errors of aiohttp into those of errors.py."""
     try:
         yield
     except KubeError:
         raise
     except aiohttp.ClientConnectorCertificateError as error:
         why = getattr(error.certificate_error, "verify_message", "") or error.certificate_error
-        raise UnreachableError(f"{server} does not prove who it is: {why}") from error
+        raise UnreachableError(f"the certificate of {server} is not valid: {why}") from error
     except aiohttp.ConnectionTimeoutError as error:
         raise UnreachableError(f"no connection to {server} within {_CONNECT_SECONDS} s") from error
     except TimeoutError as error:
-        raise UnreachableError(f"no answer from {server} in time") from error
+        raise UnreachableError(f"no response from {server} in time") from error
     except (aiohttp.ClientError, OSError) as error:
         raise UnreachableError(f"no connection to {server}: {error or type(error).__name__}") from error

@@ -1,5 +1,5 @@
-"""Typed views of Kubernetes objects: tolerant wire structs, and the flat records of facts they are reduced to.
+"""Kubernetes objects as tolerant wire structs, and the flat records of facts that they are reduced to.
 
-Pure: no client, clock, logger or environment. Each module here that defines `KIND` adds a kind that checks
-may read; which kinds are watched follows from the checks.
+Pure: no client, clock, logger or environment. Each module of `kinds` defines one kind that checks may read; which kinds
+are watched follows from what checks, states and views read.
 """

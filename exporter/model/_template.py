@@ -1,4 +1,4 @@
-"""Templates from which a controller makes VMs or VMIs, as far as they tell an identity."""
+"""Templates from which a controller creates VMs or VMIs, and the identity that they set."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class WireTemplate(Wire, frozen=True, gc=False):
 
 class Template(Record, frozen=True, gc=False):
     deleting: float | None
-    replicas: int  # asked for; 1 where the object does not say, as its controller takes it
-    uuid: str  # of the template's firmware, as it is written; empty for none
-    identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies nobody
+    replicas: int  # desired; 1 if not set, as its controller defaults it
+    uuid: str  # of the template's firmware, as written; empty for none
+    identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies no VM
     serial: str
 
 

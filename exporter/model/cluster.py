@@ -1,7 +1,7 @@
-"""The cluster as we know it: every record by kind, namespace and name, and the indexes over them.
+"""The cluster as it is known: every record by kind, namespace and name, and the indexes over them.
 
-Plain data with one writer, without a clock and without I/O. What a change touched is its answer, so that
-whoever evaluates the cluster can evaluate again just what is concerned.
+Plain data with one writer, without clock and I/O. A write returns what it touched, so that only the affected partitions
+are evaluated again.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(slots=True)
 class Change:
-    """One object's change: its states before and after, and the index keys under which others may be concerned.
+    """A change of one object: its states before and after, and the index keys under which other records may be
+    affected.
 
-    `moved` are those of the keys that came or went; `facts` the fields that differ, None where the object came or went.
+    `moved` are the keys that were added or removed; `facts` the fields that differ, None if the object was added or
+    removed.
     """
 
     kind: type[Record]
@@ -37,7 +39,7 @@ class Change:
 
 class Cluster:
     def __init__(self, indexes: Iterable[Index] = ()) -> None:
-        # An index that another one is read through comes before it.
+        # An index comes after the one that it is read through.
         chain: dict[Index, None] = {}
         for index in indexes:
             chain |= dict.fromkeys(_chain(index))
@@ -57,7 +59,7 @@ class Cluster:
         return self._records.get(kind, {}).get(namespace, {}).values()  # type: ignore[return-value]
 
     def kinds(self) -> Iterable[type[Record]]:
-        """The kinds of which there is, or was, something."""
+        """The kinds that have, or had, records."""
         return self._records.keys()
 
     def count(self, kind: type[Record]) -> int:
@@ -65,11 +67,11 @@ class Cluster:
         return sum(map(len, found.values())) if found else 0
 
     def sharing(self, index: Index, key: str) -> Iterable[Record]:
-        """The records under a key, without the quiet ones."""
+        """The records under a key, without the dependents."""
         return members(self._indexes[index].get(key))
 
     def dependents(self, index: Index, key: str) -> Iterable[Record]:
-        """The quiet records under a key."""
+        """The dependents under a key."""
         return members(self._dependents[index].get(key)) if index.dependents else ()
 
     def keys(self, index: Index) -> Iterable[str]:
@@ -79,14 +81,14 @@ class Cluster:
         return index.keys(record, self.get)
 
     def put(self, record: Record) -> Change | None:
-        """Takes in the state of one object; None where no fact changed or the state is older than the one we have."""
+        """Stores the state of one object; None if no fact changed, or the state is older than the stored one."""
         kind = type(record)
         before = self._records.setdefault(kind, {}).setdefault(record.namespace, {}).get(record.name)
         if before is not None:
             if before.uid == record.uid and 0 < record.rv < before.rv:
                 return None
             if before.same_facts(record):
-                # In place: buckets hold the record itself, and most events change nothing that we keep.
+                # In place: buckets hold the record itself, and most events change no fact.
                 force_setattr(before, "rv", max(before.rv, record.rv))
                 return None
         return self._change(kind, before, record)
@@ -104,11 +106,11 @@ class Cluster:
         self._swap(kind, before, after, left, taken)
         for index, record in read_through:
             self._index(index, record, taken)
-        touched = list(dict.fromkeys((*left, *taken)))  # most keys are left and taken again
+        touched = list(dict.fromkeys((*left, *taken)))  # most keys are removed and added again
         return Change(kind, before, after, touched, frozenset(left) ^ frozenset(taken), _facts(before, after))
 
     def _read_through(self, kind: type[Record], record: Record | None) -> list[tuple[Index, Record]]:
-        """The records of others whose keys in an index are read through this one."""
+        """The other records whose keys in an index are read through this one."""
         if record is None:
             return []
         key = f"{record.namespace}/{record.name}"

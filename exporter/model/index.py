@@ -1,4 +1,4 @@
-"""Indexes: which records share a value, kept up to date with every change."""
+"""Indexes: records by a shared value, updated with every change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Bucket", "Buckets", "Index", "Lookup", "added", "members", "removed"
 
 Lookup: TypeAlias = Callable[[type[Record], str, str], Record | None]
 
-# Most keys have one record, few have many: one alone stands for itself, some are a tuple, many are a dict by identity.
+# Most keys have one record, few have many: one is itself, some are a tuple, many are a dict by identity.
 Bucket: TypeAlias = Record | tuple[Record, ...] | dict[int, Record]
 _MANY = 8
 
@@ -21,12 +21,12 @@ _MANY = 8
 class Index:
     """A value that records share.
 
-    `keys` gives a record's keys and none for a record that has no part in it. Where the keys of one record are
-    read through others, `through` names for each of these the type and the index that finds who is read through it, by
-    `namespace/name`: the network of a pod's attachment is read from a NAD; the instancetype of a VM may be read from a
-    ControllerRevision, and then what that instancetype says, two hops away. Records of the `dependents` types are
-    concerned by what others under their key do, and concern nobody: a claim need not be evaluated again because another
-    claim of its network changed.
+    `keys` gives the keys of a record, none for a record that is not in the index. If keys are read through other
+    records, `through` has for each of these its type and the index that finds, by its `namespace/name`, who is read
+    through it: the network of a pod's attachment is in a NAD; the instancetype of a VM may be in a ControllerRevision,
+    and then what that instancetype says, two hops away. Records of the `dependents` types are affected by the other
+    records under their key and affect none: a claim need not be evaluated again because another claim of its network
+    changed.
     """
 
     id: str
@@ -44,8 +44,8 @@ _SHARDS = 256
 class Buckets:
     """The buckets of one index by their keys.
 
-    In many small tables: when the single one of a large fleet has to be made anew for the next key, all else waits for
-    ten milliseconds and more.
+    In many small dicts: resizing the single dict of a large fleet blocks the event loop for ten milliseconds and
+    more.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ def added(bucket: Bucket | None, record: Record) -> Bucket:
 
 
 def removed(bucket: Bucket | None, record: Record) -> Bucket | None:
-    """The bucket without this very record; None where none is left."""
+    """The bucket without this record (by identity); None if it is empty then."""
     if isinstance(bucket, dict):
         bucket.pop(id(record), None)
         return bucket or None

@@ -1,4 +1,4 @@
-"""A kind: what is kept of it, how the API serves it, and how far one of its objects reaches."""
+"""Kinds: their record type, how the API serves them, and which partitions an object affects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R", bound=Record)
 
 
 class Reach(Enum):
-    """Whose evaluation a change of one object may alter, beyond what joins tell."""
+    """The partitions that a change of one object affects, beside those that share an index key."""
 
     OWN = "its own partition"
     NAMESPACE = "every partition of its namespace"
@@ -24,7 +24,7 @@ class Reach(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Kind(Generic[R]):
-    """What checks may read, by the type of its records."""
+    """What checks may read, identified by its record type."""
 
     record: type[R]
     reach: Reach = Reach.OWN
@@ -41,10 +41,10 @@ class Kind(Generic[R]):
 class ApiKind(Kind[R]):
     """A kind that the API server serves.
 
-    `reduce` turns a decoded object into its record, or None where checks need nothing of it; it raises
-    ValueError on content that can't be read. `versions` are in the order of preference. `optional` says that a
-    healthy cluster may not serve it, and `dispensable` that it then has none of it, so that checks answer without.
-    `selectors` are list and watch parameters.
+    `reduce` turns a decoded object into its record, or None if checks need nothing of it; it raises ValueError for
+    undecodable content. `versions` are in order of preference. `optional`: a healthy cluster may not serve the kind.
+    `dispensable`: then there are no objects of it, so checks have an answer without. `selectors` are list and watch
+    parameters.
     """
 
     group: str = ""
@@ -58,7 +58,7 @@ class ApiKind(Kind[R]):
 
     @property
     def resource(self) -> str:
-        """The name that RBAC and `kubectl` know, such as `ipamclaims.k8s.cni.cncf.io`."""
+        """The name for RBAC and `kubectl`, such as `ipamclaims.k8s.cni.cncf.io`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def base(self, version: str) -> str:

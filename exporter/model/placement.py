@@ -1,6 +1,6 @@
 """Where a pod may run: its node selector, required node affinity and tolerations, against a node's labels and taints.
 
-Not looked at: affinity to other pods, topology spread, and the nodes that its volumes can be had on.
+Not considered: pod affinity, topology spread constraints, and node affinity of volumes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class WirePlacement(Wire, frozen=True, gc=False):
 
 
 class Taint(msgspec.Struct, frozen=True, gc=False):
-    """`added` is when it came, in seconds since 1970, where it tells."""
+    """`added` is its timeAdded in seconds since 1970, None without one."""
 
     key: str
     value: str
@@ -81,7 +81,7 @@ class Placement(msgspec.Struct, frozen=True, gc=False):
     tolerations: tuple[Toleration, ...] = ()
 
     def obstacle(self, name: str, labels: Mapping[str, str], taints: tuple[Taint, ...]) -> str:
-        """The first thing that keeps the pod off the node, in a few words; empty where nothing does."""
+        """What first keeps the pod off the node, in a few words; empty if nothing does."""
         for taint in taints:
             if taint.effect != "PreferNoSchedule" and not any(each.covers(taint) for each in self.tolerations):
                 return f"taint {taint}"
@@ -96,7 +96,7 @@ class Placement(msgspec.Struct, frozen=True, gc=False):
 
 ANYWHERE = Placement()
 
-# Pods that look alike share one; it is emptied when odd ones fill it.
+# Equal placements are shared; emptied if too many differ.
 _SHARED: dict[Placement, Placement] = {}
 _MOST_SHARED = 50_000
 

@@ -1,4 +1,4 @@
-"""Amounts of resources, as Kubernetes writes them."""
+"""Quantities of resources, in the notation of Kubernetes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sys import intern
 __all__ = ["Amounts", "amount", "amounts_of", "plus"]
 
 Amounts = tuple[tuple[str, float], ...]
-"""(resource, amount) in the order of the names: cpu in cores, memory and storage in bytes, others in pieces."""
+"""(resource, amount) sorted by name: cpu in cores, memory and storage in bytes, others as a count."""
 
 _UNITS = {
     "n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
@@ -16,25 +16,25 @@ _UNITS = {
 }  # fmt: skip
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([numkMGTPE]?|[KMGTPE]i)")
 
-# What looks alike shares one tuple; it is emptied when odd ones fill it.
+# Equal amounts share one tuple; emptied if too many differ.
 _SHARED: dict[Amounts, Amounts] = {}
 _MOST_SHARED = 50_000
 
 
 def amount(text: str | int | float | None) -> float:
-    """The number that a quantity stands for. Raises ValueError for text that is none."""
+    """The number of a quantity. Raises ValueError for text that is not a quantity."""
     if text is None:
         return 0.0
     if not isinstance(text, str):
         return float(text)
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text!r} is no quantity")
+        raise ValueError(f"{text!r} is not a quantity")
     return float(match[1]) * _UNITS[match[2]]
 
 
 def amounts_of(wire: dict[str, str | int | float | None] | None) -> Amounts:
-    """Raises ValueError for an amount that can't be read."""
+    """Raises ValueError for a malformed quantity."""
     return _shared({name: amount(text) for name, text in (wire or {}).items()})
 
 

@@ -38,12 +38,12 @@ class Ref(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """The facts of one object that checks ask for; flat and of atoms, so that the garbage collector never walks it."""
+    """The facts of one object that checks read: flat and atomic, so that the garbage collector never tracks it."""
 
     namespace: str
     name: str
     uid: str
-    rv: int  # resourceVersion: orders two states of one object, says nothing else
+    rv: int  # resourceVersion: only orders two states of one object
 
     @property
     def ref(self) -> Ref:
@@ -51,16 +51,18 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def vms(self) -> tuple[str, ...]:
-        """The names of the VMs, in its namespace, that it is part of."""
+        """The names of the VMs in its namespace that it belongs to."""
         return ()
 
     def same_facts(self, other: Record) -> bool:
-        """Whether nothing that a check could read differs."""
+        """Whether the records are equal but for the resourceVersion."""
         return self == other or (type(self) is type(other) and self == msgspec.structs.replace(other, rv=self.rv))
 
 
 class Wire(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """A part of an object as the API server sends it: only the fields we read, each may be null or absent."""
+    """A part of an object as the API server sends it: only the fields that we read, each of which may be null or
+    absent.
+    """
 
 
 class WireOwner(Wire, frozen=True, gc=False):
@@ -106,18 +108,18 @@ def kubevirt_owners(owners: list[WireOwner | None] | None) -> tuple[Owner, ...]:
 
 
 def identity(meta: WireMeta) -> tuple[str, str, str, int]:
-    """The first four fields of a record. Raises ValueError for an object without a name."""
+    """The first four fields of a record. Raises ValueError if the object has no name."""
     if not meta.name:
         raise ValueError("it has no metadata.name")
     version = str(meta.resource_version or "")
-    # A dump may come without resourceVersions; 0 then.
+    # Objects of a dump may have no resourceVersion: 0.
     return intern(meta.namespace or ""), meta.name, meta.uid or "", int(version) if version.isdecimal() else 0
 
 
 def epoch(text: str | None) -> float | None:
     """RFC 3339 text to seconds since 1970 in UTC.
 
-    Raises ValueError on text that is no time: the object then counts as undecodable.
+    Raises ValueError for text that is not a time, which makes the object undecodable.
     """
     if not text:
         return None

@@ -30,7 +30,7 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
     values: tuple[str, ...] = ()
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """An operator that Kubernetes does not have holds for nothing."""
+        """An unknown operator never holds."""
         value = labels.get(self.key)
         if self.operator == "In":
             return value is not None and value in self.values
@@ -56,7 +56,7 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
 
 
 class Selector(msgspec.Struct, frozen=True, gc=False):
-    """All of its requirements hold for what it matches; without any it matches everything."""
+    """Matches labels for which all requirements hold; without any it matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -76,7 +76,7 @@ def requirements_of(wires: list[WireRequirement | None] | None) -> tuple[Require
 
 
 def selector_of(wire: WireSelector | None) -> Selector | None:
-    """None for no selector at all, which matches nothing; an empty one matches everything (verified 6.20)."""
+    """None for no selector, which matches nothing; an empty one matches everything."""
     if wire is None:
         return None
     labels = tuple(Requirement(key, "In", (value or "",)) for key, value in (wire.match_labels or {}).items())

@@ -1,6 +1,6 @@
-"""How well we see: the state of each kind's source, and the objects that could not be decoded.
+"""The sync state of each kind, and the undecodable objects.
 
-They stand among the kinds, so that a check evaluates them like anything else.
+They are kinds themselves, so that a check can evaluate them.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from .record import Record, Ref
 
 __all__ = ["FILE", "SOURCE", "UNDECODABLE", "UNREADABLE", "Source", "SyncState", "Undecodable", "unseen"]
 
-FILE = "File"  # the kind of an Undecodable that stands for a whole file of a dump
+FILE = "File"  # the kind of an Undecodable that is a whole file of a dump
 
 
 class SyncState(StrEnum):
-    """What we can say of one kind now."""
+    """How current the records of one kind are."""
 
     STARTING = "starting"  # never listed yet
     LIVE = "live"  # listed, and changes arrive
-    BEHIND = "behind"  # listed once, connecting again; what we hold may be old by moments
+    BEHIND = "behind"  # listed once, now reconnecting; records may be moments old
     STALE = "stale"  # behind for too long
     FAILING = "failing"  # never listed, and the API server answers with errors
     FORBIDDEN = "forbidden"
     ABSENT = "absent"  # not served by this cluster
-    READ = "read"  # out of a dump, which does not change
-    MISSING = "missing"  # in no file of a dump
+    READ = "read"  # from a dump, which does not change
+    MISSING = "missing"  # in no file of the dump
 
 
 class Source(Record, frozen=True, gc=False):
@@ -38,28 +38,28 @@ class Source(Record, frozen=True, gc=False):
     resource: str
     sync_state: SyncState
     why: str  # one sentence, empty while live
-    since: float  # seconds since 1970 at which it came into this state
+    since: float  # seconds since 1970 of the last change of sync_state
     optional: bool  # a healthy cluster may not serve it
 
     @property
     def settled(self) -> bool:
-        """Whether the API server has given an answer of some kind."""
+        """Whether the API server has answered at all."""
         return self.sync_state not in (SyncState.STARTING, SyncState.FAILING)
 
     @property
     def current(self) -> bool:
-        """Whether it can be evaluated now: what comes is not about to catch up with what we missed."""
-        none = self.optional and self.sync_state is SyncState.ABSENT  # not served: there is none of it
+        """Whether checks that read it can be evaluated now: no missed events are still to come."""
+        none = self.optional and self.sync_state is SyncState.ABSENT  # not served: there are no objects
         return none or self.sync_state in (SyncState.LIVE, SyncState.READ)
 
     @property
     def readable(self) -> bool:
-        """Whether what we hold of this kind is the truth, up to moments."""
+        """Whether the records are true, give or take moments."""
         return self.current or self.sync_state is SyncState.BEHIND
 
 
 class Undecodable(Record, frozen=True, gc=False):
-    """An object that is there and could not be read; `name` is its kind and its name."""
+    """An object that exists and cannot be decoded; `name` is its kind and its name."""
 
     kind: str
     object_name: str
@@ -76,7 +76,7 @@ class Undecodable(Record, frozen=True, gc=False):
 
 
 def unseen(cluster: Cluster, kinds: Iterable[type[Record]]) -> tuple[str, ...]:
-    """The names of those kinds that can't be seen now."""
+    """The names of the kinds whose records are not current."""
     sources = ((kind.__name__, cluster.get(Source, "", kind.__name__)) for kind in kinds)
     return tuple(name for name, source in sources if source is None or not source.readable)
 

@@ -1,4 +1,4 @@
-"""The spec of a VMI, or of a VM's template, as far as anything is read of it."""
+"""The fields that are read of the spec of a VMI, or of a VM's template."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class WireVMSpec(Wire, frozen=True, gc=False):
 
 
 def sealed_by(domain: WireDomain) -> str:
-    """What keeps state of the guest beside its disks; empty for nothing (A.12).
+    """What keeps state of the guest beside its disks; empty if nothing does.
 
-    That of a TPM is kept under the VM's UUID, so that another one loses it; that of EFI under its name.
+    The state of a TPM is stored under the VM's UUID, so that a new UUID loses it; that of EFI under its name.
     """
     firmware, devices = domain.firmware or WireFirmware(), domain.devices or WireDevices()
     if devices.tpm is not None and devices.tpm.persistent:

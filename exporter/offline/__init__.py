@@ -1,1 +1,1 @@
-"""Reads a cluster out of files: what `kubectl get`, must-gather and `oc adm inspect` write."""
+"""Reads a cluster from files: what `kubectl get`, must-gather and `oc adm inspect` write."""

@@ -1,10 +1,10 @@
 """The objects in the text of one file.
 
-JSON: an object, a list of any kind, an array, or a stream of them, one a line or not. YAML: one document or more. Of a
-list that has a kind of its own (`PodList`) the items need say neither apiVersion nor kind. Between documents there may
-be container logs, as `kubectl cluster-info dump` writes them on its standard output.
+JSON: an object, a list of any kind, an array, or a stream of them, one per line or not. YAML: one or more documents.
+The items of a list with a kind of its own (`PodList`) need neither apiVersion nor kind. Between documents there may be
+container logs, as `kubectl cluster-info dump` prints them.
 
-Documents of kinds that nobody reads are passed over, as early as their kind is known; they may hold anything.
+Documents of kinds that nothing reads are skipped as soon as their kind is known; they may contain anything.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import msgspec
 from .wanted import Wanted
 from .yaml_events import YamlError, documents
 
-__all__ = ["Bad", "Found", "Listed", "objects"]
+__all__ = ["Found", "Listed", "Malformed", "objects"]
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):
-    """One object, as JSON, and what it says that it is."""
+    """One object as JSON, with its apiVersion and kind."""
 
     api_version: str
     kind: str
@@ -33,14 +33,14 @@ class Found(msgspec.Struct, frozen=True, gc=False):
 
 
 class Listed(msgspec.Struct, frozen=True, gc=False):
-    """A list, also an empty one. Its `kind` was asked for then; empty for a list of any kind."""
+    """A list, which may be empty: its `kind` was collected. Empty for a list of any kind."""
 
     api_version: str
     kind: str
 
 
-class Bad(msgspec.Struct, frozen=True):
-    """A part of the file that could not be read, and why."""
+class Malformed(msgspec.Struct, frozen=True):
+    """A part of the file that could not be parsed, and why."""
 
     why: str
 
@@ -58,19 +58,19 @@ _ENCODE = msgspec.json.Encoder().encode
 
 _LOG = re.compile(rb"^==== START (logs for container [^\n]+ of pod [^\n]+) ====$", re.MULTILINE)
 _JSON = re.compile(rb"\s*[{\[]")
-_BETWEEN_JSON = re.compile(rb"(?<=[}\]])\s*?\n\s*(?=[{\[])")  # no string of JSON holds the end of a line
+_BETWEEN_JSON = re.compile(rb"(?<=[}\]])\s*?\n\s*(?=[{\[])")  # a JSON string has no line break
 _BETWEEN_YAML = re.compile(rb"^(?=---(?:\s|$))", re.MULTILINE)
 _DIRECTIVE = re.compile(rb"^%", re.MULTILINE)
-_SAYS = re.compile(rb"^(?![ \t\r]*(?:#|$)|---[ \t\r]*$|\.\.\.)", re.MULTILINE)  # a line with more than a comment
+_CONTENT = re.compile(rb"^(?![ \t\r]*(?:#|$)|---[ \t\r]*$|\.\.\.)", re.MULTILINE)  # a line with content
 _HEAD = re.compile(rb"^(apiVersion|kind):[ \t]+[\"']?([\w./-]+)[\"']?[ \t]*\r?$", re.MULTILINE)
 
 
-def objects(content: bytes, wanted: Wanted, *, json_only: bool = False) -> Iterator[Found | Listed | Bad]:
-    """Every object in the text, but those that can be seen from afar to be of no wanted kind. Never raises."""
+def objects(content: bytes, wanted: Wanted, *, json_only: bool = False) -> Iterator[Found | Listed | Malformed]:
+    """Every object in the text, except those of unwanted kinds that can be skipped early. Never raises."""
     try:
         text = _utf8(content)
     except UnicodeError as error:
-        yield Bad(f"it is no text in UTF-8: {error.reason if isinstance(error, UnicodeDecodeError) else error}")
+        yield Malformed(f"not UTF-8: {error.reason if isinstance(error, UnicodeDecodeError) else error}")
         return
     text = _without_logs(text)
     if _JSON.match(text):
@@ -78,7 +78,7 @@ def objects(content: bytes, wanted: Wanted, *, json_only: bool = False) -> Itera
             parts = _json(text)
         except (RecursionError, ValueError) as error:
             if json_only:
-                yield Bad(f"it is no JSON: {error}")
+                yield Malformed(f"not JSON: {error}")
                 return
         else:
             for part in parts:
@@ -92,12 +92,12 @@ def _utf8(content: bytes) -> bytes:
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return content.decode("utf-16").encode()
     if b"\0" in content[:4096]:
-        raise UnicodeError("it has bytes of zero")
+        raise UnicodeError("it contains NUL bytes")
     return content.removeprefix(codecs.BOM_UTF8)
 
 
 def _without_logs(text: bytes) -> bytes:
-    """A log may hold anything but the line that ends it; one without that runs to the end."""
+    """A log may contain anything except its end line; without one it extends to the end."""
     if b"==== START logs for container " not in text:
         return text
     kept, position = [], 0
@@ -113,18 +113,18 @@ def _without_logs(text: bytes) -> bytes:
 
 
 def _json(text: bytes) -> list[msgspec.Raw]:
-    """The documents of a stream. Raises RecursionError, and ValueError, as msgspec's errors are."""
+    """The documents of a stream. Raises RecursionError and ValueError, as msgspec's errors are."""
     try:
         return [_RAW.decode(text)]
     except msgspec.DecodeError:
         parts = _BETWEEN_JSON.split(text.strip())
         if len(parts) == 1:
-            parts = list(_one_after_the_other(text.decode()))
+            parts = list(_without_separator(text.decode()))
         return [_RAW.decode(part) for part in parts]
 
 
-def _one_after_the_other(text: str) -> Iterator[bytes]:
-    """Documents without a line's end between them. Raises ValueError."""
+def _without_separator(text: str) -> Iterator[bytes]:
+    """Documents without a line break between them. Raises ValueError."""
     decoder, position = json.JSONDecoder(), 0
     while rest := _NEXT.search(text, position):
         _, position = decoder.raw_decode(text, rest.start())
@@ -134,12 +134,12 @@ def _one_after_the_other(text: str) -> Iterator[bytes]:
 _NEXT = re.compile(r"\S")
 
 
-def _flat(raw: bytes | msgspec.Raw, api_version: str = "", kind: str = "") -> Iterator[Found | Listed | Bad]:
-    """One document, lists taken apart; the items of a list of one kind are reported what they are."""
+def _flat(raw: bytes | msgspec.Raw, api_version: str = "", kind: str = "") -> Iterator[Found | Listed | Malformed]:
+    """The objects of one document; the items of a typed list get its apiVersion and kind."""
     try:
         document = _DOCUMENT.decode(raw)
     except msgspec.ValidationError:
-        with contextlib.suppress(msgspec.ValidationError):  # a number, or text: somebody else's file
+        with contextlib.suppress(msgspec.ValidationError):  # a number or a string: not a Kubernetes file
             for each in _RAWS.decode(raw) or ():
                 yield from _flat(each)
         return
@@ -147,18 +147,18 @@ def _flat(raw: bytes | msgspec.Raw, api_version: str = "", kind: str = "") -> It
     kind = document.kind if isinstance(document.kind, str) else kind
     items = bytes(memoryview(document.items)[:1])
     if items and not kind and api_version:
-        yield Bad("a list without a kind: it is cut off")  # kind comes after the items
+        yield Malformed("truncated: a list without a kind")  # kind follows the items
     elif items and kind.endswith("List"):
         yield from _items(document.items, api_version, kind.removesuffix("List"))
     else:
         yield Found(api_version, kind, raw)
 
 
-def _items(raw: msgspec.Raw, api_version: str, kind: str) -> Iterator[Found | Listed | Bad]:
+def _items(raw: msgspec.Raw, api_version: str, kind: str) -> Iterator[Found | Listed | Malformed]:
     try:
         items = _RAWS.decode(raw) or ()
     except msgspec.ValidationError:
-        yield Bad(f"the items of a {kind}List are no list")
+        yield Malformed(f"the items of a {kind}List are not a list")
         return
     yield Listed(api_version, kind)
     for item in items:
@@ -168,27 +168,27 @@ def _items(raw: msgspec.Raw, api_version: str, kind: str) -> Iterator[Found | Li
 # -- YAML
 
 
-def _yaml(text: bytes, wanted: Wanted) -> Iterator[Found | Listed | Bad]:
+def _yaml(text: bytes, wanted: Wanted) -> Iterator[Found | Listed | Malformed]:
     line = 0
     for part in [text] if _DIRECTIVE.search(text) else _BETWEEN_YAML.split(text):
-        says = _SAYS.search(part)
-        if says:
-            yield from _document(part, part[says.start() :].lstrip()[:1] in (b"{", b"["), wanted, line)
+        content = _CONTENT.search(part)
+        if content:
+            yield from _document(part, part[content.start() :].lstrip()[:1] in (b"{", b"["), wanted, line)
         line += part.count(b"\n")
 
 
-def _document(part: bytes, flow: bool, wanted: Wanted, line: int) -> Iterator[Found | Listed | Bad]:
-    """`flow` tells that it is written in brackets, where the start of a line says nothing."""
+def _document(part: bytes, flow: bool, wanted: Wanted, line: int) -> Iterator[Found | Listed | Malformed]:
+    """`flow`: it is in flow style, where the start of a line means nothing."""
     heads = [] if flow else _HEAD.findall(part)
     if sorted(key for key, _ in heads) == [b"apiVersion", b"kind"]:
-        says = {key: value.decode() for key, value in heads}
-        if not wanted.may_hold(says[b"apiVersion"], says[b"kind"]):
-            yield Found(says[b"apiVersion"], says[b"kind"], b"")
+        head = {key: value.decode() for key, value in heads}
+        if not wanted.may_hold(head[b"apiVersion"], head[b"kind"]):
+            yield Found(head[b"apiVersion"], head[b"kind"], b"")
             return
     try:
         for document in documents(part, wanted.keep, line):
             yield from _flat(_ENCODE(document))
     except (YamlError, RecursionError) as error:
-        yield Bad(str(error))
+        yield Malformed(str(error))
     except ValueError as error:
-        yield Bad(f"it is no YAML that JSON could say: {error}")
+        yield Malformed(f"not representable as JSON: {error}")

@@ -1,12 +1,12 @@
-"""The files of a dump, one after the other: of a directory, an archive, one file, or standard input.
+"""The files of a dump, one by one: from a directory, an archive, one file, or standard input.
 
-What a file is, its first bytes tell: a tar or zip archive, packed by gzip or xz, or text. In directories and archives
-only what is called .yaml, .yml or .json (also with .gz or .xz behind it) is read. Nothing is written to disk.
+The first bytes decide: a tar or zip archive, compressed by gzip or xz, or text. In directories and archives only files
+named .yaml, .yml or .json (optionally with .gz or .xz) are read. Nothing is written to disk.
 
-A file that can't be read is named, with the reason, and costs only itself; what follows a break in an archive is lost.
-Bounded: the size of a file, and how much more it may be than what it is packed into.
+A file that can't be read is reported with the reason, and the others are still read; what follows damage in an archive
+is lost. Limited: the size of a file, and its compression ratio.
 
-Not read: archives in archives or directories, and what a link leads to outside of the directory.
+Not read: archives in archives or directories, and targets of symlinks outside the directory.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ __all__ = ["DumpError", "File", "Unread", "files"]
 
 _NAMES = tuple(f"{kind}{packed}" for kind in (".yaml", ".yml", ".json") for packed in ("", ".gz", ".xz"))
 _BROKEN = (OSError, EOFError, zlib.error, LZMAError, tarfile.TarError, zipfile.BadZipFile, TooLargeError)
-_UNSUPPORTED = (NotImplementedError, RuntimeError)  # zip: a method that Python lacks, a password
+_UNSUPPORTED = (NotImplementedError, RuntimeError)  # zip: an unsupported method, a password
 
 
 class DumpError(Exception):
-    """There is no dump to read; the text is one sentence."""
+    """There is no dump; the text is one sentence."""
 
 
 class File(msgspec.Struct, frozen=True):
@@ -46,19 +46,19 @@ class File(msgspec.Struct, frozen=True):
 
     @property
     def json(self) -> bool:
-        """Whether its name says that it is JSON."""
+        """Whether it is JSON by its name."""
         return self.name.lower().endswith(tuple(name for name in _NAMES if name.startswith(".json")))
 
 
 class Unread(msgspec.Struct, frozen=True):
-    """A file that could not be read, and why; it could have held anything."""
+    """A file that could not be read, and why; it may have contained anything."""
 
     name: str
     why: str
 
 
 def files(path: str, limits: Limits | None = None) -> Iterator[File | Unread]:
-    """The files of the dump at a path; `-` is standard input. Raises DumpError where there is none to read."""
+    """The files of the dump at a path; `-` is standard input. Raises DumpError if there is none."""
     limits = limits or Limits()
     if path == "-":
         return _archive_or_text("standard input", io.BytesIO(_whole(sys.stdin.buffer, path, limits)), limits)
@@ -70,9 +70,9 @@ def files(path: str, limits: Limits | None = None) -> Iterator[File | Unread]:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise DumpError(
-            f"{path} can't be read: {why}; name a directory, an archive or a file, or - for input"
+            f"{path} can't be read: {why}; name a directory, an archive or a file, or - for standard input"
         ) from None
-    if not stat.S_ISREG(mode):  # a pipe can't go back
+    if not stat.S_ISREG(mode):  # a pipe can't seek
         with stream:
             stream = io.BytesIO(_whole(stream, path, limits))
     return _archive_or_text(path, stream, limits)
@@ -96,7 +96,7 @@ def _directory(top: Path, limits: Limits) -> Iterator[File | Unread]:
         for name in [*sorted(names), *folders]:
             path = os.path.join(folder, name)
             if os.path.islink(path) and (name in folders or _wanted(name)) and not _within(path, root):
-                yield Unread(path, "it is a link that leads out of the directory, and is not followed")
+                yield Unread(path, "a symlink out of the directory is not followed")
             elif name not in folders and _wanted(name):
                 yield from _single(path, limits)
     for error in failed:
@@ -109,13 +109,13 @@ def _within(path: str, root: str) -> bool:
 
 def _wanted(name: str) -> bool:
     base = name.rpartition("/")[2]
-    return base.lower().endswith(_NAMES) and not base.startswith("._")  # ._ is macOS's, and holds no text
+    return base.lower().endswith(_NAMES) and not base.startswith("._")  # ._ files are metadata of macOS
 
 
 def _single(path: str, limits: Limits) -> Iterator[File | Unread]:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            return  # a pipe or a device would never end
+            return  # a pipe or device might never end
         with open(path, "rb") as stream:
             yield File(path, limits.read(unpacked(stream, limits)))
     except _BROKEN as error:
@@ -138,7 +138,7 @@ def _archive_or_text(name: str, stream: BinaryIO, limits: Limits) -> Iterator[Fi
 
 
 class _Member(tarfile.TarInfo):
-    """To tarfile any header that it can't read is the end of the archive; to us only a block of zeros is."""
+    """tarfile takes any header that it can't parse for the end of the archive; here only a block of zeros is."""
 
     @classmethod
     def fromtarfile(cls, tarfile: tarfile.TarFile) -> Self:
@@ -178,7 +178,7 @@ def _zip(name: str, stream: BinaryIO, limits: Limits) -> Iterator[File | Unread]
 
 
 def _member(path: str, content: bytes, limits: Limits) -> File | Unread:
-    """A file of an archive, that may be packed once more by itself."""
+    """A file of an archive, which may itself be compressed."""
     try:
         return File(path, limits.read(unpacked(io.BytesIO(content), limits)))
     except _BROKEN as error:
@@ -193,7 +193,7 @@ def _why(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, EOFError | ReadError):
-        return f"it is cut off: {error}" if str(error) else "it is cut off"
+        return f"truncated: {error}" if str(error) else "truncated"
     if isinstance(error, gzip.BadGzipFile | zlib.error | LZMAError | zipfile.BadZipFile):
-        return f"it is damaged: {error}"
+        return f"corrupt: {error}"
     return str(error) or type(error).__name__

@@ -1,12 +1,11 @@
-"""The offline source: all of a dump, read once.
+"""The offline source: a whole dump, read once.
 
-Of two files with the same object the newer state counts: by resourceVersion, where both have one, else by the time of
-creation, else the file that is read later. A kind that is in no file at all is missing, not empty, unless the dump is
-said to be complete: nobody may have asked for it. An empty list of the kind (`kind: IPAMClaimList`) says that somebody
-did. The items of a plain `kind: List` say nothing of other kinds. A kind that a cluster may do without altogether is
-empty where nothing of it is there.
+If an object is in two files, the newer state counts: by resourceVersion if both have one, else by creation time, else
+the file read later. A kind that is in no file is missing, not empty, unless the dump is declared complete: it may not
+have been collected. An empty list of the kind (`kind: IPAMClaimList`) proves that it was; a plain `kind: List` proves
+nothing about other kinds. A dispensable kind without objects is empty.
 
-Not seen here: whether a list is of all namespaces, or of some.
+Not seen here: whether a list covers all namespaces.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from typing import Any
 
 import msgspec
 
-from ..decode import ObjectDecoder, Seen
+from ..decode import Decoded, ObjectDecoder
 from ..engine.intake import Intake
 from ..model.kind import ApiKind, Kind
 from ..model.source import SyncState
-from .documents import Bad, Found, Listed, objects
+from .documents import Found, Listed, Malformed, objects
 from .files import DumpError, File, Unread
 from .wanted import Wanted
 
@@ -32,15 +31,15 @@ class Tally(msgspec.Struct):
 
     files: int = 0
     objects: int = 0
-    others: int = 0  # objects, and lists, of kinds that nobody reads
+    others: int = 0  # objects and lists of kinds that nothing reads
 
     def __str__(self) -> str:
         return f"{_count(self.files, 'file')}, {_count(self.objects, 'object')}, {self.others} of other kinds"
 
 
-_TELL = 500  # objects between two tellings of progress
-_NO_FILE = "the dump holds no .yaml, .yml or .json file; an archive in it must be named by itself"
-_NOTHING = "the dump holds no Kubernetes object"
+_PROGRESS_EVERY = 500  # objects
+_NO_FILE = "the dump has no .yaml, .yml or .json file; an archive inside it has to be named itself"
+_NOTHING = "the dump has no Kubernetes object"
 
 Progress = Callable[[Tally], None]
 
@@ -62,24 +61,24 @@ _RANKED = msgspec.json.Decoder(_Ranked)
 
 
 class _Held(msgspec.Struct, frozen=True, gc=False):
-    """A state of an object: its resourceVersion, 0 for none, and when the object was created, as text."""
+    """A state of an object: its resourceVersion, 0 for none, and its creationTimestamp as text."""
 
-    seen: Seen
+    decoded: Decoded
     version: int
     created: str
 
-    def yields_to(self, other: _Held) -> bool:
-        """Whether the other, read later, is the newer one; of one state, the form of it that can be read."""
+    def superseded_by(self, other: _Held) -> bool:
+        """Whether the other, read later, is newer; of equal states, the one that can be decoded."""
         if self.version and other.version and self.version != other.version:
             return self.version < other.version
         if self.created != other.created:
             return self.created < other.created
-        return bool(self.seen.why) or not other.seen.why
+        return bool(self.decoded.why) or not other.decoded.why
 
 
 class OfflineSource:
     def __init__(self, kinds: Iterable[Kind[Any]], intake: Intake, *, complete: bool = False) -> None:
-        """`complete` says that the dump holds all of the cluster, so that a kind without objects is empty."""
+        """`complete`: the dump has the whole cluster, so a kind without objects is empty."""
         self.kinds = [kind for kind in kinds if isinstance(kind, ApiKind)]
         self.tally = Tally()
         self._wanted = Wanted(self.kinds)
@@ -87,10 +86,10 @@ class OfflineSource:
         self._decoders = {kind: ObjectDecoder(kind) for kind in self.kinds}
         self._held: dict[ApiKind[Any], dict[tuple[str, str], _Held]] = {kind: {} for kind in self.kinds}
         self._listed: set[ApiKind[Any]] = set()
-        self._any = False  # whether there was anything to read
+        self._any = False  # whether there was anything to parse
 
     async def read(self, files: Iterable[File | Unread], progress: Progress = lambda _: None) -> None:
-        """Reads all files, and hands over what they hold. Raises DumpError where there is nothing to read."""
+        """Reads all files and hands their objects over. Raises DumpError if there are none."""
         for file in files:
             self.tally.files += 1
             if isinstance(file, Unread):
@@ -101,7 +100,7 @@ class OfflineSource:
         if not self._any:
             raise DumpError(_NOTHING if self.tally.files else _NO_FILE)
         for kind, held in self._held.items():
-            await self._intake.swap(kind, (each.seen for each in held.values()))
+            await self._intake.swap(kind, (each.decoded for each in held.values()))
             if held or self._complete or kind in self._listed or kind.dispensable:
                 self._intake.sync_state(kind, SyncState.READ)
             else:
@@ -114,7 +113,7 @@ class OfflineSource:
 
     def _read(self, file: File, progress: Progress) -> None:
         for found in objects(file.content, self._wanted, json_only=file.json):
-            if isinstance(found, Bad):
+            if isinstance(found, Malformed):
                 self._unread(file.name, found.why)
                 continue
             self._any = self._any or bool(found.kind and found.api_version) or isinstance(found, Listed)
@@ -123,33 +122,35 @@ class OfflineSource:
                 self._listed |= {kind} if kind else set()
             elif kind:
                 self._hold(kind, found, file.name)
-                if self.tally.objects % _TELL == 0:
+                if self.tally.objects % _PROGRESS_EVERY == 0:
                     progress(self.tally)
             elif (found.api_version, found.kind) == ("v1", "Status"):
-                self._unread(file.name, f"it holds no objects but an answer: {_message(found.raw)}")
+                self._unread(file.name, f"it contains an error response: {_message(found.raw)}")
             else:
                 self.tally.others += 1
 
     def _hold(self, kind: ApiKind[Any], found: Found, file: str) -> None:
         self.tally.objects += 1
-        seen = self._decoders[kind].object(found.raw)
+        decoded = self._decoders[kind].object(found.raw)
         if found.api_version.rpartition("/")[2] not in kind.versions:
             read = " and ".join(kind.versions)
-            seen = msgspec.structs.replace(
-                seen, record=None, why=f"its version is {found.api_version}; read are {read} of its group"
+            decoded = msgspec.structs.replace(
+                decoded,
+                record=None,
+                why=f"unsupported apiVersion {found.api_version}; supported are {read} of its group",
             )
-        if seen.why:
-            seen = msgspec.structs.replace(seen, why=f"{seen.why[:160]} ({file})")
+        if decoded.why:
+            decoded = msgspec.structs.replace(decoded, why=f"{decoded.why[:160]} ({file})")
         meta = _rank(found.raw)
         text = str(meta.resource_version or "")
-        state = _Held(seen, int(text) if text.isdecimal() else 0, str(meta.creation_timestamp or ""))
-        before = self._held[kind].get((seen.namespace, seen.name))
-        if before is None or before.yields_to(state):
-            self._held[kind][seen.namespace, seen.name] = state
+        state = _Held(decoded, int(text) if text.isdecimal() else 0, str(meta.creation_timestamp or ""))
+        before = self._held[kind].get((decoded.namespace, decoded.name))
+        if before is None or before.superseded_by(state):
+            self._held[kind][decoded.namespace, decoded.name] = state
 
 
 def command(resources: Iterable[str]) -> str:
-    """What gets these kinds out of a cluster, whole."""
+    """The command that dumps these kinds of a cluster."""
     return f"kubectl get {','.join(resources)} -A -o yaml"
 
 
@@ -157,7 +158,7 @@ def _message(raw: bytes | msgspec.Raw) -> str:
     try:
         return str(msgspec.json.decode(raw, type=_Status).message)
     except (msgspec.DecodeError, RecursionError):
-        return "one that can't be read"
+        return "undecodable"
 
 
 def _rank(raw: bytes | msgspec.Raw) -> _RankMeta:

@@ -1,4 +1,4 @@
-"""Bytes as they were before gzip or xz packed them, as far as limits let them grow."""
+"""Decompression of gzip and xz, within limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Readable(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes in bytes; `ratio` is how many times its packed size a content larger than `free` may have."""
+    """Sizes in bytes. Content larger than `free` may be at most `ratio` times its compressed size."""
 
     size: int = 2 << 30
     ratio: int = 500
@@ -44,7 +44,7 @@ class Limits:
     def check_ratio(self, size: int, packed: int) -> None:
         """Raises TooLargeError."""
         if size > self.free and size > self.ratio * max(packed, 1):
-            raise TooLargeError(f"it unpacks to more than {self.ratio} times its size, which no dump does")
+            raise TooLargeError(f"it decompresses to more than {self.ratio} times its size")
 
     def read(self, stream: _Readable) -> bytes:
         """All of a stream. Raises TooLargeError."""
@@ -58,16 +58,16 @@ class Limits:
 
 
 class Unpacked:
-    """A stream that can be read once, from its start."""
+    """A stream that can be read once, from the start."""
 
     def __init__(self, stream: _Readable, packed: Callable[[], int] | None, limits: Limits) -> None:
-        """`packed` tells how much of the packed stream was used up; None where the stream is not packed."""
+        """`packed` gives how many compressed bytes were consumed; None for a stream that is not compressed."""
         self._stream, self._used, self._limits = stream, packed, limits
         self._given = 0
         self._ahead = b""
 
     def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes, or all. Raises TooLargeError, and what the unpacking raises."""
+        """At most `size` bytes, or all. Raises TooLargeError and errors of the decompression."""
         if size < 0:
             return self._limits.read(self)
         part = self._ahead[:size]
@@ -90,7 +90,7 @@ class Unpacked:
 
 
 def unpacked(stream: BinaryIO, limits: Limits) -> Unpacked:
-    """What the stream, that stands at its start and can go back, holds."""
+    """The decompressed content of a seekable stream at its start."""
     magic = stream.read(6)
     stream.seek(0)
     if magic.startswith(b"\x1f\x8b"):

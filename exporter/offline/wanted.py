@@ -1,4 +1,4 @@
-"""Which kinds are wanted out of a dump, and which fields of them."""
+"""Which kinds of a dump are read, and which of their fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .yaml_events import Keep
 
 __all__ = ["Wanted", "group_of"]
 
-_MESSAGE: Keep = {"message": None}  # of a Status, which is an error in the place of objects
+_MESSAGE: Keep = {"message": None}  # of a Status, an error response in place of objects
 _RANKED: Keep = {"metadata": dict.fromkeys(("name", "namespace", "uid", "resourceVersion", "creationTimestamp"))}
 
 
@@ -26,15 +26,15 @@ class Wanted:
             self._any = _united(self._any, keep)
 
     def kind(self, api_version: str, kind: str) -> ApiKind[Any] | None:
-        """Of any version of its group."""
+        """The kind, in any version of its group."""
         return self._kinds.get((group_of(api_version), kind))
 
     def may_hold(self, api_version: str, kind: str) -> bool:
-        """Whether a document that is this may hold wanted objects."""
+        """Whether a document of this kind may contain wanted objects."""
         return kind in ("List", "Status") or (group_of(api_version), kind.removesuffix("List")) in self._kinds
 
     def keep(self, api_version: str, kind: str) -> Keep | None:
-        """The fields to keep of an object; where it has not said yet what it is, those of all kinds."""
+        """The fields to keep of an object; those of all kinds while its kind is not known."""
         if not api_version or not kind:
             return self._any
         return self._keep.get((group_of(api_version), kind), _MESSAGE)
@@ -47,14 +47,14 @@ def group_of(api_version: str) -> str:
 
 
 def _fields(wire: Any) -> Keep | None:
-    """The names, in JSON, of the fields that a struct has, and of the structs in them; None for anything else."""
+    """The JSON names of the fields of a struct, recursively; None for anything else."""
     described = msgspec.inspect.type_info(wire)
     return _of(described)
 
 
 def _of(described: Any) -> Keep | None:
     structs = [each for each in getattr(described, "types", (described,)) if isinstance(each, StructType)]
-    others = isinstance(described, UnionType) and len(described.types) > 2  # a struct or null, else it may be anything
+    others = isinstance(described, UnionType) and len(described.types) > 2  # anything but a struct or null
     if len(structs) != 1 or others:
         return None
     return {field.encode_name: _of(field.type) for field in structs[0].fields}

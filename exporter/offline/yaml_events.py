@@ -1,11 +1,12 @@
-"""From YAML to JSON, of just what is wanted of each object.
+"""From YAML to JSON, only the wanted fields of each object.
 
-Reads libyaml's events and builds only what somebody reads: what PyYAML does beyond them, nodes and then constructors,
-costs ten times as much. Go and Python differ in which plain text is a number or a truth, and quote what they must: what
-one of them writes plainly for a text is text here. So are times, `52:54:00:12:34:56`, `1e3`, `089`, `y`, and any key.
+Reads libyaml's events and builds only what is read: PyYAML's nodes and constructors on top of them cost ten times as
+much. Go and Python differ in which plain scalars are numbers or booleans, and quote strings that would be: a scalar
+that either of them writes plainly for a string is a string here. So are times, `52:54:00:12:34:56`, `1e3`, `089`, `y`,
+and every key.
 
-Aliases stand for what they name, up to a bound; nesting has one too. A document that names something in a part that was
-skipped is read again, whole.
+Aliases are resolved up to a limit; nesting has a limit too. A document with an alias into a skipped part is read again
+as a whole.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from yaml.events import (
 
 __all__ = ["Keep", "KeepOf", "YamlError", "documents"]
 
-Keep: TypeAlias = "Mapping[str, Keep | None]"  # which keys are wanted, and which of their keys; None: all
-KeepOf: TypeAlias = "Callable[[str, str], Keep | None]"  # by apiVersion and kind, empty where not known yet
+Keep: TypeAlias = "Mapping[str, Keep | None]"  # wanted keys, and their wanted keys; None: all
+KeepOf: TypeAlias = "Callable[[str, str], Keep | None]"  # by apiVersion and kind, empty while not known
 
 _DEEPEST = 100
-_LONGEST = 68  # characters of an integer: 64 bits, each one of them
+_LONGEST = 68  # characters of an integer: 64 bits in base 2
 _MOST_ALIASED = 1_000_000  # values
 _HEAD = ("apiVersion", "kind")
 
@@ -50,13 +51,13 @@ class YamlError(ValueError):
 
 
 class _SkippedError(Exception):
-    """An alias names what was skipped."""
+    """An alias refers to a skipped part."""
 
 
 def documents(text: bytes, keep_of: KeepOf, first_line: int = 0) -> list[Any]:
-    """The documents of a stream, of each object just what is to be kept. Raises YamlError.
+    """The documents of a stream, with the fields to keep of each object. Raises YamlError.
 
-    `first_line` is where the text stands in its file, for what the error says.
+    `first_line` is the position of the text in its file, for error messages.
     """
     try:
         try:
@@ -64,20 +65,20 @@ def documents(text: bytes, keep_of: KeepOf, first_line: int = 0) -> list[Any]:
         except _SkippedError:
             return _Reader(text, None).all()
     except _SkippedError as error:
-        raise YamlError(f"it names {error}, which is nowhere before") from error
+        raise YamlError(f"{error} refers to no anchor before it") from error
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"line {first_line + mark.line + 1}: " if mark else ""
-        raise YamlError(f"it is no YAML: {where}{error.problem or error.context}") from error
+        position = error.problem_mark or error.context_mark
+        where = f"line {first_line + position.line + 1}: " if position else ""
+        raise YamlError(f"not YAML: {where}{error.problem or error.context}") from error
     except yaml.YAMLError as error:
-        raise YamlError("it is no YAML: " + " ".join(str(error).split())) from error
+        raise YamlError("not YAML: " + " ".join(str(error).split())) from error
 
 
 class _Reader:
     def __init__(self, text: bytes, keep_of: KeepOf | None) -> None:
         self._event: Callable[[], Any] = CParser(text).get_event
         self._keep_of = keep_of
-        self._anchors: dict[str, tuple[Any, int]] = {}  # each with how many values it is
+        self._anchors: dict[str, tuple[Any, int]] = {}  # each with its number of values
         self._values = 0
         self._aliased = 0
 
@@ -90,7 +91,7 @@ class _Reader:
         return found
 
     def _object(self, event: Any, depth: int) -> Any:
-        """An object or a list of them; anything else whole."""
+        """An object or a list of objects; anything else as a whole."""
         if self._keep_of is None or type(event) not in (SequenceStartEvent, MappingStartEvent):
             return self._value(event, None, depth)
         if type(event) is SequenceStartEvent:
@@ -124,7 +125,7 @@ class _Reader:
                 value = self._sequence(lambda each: self._value(each, keep, depth + 1), depth)
             case _:
                 return self._alias(event.anchor)
-        if event.anchor is not None and keep is None:  # what is there in part only must not stand for it elsewhere
+        if event.anchor is not None and keep is None:  # a partial value must not be used for an alias
             self._anchors[event.anchor] = value, self._values - before
         return value
 
@@ -138,11 +139,11 @@ class _Reader:
 
     def _mapping(self, entry: Callable[[str], Any], depth: int) -> dict[str, Any]:
         if depth > _DEEPEST:
-            raise YamlError(f"it is nested more than {_DEEPEST} deep")
+            raise YamlError(f"it is nested more than {_DEEPEST} levels deep")
         merged, built = dict[str, Any](), dict[str, Any]()
         while type(event := self._event()) is not MappingEndEvent:
             if type(event) is not ScalarEvent:
-                raise YamlError(f"line {event.start_mark.line + 1}: a key is no text")
+                raise YamlError(f"line {event.start_mark.line + 1}: a key is not a scalar")
             if event.value == "<<" and event.implicit[0]:
                 value = self._value(self._event(), None, depth + 1)
                 for each in reversed(value if isinstance(value, list) else [value]):
@@ -153,7 +154,7 @@ class _Reader:
 
     def _sequence(self, entry: Callable[[Any], Any], depth: int) -> list[Any]:
         if depth > _DEEPEST:
-            raise YamlError(f"it is nested more than {_DEEPEST} deep")
+            raise YamlError(f"it is nested more than {_DEEPEST} levels deep")
         built: list[Any] = []
         while type(event := self._event()) is not SequenceEndEvent:
             built.append(entry(event))
@@ -166,11 +167,11 @@ class _Reader:
         self._values += size
         self._aliased += size
         if self._aliased > _MOST_ALIASED:
-            raise YamlError(f"its aliases stand for more than {_MOST_ALIASED} values")
+            raise YamlError(f"its aliases expand to more than {_MOST_ALIASED} values")
         return value
 
     def _skip(self) -> None:
-        """Passes over one value."""
+        """Skips one value."""
         depth = 0
         while True:
             kind = type(self._event())
@@ -186,7 +187,7 @@ _NOTHING = object()
 
 
 def _plain(text: str) -> Any:
-    """What text without quotes or tag stands for."""
+    """The value of a scalar without quotes or tag."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789":

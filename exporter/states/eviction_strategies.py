@@ -36,7 +36,7 @@ class Strategies:
         return iter(())
 
     def counts(self) -> dict[str, int]:
-        """VMIs that have not ended, by the strategy that holds for them (firmware-eviction B.1)."""
+        """VMIs that have not ended, by the strategy that holds for them."""
         kubevirt = min(self._cluster.all(KubeVirt), key=lambda each: each.ref, default=None)
         default = (kubevirt.strategy if kubevirt is not None else "") or "None"
         counts = dict.fromkeys(STRATEGIES, 0)

@@ -1,4 +1,4 @@
-"""What can be made to go wrong, and when; each act ends with the fault still there or just over."""
+"""The faults and when they happen; each act ends with the fault still active or just over."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .fault_stage import Stage
 CLAIMS = "/ipamclaims"
 
 Act = Callable[[Stage], Awaitable[None]]
-"""Injects a fault, changes the fleet meanwhile, and calls `over` when the truth can be seen again."""
+"""Injects a fault, changes the fleet meanwhile, and calls `over` when the current state is visible again."""
 
 
 def watched(fault: Callable[[], Fault], fleet: Callable[[Stage], None] = Stage.change) -> Act:
-    """The next watch meets the fault, and then the fleet changes."""
+    """The next watch hits the fault, and then the fleet changes."""
 
     async def act(stage: Stage) -> None:
         stage.inject(fault())
@@ -35,7 +35,7 @@ def watched(fault: Callable[[], Fault], fleet: Callable[[Stage], None] = Stage.c
 
 
 def met(*injected: Callable[[], Fault], lists: bool = False) -> Act:
-    """The connections end, the fleet changes, and what is asked next meets the faults, all kinds alike."""
+    """The connections drop, the fleet changes, and the next requests for all kinds hit the faults."""
 
     async def act(stage: Stage) -> None:
         for each in injected:
@@ -51,7 +51,7 @@ def met(*injected: Callable[[], Fault], lists: bool = False) -> Act:
 
 
 def on_claims(**effects: Any) -> Callable[[], Fault]:
-    """Befalls watches of claims, one of them unless reported otherwise."""
+    """Hits watches of claims, one by default."""
     return lambda: Fault(CLAIMS, watch=True, **copy.deepcopy({"times": 1, **effects}))
 
 
@@ -76,7 +76,7 @@ def plain_lists(server: ApiServer) -> None:
 
 
 def reorder(stage: Stage) -> None:
-    """Two events of one object, the later one first: taken as they come, they would bring a dead claim back."""
+    """Two events of one object, the later one first: applied in that order, a deleted claim would come back."""
     stage.remove("ipamclaims", "shop", "checkout-canary.blue")
     stage.change_vm()
 

@@ -1,6 +1,6 @@
-"""The live path in front of a server that misbehaves: what holds before, meanwhile and after is recorded.
+"""The live path against an API server with faults: the findings before, meanwhile and after are recorded.
 
-Truth is an engine of its own, fed with what the server has. See fault_table.py for what goes wrong.
+The truth is an engine of its own, fed with the objects of the server. fault_table.py has the faults.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Facts = dict[str, tuple[Any, ...]]
 
 
 def facts(engine: Engine) -> Facts:
-    """The findings about the cluster by fingerprint, without what only one engine can know."""
+    """The findings about the cluster by fingerprint, without what depends on the engine."""
     return {
         f.fingerprint: (
             f.check,
@@ -86,7 +86,7 @@ class Stage:
     injected: list[Fault] = field(default_factory=list)
     began: float = 0.0
     changes: int = 0
-    emptied: bool = False  # the fault takes objects along, and brings them back: their findings close in between
+    emptied: bool = False  # the fault deletes objects and restores them: their findings close in between
 
     def start_recording(self) -> None:
         self.before = facts(self.steward.engine)
@@ -96,14 +96,14 @@ class Stage:
         self.gone += [each for each in gone if each.check != "sources"]
         self.come += [each for each in come if each.check != "sources"]
 
-    # -- what befalls the cluster
+    # -- what happens to the cluster
 
     def inject(self, fault: Fault) -> Fault:
         self.injected.append(fault)
         return self.server.faults.add(fault)
 
     def change(self) -> None:
-        """Opens two findings and closes one, over two kinds: a VM goes without its claim, a dead claim goes."""
+        """Opens two findings and closes one, over two kinds: deletes a VM but not its claim, and an orphaned claim."""
         self.change_vm()
         self.server.create(self.dead_claim(f"dead-{self.changes}", 200 + self.changes))
         old = "checkout-canary.blue" if self.changes == 1 else f"dead-{self.changes - 1}.blue"
@@ -176,7 +176,7 @@ class Stage:
             seen = facts(engine)
             raise AssertionError(
                 f"still wrong after {_PATIENCE:.0f} s:\n"
-                f"sights {[(each.name, each.sync_state.value, each.why) for each in engine.cluster.all(Source)]}\n"
+                f"sync states {[(each.name, each.sync_state.value, each.why) for each in engine.cluster.all(Source)]}\n"
                 f"unknown {engine.unknowns()}\nexpected {unknown}\n"
                 f"missing {[wanted[each] for each in wanted.keys() - seen.keys()]}\n"
                 f"false {[seen[each] for each in seen.keys() - wanted.keys()]}"

@@ -1,4 +1,4 @@
-"""What goes wrong between steward and API server, one row each; `python -m tests.unit.fault_table` prints it."""
+"""Faults between the steward and the API server, one row each; `python -m tests.unit.fault_table` prints them."""
 
 from __future__ import annotations
 
@@ -50,49 +50,53 @@ class Row:
     act: Act | None = None
     prepare: Callable[[ApiServer], None] = lambda _: None
     pace: dict[str, float] = field(default_factory=dict)
-    peak: int | None = None  # bytes that may be allocated on the way, at most
+    peak: int | None = None  # the most bytes that may be allocated on the way
 
 
-NO_TEXT = b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}\n'
-RESUMES = "Connects again and goes on from the last event."
-LISTS = "Lists again, and takes over the differences."
-WAITS = "Tries again, with waits that grow."
-PAGED = "Falls back to a list in pages."
-KEEPS = "Keeps what it holds, says that the kind can't be seen, and looks again."
+NOT_UTF8 = b'{"type":"ADDED","object":{"metadata":{"name":"\xff"}}}\n'
+RESUMES = "Reconnects and resumes from the last event."
+LISTS = "Relists, and applies the differences."
+WAITS = "Retries with exponential backoff."
+PAGED = "Falls back to a paged list."
+KEEPS = "Keeps what it holds, reports the sync state, and retries."
 
 TABLE = (
     Row("start; the server offers streaming lists", "List and watch in one stream."),
     Row("start; streaming lists are not offered (etcd 3.4)", PAGED, prepare=plain_lists),
     Row(
         "start; discovery of one group answers 503",
-        "Shows the other kinds; asks for this one again.",
+        "The other kinds are live; discovers this one again.",
         group_up,
         group_down,
     ),
-    Row("all connections end", RESUMES, met()),
+    Row("all connections drop", RESUMES, met()),
     Row("a watch is cut in the middle of a line", RESUMES, watched(on_claims(cut_after=100))),
     Row(
-        "every event comes twice",
-        "Nothing: the second one changes nothing.",
+        "every event is delivered twice",
+        "Nothing: the duplicate changes nothing.",
         watched(on_claims(rewrite=twice, times=None)),
     ),
-    Row("two events come in the wrong order", LISTS, watched(on_claims(rewrite=Swapped()), reorder)),
-    Row("410 as answer to a watch", LISTS, met(on_watches(faults.expired()))),
-    Row("410 as an event of a watch", LISTS, met(lists=True)),
+    Row("two events arrive in the wrong order", LISTS, watched(on_claims(rewrite=Swapped()), reorder)),
+    Row("410 as the response to a watch", LISTS, met(on_watches(faults.expired()))),
+    Row("410 as an ERROR event of a watch", LISTS, met(lists=True)),
     Row(
         "410 many times in a row",
-        LISTS + " Waits in between.",
+        LISTS + " Backs off in between.",
         met(on_claims(answer=faults.expired(), times=4)),
         plain_lists,
     ),
-    Row("410 in the middle of a paged list", "Lists again, in one piece.", snapshot_expires, plain_lists),
-    Row("429 with Retry-After", "Waits as reported.", met(on_watches(faults.too_many_requests(1)))),
-    Row("500 on watches", WAITS + " Lists again.", met(on_watches(faults.internal_error()))),
+    Row("410 in the middle of a paged list", "Relists without paging.", snapshot_expires, plain_lists),
+    Row(
+        "429 with Retry-After",
+        "Honours Retry-After, up to the longest wait.",
+        met(on_watches(faults.too_many_requests(1))),
+    ),
+    Row("500 on watches", WAITS + " Relists.", met(on_watches(faults.internal_error()))),
     Row("503 on watches", WAITS, met(on_watches(faults.unavailable()))),
     Row("500 on lists", WAITS, met(on_lists(faults.internal_error()), lists=True), plain_lists),
     Row("503 on lists", WAITS, met(on_lists(faults.unavailable()), lists=True), plain_lists),
     Row(
-        "a web page instead of a list",
+        "an HTML page instead of a list",
         WAITS,
         met(on_lists(body("<html>sign in</html>")), lists=True),
         plain_lists,
@@ -100,61 +104,63 @@ TABLE = (
     ),
     Row("an empty object instead of a list", WAITS, met(on_lists(body("{}")), lists=True), plain_lists),
     Row("broken JSON in a watch", LISTS, watched(on_claims(rewrite=Garbled())), peak=8_000_000),
-    Row("bytes that are no text in a watch", LISTS, watched(on_claims(rewrite=Garbled(line=NO_TEXT)))),
+    Row("invalid UTF-8 in a watch", LISTS, watched(on_claims(rewrite=Garbled(line=NOT_UTF8)))),
     Row(
         "an object of 1.4 MB in a watch",
-        "Nothing: only what checks read is kept.",
+        "Nothing: only the facts that checks read are kept.",
         watched(on_claims(times=0), big),
         peak=24_000_000,
     ),
     Row(
         "an object of 1.4 MB in a list",
-        "Nothing: only what checks read is kept.",
+        "Nothing: only the facts that checks read are kept.",
         big_in_list,
         plain_lists,
         peak=24_000_000,
     ),
-    Row("a watch comes byte by byte", "Nothing: takes each event once it is whole.", watched(on_claims(drip=0))),
-    Row(
-        "a list trickles for ever", "Gives it up after a while, and lists again.", met(trickle, lists=True), plain_lists
-    ),
-    Row("a list is silent", "Gives it up after a while, and lists again.", frozen_list, plain_lists),
+    Row("a watch arrives byte by byte", "Nothing: handles each event once it is complete.", watched(on_claims(drip=0))),
+    Row("a list trickles forever", "Times out, and relists.", met(trickle, lists=True), plain_lists),
+    Row("a list is silent", "Times out, and relists.", frozen_list, plain_lists),
     Row(
         "a streaming list is silent",
-        "Gives it up after a while. " + PAGED,
+        "Times out. " + PAGED,
         met(on_claims(skip=1, frozen=True), lists=True),
     ),
     Row(
-        "a watch is silent for ever",
-        "Ends it when its time is over, and goes on from the last event.",
+        "a watch is silent forever",
+        "Ends it after its timeout, and resumes from the last event.",
         watched(on_claims(frozen=True)),
         pace={"watch": 1.0},
     ),
     Row(
         "the list changes between two pages",
-        "Nothing: all pages show one instant, and the watch goes on from it.",
+        "Nothing: all pages are one snapshot, and the watch resumes from it.",
         between_pages,
         plain_lists,
     ),
-    Row("the wall clock jumps a day ahead", "Nothing: waits and ages hang on the monotonic clock.", jump(86_400)),
-    Row("the wall clock jumps a day back", "Nothing: waits and ages hang on the monotonic clock.", jump(-86_400)),
-    Row("the account loses a right, and gets it back", KEEPS, refused(faults.forbidden(), SyncState.FORBIDDEN)),
+    Row("the wall clock jumps a day ahead", "Nothing: waits and ages use the monotonic clock.", jump(86_400)),
+    Row("the wall clock jumps a day back", "Nothing: waits and ages use the monotonic clock.", jump(-86_400)),
     Row(
-        "the account's credentials are refused, then accepted",
-        KEEPS + " Loads the credentials again.",
+        "the ServiceAccount loses a permission, and gets it back",
+        KEEPS,
+        refused(faults.forbidden(), SyncState.FORBIDDEN),
+    ),
+    Row(
+        "the credentials are refused, then accepted",
+        KEEPS + " Reloads the credentials.",
         refused(faults.unauthorized(), SyncState.FORBIDDEN),
     ),
-    Row("a CRD goes, and comes back", KEEPS, unserved),
+    Row("a CRD is deleted, and created again", KEEPS, unserved),
     Row(
-        "the server is stopped, and started again later",
-        "Keeps what it holds, says when that is old, and tries again.",
+        "the API server is stopped, and started again later",
+        "Keeps what it holds, reports it stale, and retries.",
         restarted,
     ),
 )
 
 
 async def run(row: Row, folder: Path) -> float:
-    """Plays one row; seconds until the truth was seen."""
+    """Plays one row; gives the seconds until the findings were right."""
     async with staged(folder, row.prepare, row.pace) as stage:
         if row.act is not None and row.prepare is not group_down:
             truth = await stage.until_true()

@@ -1,4 +1,4 @@
-"""Whatever bytes come, decoding ends in an object, in an object that can't be read, or in an error that is expected."""
+"""Whatever the bytes, decoding gives an object, an undecodable object, or an expected error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.kube.decode import Decoder
-from exporter.kube.errors import GarbledError, StatusError
+from exporter.kube.errors import MalformedError, StatusError
 from exporter.model.kind import ApiKind
 from tests.evaluation import api_kinds
 
@@ -31,7 +31,7 @@ OBJECTS = {
     "first moment": b'{"metadata":{"name":"a","creationTimestamp":"0001-01-01T00:00:00+14:00"}}',
     "no moment": b'{"metadata":{"name":"a","deletionTimestamp":"tomorrow"}}',
     "code text": b'{"code":"x","message":7}',
-    "code odd": b'{"code":12,"message":"\xff"}',
+    "message no text": b'{"code":12,"message":"\xff"}',
 }
 
 json_values = st.recursive(
@@ -43,7 +43,7 @@ FIELDS = ("metadata", "spec", "status", "name", "namespace", "labels", "annotati
 
 
 @pytest.mark.parametrize("obj", OBJECTS.values(), ids=OBJECTS)
-def test_odd_objects(obj: bytes) -> None:
+def test_malformed_objects(obj: bytes) -> None:
     for kind in KINDS:
         for type_ in ("ADDED", "DELETED", "BOOKMARK", "ERROR", ""):
             decode(kind, type_, obj)
@@ -61,16 +61,16 @@ def test_any_bytes(kind: ApiKind[Any], obj: bytes) -> None:
 
 def decode(kind: ApiKind[Any], type_: str, obj: bytes) -> None:
     decoder = Decoder(kind)
-    seen = decoder.object(obj)
-    assert seen.record is None or not seen.why
-    with suppress(GarbledError, StatusError):
+    decoded = decoder.object(obj)
+    assert decoded.record is None or not decoded.why
+    with suppress(MalformedError, StatusError):
         event = decoder.event(b'{"type":"' + type_.encode() + b'","object":' + obj + b"}")
-        assert event.seen is None or event.seen.name
-    with suppress(GarbledError):
+        assert event.decoded is None or event.decoded.name
+    with suppress(MalformedError):
         decoder.page(b'{"metadata":{"resourceVersion":"1"},"items":[' + obj + b"]}")
 
 
-def test_a_refusal_may_say_anything() -> None:
+def test_an_error_response_may_have_any_body() -> None:
     assert str(StatusError.of(500, b'{"message":"\xff"}')) == '500 {"message":"\ufffd"}'
     assert StatusError.of(429, b"slow down", "7").retry_after == 7.0
     assert StatusError.of(429, b"slow down", "Wed, 21 Oct 2026 07:28:00 GMT").retry_after is None

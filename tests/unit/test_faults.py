@@ -1,4 +1,4 @@
-"""After every fault the findings are the truth again, and on the way nothing that lasts has vanished."""
+"""After every fault the findings are right again, and no lasting finding has closed on the way."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ async def test_fault(row: Row, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.fault)
-def test_the_docs_have_the_row(row: Row) -> None:
+def test_the_row_is_documented(row: Row) -> None:
     text = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
     assert f"| {row.fault} | {row.does} | " in text

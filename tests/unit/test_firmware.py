@@ -18,7 +18,7 @@ from tests.rows import full
 
 NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")
 RANDOM, OTHER = "3e6c1f0a-6f0e-4d6b-9a43-0c8e5b1d2f31", "7c0f4f5e-52fd-4d8b-8a25-0f0d7f9f1f10"
-# Names, and what KubeVirt derives from them.
+# UUIDs that KubeVirt derives from names.
 VECTORS = {
     "testvm": "5a9fc181-957e-5c32-9e5a-2de5e9673531",
     "my-vm": "41256f5f-3759-54d0-9c60-26dff9079ab1",
@@ -122,7 +122,7 @@ def test_what_stands_for_no_uuid(text: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other", "keeper", "why"),
     [
-        # In the order of what counts, each against all that comes after it.
+        # In the order of precedence, each against all that comes after it.
         ({"tpm": True, "run": False, "origin": "restore"}, {"run": True}, "ns/one", "persistent TPM"),
         ({"priorityClass": "system-node-critical", "run": False}, {"run": True}, "ns/one", "priority class"),
         ({"run": True, "origin": "restore"}, {"run": False}, "ns/one", "it runs"),

@@ -1,4 +1,4 @@
-"""A dump of a cluster gives the findings of the cluster, whatever way it was made; and says what it lacks."""
+"""A dump gives the findings of its cluster, in whatever layout; and reports what it lacks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read(path: Path | str, *, now: float = NOW, complete: bool = False) -> Engin
     return asyncio.run(read_dump(str(path), now, Config(), complete=complete, progress=lambda _: None))[0]
 
 
-def sights(engine: Engine) -> dict[str, str]:
+def sync_states(engine: Engine) -> dict[str, str]:
     return {source.name: source.sync_state.value for source in engine.cluster.all(Source)}
 
 
@@ -53,7 +53,7 @@ def unread(engine: Engine) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Object], Outline]:
-    """What an API server holds of the demo's fleet, and what is found live."""
+    """The objects of the demo's fleet as an API server has them, and the findings of watching it."""
 
     async def live() -> tuple[list[Object], list[Finding]]:
         server = ApiServer()
@@ -73,7 +73,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Object], Outli
 
 @pytest.fixture
 def check(capsys: pytest.CaptureFixture[str]) -> Check:
-    """`steward check --from PATH …`: the exit code, and what was written, as JSON where it is that."""
+    """`steward check --from PATH …`: the exit code, and the output, parsed if it is JSON."""
 
     def run(path: Path | str, *words: str) -> tuple[int, Any]:
         code = main(["check", "--from", str(path), *words])
@@ -84,16 +84,16 @@ def check(capsys: pytest.CaptureFixture[str]) -> Check:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_layout_gives_what_is_found_live(
+def test_every_layout_gives_the_findings_of_the_live_cluster(
     layout: str, fleet: tuple[list[Object], Outline], tmp_path: Path
 ) -> None:
     folder = tmp_path / "dump"
     folder.mkdir()
-    path = LAYOUTS[layout](folder, fleet[0])  # the fleet has not an object of every kind
+    path = LAYOUTS[layout](folder, fleet[0])  # the fleet lacks objects of some kinds
     engine = read(path, now=datetime.now(UTC).timestamp(), complete=True)
 
     assert outline(engine.findings()) == fleet[1]
-    assert set(sights(engine).values()) == {"read"}
+    assert set(sync_states(engine).values()) == {"read"}
     assert list(unread(engine)) == ["old-import.net1"]
     assert [(u.check, u.partition) for u in engine.unknowns() if u.check == "ipam_claims"] == [
         ("ipam_claims", "legacy")
@@ -109,8 +109,8 @@ def test_standard_input_is_read(
         content = LAYOUTS[layout](folder, fleet[0]).read_bytes()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
         code, report = check("-", "--complete", "-o", "json")
-        assert code == 2  # of the claim that can't be read
-        assert {f["fingerprint"] for f in report["findings"]} == {mark for mark, *_ in fleet[1]}
+        assert code == 2  # the undecodable claim
+        assert {f["fingerprint"] for f in report["findings"]} == {fingerprint for fingerprint, *_ in fleet[1]}
 
 
 def claim(name: str = "db.blue", **meta: Any) -> Object:
@@ -144,7 +144,7 @@ def written(path: Path, *documents: Object) -> Path:
     return path
 
 
-def test_a_kind_in_no_file_is_not_known_to_be_empty(tmp_path: Path, check: Check) -> None:
+def test_a_kind_in_no_file_is_missing_and_not_empty(tmp_path: Path, check: Check) -> None:
     path = written(tmp_path / "claims.yaml", plain_list([claim()]))
 
     code, report = check(path, "-o", "json")
@@ -160,7 +160,7 @@ def test_a_kind_in_no_file_is_not_known_to_be_empty(tmp_path: Path, check: Check
     assert check(path, "--check", "sources")[0] == 0
 
 
-def test_complete_says_that_what_is_missing_is_empty(tmp_path: Path, check: Check) -> None:
+def test_in_a_complete_dump_a_missing_kind_is_empty(tmp_path: Path, check: Check) -> None:
     path = written(tmp_path / "claims.yaml", claim())
     code, report = check(path, "--complete", "--check", "ipam_claims", "-o", "json")
     assert code == 1
@@ -170,12 +170,12 @@ def test_complete_says_that_what_is_missing_is_empty(tmp_path: Path, check: Chec
     assert check(written(path, vm()), "--complete", "--check", "ipam_claims")[0] == 0
 
 
-def test_an_empty_list_of_a_kind_says_that_somebody_asked(tmp_path: Path) -> None:
+def test_an_empty_list_of_a_kind_proves_that_it_was_collected(tmp_path: Path) -> None:
     typed = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineList", "items": []}
     written(tmp_path / "vms.yaml", typed, plain_list([]))
     (tmp_path / "pods.json").write_text('{"kind":"PodList","apiVersion":"v1","items":null}', encoding="utf-8")
 
-    seen = sights(read(tmp_path))
+    seen = sync_states(read(tmp_path))
     assert (seen["VirtualMachine"], seen["Pod"]) == ("read", "read")
     assert (seen["VirtualMachineInstance"], seen["IPAMClaim"]) == ("missing", "missing")
 
@@ -188,7 +188,7 @@ def test_an_empty_list_of_a_kind_says_that_somebody_asked(tmp_path: Path) -> Non
         ({"uid": "a", "resourceVersion": "12"}, {"uid": "b", "resourceVersion": "7"}, 0),
         ({"uid": "a", "resourceVersion": ""}, {"uid": "b", "creationTimestamp": "2026-02-01T00:00:00Z"}, 1),
         ({"resourceVersion": "", "creationTimestamp": "2026-02-01T00:00:00Z"}, {"uid": "b"}, 0),
-        ({"resourceVersion": "7"}, {"resourceVersion": "7", "labels": "odd"}, 0),
+        ({"resourceVersion": "7"}, {"resourceVersion": "7", "labels": "malformed"}, 0),
     ],
 )
 def test_of_two_states_of_an_object_the_newer_one_counts(
@@ -206,20 +206,20 @@ def test_a_completed_pod_and_other_kinds_are_left_out(tmp_path: Path) -> None:
     meta = {"namespace": "ns", "name": "p", "resourceVersion": "1", "labels": {"kubevirt.io": "virt-launcher"}}
     launcher = {"apiVersion": "v1", "kind": "Pod", "metadata": meta}
     done = {**launcher, "metadata": {**meta, "resourceVersion": "2"}, "status": {"phase": "Succeeded"}}
-    other = {"apiVersion": "example.org/v1", "kind": "Pod", "metadata": {"name": "no pod of ours"}}
+    other = {"apiVersion": "example.org/v1", "kind": "Pod", "metadata": {"name": "not a core Pod"}}
     pods = api_kinds()["Pod"].record
 
     assert read(written(tmp_path / "a.yaml", launcher, other)).cluster.count(pods) == 1
     assert read(written(tmp_path / "a.yaml", launcher, done)).cluster.count(pods) == 0
 
 
-def test_another_version_of_a_kind_is_named_not_read(tmp_path: Path) -> None:
+def test_an_unsupported_version_of_a_kind_is_undecodable(tmp_path: Path) -> None:
     engine = read(written(tmp_path / "a.yaml", {**vm(), "apiVersion": "kubevirt.io/v1beta9"}, claim()))
-    assert "its version is kubevirt.io/v1beta9; read are v1 and v1alpha3" in unread(engine)["db"]
+    assert "unsupported apiVersion kubevirt.io/v1beta9; supported are v1 and v1alpha3" in unread(engine)["db"]
     assert ("ipam_claims", "ns") in [(u.check, u.partition) for u in engine.unknowns()]
 
 
-def test_what_nobody_knows_the_beginning_of_is_as_old_as_now(tmp_path: Path, check: Check) -> None:
+def test_a_finding_without_a_known_beginning_is_as_old_as_now(tmp_path: Path, check: Check) -> None:
     path, now = written(tmp_path / "claims.yaml", claim()), "2026-11-21T17:30:00Z"
     _, report = check(path, "--complete", "--now", now, "-o", "json")
     assert {(f["since"], f["sinceSource"]) for f in report["findings"]} == {(now, "firstSeen")}

@@ -1,4 +1,4 @@
-"""What a dump's files may be: cut off, damaged, locked, linked away, packed to burst; each is named, none is fatal."""
+"""Files of a dump that are truncated, corrupt, unreadable, symlinks or bombs: each is reported, none is fatal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VM = '{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","metadata":{"namesp
 
 
 def names(path: Path | str, limits: Limits | None = None) -> tuple[list[str], list[str]]:
-    """What of a dump is read, and what is named only."""
+    """The names of the files that are read, and of those that are reported as unread."""
     found = list(files(str(path), limits))
     return (
         [os.path.basename(each.name) for each in found if isinstance(each, File)],
@@ -36,27 +36,27 @@ def names(path: Path | str, limits: Limits | None = None) -> tuple[list[str], li
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("a.json", b'{"apiVersion":"v1",', "it is no JSON"),
-        ("a.json", b'{"apiVersion":"v1"}}', "it is no JSON"),
-        ("a.json", b'{"kind":' + b"[" * 100_000, "it is no JSON"),
-        ("a.yaml", b"a: b\n\tc: d", "it is no YAML: line 2: "),
-        ("a.yaml", b"kind: [\n---\nkind: Pod", "it is no YAML: line 2: "),
-        ("a.yaml", b"kind: Pod\n---\na: b\n---\nkind: }", "it is no YAML: line 5: "),
-        ("a.yaml", b"kind: *nobody", "it names *nobody, which is nowhere before"),
-        ("a.yaml", b"- " * 5000, "it is nested more than 100 deep"),
-        ("a.yaml", b"? [a, b]\n: c", "a key is no text"),
-        ("a.yaml", b"\x89PNG\0\0\0", "it is no text in UTF-8"),
-        ("a.yaml", b"kind: \xff\xfe", "it is no YAML"),
-        ("a.yaml", b"\xff\xfe\x00", "it is no text in UTF-8"),
-        ("a.yaml", b"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n", "a list without a kind: it is cut off"),
-        ("a.yaml", b"apiVersion: v1\nkind: PodList\nitems: {}\n", "the items of a PodList are no list"),
-        ("a.json.gz", gzip.compress(b'{"a":1}' * 99, mtime=0)[:-20], "it is cut off"),
-        ("a.json.gz", b"\x1f\x8b\x08\x00garbage.....", "it is damaged"),
+        ("a.json", b'{"apiVersion":"v1",', "not JSON"),
+        ("a.json", b'{"apiVersion":"v1"}}', "not JSON"),
+        ("a.json", b'{"kind":' + b"[" * 100_000, "not JSON"),
+        ("a.yaml", b"a: b\n\tc: d", "not YAML: line 2: "),
+        ("a.yaml", b"kind: [\n---\nkind: Pod", "not YAML: line 2: "),
+        ("a.yaml", b"kind: Pod\n---\na: b\n---\nkind: }", "not YAML: line 5: "),
+        ("a.yaml", b"kind: *nobody", "*nobody refers to no anchor before it"),
+        ("a.yaml", b"- " * 5000, "it is nested more than 100 levels deep"),
+        ("a.yaml", b"? [a, b]\n: c", "a key is not a scalar"),
+        ("a.yaml", b"\x89PNG\0\0\0", "not UTF-8"),
+        ("a.yaml", b"kind: \xff\xfe", "not YAML"),
+        ("a.yaml", b"\xff\xfe\x00", "not UTF-8"),
+        ("a.yaml", b"apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n", "truncated: a list without a kind"),
+        ("a.yaml", b"apiVersion: v1\nkind: PodList\nitems: {}\n", "the items of a PodList are not a list"),
+        ("a.json.gz", gzip.compress(b'{"a":1}' * 99, mtime=0)[:-20], "truncated"),
+        ("a.json.gz", b"\x1f\x8b\x08\x00garbage.....", "corrupt"),
         ("a.json", b'{"kind":"Status","apiVersion":"v1","message":"pods is forbidden"}', "pods is forbidden"),
         ("a.yaml", b"kind: Status\napiVersion: v1\nmessage: pods is forbidden\n", "pods is forbidden"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named_and_costs_itself(
+def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_read(
     name: str, content: bytes, why: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(content)
@@ -105,7 +105,7 @@ def test_links_are_followed_within_the_directory_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_what_we_may_not_read_is_named(tmp_path: Path) -> None:
+def test_files_without_permission_are_reported(tmp_path: Path) -> None:
     (tmp_path / "vm.json").write_text(VM, encoding="utf-8")
     (tmp_path / "locked").mkdir(mode=0)
     (tmp_path / "secret.json").touch(mode=0)
@@ -123,7 +123,7 @@ def archive(mode: str, **members: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("mode", ["", "gz", "xz"])
-def test_an_archive_that_is_cut_off_gives_what_came_before(mode: str, tmp_path: Path) -> None:
+def test_a_truncated_archive_gives_the_files_before_the_end(mode: str, tmp_path: Path) -> None:
     whole = archive(mode, a=VM.encode(), b=os.urandom(60_000))
     path = tmp_path / "dump"
     path.write_bytes(whole)
@@ -131,10 +131,10 @@ def test_an_archive_that_is_cut_off_gives_what_came_before(mode: str, tmp_path: 
     path.write_bytes(whole[: len(whole) // 2])
     last = list(files(str(path)))[-1]
     assert isinstance(last, Unread)
-    assert "cut off" in last.why
+    assert "truncated" in last.why
 
 
-def test_a_damaged_header_ends_no_archive_in_silence(tmp_path: Path) -> None:
+def test_a_corrupt_header_in_an_archive_is_reported(tmp_path: Path) -> None:
     whole = bytearray(archive("", a=VM.encode(), b=VM.encode()))
     whole[1024 + 3] ^= 0xFF
     path = tmp_path / "dump.tar"
@@ -142,7 +142,7 @@ def test_a_damaged_header_ends_no_archive_in_silence(tmp_path: Path) -> None:
     assert names(path) == (["a.json"], ["dump.tar"])
 
 
-def test_nothing_leaves_its_bounds(tmp_path: Path) -> None:
+def test_files_and_compression_ratios_are_limited(tmp_path: Path) -> None:
     small = Limits(size=1000, ratio=50, free=500)
     for mode in ("", "gz"):
         (tmp_path / "dump").write_bytes(archive(mode, big=b"x" * 2000, good=b"{}"))
@@ -154,7 +154,7 @@ def test_nothing_leaves_its_bounds(tmp_path: Path) -> None:
     assert names(tmp_path / "bomb.json.gz", small) == ([], ["bomb.json.gz"])
 
 
-def test_a_member_of_a_zip_may_be_bad_alone(tmp_path: Path) -> None:
+def test_a_corrupt_member_of_a_zip_costs_only_itself(tmp_path: Path) -> None:
     path = tmp_path / "dump.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("a.json", VM)
@@ -173,13 +173,13 @@ def test_a_member_of_a_zip_may_be_bad_alone(tmp_path: Path) -> None:
     ("make", "said"),
     [
         (lambda _: None, "can't be read: No such file or directory"),
-        (lambda path: path.mkdir(), "holds no .yaml, .yml or .json file"),
-        (lambda path: path.touch(), "holds no Kubernetes object"),
-        (lambda path: path.write_text("error: no resource", encoding="utf-8"), "holds no Kubernetes object"),
-        (lambda path: path.write_bytes(archive("", a=b"")), "holds no Kubernetes object"),
+        (lambda path: path.mkdir(), "has no .yaml, .yml or .json file"),
+        (lambda path: path.touch(), "has no Kubernetes object"),
+        (lambda path: path.write_text("error: no resource", encoding="utf-8"), "has no Kubernetes object"),
+        (lambda path: path.write_bytes(archive("", a=b"")), "has no Kubernetes object"),
     ],
 )
-def test_what_is_no_dump_is_an_error_also_where_it_is_said_to_be_complete(
+def test_no_dump_is_an_error_even_if_it_is_declared_complete(
     make: object, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "dump"
@@ -191,6 +191,6 @@ def test_what_is_no_dump_is_an_error_also_where_it_is_said_to_be_complete(
     assert len(shown.err.splitlines()) == 1
 
 
-def test_a_path_that_is_none_is_an_error() -> None:
+def test_an_invalid_path_is_an_error() -> None:
     with pytest.raises(DumpError):
         files("a\0b")

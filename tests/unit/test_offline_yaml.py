@@ -1,4 +1,4 @@
-"""YAML that Go or Python wrote is read as it was meant; and only what is wanted of it."""
+"""YAML written by Go or Python is read as it was meant, and only its wanted fields."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def whole(text: str) -> list[Any]:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tree=TREE, flow=st.sampled_from([None, True, False]), width=st.sampled_from([20, 80]))
-def test_what_is_dumped_is_read_again(tree: Any, flow: bool | None, width: int) -> None:
+def test_a_dumped_tree_is_read_back(tree: Any, flow: bool | None, width: int) -> None:
     text = yaml.dump([tree, tree], Dumper=yaml.SafeDumper, default_flow_style=flow, width=width, allow_unicode=True)
     assert whole(text) == [[tree, tree]]
 
@@ -48,7 +48,7 @@ def test_what_is_dumped_is_read_again(tree: Any, flow: bool | None, width: int) 
     width=st.sampled_from([20, 80]),
     shared=st.booleans(),
 )
-def test_what_is_skipped_changes_nothing_else(
+def test_skipped_fields_change_no_other_field(
     junk: dict[str, Any], labels: dict[str, str], width: int, shared: bool
 ) -> None:
     labels = {**labels, "kubevirt.io/vm": "db"}
@@ -97,7 +97,7 @@ def test_what_is_skipped_changes_nothing_else(
         ("a: &x {b: 1}\nc: {<<: [{b: 3}, *x], b: 2}", {"a": {"b": 1}, "c": {"b": 2}}),
     ],
 )
-def test_plain_text_is_text_unless_both_go_and_python_would_quote_it(text: str, value: Any) -> None:
+def test_a_plain_scalar_is_a_string_unless_both_go_and_python_would_quote_it(text: str, value: Any) -> None:
     assert whole(text) == [value]
 
 
@@ -112,12 +112,12 @@ def test_plain_text_is_text_unless_both_go_and_python_would_quote_it(text: str, 
         "{a: " * 5_000,
     ],
 )
-def test_what_would_burst_or_never_end_is_refused(text: str) -> None:
+def test_bombs_and_cycles_are_refused(text: str) -> None:
     with pytest.raises(YamlError):
         whole(text)
 
 
-def test_what_brackets_and_comments_hide_is_still_seen() -> None:
+def test_objects_in_flow_style_and_after_comments_are_found() -> None:
     texts = {
         "# a comment\n---\n# and one more\n{apiVersion: v1, kind: Pod}\n": 1,
         "{\napiVersion: v1,\nkind: List, items: [{apiVersion: v1, kind: Pod}, {\nkind: Pod,\napiVersion: v1}]}": 2,

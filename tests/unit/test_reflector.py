@@ -1,4 +1,4 @@
-"""What a reflector asks for, how it waits, and what it says of how well it sees."""
+"""The requests of a reflector, its backoff, and the sync state that it reports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CLAIMS = "ipamclaims.k8s.cni.cncf.io"
 
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not holds():  # noqa: ASYNC110 # nothing tells of a request
+        while not holds():  # noqa: ASYNC110 # no event for a request
             await asyncio.sleep(0.005)
 
 
@@ -54,10 +54,10 @@ def nothing(_: ApiServer) -> None:
     pass
 
 
-# -- what it asks for
+# -- requests
 
 
-async def test_every_request_carries_the_token_and_asks_for_no_compression(tmp_path: Path) -> None:
+async def test_every_request_has_the_token_and_refuses_compression(tmp_path: Path) -> None:
     async with staged(tmp_path, plain_lists, {}) as stage:
         await stage.until_true()
         calls = list(stage.server.requests)
@@ -67,7 +67,7 @@ async def test_every_request_carries_the_token_and_asks_for_no_compression(tmp_p
     assert {call.headers.get("Accept-Encoding") for call in calls} == {"identity"}
 
 
-async def test_a_list_comes_in_pages_and_the_watch_goes_on_from_it(tmp_path: Path) -> None:
+async def test_a_list_is_paged_and_the_watch_resumes_from_it(tmp_path: Path) -> None:
     async with staged(tmp_path, plain_lists, {}) as stage:
         await stage.until_true()
         lists, watches = asked(stage, watch=False), asked(stage, watch=True)
@@ -82,10 +82,10 @@ async def test_a_list_comes_in_pages_and_the_watch_goes_on_from_it(tmp_path: Pat
     assert watches[1].query["timeoutSeconds"] == "30"
 
 
-async def test_a_bookmark_is_where_it_goes_on(tmp_path: Path) -> None:
+async def test_a_watch_resumes_from_a_bookmark(tmp_path: Path) -> None:
     async with staged(tmp_path, nothing, {}) as stage:
         await stage.until_true()
-        stage.change_vm()  # other kinds' versions count on, those of claims do not
+        stage.change_vm()  # raises the resourceVersion, with no event for claims
         claims = next(each for each in stage.steward.source.reflectors if each.kind.resource == CLAIMS)
         stage.server.bookmark()
         await until(lambda: claims.stats.last_bookmark > 0)
@@ -95,7 +95,7 @@ async def test_a_bookmark_is_where_it_goes_on(tmp_path: Path) -> None:
         assert resumed_from(stage) == str(stage.server.version)
 
 
-async def test_a_watch_that_ends_in_order_goes_on_from_its_last_event(tmp_path: Path) -> None:
+async def test_a_watch_that_times_out_resumes_from_its_last_event(tmp_path: Path) -> None:
     def short(server: ApiServer) -> None:
         server.pace.longest, server.pace.bookmarks = 0.15, None
 
@@ -106,7 +106,7 @@ async def test_a_watch_that_ends_in_order_goes_on_from_its_last_event(tmp_path: 
         assert len([call for call in asked(stage, watch=True) if "sendInitialEvents" in call.query]) == 1
 
 
-async def test_a_list_again_tells_differences_only(tmp_path: Path) -> None:
+async def test_a_relist_changes_only_what_differs(tmp_path: Path) -> None:
     async with staged(tmp_path, nothing, {}) as stage:
         await stage.until_true()
         stage.start_recording()
@@ -114,7 +114,7 @@ async def test_a_list_again_tells_differences_only(tmp_path: Path) -> None:
         await stage.until_true()
         claims = next(each for each in stage.steward.source.reflectors if each.kind.resource == CLAIMS)
         assert claims.stats.relists == 1
-        # the dead claim that went; that of the VM that went, and the new one
+        # the deleted claim; that of the deleted VM, and the new one
         assert [each.subject.name for each in stage.gone] == ["checkout-canary.blue"]
         assert {each.subject.name for each in stage.come} == {"dead-1.blue", "promo-1.blue"}
 
@@ -131,7 +131,7 @@ async def test_a_streaming_list_may_take_longer_than_a_watch(tmp_path: Path) -> 
         assert not asked(stage, watch=False, path="/namespaces")
 
 
-# -- what it says
+# -- sync state
 
 
 async def test_what_is_held_is_current_up_to_the_last_word_of_a_live_watch(tmp_path: Path) -> None:
@@ -155,14 +155,14 @@ async def test_what_is_held_is_current_up_to_the_last_word_of_a_live_watch(tmp_p
         assert claims.stats.current > lost
 
 
-async def test_it_says_how_well_it_sees(tmp_path: Path) -> None:
+async def test_the_sync_state_and_its_reason_follow_the_api_server(tmp_path: Path) -> None:
     def failing(server: ApiServer) -> None:
         server.faults.add(Fault("/ipamclaims", answer=faults.internal_error()))
 
     async with staged(tmp_path, failing, {}) as stage:
         assert (stage.sync_state("IPAMClaim"), why(stage)) == (SyncState.STARTING, f"{CLAIMS} has not been listed yet")
         await stage.until_sync_state(SyncState.FAILING)
-        assert why(stage) == f"cannot see {CLAIMS}: 500 etcdserver: request timed out"
+        assert why(stage) == f"cannot list or watch {CLAIMS}: 500 etcdserver: request timed out"
         stage.server.faults.clear()
         await stage.until_sync_state(SyncState.LIVE)
         assert why(stage) == ""
@@ -170,7 +170,7 @@ async def test_it_says_how_well_it_sees(tmp_path: Path) -> None:
         port = int(stage.server.url.rpartition(":")[2])
         await stage.server.stop()
         await stage.until_sync_state(SyncState.BEHIND)
-        await stage.until(lambda: why(stage).startswith(f"cannot see {CLAIMS}: no connection to http://"))
+        await stage.until(lambda: why(stage).startswith(f"cannot list or watch {CLAIMS}: no connection to http://"))
         await stage.until_sync_state(SyncState.STALE)
         assert why(stage) == f"no connection for {CLAIMS} for 0 s"
         await stage.server.start(port=port)
@@ -186,12 +186,10 @@ async def test_it_says_how_well_it_sees(tmp_path: Path) -> None:
 
         stage.server.unserve("ipamclaims")
         await stage.until_sync_state(SyncState.ABSENT)
-        assert why(stage) == (
-            f"the cluster does not serve {CLAIMS}; checks that read it have no answer until its CRD is installed"
-        )
+        assert why(stage) == (f"the cluster does not serve {CLAIMS}; there are no objects until its CRD is installed")
 
 
-async def test_what_was_forbidden_for_long_is_stale_at_once_when_the_server_fails(tmp_path: Path) -> None:
+async def test_a_kind_that_was_forbidden_for_long_is_stale_at_once_when_the_server_fails(tmp_path: Path) -> None:
     async with staged(tmp_path, nothing, {}) as stage:
         await stage.until_true()
         forbidden = stage.server.faults.add(Fault("/ipamclaims", answer=faults.forbidden()))
@@ -205,11 +203,11 @@ async def test_what_was_forbidden_for_long_is_stale_at_once_when_the_server_fail
         assert SyncState.BEHIND not in seen
 
 
-# -- how it waits
+# -- backoff
 
 
 async def gaps(folder: Path, count: int, pace: dict[str, float], **effects: Any) -> list[float]:
-    """The seconds between requests for claims that all meet the fault, from the first one on."""
+    """The seconds between successive requests for claims that all hit the fault."""
     times: list[float] = []
     async with staged(folder, plain_lists, pace) as stage:
         await stage.until_true()
@@ -221,24 +219,24 @@ async def gaps(folder: Path, count: int, pace: dict[str, float], **effects: Any)
     return [after - before for before, after in itertools.pairwise(times)][:count]
 
 
-async def test_waits_grow_up_to_a_bound(tmp_path: Path) -> None:
+async def test_the_backoff_grows_up_to_a_limit(tmp_path: Path) -> None:
     waits = await gaps(tmp_path, 6, {}, answer=faults.unavailable())
 
-    # the first wait was that after the cut
+    # the first backoff was after the cut
     for wait, least in zip(waits, (0.08, 0.16, 0.2, 0.2, 0.2, 0.2), strict=True):
         assert least <= wait < 0.2 + 1.0
 
 
-async def test_retry_after_is_kept(tmp_path: Path) -> None:
+async def test_retry_after_is_honoured(tmp_path: Path) -> None:
     assert (await gaps(tmp_path, 1, {"longest_wait": 1.0}, answer=faults.too_many_requests(1)))[0] >= 1.0
 
 
-async def test_retry_after_0_is_no_leave_to_hurry(tmp_path: Path) -> None:
+async def test_retry_after_0_does_not_shorten_the_backoff(tmp_path: Path) -> None:
     waits = await gaps(tmp_path, 3, {}, answer=faults.too_many_requests(0))
     assert all(wait >= least for wait, least in zip(waits, (0.08, 0.16, 0.2), strict=True))
 
 
-async def test_a_watch_that_ends_at_once_again_and_again_is_slowed(tmp_path: Path) -> None:
+async def test_a_watch_that_ends_immediately_again_and_again_backs_off(tmp_path: Path) -> None:
     times: list[float] = []
 
     def at_once(server: ApiServer) -> None:
@@ -250,7 +248,7 @@ async def test_a_watch_that_ends_at_once_again_and_again_is_slowed(tmp_path: Pat
     assert times[6] - times[5] >= PACE.longest_wait
 
 
-async def test_a_watch_that_is_never_answered_is_asked_for_again(tmp_path: Path) -> None:
+async def test_a_watch_without_a_response_is_retried(tmp_path: Path) -> None:
     accepted = 0
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -270,10 +268,10 @@ async def test_a_watch_that_is_never_answered_is_asked_for_again(tmp_path: Path)
         await stage.until_true()
 
 
-# -- errors that nobody expects
+# -- unexpected errors
 
 
-async def test_an_error_of_a_reflector_ends_the_block_and_comes_out_as_it_is(tmp_path: Path) -> None:
+async def test_an_error_of_a_reflector_is_raised_in_the_block(tmp_path: Path) -> None:
     class Broken(Intake):
         async def swap(self, *_: Any) -> None:
             raise ZeroDivisionError from KeyError("why")
@@ -289,7 +287,7 @@ async def test_an_error_of_a_reflector_ends_the_block_and_comes_out_as_it_is(tmp
     assert isinstance(caught.value.__cause__, KeyError)
 
 
-async def test_an_error_of_the_engine_does_so_too(tmp_path: Path) -> None:
+async def test_an_error_of_the_engine_is_raised_in_the_block(tmp_path: Path) -> None:
     def broken(*_: Any) -> None:
         raise ZeroDivisionError
 
@@ -302,7 +300,7 @@ async def test_an_error_of_the_engine_does_so_too(tmp_path: Path) -> None:
         await stage.until_true()
 
 
-async def test_an_error_of_the_block_comes_out_as_it_is(tmp_path: Path) -> None:
+async def test_an_error_of_the_block_is_not_wrapped(tmp_path: Path) -> None:
     async with staged(tmp_path, nothing, {}):
         steward = assemble(Transport.from_environment(str(tmp_path / "kubeconfig")), pace=PACE)
         with pytest.raises(OSError, match="taken"):
@@ -310,7 +308,7 @@ async def test_an_error_of_the_block_comes_out_as_it_is(tmp_path: Path) -> None:
                 raise OSError("taken")
 
 
-async def test_a_list_counts_even_where_its_versions_went_back() -> None:
+async def test_a_list_counts_even_if_its_resource_versions_went_back() -> None:
     evaluation = Evaluation(())
     kind = evaluation.kinds["IPAMClaim"]
     decoder = Decoder(kind)

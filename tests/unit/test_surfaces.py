@@ -1,22 +1,29 @@
-"""What users meet, against the demo's fleet: the API, the page, the command line."""
+"""The API, the page and the command line, with the demo's fleet."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 import yaml
+from msgspec import inspect
 
+from exporter import views
 from exporter.__main__ import main
 from exporter.cli.demo import kubeconfig
 from exporter.demo.apiserver import ApiServer
 from exporter.demo.fleet import sample_fleet
+from exporter.http import page
+from exporter.views.findings import Report
 from tests.evaluation import api_kinds
 from tests.unit.asking import get
 
@@ -102,7 +109,7 @@ async def test_the_page_escapes_what_objects_are_called(http: aiohttp.ClientSess
     assert "default-src 'none'" in headers["Content-Security-Policy"]
 
 
-async def test_networks_are_reported_with_what_could_be_had_back(http: aiohttp.ClientSession) -> None:
+async def test_networks_are_reported_with_reclaimable_addresses(http: aiohttp.ClientSession) -> None:
     status, text, headers = await get(http, "/api/v1/networks")
     networks = {each["network"]: each for each in json.loads(text)["networks"]}
     assert status == 200
@@ -154,18 +161,74 @@ async def test_the_page_filters_without_script(http: aiohttp.ClientSession) -> N
     assert "sip-proxy-old.sig" in table
     assert "billing/ledger-db" not in table
     assert '<option value="critical" selected>' in html
-    assert "unknown now" not in table
     assert (await get(http, "/style.css"))[0] == 200
 
 
-async def test_the_page_says_what_to_do_next_and_who_belongs_together(http: aiohttp.ClientSession) -> None:
-    _, html, _ = await get(http, "/?check=evictions&reason=NotMigratable")
-    assert "Next: stop the VM, or take away what keeps it from migrating" in html
+def advised(**advice: Any) -> Callable[..., Report]:
+    """What the page takes, with the same advice for every finding."""
 
+    def take(*arguments: Any) -> Report:
+        report = views.findings.take(*arguments)
+        findings = [msgspec.structs.replace(each, **advice) for each in report.findings]
+        return msgspec.structs.replace(report, findings=findings)
+
+    return take
+
+
+async def test_the_page_shows_the_next_step_with_commands_and_runbook(
+    http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = ("kubectl get vmi -n ns db", 'kubectl patch vm db -p \'{"a":"<b>&c"}\'')
+    shown = {"next": "Stop the VM, or <b>wait</b>.", "commands": commands, "runbook": "https://example.org/Runbook.md"}
+    monkeypatch.setattr(page, "take", advised(**shown))
+    _, html, _ = await get(http, "/?reason=NotMigratable")
+
+    assert "Next: Stop the VM, or &lt;b&gt;wait&lt;/b&gt;." in html
+    assert [unescape(each) for each in re.findall(r"<pre><code>(.*?)</code></pre>", html, re.DOTALL)] == [*commands]
+    assert '<a href="https://example.org/Runbook.md"' in html
+    assert "out of date" not in html
+
+    monkeypatch.setattr(page, "take", advised(next="", commands=(), runbook=""))
+    _, html, _ = await get(http, "/?reason=NotMigratable")
+    findings = html[html.index('id="findings"') : html.index('id="networks"')]
+    assert "NotMigratable" in findings
+    assert not re.search(r"Next:|<details|<pre|Runbook</a>", findings)
+
+
+async def test_the_page_says_why_a_finding_may_be_out_of_date(
+    http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "take", advised(unknown="no connection for pods"))
+    _, html, _ = await get(http, "/?reason=NotMigratable")
+    assert '<tr class="unknown">' in html
+    assert "May be out of date: no connection for pods" in html
+
+
+async def test_the_page_shows_which_findings_belong_together(http: aiohttp.ClientSession) -> None:
     found = (await report(http, "?reason=Duplicate"))["findings"]
     _, html, _ = await get(http, "/?reason=Duplicate")
     assert len({finding["group"] for finding in found}) == 1
     assert html.count(f"group {found[0]['group']}") == 2
+
+
+def fields_of(shape: Any) -> Iterator[str]:
+    """The JSON names of a struct and of the structs in it."""
+    described = inspect.multi_type_info([shape])[0] if isinstance(shape, type) else shape
+    if isinstance(described, inspect.StructType):
+        for each in described.fields:
+            yield each.encode_name
+            yield from fields_of(each.type)
+    for inner in (*getattr(described, "types", ()), getattr(described, "item_type", None)):
+        if inner is not None:
+            yield from fields_of(inner)
+
+
+@pytest.mark.parametrize("shape", [Report, views.networks.Networks, views.drain.Drain])
+def test_every_field_of_the_api_is_documented(shape: type) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+    names = set(fields_of(shape))
+    assert len(names) > 10
+    assert {name for name in names if f'"{name}"' not in text} == set()
 
 
 async def test_hostile_names_stay_one_label_value(http: aiohttp.ClientSession, cluster: ApiServer) -> None:
@@ -190,7 +253,7 @@ async def looked(cluster: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixtu
     return await asyncio.to_thread(run, ["check", "--kubeconfig", config, *words], capsys)
 
 
-async def test_check_says_what_it_found_and_that_it_did_not_see_all(
+async def test_check_reports_findings_and_that_it_is_incomplete(
     cluster: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, _ = await looked(cluster, tmp_path, capsys)
@@ -241,20 +304,20 @@ def test_networks_of_a_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert (code, out) == (2, "")
 
 
-async def test_check_of_a_cluster_without_fault_is_quiet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_check_of_a_healthy_cluster_finds_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server = ApiServer()
     await server.start()
     code, out, _ = await looked(server, tmp_path, capsys)
     server.unserve("ipamclaims")
     without, reported, _ = await looked(server, tmp_path, capsys)
     server.unserve("virtualmachines")
-    blind, why, _ = await looked(server, tmp_path, capsys)
+    incomplete, why, _ = await looked(server, tmp_path, capsys)
     await server.stop()
 
     kinds = len(api_kinds())
     assert (code, out) == (0, f"0 findings; {kinds} of {kinds} kinds seen.\n")
-    assert (without, reported) == (0, out)  # it comes with OVN-Kubernetes, which need not be there
-    assert blind == 1
+    assert (without, reported) == (0, out)  # it belongs to OVN-Kubernetes, which is optional
+    assert incomplete == 1
     assert "does not serve virtualmachines.kubevirt.io" in why
 
 
@@ -269,7 +332,7 @@ def test_an_address_that_is_not_ours_is_refused_in_a_sentence(
     assert err.endswith("choose another address with --listen\n")
 
 
-def test_check_of_nothing_says_what_it_tried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_without_an_api_server_says_what_it_tried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = str(kubeconfig(tmp_path, "http://127.0.0.1:9"))
     code, out, err = run(["check", "--kubeconfig", config, "--timeout", "1"], capsys)
     assert code == 2

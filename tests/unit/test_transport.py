@@ -1,4 +1,4 @@
-"""Credentials reach the API server as the kubeconfig or the pod says, are renewed, and fail with one clear sentence."""
+"""Credentials come from the kubeconfig or the pod, are refreshed, and fail with one clear sentence."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ def plugin(folder: Path, expires: timedelta, version: str = "v1") -> dict[str, A
 
 
 @pytest.fixture(autouse=True)
-def nothing_of_this_vm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
 
 
-# -- which cluster, and who
+# -- which cluster and user
 
 
-async def test_the_context_that_is_current_and_the_one_that_is_asked_for(tmp_path: Path) -> None:
+async def test_the_current_context_and_a_named_one(tmp_path: Path) -> None:
     async with gate() as here, gate() as there:
         config(tmp_path / "a", here.url, {"token": "one"})
         config(tmp_path / "b", there.url, {"token": "two"})
@@ -77,7 +77,7 @@ async def test_the_context_that_is_current_and_the_one_that_is_asked_for(tmp_pat
     assert here.agents == ["kubevirt-steward"]
 
 
-async def test_kubeconfig_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_kubeconfig_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with gate() as here:
         monkeypatch.setenv("KUBECONFIG", os.pathsep.join(config(tmp_path / name, here.url) for name in "ab"))
         async with opened(None, "a") as transport:
@@ -85,7 +85,7 @@ async def test_kubeconfig_by_the_environment(tmp_path: Path, monkeypatch: pytest
     assert here.shown == [""]
 
 
-async def test_kubeconfig_at_its_usual_place(tmp_path: Path) -> None:
+async def test_kubeconfig_at_the_default_path(tmp_path: Path) -> None:
     (tmp_path / ".kube").mkdir()
     async with gate() as here:
         config(tmp_path / ".kube" / "config", here.url, {"username": "me", "password": "x"})
@@ -94,7 +94,7 @@ async def test_kubeconfig_at_its_usual_place(tmp_path: Path) -> None:
     assert here.shown == ["Basic bWU6eA=="]
 
 
-async def test_a_password_in_netrc_is_not_for_us(tmp_path: Path) -> None:
+async def test_a_password_in_netrc_is_ignored(tmp_path: Path) -> None:
     (tmp_path / ".netrc").write_text("default login someone password else\n")
     (tmp_path / ".netrc").chmod(0o600)
     async with gate() as here, opened(config(tmp_path / "a", here.url, {"token": "mine"})) as transport:
@@ -115,10 +115,13 @@ HERE = '"current-context":"a"}'
         ("{}", "Expected key current-context"),
         (SERVER + '"contexts":[],' + HERE, "Expected object with name a in"),
         (SERVER + '"contexts":[{"name":"a","context":{"cluster":"b"}}],' + HERE, "Expected object with name b in"),
-        (SERVER + '"contexts":[{"name":"a","context":{"cluster":"a","user":"u"}}],' + HERE, "it has no user 'u'"),
+        (
+            SERVER + '"contexts":[{"name":"a","context":{"cluster":"a","user":"u"}}],' + HERE,
+            "its context refers to user 'u'",
+        ),
         (
             SERVER.replace("server", "sever") + '"contexts":[{"name":"a","context":{"cluster":"a"}}],' + HERE,
-            "no server",
+            "its cluster has no server",
         ),
     ],
     ids=["empty", "list", "no YAML", "no context", "context missing", "cluster missing", "user missing", "no server"],
@@ -135,27 +138,27 @@ async def test_a_bad_kubeconfig(tmp_path: Path, text: str, why: str) -> None:
     assert str(caught.value).startswith(f"kubeconfig {path} can't be used: ")
     assert why in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert str(again.value) == str(caught.value)  # also for those who come too soon to try again
+    assert str(again.value) == str(caught.value)  # also for a request too soon after the failure
 
 
-async def test_no_such_file_and_nothing_at_all(tmp_path: Path) -> None:
+async def test_a_missing_kubeconfig_and_none_at_all(tmp_path: Path) -> None:
     async with opened(str(tmp_path / "none")) as transport:
         with pytest.raises(ConfigError, match=r"^kubeconfig .*/none can't be used: there is no such file$"):
             await get(transport)
-    with pytest.raises(ConfigError, match=r"^no cluster is configured: .*; name a kubeconfig with --kubeconfig$"):
+    with pytest.raises(ConfigError, match=r"^no cluster is configured: .*; set one with --kubeconfig$"):
         Transport.from_environment()
 
 
-async def test_a_token_that_no_header_may_carry(tmp_path: Path) -> None:
+async def test_a_token_that_is_not_valid_in_a_header(tmp_path: Path) -> None:
     async with gate() as here, opened(config(tmp_path / "a", here.url, {"token": "a\r\nb"})) as transport:
         with pytest.raises(KubeError, match=r"can't be sent"):
             await get(transport)
 
 
-# -- how they are renewed
+# -- refresh
 
 
-async def test_a_token_file_is_read_again(tmp_path: Path) -> None:
+async def test_a_token_file_is_reread(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old\n")
     async with gate() as here:
@@ -174,16 +177,18 @@ async def test_a_token_file_is_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-async def test_a_plugin_is_run_again_before_its_token_is_used_after_its_time(tmp_path: Path, version: str) -> None:
+async def test_an_exec_plugin_runs_again_before_its_token_expires(tmp_path: Path, version: str) -> None:
     async with gate() as here:
-        user = plugin(tmp_path, timedelta(minutes=1), version)  # less than the five minutes that are kept clear
+        user = plugin(
+            tmp_path, timedelta(minutes=1), version
+        )  # less than the five minutes before which a token is renewed
         async with opened(config(tmp_path / "a", here.url, user)) as transport:
             await get(transport)
             await get(transport)
     assert here.shown == ["Bearer t2", "Bearer t3"]
 
 
-async def test_a_plugin_is_run_again_after_a_401(tmp_path: Path) -> None:
+async def test_an_exec_plugin_runs_again_after_a_401(tmp_path: Path) -> None:
     async with gate() as here:
         path = config(tmp_path / "a", here.url, plugin(tmp_path, timedelta(hours=1)))
         async with opened(path, reload_seconds=0) as transport:
@@ -193,20 +198,20 @@ async def test_a_plugin_is_run_again_after_a_401(tmp_path: Path) -> None:
     assert here.shown == ["Bearer t1", "Bearer t1", "Bearer t2"]
 
 
-async def test_a_401_that_stays_is_reported_after_one_more_try(tmp_path: Path) -> None:
+async def test_a_persistent_401_is_raised_after_one_retry(tmp_path: Path) -> None:
     async with gate(lets_in=lambda _: False) as here:
         path = config(tmp_path / "a", here.url, {"token": "bad"})
         async with opened(path, reload_seconds=0) as transport:
             with pytest.raises(StatusError, match=r"^401 Unauthorized$"):
                 await get(transport)
         assert len(here.shown) == 2
-        async with opened(path) as transport:  # just loaded: no use in loading again
+        async with opened(path) as transport:  # just loaded, so not reloaded
             with pytest.raises(StatusError):
                 await get(transport)
         assert len(here.shown) == 3
 
 
-async def test_what_is_under_way_outlives_new_credentials(tmp_path: Path) -> None:
+async def test_a_request_in_flight_survives_new_credentials(tmp_path: Path) -> None:
     async with gate() as here:
         path = config(tmp_path / "a", here.url, plugin(tmp_path, timedelta(hours=1)))
         async with (
@@ -223,14 +228,14 @@ async def test_what_is_under_way_outlives_new_credentials(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "command", [[sys.executable, "-c", "raise SystemExit(3)"], ["no-such-program"], ["echo", "hello"]]
 )
-async def test_a_plugin_that_fails(tmp_path: Path, command: list[str]) -> None:
+async def test_a_failing_exec_plugin(tmp_path: Path, command: list[str]) -> None:
     user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": command[0], "args": command[1:]}}
     async with opened(config(tmp_path / "a", "http://127.0.0.1:1", user)) as transport:
-        with pytest.raises(ConfigError, match=r"the exec plugin '.*' gave no credentials; run it by hand to see why"):
+        with pytest.raises(ConfigError, match=r"the exec plugin '.*' returned no credentials; run it by hand"):
             await get(transport)
 
 
-async def test_a_pods_token_is_sent_and_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: Any) -> None:
+async def test_a_pods_token_is_sent_and_reread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: Any) -> None:
     token = tmp_path / "token"
     token.write_text("old")
     async with gate(tls.server) as here:
@@ -241,12 +246,12 @@ async def test_a_pods_token_is_sent_and_read_again(tmp_path: Path, monkeypatch: 
         monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", tls.ca)
         async with opened(None, token_seconds=0) as transport:
             await get(transport)
-            token.write_text("")  # as it is for a moment while somebody writes it
+            token.write_text("")  # as for a moment while it is written
             await get(transport)
             token.write_text("new")
             await get(transport)
         monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "none"))
         async with opened(None) as transport:
-            with pytest.raises(ConfigError, match=r"the pod's service account can't be used: Service token file does"):
+            with pytest.raises(ConfigError, match=r"the pod's ServiceAccount can't be used: Service token file does"):
                 await get(transport)
     assert here.shown == ["bearer old", "bearer old", "bearer new"]

@@ -1,4 +1,4 @@
-"""TLS as the kubeconfig says, in both directions, and through a proxy."""
+"""TLS as configured in the kubeconfig, in both directions, and through a proxy."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from exporter.kube.errors import ConfigError, UnreachableError
 
 from .conftest import Tls
 from .secure_server import config, gate, proxy
-from .test_transport import get, nothing_of_this_vm, opened
+from .test_transport import clean_environment, get, opened
 
-__all__ = ["nothing_of_this_vm"]
+__all__ = ["clean_environment"]
 
 
-async def test_a_server_that_proves_who_it_is(tls: Tls, tmp_path: Path) -> None:
+async def test_a_server_certificate_of_the_clusters_ca(tls: Tls, tmp_path: Path) -> None:
     async with gate(tls.server) as here:
         path = config(tmp_path / "a", here.url, cluster={"certificate-authority": tls.ca})
         async with opened(path) as transport:
             assert await get(transport) == b"first last"
 
 
-async def test_a_server_that_another_ca_vouches_for(tls: Tls, tmp_path: Path) -> None:
+async def test_a_server_certificate_of_another_ca(tls: Tls, tmp_path: Path) -> None:
     other = tmp_path / "other.pem"
     trustme.CA().cert_pem.write_to_path(str(other))
     async with gate(tls.server) as here:
@@ -31,28 +31,28 @@ async def test_a_server_that_another_ca_vouches_for(tls: Tls, tmp_path: Path) ->
         async with opened(path, reload_seconds=0) as transport:
             with pytest.raises(UnreachableError) as caught:
                 await get(transport)
-            assert f"{here.url} does not prove who it is: " in str(caught.value)
+            assert f"the certificate of {here.url} is not valid: " in str(caught.value)
             assert "issuer" in str(caught.value) or "signature" in str(caught.value)
 
-            tls.authority.cert_pem.write_to_path(str(other))  # the cluster's CA was renewed
+            tls.authority.cert_pem.write_to_path(str(other))  # the cluster's CA was rotated
             assert await get(transport) == b"first last"
 
 
-async def test_a_server_by_another_name(tls: Tls, tmp_path: Path) -> None:
+async def test_a_server_certificate_for_another_name(tls: Tls, tmp_path: Path) -> None:
     async with gate(tls.serves("kube.example.org")) as here:
         ca = {"certificate-authority": tls.ca}
         async with opened(config(tmp_path / "a", here.url, cluster=ca)) as transport:
-            with pytest.raises(UnreachableError, match=r"does not prove who it is: IP address mismatch"):
+            with pytest.raises(UnreachableError, match=r"is not valid: IP address mismatch"):
                 await get(transport)
-        reported = {**ca, "tls-server-name": "kube.example.org"}
-        async with opened(config(tmp_path / "b", here.url, cluster=reported)) as transport:
+        renamed = {**ca, "tls-server-name": "kube.example.org"}
+        async with opened(config(tmp_path / "b", here.url, cluster=renamed)) as transport:
             assert await get(transport) == b"first last"
-        blind = {"insecure-skip-tls-verify": True}
-        async with opened(config(tmp_path / "c", here.url, cluster=blind)) as transport:
+        insecure = {"insecure-skip-tls-verify": True}
+        async with opened(config(tmp_path / "c", here.url, cluster=insecure)) as transport:
             assert await get(transport) == b"first last"
 
 
-async def test_a_certificate_of_ours(tls: Tls, tmp_path: Path) -> None:
+async def test_a_client_certificate(tls: Tls, tmp_path: Path) -> None:
     ca = {"certificate-authority": tls.ca}
     async with gate(tls.wants_certificates()) as here:
         ours = {"client-certificate": tls.certificate, "client-key": tls.key}
@@ -64,7 +64,7 @@ async def test_a_certificate_of_ours(tls: Tls, tmp_path: Path) -> None:
     assert here.certificates[-1] == "steward"
 
 
-async def test_certificates_that_are_none(tls: Tls, tmp_path: Path) -> None:
+async def test_malformed_certificates(tls: Tls, tmp_path: Path) -> None:
     bad = tmp_path / "bad.pem"
     bad.write_text("no certificate")
     path = config(tmp_path / "a", "https://127.0.0.1:1", cluster={"certificate-authority": str(bad)})
@@ -73,11 +73,11 @@ async def test_certificates_that_are_none(tls: Tls, tmp_path: Path) -> None:
             await get(transport)
 
 
-@pytest.mark.parametrize("reported_by", ["kubeconfig", "environment"])
-async def test_through_a_proxy(tls: Tls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reported_by: str) -> None:
+@pytest.mark.parametrize("source", ["kubeconfig", "environment"])
+async def test_through_a_proxy(tls: Tls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
     async with gate(tls.server) as here, proxy() as (through, asked):
         cluster = {"certificate-authority": tls.ca}
-        if reported_by == "kubeconfig":
+        if source == "kubeconfig":
             cluster["proxy-url"] = through
         else:
             monkeypatch.setenv("https_proxy", through)

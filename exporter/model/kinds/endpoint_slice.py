@@ -1,4 +1,4 @@
-"""EndpointSlices of virt-api: whether anybody answers when KubeVirt's webhooks are asked (firmware-eviction B.2)."""
+"""EndpointSlices of virt-api: whether KubeVirt's webhooks have an endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KubevirtMachines of Cluster API: how long a VM that is another cluster's node has to be emptied (B.8)."""
+"""KubevirtMachines of Cluster API: how long a VM that is a node of another cluster may take to drain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NodeMaintenances of the node maintenance operator: somebody wants a node to be empty (firmware-eviction B.8)."""
+"""NodeMaintenances of the node maintenance operator: a node is to be drained."""
 
 from __future__ import annotations
 

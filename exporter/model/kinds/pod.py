@@ -140,7 +140,7 @@ def _selected(namespace: str, notes: _Annotations) -> tuple[tuple[str, str], ...
 
 
 def _claims(namespace: str, notes: _Annotations) -> tuple[str, ...]:
-    """The claims it refers to, by any of the three annotations (ipamclaims B.4).
+    """The claims it refers to, by any of the three annotations.
 
     A claim is looked for in the namespace that the selection names; the default network's lives with the pod.
     """
@@ -210,7 +210,9 @@ def _reduce(wire: _Pod) -> Pod | None:
     launcher = role is Role.LAUNCHER
     domain, uid = (notes.domain or "") if launcher else "", labels.get("kubevirt.io/created-by") or ""
     migration = labels.get("kubevirt.io/migrationJobUID") or ""
-    own = {value: mark for value, mark in ((migration, _MIGRATION), (uid, _UID), (domain, _NAME)) if value}
+    own = {
+        value: placeholder for value, placeholder in ((migration, _MIGRATION), (uid, _UID), (domain, _NAME)) if value
+    }
     conditions = {each.type: each for each in status.conditions or () if each}
     scheduled = conditions.get("PodScheduled", WireCondition())
     addresses = _addresses(notes.pod_networks)

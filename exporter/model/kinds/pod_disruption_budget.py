@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: KubeVirt's own of releases before 1.6, and users' (firmware-eviction B.6)."""
+"""PodDisruptionBudgets: those that KubeVirt before 1.6 creates, and those of users."""
 
 from __future__ import annotations
 

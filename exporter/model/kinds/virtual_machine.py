@@ -57,7 +57,7 @@ class _VirtualMachine(Wire, frozen=True, gc=False):
 class VirtualMachine(Record, frozen=True, gc=False):
     created: float | None
     deleting: float | None  # seconds since 1970 at which deletion was asked for
-    stopped: float | None  # since when it has no VMI, where its condition says so (ipamclaims C-18)
+    stopped: float | None  # since when it has no VMI, if its condition says so
     networks: tuple[VMNetwork, ...]
     run_strategy: str
     uuid: str  # of its template's firmware, as it is written; empty for none

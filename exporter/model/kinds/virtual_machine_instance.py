@@ -1,4 +1,4 @@
-"""VirtualMachineInstances: what runs of a VM, where, and what becomes of it when its node is drained."""
+"""VMIs: what runs, where, with which addresses and identity, and the state of its evacuation."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _VirtualMachineInstance(Wire, frozen=True, gc=False):
 
 
 class Migration(msgspec.Struct, frozen=True, gc=False):
-    """The last migration of a VMI, as its own status tells it. Times are seconds since 1970."""
+    """The last migration of a VMI, as in its own status. Times are seconds since 1970."""
 
     uid: str
     started: float | None
@@ -80,14 +80,14 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     vm_uid: str  # of the VirtualMachine that owns it; empty where it stands alone
     owner: str  # `kind name` of its controller, where that is no VirtualMachine, such as a replica set
     networks: tuple[VMNetwork, ...]
-    requested: tuple[tuple[str, str], ...]  # (logical network, address) asked for by annotation (ipamclaims B.3)
+    requested: tuple[tuple[str, str], ...]  # (logical network, address) asked for by annotation
     uuid: str  # as it is written; empty for none
-    identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies nobody
+    identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies no VM
     serial: str
-    sealed: str  # what keeps state of the guest (machine_spec.py); empty for nothing
+    sealed: str  # what keeps state of the guest (vm_spec.py); empty for nothing
     strategy: str  # its own evictionStrategy; empty where it has none
-    evacuation: str  # evacuationNodeName: the node that it is to leave; empty where it is not marked
-    evacuation_since: float | None  # since when its condition EvictionRequested says that it is marked
+    evacuation: str  # evacuationNodeName: the node that it is to leave; empty without an evacuation request
+    evacuation_since: float | None  # lastTransitionTime of its condition EvictionRequested, while True
     descheduled: bool  # the descheduler asked for its eviction
     migratable: str  # status of its condition LiveMigratable: True, False, Unknown; empty where not evaluated yet
     hindrance: str  # the condition's reason
@@ -95,7 +95,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     paused: bool
     migration: Migration | None
     outdated: bool  # it runs in a launcher of an older KubeVirt
-    handler: str  # the KubevirtMachine, by `namespace/name`, whose controller answers for it (firmware-eviction B.8)
+    handler: str  # the KubevirtMachine, by `namespace/name`, whose controller handles its evictions
     cpu_model: str
     termination: int  # seconds that its guest has to shut down
 
@@ -109,7 +109,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
 
     @property
     def migrating(self) -> bool:
-        """Whether its own status tells of a migration that has begun and not ended."""
+        """Whether its own status has a migration that has started and not ended."""
         return self.migration is not None and self.migration.started is not None and self.migration.ended is None
 
 
@@ -117,7 +117,7 @@ _ADDRESSES = msgspec.json.Decoder(dict[str, list[str] | None])
 
 
 def _requested(text: str | None) -> tuple[tuple[str, str], ...]:
-    """What the annotation asks for; text that is no JSON asks for nothing, and the webhook refuses it."""
+    """The addresses of the annotation; none if it is not JSON, which the webhook rejects."""
     try:
         asked = _ADDRESSES.decode(text) if text else {}
     except msgspec.DecodeError:

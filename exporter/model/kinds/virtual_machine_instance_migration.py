@@ -12,7 +12,7 @@ from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
 __all__ = ["KIND", "VirtualMachineInstanceMigration"]
 
 _FINAL = ("Succeeded", "Failed")
-_NOT_RUNNING = ("", "Pending", "WaitingForSync", "Synchronizing", *_FINAL)  # firmware-eviction B.5
+_NOT_RUNNING = ("", "Pending", "WaitingForSync", "Synchronizing", *_FINAL)
 _REJECTIONS = ("migrationRejectedByResourceQuota", "migrationBlockedByBackup", "migrationBlockedByUtilityVolumes")
 
 

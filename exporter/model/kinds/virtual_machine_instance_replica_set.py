@@ -1,4 +1,4 @@
-"""VirtualMachineInstanceReplicaSets: the template of their VMIs (firmware-eviction A.5)."""
+"""VirtualMachineInstanceReplicaSets: the template of their VMIs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""VirtualMachinePools: the template of their VMs (firmware-eviction A.5)."""
+"""VirtualMachinePools: the template of their VMs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""VirtualMachineSnapshotContents: the VM that a restore brings back (firmware-eviction A.5, A.10)."""
+"""VirtualMachineSnapshotContents: the VM that a restore would create."""
 
 from __future__ import annotations
 

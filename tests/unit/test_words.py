@@ -1,0 +1,148 @@
+"""Whatever users read uses the words of docs/glossary.md: the docs, rules, runbooks, pages, and every message."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+GLOSSARY = TOP / "docs" / "glossary.md"
+
+# What is refused, and the word of the glossary that says it.
+REFUSED = {
+    r"machines?": "VM, VMI",
+    r"judg(?:e[sd]?|ing|e?ments?)": "evaluate",
+    r"told": "report, say",
+    r"mark(?:s|ed|ing)?": "evacuation request",
+    r"instances?": "VMI",
+    r"definitions?": "NAD, UDN",
+    r"budgets?": "PDB, series limit",
+    r"rights|(?<=\ba )right|(?<=\bthe )right|(?<=\bno )right": "permission",
+    r"accounts?": "ServiceAccount",
+    r"sights?": "sync state",
+    r"odd": "undecodable",
+    r"had\s+back": "reclaimable",
+    r"gets?\s+on": "progress",
+    r"becom(?:es?|ing)\s+of": "outcome",
+}
+# Names and idioms of others, in which these words mean something else.
+ALLOWED = (
+    r"Cluster API's Machines?|state machines?|machine types?|virtual machines?",
+    r"marked as unknown|mark(?:s|ed)? for deletion|VMI is marked for eviction",  # the last one is KubeVirt's
+    r"`instance`|\$labels\.instance|instance=|(?:by|on|without) \((?:\w+, )*instance",  # a label
+    r"one instance of the steward",
+    r"custom resource definitions?",
+    r"disruption budgets?",
+    r"service accounts?|into account",
+)
+# Codes of notes that no reader has.
+CODES = r"\b[A-F]-\d{2}[a-z]?\b|(?<![\w./-])[A-F]\.\d{1,2}\b|\bE\d{2}\b|\bverified \d"
+
+_WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(REFUSED)})(?![\w-])|{CODES}", re.IGNORECASE)
+_CODE = re.compile(CODES)
+_ALLOWED = re.compile("|".join(ALLOWED), re.IGNORECASE)
+_PROSE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "*/README.md", "docs/**/*.*", "rules/**/*.*", "deploy/**/*.*")
+_CODE_FOLDERS = ("exporter", "reconcile", "bench")
+_TEXT = (".py", ".yaml", ".html", ".md")
+
+
+def texts() -> Iterator[tuple[Path, int, str]]:
+    """Each text with its file and first line."""
+    for path in sorted({path for pattern in _PROSE for path in TOP.glob(pattern) if path.is_file()}):
+        if path.suffix == ".py":
+            yield from ((path, line, text) for line, text in literals(path.read_text(encoding="utf-8")))
+        else:
+            yield path, 1, read(path)
+    for folder in _CODE_FOLDERS:
+        for path in sorted((TOP / folder).rglob("*.py")):
+            yield from ((path, line, text) for line, text in literals(path.read_text(encoding="utf-8")))
+        for path in sorted((TOP / folder).rglob("*.html")):
+            yield path, 1, path.read_text(encoding="utf-8")
+
+
+def read(path: Path) -> str:
+    """A file of prose. Of the glossary without the last column, which has the words not to be written."""
+    text = path.read_text(encoding="utf-8")
+    return re.sub(r"^(\|.*\|)[^|\n]*\|$", r"\1", text, flags=re.MULTILINE) if path == GLOSSARY else text
+
+
+def literals(source: str) -> Iterator[tuple[int, str]]:
+    """The strings of a module that have a space, with their lines: messages, help, docstrings; f-strings whole."""
+    inner: set[int] = set()
+    for node in ast.walk(ast.parse(source)):  # an f-string comes before its parts
+        if isinstance(node, ast.JoinedStr):
+            parts = [part for part in node.values if isinstance(part, ast.Constant)]
+            inner |= {id(part) for part in parts}
+            text = "{}".join(str(part.value) for part in parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
+            text = node.value
+        else:
+            continue
+        if " " in text.strip():
+            yield node.lineno, text
+
+
+def refused(text: str) -> Iterator[tuple[int, str]]:
+    """(line, word) of each refused word, lines counted from 0."""
+    allowed = [(found.start(), found.end()) for found in _ALLOWED.finditer(text)]
+    for found in _WORD.finditer(text):
+        word = found[0]
+        code = re.fullmatch(CODES, word, re.IGNORECASE) is not None
+        if code and not _CODE.fullmatch(word):  # codes are in capitals
+            continue
+        if not any(start <= found.start() < end for start, end in allowed):
+            yield text.count("\n", 0, found.start()), word
+
+
+def test_every_text_uses_the_words_of_the_glossary() -> None:
+    wrong = [
+        f"{path.relative_to(TOP)}:{first + line}: {word}"
+        for path, first, text in texts()
+        for line, word in refused(text)
+    ]
+    assert not wrong, f"{len(wrong)} words that docs/glossary.md refuses:\n" + "\n".join(wrong)
+
+
+def test_no_code_cites_notes_that_readers_lack() -> None:
+    """Comments too, where a code such as that of a table of notes says nothing."""
+    files = [path for folder in (*_CODE_FOLDERS, "tests") for path in (TOP / folder).rglob("*") if path.suffix in _TEXT]
+    cited = [
+        f"{path.relative_to(TOP)}:{number}: {code}"
+        for path in sorted(files)
+        if path != Path(__file__)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for code in _CODE.findall(line)
+    ]
+    assert not cited, f"{len(cited)} codes of notes:\n" + "\n".join(cited)
+
+
+@pytest.mark.parametrize(("pattern", "instead"), REFUSED.items())
+def test_the_glossary_has_each_refused_word_and_what_to_write(pattern: str, instead: str) -> None:
+    rows = [row.strip("|").split("|") for row in GLOSSARY.read_text(encoding="utf-8").splitlines() if row[:1] == "|"]
+    for word in instead.split(", "):
+        assert any(word in row[0] and re.search(pattern, row[-1]) for row in rows), word
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a stopped machine, judged again", ["machine", "judged"]),
+        ("its KubevirtMachine has machine type q35", []),
+        ("Sights are odd (C-02a, A.11, E23); see 1.4 and RFC 3339", ["Sights", "odd", "C-02a", "A.11", "E23"]),
+        ("the Account lacks a right, the service account too", ["Account", "right"]),
+        ("NetworkAttachmentDefinition, network-attachment-definitions, a definition", ["definition"]),
+        ("what becomes\nof it", ["becomes\nof"]),
+        ("a PodDisruptionBudget; a budget of series", ["budget"]),
+    ],
+)
+def test_what_counts_as_a_refused_word(text: str, words: list[str]) -> None:
+    assert [word for _, word in refused(text)] == words
+
+
+def test_messages_are_found_in_code() -> None:
+    source = 'def f(x):\n    """Its doc string."""\n    key = "word"\n    return f"the machine {x}" "s are told"\n'
+    assert list(literals(source)) == [(2, "Its doc string."), (4, "the machine {}s are told")]
