@@ -49,17 +49,17 @@ def exporter(server: ApiServer) -> Iterator[Exporter]:
 
 
 EXPECTED = {
-    "device": "blocks NotMigratable",
-    "huge": "blocks NoTarget",
-    "kept": "blocks UserPDB",
-    "plain": "shutsDown",
+    "device": "blocked NotMigratable",
+    "huge": "blocked NoTarget",
+    "kept": "blocked UserPDB",
+    "plain": "shuts_down",
     "moving": "migrating",
-    "web": "migrates",
+    "web": "waiting",
 }
 
 
 def outcomes(answer: Any) -> dict[str, str]:
-    reported = {m["vm"]["name"]: f"{m['outcome']} {m['reason']}" for n in answer["nodes"] for m in n["vms"]}
+    reported = {m["vm"]["name"]: f"{m['state']} {m['reason']}" for n in answer["nodes"] for m in n["vms"]}
     return {name: text.strip() for name, text in reported.items()}
 
 
@@ -103,7 +103,7 @@ def test_what_changes_in_the_cluster_changes_the_answer(exporter: Exporter, serv
     client = server.client()
     write(client, Guest("late", hindrance="DisksNotLiveMigratable", node="node02"))
     wait_until(
-        lambda: outcomes(asked(exporter, "?node=node02")).get("late") == "blocks NotMigratable", 30, "late blocks"
+        lambda: outcomes(asked(exporter, "?node=node02")).get("late") == "blocked NotMigratable", 30, "late blocks"
     )
     assert asked(exporter, "")["nodes"] == []
     client.patch(NODES, None, "node02", {"spec": {"unschedulable": True}})

@@ -71,10 +71,10 @@ def test_a_drain_is_reported_from_before_its_first_step_to_its_end(
     story.comes_to({})
 
     wait_until(
-        lambda: {name: reported["outcome"] for name, reported in story.drain().items()} == BEFORE, 10, "it is reported"
+        lambda: {name: reported["state"] for name, reported in story.drain().items()} == BEFORE, 10, "it is reported"
     )
     reported = story.drain()
-    assert {name: reported[name]["reason"] for name in reported if reported[name]["outcome"] == "blocks"} == {
+    assert {name: reported[name]["reason"] for name in reported if reported[name]["state"] == "blocked"} == {
         "licence": "NotMigratable",
         "tenant": "ExternalNoHandler",
     }
@@ -96,7 +96,7 @@ VMS = {
     "tenant": "External",
     "old": "None",
 }
-BEFORE = {"db": "migrates", "web": "migrates", "licence": "blocks", "tenant": "blocks", "old": "shutsDown"}
+BEFORE = {"db": "waiting", "web": "waiting", "licence": "blocked", "tenant": "blocked", "old": "shuts_down"}
 STAYS = {"licence": "NotMigratable"}
 LEFT = {"tenant": "ExternalAwaiting"}
 

@@ -44,7 +44,7 @@ class Drained(Evaluation):
 
     def reported(self) -> tuple[str, str]:
         vm = self.one()
-        return str(vm.outcome), str(vm.reason)
+        return str(vm.state), str(vm.reason)
 
 
 def node(name: str, **more: Any) -> Row:

@@ -11,14 +11,14 @@ from exporter.checks.evictions.reasons import BLOCKED
 from exporter.model.kinds.node import Node
 from exporter.model.source import SyncState
 from exporter.views import drain
-from exporter.views.drain import Outcome
+from exporter.views.drain import DrainState
 from tests.evaluation import Evaluation
 from tests.rows import full
 from tests.unit.test_checks import cases_of
 
 CHECK = next(check for check in all_checks() if check.id == "evictions")
 CASES = {name: case for name, case in cases_of(CHECK).items() if case["finds"] != "unknown"}
-STUCK = {Outcome.BLOCKS, Outcome.LEFT_TO, Outcome.SHUTS_DOWN, Outcome.UNKNOWN}
+STUCK = {DrainState.BLOCKED, DrainState.EXTERNAL, DrainState.SHUTS_DOWN, DrainState.UNKNOWN}
 # These say how it stands with a mark or a deletion, and not that an eviction would get nowhere.
 ASIDE = ("RequestOnSchedulableNode", "StuckTerminating")
 
@@ -35,7 +35,7 @@ def test_what_the_check_finds_blocked_does_not_leave_by_itself(case: dict[str, A
     nodes = [node.name for node in engine.cluster.all(Node)]
 
     reported = {
-        vm.vm: vm.outcome
+        vm.vm: vm.state
         for node in drain.take(engine.cluster, nodes, engine.findings(), engine.generation).nodes
         for vm in node.vms
     }

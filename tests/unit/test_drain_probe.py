@@ -20,7 +20,7 @@ from exporter.kube.transport import Transport
 from exporter.model.record import Ref
 from exporter.views.drain import exit_code, probed, unsafe, unsettled
 from exporter.views.drain.probing import Said
-from exporter.views.drain.report import Drain, NodeReport, Outcome, VMReport
+from exporter.views.drain.report import Drain, NodeReport, DrainState, VMReport
 from tests.shared import REPO
 from tests.unit.drain_rows import Drained, Row, guest, pdb, slices
 from tests.unit.secure_server import config
@@ -151,7 +151,7 @@ DOWN = 'Internal error occurred: failed calling webhook "x": connection refused'
     ],
 )
 def test_what_an_answer_means(code: int, text: str, said: Said) -> None:
-    vm = VMReport(POD, Outcome.MIGRATES)
+    vm = VMReport(POD, DrainState.WAITING)
     assert probed(vm, code, text, down=False).said == said
 
 
@@ -198,7 +198,7 @@ def test_an_answer_that_says_nothing_contradicts_nothing(code: int, text: str) -
     [(429, REQUESTS, False), (404, "", False), (201, "", True), (403, "", True), (500, "", True)],
 )
 def test_a_probe_that_contradicts_or_is_refused_leaves_it_open(code: int, text: str, doubtful: bool) -> None:
-    vm = VMReport(POD, Outcome.MIGRATES, probe=probed(VMReport(POD, Outcome.MIGRATES), code, text, down=False))
+    vm = VMReport(POD, DrainState.WAITING, probe=probed(VMReport(POD, DrainState.WAITING), code, text, down=False))
     node = NodeReport("n", True, False, "", (), {}, 0, 0, 0, (vm,))
     drain = Drain(0, (), (), "", None, (node,))
     assert (exit_code(drain), unsettled(drain)) == (0, doubtful)

@@ -61,16 +61,16 @@ async def cluster() -> AsyncIterator[ApiServer]:
 
 def outcomes(drain: Any) -> dict[str, str]:
     """`outcome reason` of each VM."""
-    reported = {m["vm"]["name"]: f"{m['outcome']} {m['reason']}" for n in drain["nodes"] for m in n["vms"]}
+    reported = {m["vm"]["name"]: f"{m['state']} {m['reason']}" for n in drain["nodes"] for m in n["vms"]}
     return {name: text.strip() for name, text in reported.items()}
 
 
 ON_NODE01 = {
-    "device": "blocks NotMigratable",
-    "huge": "blocks NoTarget",
-    "plain": "shutsDown",
+    "device": "blocked NotMigratable",
+    "huge": "blocked NoTarget",
+    "plain": "shuts_down",
     "moving": "migrating",
-    "web": "migrates",
+    "web": "waiting",
 }
 
 
