@@ -52,7 +52,7 @@ EXPECTED = {
     "device": "blocked NotMigratable",
     "huge": "blocked NoTarget",
     "kept": "blocked UserPDB",
-    "plain": "shuts_down",
+    "plain": "shuts_down WillShutDown",
     "moving": "migrating",
     "web": "waiting",
 }

@@ -11,12 +11,13 @@ import pytest
 
 from exporter.demo.fleet import sample_fleet
 from exporter.findings import Finding, Severity
+from exporter.model.departure import DrainState
 from exporter.model.kinds.node import Node
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.record import Ref
 from exporter.model.source import SyncState
 from exporter.views import drain
-from exporter.views.drain.report import NOT_CONSIDERED, DrainState, Reason
+from exporter.views.drain.report import NOT_CONSIDERED
 from tests.rows import full
 from tests.unit.drain_rows import Drained, Row, guest, migration, node, pdb, slices
 
@@ -31,38 +32,48 @@ FAILED = [migration(f"m{n}", "a", "Failed", n, failed="no bandwidth") for n in r
     [
         (guest("a"), ("waiting", "")),
         (guest("a", strategy="LiveMigrateIfPossible"), ("waiting", "")),
-        (guest("a", strategy="LiveMigrateIfPossible", migratable=False), ("shuts_down", "")),
-        (guest("a", **NONE), ("shuts_down", "")),
-        (guest("a", strategy=None), ("shuts_down", "")),
+        (guest("a", strategy="LiveMigrateIfPossible", migratable=False), ("shuts_down", "WillShutDown")),
+        (guest("a", **NONE), ("shuts_down", "WillShutDown")),
+        (guest("a", strategy=None), ("shuts_down", "WillShutDown")),
         (guest("a", migratable=False), ("blocked", "NotMigratable")),
-        (guest("a", migratable=False, **LEAVING), ("blocked", "NotMigratable")),
+        (guest("a", migratable=False, **LEAVING), ("blocked", "NotMigratableAfterRequest")),
         (guest("a")[:1], ("unknown", "")),
-        (guest("a", deleting=True), ("terminating", "")),
         (guest("a", strategy="External"), ("blocked", "ExternalNoHandler")),
         (guest("a", strategy="External", set="blue"), ("external", "")),
+        (guest("a", strategy="External", **LEAVING), ("blocked", "ExternalAwaiting")),
+        (guest("a", strategy="External", set="blue", **LEAVING), ("external", "ExternalAwaiting")),
         (guest("a", strategy="External", set="blue", evacuation="gone"), ("blocked", "StaleEvacuationRequest")),
         ([*guest("a", **NONE), pdb("b", "a", desired=1, expected=1, healthy=1)], ("blocked", "UserPDB")),
-        ([*guest("a", **NONE), pdb("b", "a", allowed=1)], ("shuts_down", "")),
-        ([*guest("a", **NONE), pdb("b", "other")], ("shuts_down", "")),
+        ([*guest("a", **NONE), pdb("b", "a", allowed=1)], ("shuts_down", "WillShutDown")),
+        ([*guest("a", **NONE), pdb("b", "other")], ("shuts_down", "WillShutDown")),
         ([*guest("a", **NONE), pdb("b", "a", allowed=1), pdb("c", "a")], ("blocked", "MultiplePDB")),
-        ([*guest("a"), pdb("b", "a"), pdb("c", "a")], ("waiting", "")),  # C-41: the webhook comes first
+        ([*guest("a"), pdb("b", "a"), pdb("c", "a")], ("waiting", "")),  # the webhook comes before PDBs
+        (guest("a", **NONE, **LEAVING), ("shuts_down", "RequestWithUnmanagedStrategy")),
+        ([*guest("a", **NONE, **LEAVING), pdb("b", "a", desired=1, expected=1, healthy=1)], ("blocked", "UserPDB")),
         (guest("a", evacuation="node02"), ("blocked", "StaleEvacuationRequest")),
-        ([*guest("a", evacuation="node02"), migration("m", "a", "Pending")], ("waiting", "")),  # it clears the mark
+        # A migration that succeeds clears the request.
+        ([*guest("a", evacuation="node02"), migration("m", "a", "Pending")], ("waiting", "MigrationQueued")),
         (guest("a", **LEAVING), ("blocked", "NotStarted")),
-        ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1)], ("waiting", "")),
+        ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1)], ("waiting", "MigrationQueued")),
         ([*guest("a", **LEAVING), migration("m", "a", "Running", 1)], ("migrating", "")),
         ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1, rejected="migrationBlockedByBackup")],
          ("blocked", "MigrationPending")),
         ([*guest("a", **LEAVING), *FAILED], ("blocked", "MigrationFailing")),
         ([*guest("a", **LEAVING), *FAILED, migration("m", "a", "Pending", 5)], ("blocked", "MigrationFailing")),
-        ([*guest("a", **LEAVING), *FAILED, migration("m", "a", "Running", 5)], ("migrating", "")),
+        ([*guest("a", **LEAVING), *FAILED, migration("m", "a", "Running", 5)], ("blocked", "MigrationFailing")),
         ([*guest("a", **LEAVING), FAILED[0]], ("waiting", "")),  # tried again after a back-off
-        ([*guest("a", evacuation_since="2026-06-01T10:30:00Z", evacuation="node01"), *FAILED], ("blocked",
-        "NotStarted")),  # C-58
+        # What failed before the request does not count.
+        ([*guest("a", evacuation_since="2026-06-01T10:30:00Z", evacuation="node01"), *FAILED],
+         ("blocked", "NotStarted")),
         (guest("a" * 64), ("blocked", "NameTooLong")),
-        ([*guest("a", **LEAVING), guest("a", {"name": "second"})[1]], ("blocked", "SeveralPods")),
+        (guest("a" * 64, **LEAVING), ("blocked", "NotStarted")),
+        ([*guest("a"), guest("a", {"name": "second"})[1]], ("blocked", "SeveralPods")),
+        ([*guest("a", **LEAVING), guest("a", {"name": "second"})[1]], ("blocked", "NotStarted")),
         (guest("a")[1:], ("blocked", "OrphanLauncherPod")),
+        ([guest("a", {"phase": "Pending"})[1]], ("unknown", "")),
         ([guest("a", {"deleting": True})[1]], ("terminating", "")),
+        (guest("a", deleting=True, termination=31536000), ("terminating", "")),
+        (guest("a", deleting=True), ("terminating", "StuckTerminating")),
     ],
 )  # fmt: skip
 def test_what_becomes_of_a_vm(rows: list[Row], reported: tuple[str, str]) -> None:
@@ -70,43 +81,51 @@ def test_what_becomes_of_a_vm(rows: list[Row], reported: tuple[str, str]) -> Non
     assert Drained(*reversed(rows)).reported() == reported
 
 
+STOP = "virtctl stop -n ns a"
+
+
 @pytest.mark.parametrize(
-    ("rows", "why", "remedies"),
+    ("rows", "why", "next_", "command"),
     [
-        (guest("a", migratable="HostDeviceNotLiveMigratable"), "HostDeviceNotLiveMigratable", "virtctl stop a -n ns"),
-        (guest("a", owned=False, migratable=False), "can't", "kubectl delete vmi a -n ns"),
-        (guest("a", **NONE), "strategy is None", "virtctl migrate a -n ns"),
-        (guest("a", strategy=None), "KubeVirt's default", "virtctl migrate a -n ns"),
-        ([*guest("a", **NONE), pdb("b", "a", refused="SyncFailed", maxUnavailable=1)], "maxUnavailable 1",
-         "minAvailable: kubectl edit pdb b -n ns"),
-        ([*guest("a", **NONE), pdb("b", "a", desired=2, expected=2, healthy=2)], "wants 2 of 2", "lower minAv"),
+        (guest("a", migratable="HostDeviceNotLiveMigratable"), "HostDeviceNotLiveMigratable", "Remove what", STOP),
+        (guest("a", owned=False, migratable=False), "can't", "nothing starts it", '"preconditions": {"uid": "u-a"}'),
+        (guest("a", **NONE), "strategy is None", "migrate it before", "vmiName: a"),
+        (guest("a", **NONE, migratable=False), "strategy is None", "Shut the guest down", STOP),
+        (guest("a", strategy=None), "KubeVirt's default", "migrate it before", "vmiName: a"),
+        ([*guest("a", **NONE), pdb("b", "a", refused="SyncFailed", maxUnavailable=1)], "by maxUnavailable or",
+         "integer minAvailable", "kubectl edit poddisruptionbudgets.policy -n ns b"),
+        ([*guest("a", **NONE), pdb("b", "a", desired=2, expected=2, healthy=2)], "wants 2 of 2", "lower its minAv",
+         "kubectl edit poddisruptionbudgets.policy -n ns b"),
         ([*guest("a", {"ready": False}, paused=True, **NONE), pdb("b", "a", desired=2, expected=3, healthy=1)],
-         "not ready itself", "virtctl unpause vmi a -n ns"),
-        ([*guest("a", **NONE), pdb("b", "a"), pdb("c", "a")], "b, c", "kubectl edit pdb b c -n ns"),
-        (guest("a", evacuation="node02"), "marked to leave node02", '{"evacuationNodeName": "node02"}'),
-        (guest("a", **LEAVING), "there is no migration", "virt-controller"),
-        ([*guest("a", **LEAVING), *FAILED], "last 2 evacuations failed, the last one with: no bandwidth", "events"),
+         "paused, and so not ready", "Unpause", "virtctl unpause vmi -n ns a"),
+        ([*guest("a", **NONE), pdb("b", "a"), pdb("c", "a")], "b, c", "Leave a single", "-n ns c"),
+        (guest("a", evacuation="node02"), "asked to leave node02", "names, node02", "' node02 |"),
+        (guest("a", **LEAVING), "no migration of it was made", "virt-controller", "virt-controller"),
+        (guest("a" * 64, **LEAVING), "64 characters", "under this name", f"virtctl stop -n ns {'a' * 64}"),
+        ([*guest("a", **LEAVING), *FAILED], "2 migrations in a row failed: no bandwidth", "cause",
+         "kubectl get events"),
         ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1, rejected="migrationRejectedByResourceQuota")],
-         "quota", "kubectl describe quota -n ns"),
-        (guest("a", strategy="External"), "no label or owner", "find who answers"),
-        (guest("a")[1:], "no VirtualMachineInstance a", "kubectl delete pod virt-launcher-a -n ns"),
+         "ResourceQuota", "Raise", "kubectl get resourcequotas -n ns"),
+        (guest("a", strategy="External"), "no label or owner", "which controller", "instances.kubevirt.io -n ns a"),
+        (guest("a")[1:], "VMI a does not exist", "no guest", "/api/v1/namespaces/ns/pods/virt-launcher-a"),
     ],
 )  # fmt: skip
-def test_what_is_in_the_way_and_what_to_do(rows: list[Row], why: str, remedies: str) -> None:
+def test_what_is_in_the_way_and_what_to_do(rows: list[Row], why: str, next_: str, command: str) -> None:
     vm = Drained(*rows).one()
     assert why in vm.why
-    assert remedies in vm.next
-    assert "disable-eviction" not in vm.next
+    assert next_ in vm.next
+    assert any(command in each for each in vm.commands), vm.commands
+    assert "disable-eviction" not in "".join(vm.commands)
 
 
-def test_a_vm_that_starts_is_refused_until_it_runs() -> None:
+def test_a_vm_that_starts_is_not_evaluated_until_it_runs() -> None:
     vmi, pod = guest("a", node="", phase="Scheduling", migratable=False)
     del vmi["migratable"]
     starting = Drained(vmi, pod | {"node": "node01", "phase": "Pending"})
-    assert starting.reported() == ("blocked", "NotEvaluated")
-    assert "wait until it runs" in starting.one().next
+    assert starting.reported() == ("unknown", "NotEvaluated")
+    assert "Wait until it runs" in starting.one().next
     running = Drained(vmi | {"node": "node01", "phase": "Running"}, pod | {"node": "node01"})
-    assert "virt-handler" in running.one().next
+    assert running.reported() == ("unknown", "NotEvaluated")
 
 
 def test_the_pod_that_a_migration_leaves_behind_and_the_one_that_comes() -> None:
@@ -130,7 +149,7 @@ def test_a_target_pod_that_finds_no_node() -> None:
     rows = [*guest("a", **LEAVING), migration("m", "a", "Scheduling", 1), target | {"unschedulable": "0/3 nodes"}]
     vm = Drained(*rows).one()
     assert (vm.state, vm.reason) == (DrainState.BLOCKED, "TargetUnschedulable")
-    assert vm.why.endswith("finds no node: 0/3 nodes")
+    assert vm.why == "no node takes the target pod of its migration: 0/3 nodes"
 
 
 def test_external_names_who_answers() -> None:
@@ -140,7 +159,8 @@ def test_external_names_who_answers() -> None:
     }
     vm = Drained(*guest("a", strategy="External", labels=labels, **LEAVING)).one()
     assert (vm.state, vm.to) == (DrainState.EXTERNAL, "KubevirtMachine capi/w1")
-    assert (vm.why, vm.evacuation_since) == ("its controller was asked to move or end it", REQUESTED)
+    assert vm.why.startswith("it is asked to leave node01, KubeVirt leaves that to KubevirtMachine capi/w1")
+    assert vm.evacuation_since == REQUESTED
 
 
 @pytest.mark.parametrize(
@@ -148,24 +168,28 @@ def test_external_names_who_answers() -> None:
     [
         ({}, ["node01", "node02"], True),
         ({"version": "v1.6.3"}, ["node01", "node02"], False),
-        ({}, ["node01"], False),  # C-56: cancelling answers 500 when the node is gone
+        ({}, ["node01"], False),  # cancelling answers 500 when the node is gone
     ],
 )
-def test_a_stale_mark_is_cancelled_with_its_own_node_where_that_is_served(
+def test_a_stale_request_is_cancelled_with_its_own_node_where_that_is_served(
     kubevirt: Row, nodes: list[str], cancels: bool
 ) -> None:
     view = Drained(*guest("a", evacuation="node02"), kubevirt=kubevirt, nodes=[node(name) for name in nodes])
-    remedies = view.one().next
-    assert "virtctl migrate a -n ns" in remedies
-    assert ("evacuate/cancel" in remedies) == cancels
+    commands = "".join(view.one().commands)
+    assert "vmiName: a" in commands
+    assert ("evacuate/cancel" in commands) == cancels
 
 
-def test_kubevirts_own_taint_moves_all_that_can_be_moved() -> None:  # C-61
+def test_kubevirts_own_taint_moves_all_that_can_be_moved() -> None:
     tainted = [node("node01", taints=["kubevirt.io/drain:NoSchedule"]), node("node02")]
     stale = Drained(*guest("a", evacuation="node02"), migration("m", "a", "Pending"), nodes=tainted)
-    assert stale.reported() == ("waiting", "")
-    assert Drained(*guest("a"), nodes=tainted).reported() == ("blocked", "NotStarted")
-    assert Drained(*guest("a", **NONE), nodes=tainted).reported() == ("shuts_down", "")
+    assert stale.reported() == ("waiting", "MigrationQueued")
+    assert Drained(*guest("a"), nodes=tainted, kubevirt={"version": "v1.9.0"}).reported() == ("blocked", "NotStarted")
+    assert Drained(*guest("a"), nodes=tainted).reported() == (
+        "waiting",
+        "MigrationQueued",
+    )  # before, it may be its turn
+    assert Drained(*guest("a", **NONE), nodes=tainted).reported() == ("blocked", "LegacyTaintIgnored")
 
 
 def test_before_1_9_no_migration_is_made_beyond_the_limits() -> None:
@@ -218,7 +242,7 @@ def test_the_summary_of_a_node() -> None:
 def test_what_would_migrate_off_a_node_that_is_not_ready_is_not_known() -> None:
     nodes = [node("node01", ready=False), node("node02")]
     assert Drained(*guest("a"), nodes=nodes).reported() == ("unknown", "")
-    assert Drained(*guest("a", **NONE), nodes=nodes).reported() == ("shuts_down", "")
+    assert Drained(*guest("a", **NONE), nodes=nodes).reported() == ("shuts_down", "WillShutDown")
     view = Drained(nodes=nodes).take()
     assert (view.nodes[0].ready, drain.exit_code(view)) == (False, 0)
 
@@ -280,7 +304,7 @@ def test_several_nodes_are_each_reported_and_a_node_that_is_not_there_is_not() -
         ("VirtualMachineInstanceMigration", guest("a"), ("unknown", "")),
         ("VirtualMachineInstanceMigration", guest("a", migratable=False), ("blocked", "NotMigratable")),
         ("KubeVirt", guest("a", strategy=None), ("unknown", "")),
-        ("KubeVirt", guest("a", **NONE), ("shuts_down", "")),
+        ("KubeVirt", guest("a", **NONE), ("shuts_down", "WillShutDown")),
         ("EndpointSlice", guest("a"), ("waiting", "")),
     ],
 )
@@ -335,8 +359,9 @@ def test_a_selector_that_is_none(text: str) -> None:
 
 
 def test_commands_are_safe_to_paste() -> None:
-    hostile = guest("a; reboot", migratable=False)
-    assert "virtctl stop 'a; reboot' -n ns" in Drained(*hostile).one().next
+    vm = Drained(*guest("a; reboot", migratable=False)).one()
+    assert "virtctl stop -n ns NAME" in vm.commands
+    assert "reboot" not in "".join(vm.commands)
 
 
 def test_the_view_is_json() -> None:

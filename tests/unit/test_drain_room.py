@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from exporter.model.departure import DrainState
 from exporter.views import drain
-from exporter.views.drain.report import Drain, DrainState, Reason, VMReport
+from exporter.views.drain.report import Drain, VMReport
 from tests.unit.drain_rows import Drained, Row, guest, node
 
 SMALL = {"cpu": "4", "memory": "8Gi", "pods": "10"}
@@ -36,7 +37,7 @@ def test_what_pods_there_ask_for_is_not_free() -> None:
     assert (vm.state, vm.reason, vm.target) == (DrainState.BLOCKED, "NoTarget", "")
     assert vm.room == "1 node: 1 lacks memory (needs 5 GiB, most free 4 GiB)"
     assert vm.why == f"no node can take it: {vm.room}"
-    assert "make room" in vm.next
+    assert "Free capacity" in vm.next
 
 
 def test_room_that_larger_vms_of_the_drain_take() -> None:

@@ -71,7 +71,8 @@ def _let_through(own: VMIContext) -> Departure:
         return of(own, DrainState.UNKNOWN, "", "PDBs decide whether it may be evicted, and they can't be seen")
     if verdict.answer in (Answer.PDB, Answer.PDBS):
         return _pdbs(own)
-    because = f"its strategy is {own.strategy}" + ("" if own.strategy == "None" else f" and {_unable(own)}")
+    default = "" if vmi.strategy else ", by KubeVirt's default"
+    because = f"its strategy is {own.strategy}{default}" + ("" if own.strategy == "None" else f", and {_unable(own)}")
     if vmi.evacuation:
         if own.migrating:
             return of(own, DrainState.MIGRATING, "", "it is migrating")
