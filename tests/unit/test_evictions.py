@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 from exporter.checks import all_checks
 from exporter.demo.fleet import sample_fleet
 from exporter.findings import Finding, Severity
+from exporter.model.departure import REMEDIES
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
+from tests.shared import REPO
 from tests.unit.test_checks import cases_of, evaluated
 
 CHECK = next(check for check in all_checks() if check.id == "evictions")
@@ -112,7 +115,7 @@ def test_hotplug_pods_and_the_request_are_reported_with_the_vm() -> None:
 
 
 def test_a_controller_may_say_how_long_it_waits() -> None:
-    (finding,) = evaluated(CHECK, CASES["external_whose_manager_says_until_when"]).engine.findings()
+    (finding,) = evaluated(CHECK, CASES["external_whose_controller_has_a_deadline"]).engine.findings()
     assert finding.evidence["handler"] == "capi/worker-1"
     assert finding.evidence["deadline"] == "2026-09-21T14:03:20Z"
     assert "gives up at 2026-09-21T14:03:20Z" in finding.message
@@ -138,6 +141,42 @@ def test_before_1_7_the_oldest_attempt_gives_the_start_of_the_request() -> None:
 def test_the_next_step_is_the_one_that_works(case: str, words: str) -> None:
     (finding,) = [each for each in evaluated(CHECK, CASES[case]).engine.findings() if each.severity is Severity.WARNING]
     assert finding.next.startswith(words)
+
+
+def code(runbook: str) -> list[str]:
+    text = (REPO / f"rules/runbooks/{runbook}.md").read_text(encoding="utf-8")
+    return re.findall(r"^```sh.*?\n(.*?)^```", text, flags=re.S | re.M)
+
+
+@pytest.mark.parametrize("key", REMEDIES)
+def test_every_remedy_says_what_to_do_in_the_words_of_the_runbook(key: str) -> None:
+    remedy, reason = REMEDIES[key], CHECK.reasons.get(key.partition("/")[0])
+    assert remedy.next.endswith(".")
+    assert remedy.commands
+    runbooks = [reason.alert] if reason and reason.alert else []
+    for command in remedy.commands:
+        assert "--disable-eviction" not in command
+        assert all(any(command in block for block in code(each)) for each in runbooks), command
+
+
+@pytest.mark.parametrize("name", CHECK.reasons)
+def test_every_reason_has_a_next_step_its_commands_and_a_runbook_unless_it_only_informs(name: str) -> None:
+    reason = CHECK.reasons[name]
+    assert reason.next
+    assert reason.commands
+    assert bool(reason.alert) == (reason.severities[0] is Severity.WARNING)
+    for command in reason.commands if reason.alert else ():
+        assert any(command in block for block in code(reason.alert)), command
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_no_command_of_a_finding_has_a_word_left_to_fill_in(case: dict[str, Any]) -> None:
+    for finding in evaluated(CHECK, case).engine.findings():
+        assert finding.next
+        assert finding.commands
+        for text in (finding.next, *finding.commands):
+            assert not re.search(r"\b(NAMESPACE|NAME|VMNAME|NODE|UID|PDB|EVACUATIONNODENAME)\b", text), finding
+        assert "next" not in finding.evidence
 
 
 def test_what_is_wrong_in_the_sample_fleet_is_found() -> None:
