@@ -24,7 +24,7 @@ _RECORDS = frozenset(kind.record for kind in KINDS)
 
 class DrainView:
     def __init__(self, engine: Engine, instance: str) -> None:
-        """`instance` tells one run of the steward from the next: generations begin anew with each."""
+        """`instance` distinguishes one run of the steward from the next: generations start again with each."""
         self._engine, self._instance = engine, instance
         self._version = 0  # grows with every change of what is read here: most of them alter no finding
         engine.observe(self._changed)

@@ -1,4 +1,4 @@
-"""What an eviction of a VM's pod would be answered with, and whether a node is being emptied.
+"""What an eviction of a VM's pod would be answered with, and whether a node is being drained.
 
 The order of the answers is that of the API server: KubeVirt's webhook first, PDBs after it, and only
 for what the webhook lets pass.
@@ -21,9 +21,9 @@ __all__ = [
     "Answer",
     "Refusal",
     "Verdict",
+    "cordoned",
     "current_pod",
     "drain_taints",
-    "emptied",
     "evicted",
     "left_to_drain",
     "refused_by",
@@ -131,11 +131,11 @@ def webhook_down(slices: Iterable[EndpointSlice], kubevirt: KubeVirt | None) -> 
     return bool(found) and not before and not any(each.ready for each in found)
 
 
-# Taints by which others than KubeVirt's own key say that a node is to be emptied.
+# Taints by which others than KubeVirt's own key signal a drain.
 _DRAIN_TAINTS = ("medik8s.io/drain", "karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler")
 
 
-def emptied(node: Node) -> bool:
+def cordoned(node: Node) -> bool:
     """Whether it is cordoned, by its spec or by the taint for that."""
     return node.unschedulable or any(taint.key == CORDON for taint in node.taints)
 

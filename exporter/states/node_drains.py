@@ -1,6 +1,6 @@
 """The VMIs that are left on each node that is cordoned or drained, by the state of their departure; no other node.
 
-A change marks the nodes that it concerns, and only those that are cordoned or drained are counted again.
+A change notes the nodes that it concerns, and only those that are cordoned or drained are counted again.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Protocol, TypeVar
 
 from ..cluster import Cluster
-from ..eviction import drain_taints, emptied, left_to_drain
+from ..eviction import cordoned, drain_taints, left_to_drain
 from ..index import Index
 from ..indexes.nodes import HANDLER, NODE, PDB, RUNNING
 from ..kinds.kube_virt import DRAIN_TAINT, KubeVirt
@@ -79,7 +79,7 @@ class NodeContext:
 
     @cached_property
     def cordoned(self) -> bool:
-        return self.node is not None and emptied(self.node)
+        return self.node is not None and cordoned(self.node)
 
     @cached_property
     def taints(self) -> tuple[str, ...]:

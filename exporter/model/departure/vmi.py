@@ -103,7 +103,7 @@ class VMIContext:
 
     @property
     def deadline(self) -> float | None:
-        """When its controller ends it, emptied or not, in seconds since 1970; None where that is not known."""
+        """When its controller ends it, drained or not, in seconds since 1970; None where that is not known."""
         found: Iterable[object] = ()
         if self.vmi.handler:
             found = self.node.drain.reader.sharing(HANDLER, self.vmi.handler)

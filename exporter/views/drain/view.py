@@ -23,7 +23,7 @@ from ...model.departure import (
     node_context,
 )
 from ...model.departure.context import INDEXES as OF_DEPARTURES
-from ...model.eviction import Answer, drain_taints, emptied, left_to_drain, webhook_down
+from ...model.eviction import Answer, cordoned, drain_taints, left_to_drain, webhook_down
 from ...model.indexes.migrations import EVACUATED
 from ...model.kind import ApiKind
 from ...model.kinds import (
@@ -70,7 +70,7 @@ _WEBHOOK = (
 def draining(cluster: Cluster) -> list[str]:
     """The names of the nodes that are cordoned, or tainted to be drained, in order."""
     kubevirt = next(cluster.all(KubeVirt), None)
-    return sorted(each.name for each in cluster.all(Node) if emptied(each) or drain_taints(each, kubevirt))
+    return sorted(each.name for each in cluster.all(Node) if cordoned(each) or drain_taints(each, kubevirt))
 
 
 def take(cluster: Cluster, nodes: Iterable[str], findings: Iterable[Finding], generation: int) -> Drain:
