@@ -154,7 +154,7 @@ async def test_the_page_filters_without_script(http: aiohttp.ClientSession) -> N
 
 async def test_the_page_says_what_to_do_next_and_who_belongs_together(http: aiohttp.ClientSession) -> None:
     _, html, _ = await get(http, "/?check=evictions&reason=NotMigratable")
-    assert "Next: stop the VM, or take away what keeps it from migrating" in html
+    assert "Next: Remove what keeps it from migrating" in html
 
     found = (await report(http, "?reason=Duplicate"))["findings"]
     _, html, _ = await get(http, "/?reason=Duplicate")
