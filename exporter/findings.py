@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from .model.record import Ref
+from .model.since import Since
 
 __all__ = ["Finding", "Severity", "Since", "Unknown", "fingerprint"]
 
@@ -22,18 +23,6 @@ class Severity(StrEnum):
     @property
     def rank(self) -> int:
         return ("info", "warning", "critical").index(self.value)
-
-
-class Since(StrEnum):
-    """Where the time in a finding's `since` comes from."""
-
-    FIRST_SEEN = "firstSeen"  # no object records it; when it was first seen
-    DELETION = "deletionTimestamp"
-    CREATION = "creationTimestamp"
-    CONDITION = "condition"
-    PHASE = "phaseTransition"  # of a migration
-    TAINT = "timeAdded"  # of a node's taint
-    SOURCE = "source"  # of a kind's sync state
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -6,19 +6,15 @@ names; here they get the finding's values.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-
 import msgspec
 
 from ..findings import Finding
+from ..model.placeholders import filled
 from .base import Reason
 
 __all__ = ["RUNBOOKS", "advised", "filled", "values_of"]
 
 RUNBOOKS = "https://github.com/kubevirt-steward/kubevirt-steward/blob/main/rules/runbooks/"
-_WORD = re.compile(r"\b[A-Z][A-Z0-9]+\b")
-_PLAIN = re.compile(r"[\w.:/@%+-]+")  # what no shell and no JSON reads anything into
 
 
 def advised(finding: Finding, reason: Reason) -> Finding:
@@ -44,14 +40,3 @@ def values_of(finding: Finding) -> dict[str, str]:
     values |= {"NAMESPACE": subject.namespace, "NAME": subject.name, "UID": subject.uid}
     values |= {"NODE": finding.node, "NETWORK": finding.network}
     return values | ({"VMNAME": vm} if vm else {})
-
-
-def filled(template: str, values: Mapping[str, str]) -> str:
-    """The text with its words in capitals replaced by values; a value that a shell could read something into is not
-    put in, so that a hostile name can't become a command."""
-
-    def value(match: re.Match[str]) -> str:
-        found = values.get(match[0], "")
-        return found if _PLAIN.fullmatch(found) else match[0]
-
-    return _WORD.sub(value, template)

@@ -95,7 +95,7 @@ def _orphan(view: View, pdb: PodDisruptionBudget) -> Finding:
             name: fact
             for name, fact in {
                 "vmi": pdb.owner_vmi,
-                "instanceUid": pdb.owner_uid,
+                "vmiUid": pdb.owner_uid,
                 "pods": pods,
                 "expectedPods": pdb.expected,
             }.items()

@@ -1,4 +1,4 @@
-"""`steward drain`: what becomes of the VMs when nodes are drained, and what is in the way."""
+"""`steward drain`: preview of a drain: which VMs leave their nodes, and what is in the way."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from .progress import progress_line
 __all__ = ["add", "run"]
 
 _EXIT = (
-    "Exit code: 0 everything leaves by itself; 1 something blocks, or is shut down by an eviction; "
+    "Exit code: 0 everything leaves by itself; 1 something is blocked, or is shut down by an eviction; "
     "2 could not see everything, a node is not there, or a probe contradicts or is refused."
 )
 
@@ -51,7 +51,7 @@ _EXIT = (
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "drain",
-        help="what becomes of the VMs when nodes are drained",
+        help="preview a drain: which VMs leave their nodes, and what is in the way",
         description="Looks once, before or during a drain of all these nodes together. Nothing is evicted or changed.",
         epilog=_EXIT,
     )
@@ -67,7 +67,7 @@ def add(commands: Any) -> None:
         "--probe",
         action="store_true",
         help="ask the API server too, by a dry-run eviction of each VM's pod, two a second: nothing is evicted or "
-        "marked, but the account has to have the right to create pods/eviction (ClusterRole steward-drain-probe)",
+        "requested, but the ServiceAccount needs permission to create pods/eviction (ClusterRole steward-drain-probe)",
     )
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
     parser.add_argument(
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments).config
     try:
         if not (arguments.nodes or arguments.all_cordoned or arguments.selector):
-            raise UsageError("name the nodes, or say --all-cordoned or --selector")
+            raise UsageError("name the nodes, or use --all-cordoned or --selector")
         if arguments.dump is not None and arguments.probe:
             raise UsageError("--probe asks a cluster; there is none behind --from")
         if arguments.dump is None and arguments.complete:

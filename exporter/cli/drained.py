@@ -1,10 +1,11 @@
-"""The answer of `steward drain` as text: what stays comes first, with what it needs; what leaves is a list."""
+"""The preview of a drain as text: what stays comes first, with what to do about it; what leaves is a list."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..views.drain import STAYS, TITLES, Drain, NodeReport, Outcome, VMReport
+from ..model.departure import DrainState
+from ..views.drain import STAYS, TITLES, Drain, NodeReport, VMReport
 from ..views.drain.probing import Said
 from ..views.drain.report import Probed
 from .table import table
@@ -25,14 +26,14 @@ def drained(drain: Drain) -> str:
 
 def _node(node: NodeReport) -> Iterator[str]:
     yield _headline(node)
-    stays = [m for m in node.vms if m.outcome in STAYS]
+    stays = [vm for vm in node.vms if vm.state in STAYS]
     leaves = [vm for vm in node.vms if vm not in stays]
     if stays:
         rows = [row for vm in stays for row in _staying(vm)]
-        yield table(("WHAT", "VM", "REASON", "WHY, AND WHAT IT NEEDS"), rows)
+        yield table(("STATE", "VM", "REASON", "WHY, AND WHAT TO DO"), rows)
     if leaves:
-        rows = [(TITLES[Outcome(m.outcome)], m.vm.path, _where(m), _how(m)) for m in leaves]
-        yield table(("WHAT", "VM", "WHERE TO", "HOW"), rows)
+        rows = [(TITLES[vm.state], vm.vm.path, _where(vm), _how(vm)) for vm in leaves]
+        yield table(("STATE", "VM", "WHERE TO", "HOW"), rows)
     if shown := [(f.reason, f.severity, f.message) for f in node.findings]:
         yield table(("FINDING", "SEVERITY", "WHAT"), shown)
 
@@ -40,7 +41,7 @@ def _node(node: NodeReport) -> Iterator[str]:
 def _headline(node: NodeReport) -> str:
     state = [f"cordoned since {node.since}" if node.since else "cordoned"] if node.cordoned else []
     state += [f"taint {taint}" for taint in node.taints] + ([] if node.ready else ["not Ready"])
-    counts = [f"{count} {TITLES[Outcome(outcome)]}" for outcome, count in node.counts.items()] or ["no VM"]
+    counts = [f"{count} {TITLES[DrainState(state)]}" for state, count in node.counts.items()] or ["no VM"]
     counts += [f"{node.evacuated} moved off it before"] if node.evacuated else []
     counts += [f"{node.others} other {'pod' if node.others == 1 else 'pods'}"] if node.others else []
     return f"{node.node} ({', '.join(state) or 'not cordoned'}): {', '.join(counts)}.\n"
@@ -49,15 +50,18 @@ def _headline(node: NodeReport) -> str:
 def _staying(vm: VMReport) -> Iterator[tuple[str, ...]]:
     kind = "" if vm.vm.kind == "VirtualMachineInstance" else f"{vm.vm.kind} "
     reason = vm.reason or vm.strategy
-    yield (TITLES[Outcome(vm.outcome)], f"{kind}{vm.vm.path}", reason, vm.why)
+    yield (TITLES[vm.state], f"{kind}{vm.vm.path}", reason, vm.why)
     if vm.evacuation_since:
-        yield ("", "", "", f"marked to leave since {vm.evacuation_since}")
+        yield ("", "", "", f"asked to leave since {vm.evacuation_since}")
     for finding in vm.findings:
-        yield ("", "", "", f"finding {finding.reason} ({finding.severity}): {finding.message}")
+        text = "" if finding.message == vm.why else f": {finding.message}"
+        yield ("", "", "", f"finding {finding.reason} ({finding.severity}){text}")
     if vm.probe:
         yield ("", "", "", _probed(vm.probe))
-    if vm.remedies:
-        yield ("", "", "", f"=> {vm.remedies}")
+    if vm.next:
+        yield ("", "", "", f"=> {vm.next}")
+    for line in "\n".join(vm.commands).splitlines():
+        yield ("", "", "", f"   {line}")
     if vm.room and vm.room not in vm.why:
         yield ("", "", "", f"no node could take it now: {vm.room}")
     if vm.target:
@@ -69,7 +73,7 @@ def _where(vm: VMReport) -> str:
 
 
 def _how(vm: VMReport) -> str:
-    asked = f"; marked {vm.evacuation_since}" if vm.evacuation_since else ""
+    asked = f"; asked to leave since {vm.evacuation_since}" if vm.evacuation_since else ""
     probe = f"; {_probed(vm.probe)}" if vm.probe else ""
     return f"{vm.why}{asked}{probe}{''.join(f'; finding {each.reason}' for each in vm.findings)}"
 
@@ -82,8 +86,8 @@ def _probed(probe: Probed) -> str:
 
 _SAID = {
     Said.PASSES: "the pod would go, and the guest with it",
-    Said.REQUESTS: "it would be marked, to be moved",
-    Said.REQUESTED: "it is marked already",
+    Said.REQUESTS: "its evacuation would be requested",
+    Said.REQUESTED: "its evacuation is requested already",
     Said.NOT_MIGRATABLE: "it can't be migrated",
     Said.OTHER_POD: "the VM is not in this pod",
     Said.ORPHAN: "its VMI is not found",
@@ -99,7 +103,7 @@ _SAID = {
 def _unseen(drain: Drain) -> list[str]:
     parts = []
     if drain.unseen:
-        what = "nothing is said" if not drain.nodes else "what is said may not be all"
+        what = "there is no answer" if not drain.nodes else "the answer may be incomplete"
         rows = [(each.kind, each.why) for each in drain.unseen]
         parts.append(f"Not seen, so {what}:\n{table(('KIND', 'WHY'), rows)}")
     if drain.unread:
@@ -112,8 +116,8 @@ def _ending(drain: Drain) -> str:
     if limits := drain.limits:
         off = sum(node.running for node in drain.nodes)
         lines.append(
-            f"At once migrate {limits.per_node} off each node and {limits.per_cluster} in the cluster; "
-            f"now {off} off these nodes and {limits.running} in all.\n"
+            f"Migrations at once: at most {limits.per_node} off each node and {limits.per_cluster} in the cluster; "
+            f"running now: {off} off these nodes, {limits.running} in the cluster.\n"
         )
     lines.append(f"Not considered: {'; '.join(drain.not_considered)}.\n")
     return "".join(lines)

@@ -1,4 +1,4 @@
-"""/api/v1/drain: what becomes of the VMs of nodes that are drained; with an ETag."""
+"""/api/v1/drain: preview of a drain, with an ETag; and its page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RECORDS = frozenset(kind.record for kind in KINDS)
 
 class DrainView:
     def __init__(self, engine: Engine, instance: str) -> None:
-        """`instance` tells one run of the steward from the next: generations begin anew with each."""
+        """`instance` distinguishes one run of the steward from the next: generations start again with each."""
         self._engine, self._instance = engine, instance
         self._version = 0  # grows with every change of what is read here: most of them alter no finding
         engine.observe(self._changed)
@@ -46,7 +46,7 @@ class DrainView:
         return web.Response(body=_ENCODE(drain), content_type="application/json", headers={"ETag": etag})
 
     async def take(self, nodes: Iterable[str] = ()) -> Drain:
-        """Of these nodes; of all that are being emptied where none is named. Raises NoSuchNodeError."""
+        """Of these nodes; of all that are cordoned or drained where none is named. Raises NoSuchNodeError."""
         engine, named = self._engine, list(nodes)
         source = engine.cluster.get(Source, "", Node.__name__)
         seen = source is not None and source.readable

@@ -1,7 +1,7 @@
-"""What an eviction of a VM's pod would be answered with, and whether a node is being emptied.
+"""What an eviction of a VM's pod would be answered with, and whether a node is being drained.
 
 The order of the answers is that of the API server: KubeVirt's webhook first, PDBs after it, and only
-for what the webhook lets pass (firmware-eviction B.1, B.2, B.6, B.8; verified 6).
+for what the webhook lets pass.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = [
     "Answer",
     "Refusal",
     "Verdict",
+    "cordoned",
     "current_pod",
     "drain_taints",
-    "emptied",
     "evicted",
     "left_to_drain",
     "refused_by",
@@ -33,11 +33,11 @@ __all__ = [
 
 
 class Answer(StrEnum):
-    MIGRATES = "Migrates"  # it is marked, and KubeVirt moves it
-    EXTERNAL = "External"  # it is marked, and whoever manages it has to answer
+    MIGRATES = "Migrates"  # it is asked to leave, and KubeVirt migrates it
+    EXTERNAL = "External"  # it is asked to leave, and the controller that manages it has to act
     SHUTS_DOWN = "ShutsDown"  # its pod goes, and the guest with it
     NOT_MIGRATABLE = "NotMigratable"  # refused: it has to migrate, and can't
-    NOT_EVALUATED = "NotEvaluated"  # refused: it has to migrate, and nobody knows yet whether it can
+    NOT_EVALUATED = "NotEvaluated"  # refused: it has to migrate, and whether it can is not known yet
     PDB = "PDB"  # refused by a PDB
     PDBS = "PDBs"  # an error: the API server takes no more than one PDB for a pod
     PASSES = "Passes"  # there is no pod that an eviction would ask for
@@ -54,7 +54,7 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """`PDBs` are those that select the pod, in order; `refusal` says why the only one refuses."""
+    """`pdbs` are those that select the pod, in order; `refusal` says why the only one refuses."""
 
     answer: Answer
     pdbs: tuple[PodDisruptionBudget, ...] = ()
@@ -62,12 +62,12 @@ class Verdict:
 
 
 def strategy_of(vmi: VirtualMachineInstance, kubevirt: KubeVirt | None) -> str:
-    """Its own evictionStrategy, else KubeVirt's default, else None, as text (B.1)."""
+    """Its own evictionStrategy, else KubeVirt's default, else None, as text."""
     return vmi.strategy or (kubevirt.strategy if kubevirt is not None else "") or "None"
 
 
 def current_pod(vmi: VirtualMachineInstance, pods: Iterable[Pod]) -> Pod | None:
-    """The launcher pod that the guest runs in: the newest of its own on its node (B.7)."""
+    """The launcher pod that the guest runs in: the newest of its own on its node."""
     own = [pod for pod in pods if pod.role is Role.LAUNCHER and pod.vmi_uid == vmi.uid and pod.node == vmi.node]
     return max(own, key=lambda pod: (pod.created or 0.0, pod.name), default=None)
 
@@ -75,20 +75,21 @@ def current_pod(vmi: VirtualMachineInstance, pods: Iterable[Pod]) -> Pod | None:
 def evicted(
     vmi: VirtualMachineInstance, pod: Pod | None, strategy: str, pdbs: Iterable[PodDisruptionBudget]
 ) -> Verdict:
-    """What an eviction of its current pod is answered with now; `PDBs` are those of its namespace."""
+    """What an eviction of its current pod is answered with now; `pdbs` are those of its namespace."""
     if strategy == "External":
         return Verdict(Answer.EXTERNAL)
     able = vmi.migratable == "True"
     if strategy in ("LiveMigrate", "LiveMigrateIfPossible") and able:
         return Verdict(Answer.MIGRATES)
     if strategy == "LiveMigrate":
-        return Verdict(Answer.NOT_MIGRATABLE if vmi.migratable else Answer.NOT_EVALUATED)
+        known = vmi.migratable == "False" and vmi.phase == "Running"
+        return Verdict(Answer.NOT_MIGRATABLE if known else Answer.NOT_EVALUATED)
     if pod is None:
         return Verdict(Answer.PASSES)
-    return _budgeted(pod, pdbs)
+    return _by_pdbs(pod, pdbs)
 
 
-def _budgeted(pod: Pod, pdbs: Iterable[PodDisruptionBudget]) -> Verdict:
+def _by_pdbs(pod: Pod, pdbs: Iterable[PodDisruptionBudget]) -> Verdict:
     selecting = _selecting(pod, pdbs)
     if len(selecting) > 1:
         return Verdict(Answer.PDBS, selecting)
@@ -106,7 +107,7 @@ def _selecting(pod: Pod, pdbs: Iterable[PodDisruptionBudget]) -> tuple[PodDisrup
 
 
 def refused_by(pdb: PodDisruptionBudget, pod: Pod) -> Refusal | None:
-    """Why a PDB that selects the pod does not let it go; None where it does (B.6, verified 6.20, 6.21)."""
+    """Why a PDB that selects the pod does not let it go; None where it does."""
     healthy = 0 < pdb.desired <= pdb.healthy
     if not pod.ready and (pdb.always_unhealthy or healthy):
         return None
@@ -120,7 +121,7 @@ def refused_by(pdb: PodDisruptionBudget, pod: Pod) -> Refusal | None:
     return Refusal.MIN_AVAILABLE_TOO_HIGH if asks_for_all else Refusal.INSUFFICIENT_PODS
 
 
-_MANDATORY_WEBHOOK = (1, 5)  # since then an eviction fails where the webhook does not answer (B.2)
+_MANDATORY_WEBHOOK = (1, 5)  # since then an eviction fails where the webhook does not answer
 
 
 def webhook_down(slices: Iterable[EndpointSlice], kubevirt: KubeVirt | None) -> bool:
@@ -130,17 +131,17 @@ def webhook_down(slices: Iterable[EndpointSlice], kubevirt: KubeVirt | None) -> 
     return bool(found) and not before and not any(each.ready for each in found)
 
 
-# Taints by which others than KubeVirt's own key say that a node is to be emptied (B.8).
+# Taints by which others than KubeVirt's own key signal a drain.
 _DRAIN_TAINTS = ("medik8s.io/drain", "karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler")
 
 
-def emptied(node: Node) -> bool:
-    """Whether no new pod may come to it: it is cordoned, by its spec or by the taint of that."""
+def cordoned(node: Node) -> bool:
+    """Whether it is cordoned, by its spec or by the taint for that."""
     return node.unschedulable or any(taint.key == CORDON for taint in node.taints)
 
 
 def drain_taints(node: Node, kubevirt: KubeVirt | None) -> tuple[str, ...]:
-    """The keys of its taints that say that it is being drained."""
+    """The keys of its taints that show that it is being drained."""
     keys = (kubevirt.drain_taint if kubevirt is not None else DRAIN_TAINT, *_DRAIN_TAINTS)
     return tuple(taint.key for taint in node.taints if taint.key in keys)
 

@@ -1,4 +1,4 @@
-"""What an eviction is to do to the VMIs there are: how many have which strategy, by their own or by default."""
+"""How many VMIs have which eviction strategy, by their own spec or by KubeVirt's default."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STRATEGIES = ("External", "LiveMigrate", "LiveMigrateIfPossible", "None")
 
 
 class Strategies:
-    """Counts by what each VMI itself says; what that means where it says nothing is looked up when asked."""
+    """Counts by the strategy in each VMI's spec; the default is looked up when asked."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -36,7 +36,7 @@ class Strategies:
         return iter(())
 
     def counts(self) -> dict[str, int]:
-        """VMIs that have not ended, by the strategy that holds for them."""
+        """VMIs that have not ended, by the strategy that applies to them."""
         kubevirt = min(self._cluster.all(KubeVirt), key=lambda each: each.ref, default=None)
         default = (kubevirt.strategy if kubevirt is not None else "") or "None"
         counts = dict.fromkeys(STRATEGIES, 0)
@@ -54,7 +54,7 @@ STATE = State(
     gauges=(
         Gauge(
             "kubevirt_vmi_eviction_strategy",
-            "VMIs that have not ended, by the eviction strategy that holds for them.",
+            "VMIs that have not ended, by the eviction strategy that applies to them.",
             ("strategy",),
             _samples,
         ),

@@ -1,4 +1,4 @@
-"""A drain of nodes of a real API server: the same live, over HTTP and of what kubectl gets out of it."""
+"""A drain of nodes of a real API server: the same live, over HTTP and of what kubectl gets from it."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def exporter(server: ApiServer) -> Iterator[Exporter]:
 
 
 EXPECTED = {
-    "device": "blocks NotMigratable",
-    "huge": "blocks NoTarget",
-    "kept": "blocks UserPDB",
-    "plain": "shutsDown",
+    "device": "blocked NotMigratable",
+    "huge": "blocked NoTarget",
+    "kept": "blocked UserPDB",
+    "plain": "shuts_down WillShutDown",
     "moving": "migrating",
-    "web": "migrates",
+    "web": "waiting",
 }
 
 
 def outcomes(answer: Any) -> dict[str, str]:
-    reported = {m["vm"]["name"]: f"{m['outcome']} {m['reason']}" for n in answer["nodes"] for m in n["vms"]}
+    reported = {m["vm"]["name"]: f"{m['state']} {m['reason']}" for n in answer["nodes"] for m in n["vms"]}
     return {name: text.strip() for name, text in reported.items()}
 
 
@@ -103,7 +103,7 @@ def test_what_changes_in_the_cluster_changes_the_answer(exporter: Exporter, serv
     client = server.client()
     write(client, Guest("late", hindrance="DisksNotLiveMigratable", node="node02"))
     wait_until(
-        lambda: outcomes(asked(exporter, "?node=node02")).get("late") == "blocks NotMigratable", 30, "late blocks"
+        lambda: outcomes(asked(exporter, "?node=node02")).get("late") == "blocked NotMigratable", 30, "late is blocked"
     )
     assert asked(exporter, "")["nodes"] == []
     client.patch(NODES, None, "node02", {"spec": {"unschedulable": True}})
@@ -131,7 +131,9 @@ def test_a_probe_asks_the_real_server_and_evicts_nothing(server: ApiServer, caps
 
     client.apply(yaml.safe_load((REPO / "deploy/base/drain-probe/clusterrole.yaml").read_text(encoding="utf-8")))
     client.apply(binding("steward-drain-probe"))
-    wait_until(lambda: "forbidden" not in said(looked(capsys, *words)[1]).values(), 30, "the right to ask is there")
+    wait_until(
+        lambda: "forbidden" not in said(looked(capsys, *words)[1]).values(), 30, "the permission to ask is there"
+    )
     code, answer = looked(capsys, *words)
     assert code == 2
     assert said(answer) == {

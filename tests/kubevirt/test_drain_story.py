@@ -47,7 +47,7 @@ class Story:
         return next(f["evidence"].get("cause") for f in findings if f["subject"]["name"] == name)
 
     def comes_to(self, wanted: dict[str, str], shown: Callable[[], object] = lambda: True) -> None:
-        """Until just this is found. `shown` tells that it has happened in the cluster; the time from there counts."""
+        """Until just this is found. `shown` is true once it has happened in the cluster; the time from there counts."""
         wait_until(shown, 90, f"what leads to {wanted}", every=0.02)
         started = time.monotonic()
         wait_until(lambda: self.blocked() == wanted, 30, f"{wanted} is found", every=0.02)
@@ -71,10 +71,10 @@ def test_a_drain_is_reported_from_before_its_first_step_to_its_end(
     story.comes_to({})
 
     wait_until(
-        lambda: {name: reported["outcome"] for name, reported in story.drain().items()} == BEFORE, 10, "it is reported"
+        lambda: {name: reported["state"] for name, reported in story.drain().items()} == BEFORE, 10, "it is reported"
     )
     reported = story.drain()
-    assert {name: reported[name]["reason"] for name in reported if reported[name]["outcome"] == "blocks"} == {
+    assert {name: reported[name]["reason"] for name in reported if reported[name]["state"] == "blocked"} == {
         "licence": "NotMigratable",
         "tenant": "ExternalNoHandler",
     }
@@ -82,7 +82,7 @@ def test_a_drain_is_reported_from_before_its_first_step_to_its_end(
     the_drain_begins(story, stage)
     a_migration_is_held_up_fails_and_succeeds(story, stage)
     the_drain_is_given_up(story, stage)
-    a_mark_is_left_behind(story, stage)
+    a_request_is_left_behind(story, stage)
 
     story.comes_to({})
     record_property("slowest_seconds", story.slowest)
@@ -96,7 +96,7 @@ VMS = {
     "tenant": "External",
     "old": "None",
 }
-BEFORE = {"db": "migrates", "web": "migrates", "licence": "blocks", "tenant": "blocks", "old": "shutsDown"}
+BEFORE = {"db": "waiting", "web": "waiting", "licence": "blocked", "tenant": "blocked", "old": "shuts_down"}
 STAYS = {"licence": "NotMigratable"}
 LEFT = {"tenant": "ExternalAwaiting"}
 
@@ -144,7 +144,7 @@ def refused_by_quota(stage: Stage, name: str) -> bool:
 
 
 def the_drain_is_given_up(story: Story, stage: Stage) -> None:
-    """An uncordoned node keeps its marks; each goes by who names its node."""
+    """Uncordoning a node clears no request; each is cancelled with the node that it names."""
     with stage.control_plane.without("virt-controller"):
         stage.evict("web")
         story.comes_to(STAYS | LEFT | {"web": "NotStarted"})
@@ -158,7 +158,7 @@ def the_drain_is_given_up(story: Story, stage: Stage) -> None:
     assert stage.migrations("web") == []
 
 
-def a_mark_is_left_behind(story: Story, stage: Stage) -> None:
+def a_request_is_left_behind(story: Story, stage: Stage) -> None:
     """Put again in the moment of its migration's end, it names a node that the VM has left."""
     stage.orders.stay_requested.add(stage.key("web"))
     stage.evict("web")

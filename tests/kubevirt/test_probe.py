@@ -17,14 +17,14 @@ from tests.waiting import wait_until
 
 # Name, eviction strategy, whether it can migrate, and what becomes of it.
 VMS = (
-    ("db", "LiveMigrate", True, "migrates"),
-    ("licence", "LiveMigrate", False, "blocks"),
-    ("tenant", "External", True, "blocks"),
-    ("web", "LiveMigrateIfPossible", True, "migrates"),
-    ("batch", "LiveMigrateIfPossible", False, "shutsDown"),
-    ("old", "None", True, "shutsDown"),
-    ("unset", None, True, "shutsDown"),
-    ("kept", "None", True, "blocks"),
+    ("db", "LiveMigrate", True, "waiting"),
+    ("licence", "LiveMigrate", False, "blocked"),
+    ("tenant", "External", True, "blocked"),
+    ("web", "LiveMigrateIfPossible", True, "waiting"),
+    ("batch", "LiveMigrateIfPossible", False, "shuts_down"),
+    ("old", "None", True, "shuts_down"),
+    ("unset", None, True, "shuts_down"),
+    ("kept", "None", True, "blocked"),
 )
 
 
@@ -40,7 +40,7 @@ def test_every_answer_is_the_expected_one_and_nothing_is_requested(
 
     code, reported = probed(kubevirt, stage, NODES[0], capsys)
 
-    assert {name: vm["outcome"] for name, vm in reported.items()} == {name: ends for name, *_, ends in VMS}
+    assert {name: vm["state"] for name, vm in reported.items()} == {name: ends for name, *_, ends in VMS}
     assert [name for name, vm in reported.items() if vm["probe"]["contradicts"]] == []
     assert code == 1
     assert {name: stage.mark(name) for name, *_ in VMS} == {name: "" for name, *_ in VMS}

@@ -28,7 +28,7 @@ def code(path: Path) -> list[str]:
     return re.findall(r"^```sh.*?\n(.*?)^```", path.read_text(encoding="utf-8"), flags=re.S | re.M)
 
 
-def test_a_mark_is_cancelled_as_the_runbooks_say(
+def test_a_request_is_cancelled_as_the_runbooks_say(
     kubevirt: ControlPlane, stage: Stage, binary: Tools, tmp_path: Path
 ) -> None:
     source = stage.running("db", eviction="External")["status"]["nodeName"]
@@ -37,18 +37,20 @@ def test_a_mark_is_cancelled_as_the_runbooks_say(
     for path, block in commands:
         stage.evict("db")
         assert stage.mark("db") == source, path.name
-        script = block.replace("NAMESPACE", stage.namespace).replace("MARKEDNODE", source).replace("NAME", "db")
+        script = block.replace("NAMESPACE", stage.namespace).replace("EVACUATIONNODENAME", source).replace("NAME", "db")
         assert run(script, kubevirt, binary, tmp_path) == 0, path.name
         assert stage.mark("db") == "", path.name
 
 
-def test_a_mark_of_another_node_is_not_cancelled(
+def test_a_request_for_another_node_is_not_cancelled(
     kubevirt: ControlPlane, stage: Stage, binary: Tools, tmp_path: Path
 ) -> None:
     source = stage.running("db", eviction="External")["status"]["nodeName"]
     stage.evict("db")
     _, block = blocks(CANCEL)[0]
-    script = block.replace("NAMESPACE", stage.namespace).replace("MARKEDNODE", "control01").replace("NAME", "db")
+    script = (
+        block.replace("NAMESPACE", stage.namespace).replace("EVACUATIONNODENAME", "control01").replace("NAME", "db")
+    )
     assert run(script, kubevirt, binary, tmp_path) != 0
     assert stage.mark("db") == source
 

@@ -18,11 +18,11 @@ Row = dict[str, Any]
 
 
 class Drained(Evaluation):
-    """With what the app puts beside the engine; two nodes, of which the second has room, are there by themselves."""
+    """With what the app puts beside the engine. By default node01, which is cordoned, and node02, which has room."""
 
     def __init__(self, *rows: Row, nodes: Iterable[Row] | None = None, kubevirt: Row | None = None) -> None:
         super().__init__(all_checks(), indexes=drain.INDEXES)
-        for row in [node("node01"), node("node02")] if nodes is None else nodes:
+        for row in [node("node01", cordoned=True), node("node02")] if nodes is None else nodes:
             self.seen(full(row))
         self.seen(full({"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt"} | (kubevirt or {})))
         for row in rows:
@@ -44,7 +44,7 @@ class Drained(Evaluation):
 
     def reported(self) -> tuple[str, str]:
         vm = self.one()
-        return str(vm.outcome), str(vm.reason)
+        return str(vm.state), str(vm.reason)
 
 
 def node(name: str, **more: Any) -> Row:
@@ -63,7 +63,7 @@ def guest(name: str, pod: Row | None = None, **more: Any) -> list[Row]:
 
 
 def migration(name: str, vmi: str, phase: str, minute: int = 0, **more: Any) -> Row:
-    """An evacuation of node01, made at a minute after the mark of `MARKED`."""
+    """An evacuation of node01, made at a minute after the request of `LEAVING`."""
     created = f"2026-06-01T10:{minute:02}:00Z"
     row = {"kind": "VirtualMachineInstanceMigration", "name": name, "vmi": vmi, "phase": phase, "created": created}
     return row | {"evacuates": "node01", "uid": f"uid-{name}"} | more

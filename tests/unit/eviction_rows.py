@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.rows import CREATED
 
-__all__ = ["NODES", "evicting"]
+__all__ = ["NODES", "departing", "evicting"]
 
 NODES = ("node01", "node02")
 
@@ -114,3 +114,89 @@ _MAKERS = {
     "EndpointSlice": _slice,
     "KubevirtMachine": _manager,
 }
+
+
+# -- whole fleets, of what decides whether a VMI leaves its node
+
+_SINCE = "2026-06-01T10:00:00Z"
+_LONG = "a-name-that-is-longer-than-the-sixty-three-bytes-of-a-label-value"
+_PHASES = (None, "Pending", "Scheduling", "Running", "WaitingForSync", "Failed", "Succeeded")
+_TAINTS = ("kubevirt.io/drain:NoSchedule", "medik8s.io/drain:NoSchedule", "gpu:NoSchedule")
+
+
+@st.composite
+def departing(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """The rows of a fleet: nodes however they are drained, and VMIs however far their departure is."""
+    rows = [_fleet_node(draw, name) for name in NODES]
+    version = draw(st.sampled_from(("v1.6.0", "v1.8.0", "v1.9.0")))
+    kubevirt = {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": version}
+    default = draw(st.sampled_from((None, "LiveMigrate", "LiveMigrateIfPossible")))
+    limits = {"parallelMigrationsPerCluster": draw(st.integers(1, 3))}
+    rows.append(kubevirt | {"strategy": default, "migrations": limits})
+    for name in ("a", "b", "c", _LONG)[: draw(st.integers(1, 4))]:
+        rows += _fleet_vmi(draw, name)
+    for name in ("p1", "p2")[: draw(st.integers(0, 2))]:
+        selects = {"selector": {}} if draw(st.booleans()) else {"selects": {"app": draw(st.sampled_from("abc"))}}
+        counts = {"allowed": draw(st.integers(0, 1)), "healthy": 1, "desired": 1, "expected": draw(st.integers(1, 2))}
+        rows.append({"kind": "PodDisruptionBudget", "name": name, **selects, **counts})
+    if draw(st.booleans()):
+        rows.append({"kind": "NodeMaintenance", "name": "m", "node": draw(st.sampled_from(NODES))})
+    if draw(st.booleans()):
+        rows.append({"kind": "Pod", "name": "app", "node": draw(st.sampled_from(NODES))})
+    return rows
+
+
+def _fleet_node(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    cordoned = draw(st.sampled_from((False, True, _SINCE)))
+    taints = draw(st.lists(st.sampled_from(_TAINTS), max_size=1))
+    labels = {"kubevirt.io/schedulable": "true"}
+    ready = draw(st.sampled_from((True, True, True, False)))
+    return {"kind": "Node", "name": name, "cordoned": cordoned, "taints": taints, "labels": labels, "ready": ready}
+
+
+def _fleet_vmi(draw: st.DrawFn, name: str) -> list[dict[str, Any]]:
+    node, uid = draw(st.sampled_from(NODES)), f"u-{name}"
+    migratable = draw(st.sampled_from(({}, {"migratable": True}, {"migratable": True}, {"migratable": False})))
+    state = {"migrationUid": "uid-m0", "startTimestamp": _SINCE}
+    vmi = {
+        "kind": "VirtualMachineInstance",
+        "name": name,
+        "uid": uid,
+        "node": node,
+        "phase": draw(st.sampled_from(("Running", "Running", "Running", "Scheduled"))),
+        "strategy": draw(st.sampled_from((None, "None", "LiveMigrate", "LiveMigrateIfPossible", "External"))),
+        "evacuation": draw(st.sampled_from((None, *NODES, "gone"))),
+        "deleting": draw(st.sampled_from((False, False, False, True))),
+        "descheduled": draw(st.sampled_from((False, False, True))),
+        "outdated": draw(st.booleans()),
+        "paused": draw(st.booleans()),
+        "labels": draw(st.sampled_from(({}, MANAGED))),
+        **migratable,
+        **_one_of(draw, {}, {}, {"migration": state}, {"migration": state | {"endTimestamp": LATER_STILL}}),
+        **_one_of(draw, {"vm": f"vm-{name}"}, {"set": "set"}, {}),
+    }
+    if vmi["evacuation"] and draw(st.booleans()):
+        vmi["evacuation_since"] = _SINCE
+    pods = [_fleet_pod(draw, name, uid, number) for number in range(draw(st.sampled_from((0, 1, 1, 1, 2))))]
+    made = [_fleet_migration(draw, name, number) for number in range(draw(st.integers(0, 3)))]
+    gone = draw(st.integers(0, 9)) == 0
+    return [*pods, *made] if gone else [vmi, *pods, *made]
+
+
+LATER_STILL = "2026-06-01T10:09:00Z"
+
+
+def _fleet_pod(draw: st.DrawFn, name: str, uid: str, number: int) -> dict[str, Any]:
+    pod = {"kind": "Pod", "name": f"virt-launcher-{name}-{number}", "domain": name, "vmi": uid, "labels": {"app": name}}
+    target = {"migration": f"uid-{name}-0", "phase": "Pending"}
+    more = _one_of(draw, {}, {}, {}, target, target | {"unschedulable": "0/2 nodes", "node": ""}, {"ready": False})
+    deleting = draw(st.sampled_from((False, False, False, True)))
+    return pod | {"node": draw(st.sampled_from(NODES)), "deleting": deleting, **more}
+
+
+def _fleet_migration(draw: st.DrawFn, name: str, number: int) -> dict[str, Any]:
+    created = draw(st.sampled_from(("2026-06-01T09:00:00Z", "2026-06-01T10:05:00Z")))
+    row = {"kind": "VirtualMachineInstanceMigration", "name": f"{name}-{number}", "uid": f"uid-{name}-{number}"}
+    more = _one_of(draw, {}, {}, {"rejected": "migrationBlockedByBackup"})
+    evacuates = {"evacuates": draw(st.sampled_from(NODES))} if draw(st.booleans()) else {}
+    return row | {"vmi": name, "created": created, "phase": draw(st.sampled_from(_PHASES))} | more | evacuates

@@ -11,12 +11,13 @@ import pytest
 
 from exporter.demo.fleet import sample_fleet
 from exporter.findings import Finding, Severity
+from exporter.model.departure import DrainState
 from exporter.model.kinds.node import Node
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.record import Ref
 from exporter.model.source import SyncState
 from exporter.views import drain
-from exporter.views.drain.report import NOT_CONSIDERED, Outcome, Reason
+from exporter.views.drain.report import NOT_CONSIDERED
 from tests.rows import full
 from tests.unit.drain_rows import Drained, Row, guest, migration, node, pdb, slices
 
@@ -29,40 +30,50 @@ FAILED = [migration(f"m{n}", "a", "Failed", n, failed="no bandwidth") for n in r
 @pytest.mark.parametrize(
     ("rows", "reported"),
     [
-        (guest("a"), ("migrates", "")),
-        (guest("a", strategy="LiveMigrateIfPossible"), ("migrates", "")),
-        (guest("a", strategy="LiveMigrateIfPossible", migratable=False), ("shutsDown", "")),
-        (guest("a", **NONE), ("shutsDown", "")),
-        (guest("a", strategy=None), ("shutsDown", "")),
-        (guest("a", migratable=False), ("blocks", "NotMigratable")),
-        (guest("a", migratable=False, **LEAVING), ("blocks", "NotMigratable")),
+        (guest("a"), ("waiting", "")),
+        (guest("a", strategy="LiveMigrateIfPossible"), ("waiting", "")),
+        (guest("a", strategy="LiveMigrateIfPossible", migratable=False), ("shuts_down", "WillShutDown")),
+        (guest("a", **NONE), ("shuts_down", "WillShutDown")),
+        (guest("a", strategy=None), ("shuts_down", "WillShutDown")),
+        (guest("a", migratable=False), ("blocked", "NotMigratable")),
+        (guest("a", migratable=False, **LEAVING), ("blocked", "NotMigratableAfterRequest")),
         (guest("a")[:1], ("unknown", "")),
-        (guest("a", deleting=True), ("ends", "")),
-        (guest("a", strategy="External"), ("blocks", "ExternalNoHandler")),
-        (guest("a", strategy="External", set="blue"), ("leftTo", "")),
-        (guest("a", strategy="External", set="blue", evacuation="gone"), ("blocks", "StaleEvacuationRequest")),
-        ([*guest("a", **NONE), pdb("b", "a", desired=1, expected=1, healthy=1)], ("blocks", "UserPDB")),
-        ([*guest("a", **NONE), pdb("b", "a", allowed=1)], ("shutsDown", "")),
-        ([*guest("a", **NONE), pdb("b", "other")], ("shutsDown", "")),
-        ([*guest("a", **NONE), pdb("b", "a", allowed=1), pdb("c", "a")], ("blocks", "MultiplePDB")),
-        ([*guest("a"), pdb("b", "a"), pdb("c", "a")], ("migrates", "")),  # C-41: the webhook comes first
-        (guest("a", evacuation="node02"), ("blocks", "StaleEvacuationRequest")),
-        ([*guest("a", evacuation="node02"), migration("m", "a", "Pending")], ("migrates", "")),  # it clears the mark
-        (guest("a", **LEAVING), ("blocks", "NotStarted")),
-        ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1)], ("migrates", "")),
+        (guest("a", strategy="External"), ("blocked", "ExternalNoHandler")),
+        (guest("a", strategy="External", set="blue"), ("external", "")),
+        (guest("a", strategy="External", **LEAVING), ("blocked", "ExternalAwaiting")),
+        (guest("a", strategy="External", set="blue", **LEAVING), ("external", "ExternalAwaiting")),
+        (guest("a", strategy="External", set="blue", evacuation="gone"), ("blocked", "StaleEvacuationRequest")),
+        ([*guest("a", **NONE), pdb("b", "a", desired=1, expected=1, healthy=1)], ("blocked", "UserPDB")),
+        ([*guest("a", **NONE), pdb("b", "a", allowed=1)], ("shuts_down", "WillShutDown")),
+        ([*guest("a", **NONE), pdb("b", "other")], ("shuts_down", "WillShutDown")),
+        ([*guest("a", **NONE), pdb("b", "a", allowed=1), pdb("c", "a")], ("blocked", "MultiplePDB")),
+        ([*guest("a"), pdb("b", "a"), pdb("c", "a")], ("waiting", "")),  # the webhook comes before PDBs
+        (guest("a", **NONE, **LEAVING), ("shuts_down", "RequestWithUnmanagedStrategy")),
+        ([*guest("a", **NONE, **LEAVING), pdb("b", "a", desired=1, expected=1, healthy=1)], ("blocked", "UserPDB")),
+        (guest("a", evacuation="node02"), ("blocked", "StaleEvacuationRequest")),
+        # A migration that succeeds clears the request.
+        ([*guest("a", evacuation="node02"), migration("m", "a", "Pending")], ("waiting", "MigrationQueued")),
+        (guest("a", **LEAVING), ("blocked", "NotStarted")),
+        ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1)], ("waiting", "MigrationQueued")),
         ([*guest("a", **LEAVING), migration("m", "a", "Running", 1)], ("migrating", "")),
         ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1, rejected="migrationBlockedByBackup")],
-         ("blocks", "MigrationPending")),
-        ([*guest("a", **LEAVING), *FAILED], ("blocks", "MigrationFailing")),
-        ([*guest("a", **LEAVING), *FAILED, migration("m", "a", "Pending", 5)], ("blocks", "MigrationFailing")),
-        ([*guest("a", **LEAVING), *FAILED, migration("m", "a", "Running", 5)], ("migrating", "")),
-        ([*guest("a", **LEAVING), FAILED[0]], ("migrates", "")),  # tried again after a back-off
-        ([*guest("a", evacuation_since="2026-06-01T10:30:00Z", evacuation="node01"), *FAILED], ("blocks",
-        "NotStarted")),  # C-58
-        (guest("a" * 64), ("blocks", "NameTooLong")),
-        ([*guest("a", **LEAVING), guest("a", {"name": "second"})[1]], ("blocks", "SeveralPods")),
-        (guest("a")[1:], ("blocks", "OrphanLauncherPod")),
-        ([guest("a", {"deleting": True})[1]], ("ends", "")),
+         ("blocked", "MigrationPending")),
+        ([*guest("a", **LEAVING), *FAILED], ("blocked", "MigrationFailing")),
+        ([*guest("a", **LEAVING), *FAILED, migration("m", "a", "Pending", 5)], ("blocked", "MigrationFailing")),
+        ([*guest("a", **LEAVING), *FAILED, migration("m", "a", "Running", 5)], ("blocked", "MigrationFailing")),
+        ([*guest("a", **LEAVING), FAILED[0]], ("waiting", "")),  # tried again after a back-off
+        # What failed before the request does not count.
+        ([*guest("a", evacuation_since="2026-06-01T10:30:00Z", evacuation="node01"), *FAILED],
+         ("blocked", "NotStarted")),
+        (guest("a" * 64), ("blocked", "NameTooLong")),
+        (guest("a" * 64, **LEAVING), ("blocked", "NotStarted")),
+        ([*guest("a"), guest("a", {"name": "second"})[1]], ("blocked", "SeveralPods")),
+        ([*guest("a", **LEAVING), guest("a", {"name": "second"})[1]], ("blocked", "NotStarted")),
+        (guest("a")[1:], ("blocked", "OrphanLauncherPod")),
+        ([guest("a", {"phase": "Pending"})[1]], ("unknown", "")),
+        ([guest("a", {"deleting": True})[1]], ("terminating", "")),
+        (guest("a", deleting=True, termination=31536000), ("terminating", "")),
+        (guest("a", deleting=True), ("terminating", "StuckTerminating")),
     ],
 )  # fmt: skip
 def test_what_becomes_of_a_vm(rows: list[Row], reported: tuple[str, str]) -> None:
@@ -70,67 +81,75 @@ def test_what_becomes_of_a_vm(rows: list[Row], reported: tuple[str, str]) -> Non
     assert Drained(*reversed(rows)).reported() == reported
 
 
+STOP = "virtctl stop -n ns a"
+
+
 @pytest.mark.parametrize(
-    ("rows", "why", "remedies"),
+    ("rows", "why", "next_", "command"),
     [
-        (guest("a", migratable="HostDeviceNotLiveMigratable"), "HostDeviceNotLiveMigratable", "virtctl stop a -n ns"),
-        (guest("a", owned=False, migratable=False), "can't", "kubectl delete vmi a -n ns"),
-        (guest("a", **NONE), "strategy is None", "virtctl migrate a -n ns"),
-        (guest("a", strategy=None), "KubeVirt's default", "virtctl migrate a -n ns"),
-        ([*guest("a", **NONE), pdb("b", "a", refused="SyncFailed", maxUnavailable=1)], "maxUnavailable 1",
-         "minAvailable: kubectl edit pdb b -n ns"),
-        ([*guest("a", **NONE), pdb("b", "a", desired=2, expected=2, healthy=2)], "wants 2 of 2", "lower minAv"),
+        (guest("a", migratable="HostDeviceNotLiveMigratable"), "HostDeviceNotLiveMigratable", "Remove what", STOP),
+        (guest("a", owned=False, migratable=False), "can't", "nothing starts it", '"preconditions": {"uid": "u-a"}'),
+        (guest("a", **NONE), "strategy is None", "migrate it before", "vmiName: a"),
+        (guest("a", **NONE, migratable=False), "strategy is None", "Shut the guest down", STOP),
+        (guest("a", strategy=None), "KubeVirt's default", "migrate it before", "vmiName: a"),
+        ([*guest("a", **NONE), pdb("b", "a", refused="SyncFailed", maxUnavailable=1)], "by maxUnavailable or",
+         "integer minAvailable", "kubectl edit poddisruptionbudgets.policy -n ns b"),
+        ([*guest("a", **NONE), pdb("b", "a", desired=2, expected=2, healthy=2)], "wants 2 of 2", "lower its minAv",
+         "kubectl edit poddisruptionbudgets.policy -n ns b"),
         ([*guest("a", {"ready": False}, paused=True, **NONE), pdb("b", "a", desired=2, expected=3, healthy=1)],
-         "not ready itself", "virtctl unpause vmi a -n ns"),
-        ([*guest("a", **NONE), pdb("b", "a"), pdb("c", "a")], "b, c", "kubectl edit pdb b c -n ns"),
-        (guest("a", evacuation="node02"), "marked to leave node02", '{"evacuationNodeName": "node02"}'),
-        (guest("a", **LEAVING), "there is no migration", "virt-controller"),
-        ([*guest("a", **LEAVING), *FAILED], "last 2 evacuations failed, the last one with: no bandwidth", "events"),
+         "paused, and so not ready", "Unpause", "virtctl unpause vmi -n ns a"),
+        ([*guest("a", **NONE), pdb("b", "a"), pdb("c", "a")], "b, c", "Leave a single", "-n ns c"),
+        (guest("a", evacuation="node02"), "asked to leave node02", "names, node02", "' node02 |"),
+        (guest("a", **LEAVING), "no migration of it was made", "virt-controller", "virt-controller"),
+        (guest("a" * 64, **LEAVING), "64 characters", "under this name", f"virtctl stop -n ns {'a' * 64}"),
+        ([*guest("a", **LEAVING), *FAILED], "2 migrations in a row failed: no bandwidth", "cause",
+         "kubectl get events"),
         ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1, rejected="migrationRejectedByResourceQuota")],
-         "quota", "kubectl describe quota -n ns"),
-        (guest("a", strategy="External"), "no label or owner", "find who answers"),
-        (guest("a")[1:], "no VirtualMachineInstance a", "kubectl delete pod virt-launcher-a -n ns"),
+         "ResourceQuota", "Raise", "kubectl get resourcequotas -n ns"),
+        (guest("a", strategy="External"), "no label or owner", "which controller", "instances.kubevirt.io -n ns a"),
+        (guest("a")[1:], "VMI a does not exist", "no guest", "/api/v1/namespaces/ns/pods/virt-launcher-a"),
     ],
 )  # fmt: skip
-def test_what_is_in_the_way_and_what_to_do(rows: list[Row], why: str, remedies: str) -> None:
+def test_what_is_in_the_way_and_what_to_do(rows: list[Row], why: str, next_: str, command: str) -> None:
     vm = Drained(*rows).one()
     assert why in vm.why
-    assert remedies in vm.remedies
-    assert "disable-eviction" not in vm.remedies
+    assert next_ in vm.next
+    assert any(command in each for each in vm.commands), vm.commands
+    assert "disable-eviction" not in "".join(vm.commands)
 
 
-def test_a_vm_that_starts_is_refused_until_it_runs() -> None:
+def test_a_vm_that_starts_is_not_evaluated_until_it_runs() -> None:
     vmi, pod = guest("a", node="", phase="Scheduling", migratable=False)
     del vmi["migratable"]
     starting = Drained(vmi, pod | {"node": "node01", "phase": "Pending"})
-    assert starting.reported() == ("blocks", "NotEvaluated")
-    assert "wait until it runs" in starting.one().remedies
+    assert starting.reported() == ("unknown", "NotEvaluated")
+    assert "Wait until it runs" in starting.one().next
     running = Drained(vmi | {"node": "node01", "phase": "Running"}, pod | {"node": "node01"})
-    assert "virt-handler" in running.one().remedies
+    assert running.reported() == ("unknown", "NotEvaluated")
 
 
 def test_the_pod_that_a_migration_leaves_behind_and_the_one_that_comes() -> None:
     vmi, new = guest("a", node="node02")
     left = {**new, "name": "old", "node": "node01", "created": "2026-05-01T00:00:00Z"}
-    assert Drained(vmi, new, left).reported() == ("ends", "")
+    assert Drained(vmi, new, left).reported() == ("terminating", "")
 
     coming = {**new, "name": "coming", "node": "node01", "migration": "uid-m", "phase": "Pending"}
     arriving = Drained(vmi, new, coming, migration("m", "a", "Scheduling", evacuates="node02"))
-    assert (arriving.reported(), arriving.one().why) == (("arrives", ""), "it is migrating here from node02")
+    assert (arriving.reported(), arriving.one().why) == (("arriving", ""), "it is migrating here from node02")
 
 
 def test_who_is_on_its_way_and_where_to() -> None:
     state = {"migrationUid": "uid-m", "startTimestamp": REQUESTED, "sourceNode": "node01", "targetNode": "node02"}
     vm = Drained(*guest("a", migration=state, **LEAVING), migration("m", "a", "Running", 1)).one()
-    assert (vm.outcome, vm.to, vm.evacuation_since) == (Outcome.MIGRATING, "node02", REQUESTED)
+    assert (vm.state, vm.to, vm.evacuation_since) == (DrainState.MIGRATING, "node02", REQUESTED)
 
 
 def test_a_target_pod_that_finds_no_node() -> None:
     target = guest("a", {"name": "t", "node": "", "phase": "Pending", "migration": "uid-m"})[1]
     rows = [*guest("a", **LEAVING), migration("m", "a", "Scheduling", 1), target | {"unschedulable": "0/3 nodes"}]
     vm = Drained(*rows).one()
-    assert (vm.outcome, vm.reason) == (Outcome.BLOCKS, Reason.TARGET_UNSCHEDULABLE)
-    assert vm.why.endswith("finds no node: 0/3 nodes")
+    assert (vm.state, vm.reason) == (DrainState.BLOCKED, "TargetUnschedulable")
+    assert vm.why == "no node takes the target pod of its migration: 0/3 nodes"
 
 
 def test_external_names_who_answers() -> None:
@@ -139,8 +158,9 @@ def test_external_names_who_answers() -> None:
         "capk.cluster.x-k8s.io/kubevirt-machine-namespace": "capi",
     }
     vm = Drained(*guest("a", strategy="External", labels=labels, **LEAVING)).one()
-    assert (vm.outcome, vm.to) == (Outcome.LEFT_TO, "KubevirtMachine capi/w1")
-    assert (vm.why, vm.evacuation_since) == ("its controller was asked to move or end it", REQUESTED)
+    assert (vm.state, vm.to) == (DrainState.EXTERNAL, "KubevirtMachine capi/w1")
+    assert vm.why.startswith("it is asked to leave node01, KubeVirt leaves that to KubevirtMachine capi/w1")
+    assert vm.evacuation_since == REQUESTED
 
 
 @pytest.mark.parametrize(
@@ -148,40 +168,44 @@ def test_external_names_who_answers() -> None:
     [
         ({}, ["node01", "node02"], True),
         ({"version": "v1.6.3"}, ["node01", "node02"], False),
-        ({}, ["node01"], False),  # C-56: cancelling answers 500 when the node is gone
+        ({}, ["node01"], False),  # cancelling answers 500 when the node is gone
     ],
 )
-def test_a_stale_mark_is_cancelled_with_its_own_node_where_that_is_served(
+def test_a_stale_request_is_cancelled_with_its_own_node_where_that_is_served(
     kubevirt: Row, nodes: list[str], cancels: bool
 ) -> None:
     view = Drained(*guest("a", evacuation="node02"), kubevirt=kubevirt, nodes=[node(name) for name in nodes])
-    remedies = view.one().remedies
-    assert "virtctl migrate a -n ns" in remedies
-    assert ("evacuate/cancel" in remedies) == cancels
+    commands = "".join(view.one().commands)
+    assert "vmiName: a" in commands
+    assert ("evacuate/cancel" in commands) == cancels
 
 
-def test_kubevirts_own_taint_moves_all_that_can_be_moved() -> None:  # C-61
+def test_kubevirts_own_taint_moves_all_that_can_be_moved() -> None:
     tainted = [node("node01", taints=["kubevirt.io/drain:NoSchedule"]), node("node02")]
     stale = Drained(*guest("a", evacuation="node02"), migration("m", "a", "Pending"), nodes=tainted)
-    assert stale.reported() == ("migrates", "")
-    assert Drained(*guest("a"), nodes=tainted).reported() == ("blocks", "NotStarted")
-    assert Drained(*guest("a", **NONE), nodes=tainted).reported() == ("shutsDown", "")
+    assert stale.reported() == ("waiting", "MigrationQueued")
+    assert Drained(*guest("a"), nodes=tainted, kubevirt={"version": "v1.9.0"}).reported() == ("blocked", "NotStarted")
+    assert Drained(*guest("a"), nodes=tainted).reported() == (
+        "waiting",
+        "MigrationQueued",
+    )  # before, it may be its turn
+    assert Drained(*guest("a", **NONE), nodes=tainted).reported() == ("blocked", "LegacyTaintIgnored")
 
 
 def test_before_1_9_no_migration_is_made_beyond_the_limits() -> None:
     busy = [*guest("a", **LEAVING), *guest("b", **LEAVING), migration("m", "b", "Running", 1)]
     one = {"migrations": {"parallelOutboundMigrationsPerNode": 1}}
-    outcomes = {m.vm.name: m.outcome for m in Drained(*busy, kubevirt={"version": "v1.8.2"} | one).node().vms}
-    assert outcomes == {"a": Outcome.MIGRATES, "b": Outcome.MIGRATING}
+    outcomes = {m.vm.name: m.state for m in Drained(*busy, kubevirt={"version": "v1.8.2"} | one).node().vms}
+    assert outcomes == {"a": DrainState.WAITING, "b": DrainState.MIGRATING}
     later = Drained(*busy, kubevirt={"version": "v1.9.0"} | one).node().vms
-    assert later[0].reason == Reason.NOT_STARTED
+    assert later[0].reason == "NotStarted"
 
 
 def test_virt_api_without_an_endpoint_is_said_once() -> None:
     rows = [*guest("a"), *guest("b")]
     down = Drained(*rows, slices(False, False)).take()
     assert "virt-api has no ready endpoint" in down.webhook
-    assert [m.outcome for m in down.nodes[0].vms] == [Outcome.MIGRATES, Outcome.MIGRATES]
+    assert [m.state for m in down.nodes[0].vms] == [DrainState.WAITING, DrainState.WAITING]
     assert drain.exit_code(down) == 1
     for fine in (Drained(*rows, slices(False, True)), Drained(*rows)):
         assert (fine.take().webhook, drain.exit_code(fine.take())) == ("", 0)
@@ -207,7 +231,7 @@ def test_the_summary_of_a_node() -> None:
 
     assert (report.cordoned, report.since, report.taints) == (True, REQUESTED, ("medik8s.io/drain",))
     assert [m.vm.name for m in report.vms] == ["c", "b", "d", "a"]
-    assert report.counts == {"blocks": 1, "shutsDown": 1, "migrating": 1, "migrates": 1}
+    assert report.counts == {"blocked": 1, "shuts_down": 1, "migrating": 1, "waiting": 1}
     assert (report.evacuated, report.running, report.others) == (1, 1, 1)
     limits = view.take().limits
     assert limits is not None
@@ -218,7 +242,7 @@ def test_the_summary_of_a_node() -> None:
 def test_what_would_migrate_off_a_node_that_is_not_ready_is_not_known() -> None:
     nodes = [node("node01", ready=False), node("node02")]
     assert Drained(*guest("a"), nodes=nodes).reported() == ("unknown", "")
-    assert Drained(*guest("a", **NONE), nodes=nodes).reported() == ("shutsDown", "")
+    assert Drained(*guest("a", **NONE), nodes=nodes).reported() == ("shuts_down", "WillShutDown")
     view = Drained(nodes=nodes).take()
     assert (view.nodes[0].ready, drain.exit_code(view)) == (False, 0)
 
@@ -231,13 +255,13 @@ def test_every_vm_of_a_fleet_is_reported_once() -> None:
     vmis = [vmi for vmi in view.engine.cluster.all(VirtualMachineInstance) if vmi.node and not vmi.final]
     nodes = sorted(each.name for each in view.engine.cluster.all(Node))
     reports = view.take(*nodes).nodes
-    reported = [(each.node, m.vm) for each in reports for m in each.vms if m.outcome != Outcome.ARRIVES]
+    reported = [(each.node, m.vm) for each in reports for m in each.vms if m.state != DrainState.ARRIVING]
     assert sorted((where, ref.path) for where, ref in reported if ref.kind == "VirtualMachineInstance") == sorted(
         (vmi.node, vmi.ref.path) for vmi in vmis
     )
-    assert {m.outcome for each in reports for m in each.vms} >= {"blocks", "leftTo", "migrating"}
-    stays = [m for each in reports for m in each.vms if m.outcome in drain.STAYS]
-    assert all(m.why and (m.remedies or m.outcome == Outcome.UNKNOWN) for m in stays)
+    assert {m.state for each in reports for m in each.vms} >= {"blocked", "external", "migrating"}
+    stays = [m for each in reports for m in each.vms if m.state in drain.STAYS]
+    assert all(m.why and (m.next or m.state == DrainState.UNKNOWN) for m in stays)
 
 
 def test_findings_of_evictions_stand_beside() -> None:
@@ -276,12 +300,12 @@ def test_several_nodes_are_each_reported_and_a_node_that_is_not_there_is_not() -
     ("unseen", "rows", "reported"),
     [
         ("PodDisruptionBudget", guest("a", **NONE), ("unknown", "")),
-        ("PodDisruptionBudget", guest("a"), ("migrates", "")),
+        ("PodDisruptionBudget", guest("a"), ("waiting", "")),
         ("VirtualMachineInstanceMigration", guest("a"), ("unknown", "")),
-        ("VirtualMachineInstanceMigration", guest("a", migratable=False), ("blocks", "NotMigratable")),
+        ("VirtualMachineInstanceMigration", guest("a", migratable=False), ("blocked", "NotMigratable")),
         ("KubeVirt", guest("a", strategy=None), ("unknown", "")),
-        ("KubeVirt", guest("a", **NONE), ("shutsDown", "")),
-        ("EndpointSlice", guest("a"), ("migrates", "")),
+        ("KubeVirt", guest("a", **NONE), ("shuts_down", "WillShutDown")),
+        ("EndpointSlice", guest("a"), ("waiting", "")),
     ],
 )
 def test_a_kind_that_can_not_be_seen_is_named_and_never_fine(
@@ -335,8 +359,9 @@ def test_a_selector_that_is_none(text: str) -> None:
 
 
 def test_commands_are_safe_to_paste() -> None:
-    hostile = guest("a; reboot", migratable=False)
-    assert "virtctl stop 'a; reboot' -n ns" in Drained(*hostile).one().remedies
+    vm = Drained(*guest("a; reboot", migratable=False)).one()
+    assert "virtctl stop -n ns NAME" in vm.commands
+    assert "reboot" not in "".join(vm.commands)
 
 
 def test_the_view_is_json() -> None:
@@ -349,10 +374,10 @@ def test_the_view_is_json() -> None:
 
 def test_a_change_shows_at_once() -> None:
     view = Drained(*guest("a"))
-    assert view.reported() == ("migrates", "")
+    assert view.reported() == ("waiting", "")
     view.seen(full(guest("a", migratable=False)[0]))
-    assert view.reported() == ("blocks", "NotMigratable")
+    assert view.reported() == ("blocked", "NotMigratable")
     view.gone("VirtualMachineInstance", "ns", "a")
-    assert view.reported() == ("blocks", "OrphanLauncherPod")
+    assert view.reported() == ("blocked", "OrphanLauncherPod")
     view.gone("Pod", "ns", "virt-launcher-a")
     assert view.node().vms == ()

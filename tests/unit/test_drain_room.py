@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from exporter.model.departure import DrainState
 from exporter.views import drain
-from exporter.views.drain.report import Drain, Outcome, Reason, VMReport
+from exporter.views.drain.report import Drain, VMReport
 from tests.unit.drain_rows import Drained, Row, guest, node
 
 SMALL = {"cpu": "4", "memory": "8Gi", "pods": "10"}
@@ -33,18 +34,18 @@ def test_what_pods_there_ask_for_is_not_free() -> None:
     nodes = [node("node01"), node("n2", allocatable=SMALL)]
     assert by_name(Drained(*sized("a", "5Gi"), nodes=nodes).take())["a"].target == "n2"
     vm = by_name(Drained(*sized("a", "5Gi"), *pods, nodes=nodes).take())["a"]
-    assert (vm.outcome, vm.reason, vm.target) == (Outcome.BLOCKS, Reason.NO_TARGET, "")
+    assert (vm.state, vm.reason, vm.target) == (DrainState.BLOCKED, "NoTarget", "")
     assert vm.room == "1 node: 1 lacks memory (needs 5 GiB, most free 4 GiB)"
     assert vm.why == f"no node can take it: {vm.room}"
-    assert "make room" in vm.remedies
+    assert "Free capacity" in vm.next
 
 
 def test_room_that_larger_vms_of_the_drain_take() -> None:
     nodes = [node("node01"), node("n2", allocatable=SMALL)]
     view = Drained(*sized("a", "5Gi"), *sized("b", "6Gi"), nodes=nodes).take()
     found = by_name(view)
-    assert (found["b"].outcome, found["b"].target) == (Outcome.MIGRATES, "n2")
-    assert (found["a"].outcome, found["a"].reason) == (Outcome.BLOCKS, Reason.NO_ROOM_LEFT)
+    assert (found["b"].state, found["b"].target) == (DrainState.WAITING, "n2")
+    assert (found["a"].state, found["a"].reason) == (DrainState.BLOCKED, "NoRoomLeft")
     assert found["a"].why.startswith("after the larger VMs of this drain no node can take it: 1 node: 1 lacks mem")
     assert drain.exit_code(view) == 1
 
@@ -147,9 +148,13 @@ def test_an_earlier_migration_has_fixed_the_model() -> None:
 
 
 def test_one_that_blocks_is_reported_where_it_could_go_and_one_that_can_not_move_is_not() -> None:
-    rows = [*guest("stale", evacuation="gone"), *guest("stays", migratable=False), *guest("ends", strategy="None")]
+    rows = [
+        *guest("stale", evacuation="gone"),
+        *guest("stays", migratable=False),
+        *guest("terminating", strategy="None"),
+    ]
     found = by_name(Drained(*rows).take())
-    assert {name: vm.target for name, vm in found.items()} == {"stale": "node02", "stays": "", "ends": ""}
+    assert {name: vm.target for name, vm in found.items()} == {"stale": "node02", "stays": "", "terminating": ""}
 
 
 def test_a_thousand_nodes_are_walked_in_many_steps_and_their_room_counted_once() -> None:

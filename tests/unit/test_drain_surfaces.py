@@ -61,16 +61,16 @@ async def cluster() -> AsyncIterator[ApiServer]:
 
 def outcomes(drain: Any) -> dict[str, str]:
     """`outcome reason` of each VM."""
-    reported = {m["vm"]["name"]: f"{m['outcome']} {m['reason']}" for n in drain["nodes"] for m in n["vms"]}
+    reported = {m["vm"]["name"]: f"{m['state']} {m['reason']}" for n in drain["nodes"] for m in n["vms"]}
     return {name: text.strip() for name, text in reported.items()}
 
 
 ON_NODE01 = {
-    "device": "blocks NotMigratable",
-    "huge": "blocks NoTarget",
-    "plain": "shutsDown",
+    "device": "blocked NotMigratable",
+    "huge": "blocked NoTarget",
+    "plain": "shuts_down WillShutDown",
     "moving": "migrating",
-    "web": "migrates",
+    "web": "waiting",
 }
 
 
@@ -130,7 +130,7 @@ async def test_a_page_of_its_own_without_script(http: aiohttp.ClientSession) -> 
     status, html, headers = await get(http, "/drain?node=node01")
     assert status == 200
     assert "default-src 'none'" in headers["Content-Security-Policy"]
-    for text in ("node02 could take it", "virtctl stop device -n ns", "taint gpu:NoSchedule", "2 off each node"):
+    for text in ("node02 could take it", "virtctl stop -n ns device", "taint gpu:NoSchedule", "2 off each node"):
         assert text in html
     assert "<script" not in html
     _, empty, _ = await get(http, "/drain?node=node02")
@@ -202,10 +202,11 @@ def test_the_table_groups_what_stays_first_and_says_what_to_do(dump: str, capsys
     places = [out.index(f"ns/{name}") for name in ("device", "huge", "plain", "moving", "web")]
     assert places == sorted(places)
     assert "2 nodes: 1 lacks memory (needs 32 GiB, most free 8 GiB), 1 taint gpu:NoSchedule" in out
-    assert "=> remove what hinders its migration, or" in out
+    assert "=> Remove what keeps it from migrating, or" in out
+    assert "   virtctl stop -n ns device\n" in out
     of_web = " ".join(out.split("ns/web")[1].split("\n")[0].split())
     assert of_web == "node02 could take it it migrates when it is evicted"
-    assert "At once migrate 2 off each node and 5 in the cluster; now 1 off these nodes and 1 in all.\n" in out
+    assert "running now: 1 off these nodes, 1 in the cluster.\n" in out
     assert out.count("Not considered:") == 1
 
 
@@ -219,7 +220,7 @@ def test_the_table_groups_what_stays_first_and_says_what_to_do(dump: str, capsys
         (["node02", "-l", "kubernetes.io/hostname=node03"], 1, "1 node: 1 cordoned"),
         (["-l", "zone=x"], 2, "no node has the labels zone=x"),
         (["nod03"], 2, "steward: no node is called 'nod03'; did you mean node03?"),
-        ([], 2, "name the nodes, or say --all-cordoned or --selector"),
+        ([], 2, "name the nodes, or use --all-cordoned or --selector"),
     ],
 )
 def test_which_nodes(words: list[str], code: int, said: str, dump: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -233,13 +234,13 @@ def test_a_kind_that_is_not_in_the_dump_is_said_with_what_adds_it(
     rows = [row for row in ROWS if row["kind"] != "PodDisruptionBudget"]
     code, out, _ = run(["node03", "--from", written(tmp_path, rows)], capsys)
     assert code == 2
-    assert "what is said may not be all" in out
+    assert "the answer may be incomplete" in out
     assert "kubectl get poddisruptionbudgets.policy -A -o yaml" in out
 
     nodeless = [row for row in ROWS if row["kind"] != "Node"]
     code, out, err = run(["node03", "--from", written(tmp_path, nodeless)], capsys)
     assert (code, err) == (2, "")
-    assert "Not seen, so nothing is said" in out
+    assert "Not seen, so there is no answer" in out
 
 
 def test_a_selector_that_is_none_is_refused(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -252,4 +253,6 @@ def test_help_says_what_the_exit_codes_mean(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit):
         run(["--help"], capsys)
     said = " ".join(capsys.readouterr().out.split())
-    assert "0 everything leaves by itself; 1 something blocks, or is shut down by an eviction; 2 could not see" in said
+    assert (
+        "0 everything leaves by itself; 1 something is blocked, or is shut down by an eviction; 2 could not see" in said
+    )

@@ -1,4 +1,4 @@
-"""What the states of drains and strategies count, and that it costs nothing where nobody empties a node."""
+"""What the states of drains and strategies count, and that only nodes that are cordoned or drained are."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tests.rows import full
 
 INDEXES = tuple(index for state in all_states() for index in state.indexes)
 ABLE = {"strategy": "LiveMigrate", "migratable": True}
+MIGRATION = {"kind": "VirtualMachineInstanceMigration", "name": "m", "vmi": "a", "evacuates": "node01"}
 
 
 class Fleet:
@@ -38,51 +39,63 @@ def vmi(name: str, **more: Any) -> dict[str, Any]:
     return {"kind": "VirtualMachineInstance", "name": name, "uid": f"uid-{name}", **more}
 
 
+def pod(**more: Any) -> dict[str, Any]:
+    return {"kind": "Pod", "name": "p", "domain": "a", "vmi": "uid-a", **more}
+
+
 @pytest.mark.parametrize(
-    ("rows", "becomes"),
+    ("rows", "state"),
     [
-        ([vmi("a", **ABLE)], "waiting"),
-        ([vmi("a", **ABLE, evacuation="node01")], "waiting"),
+        ([vmi("a", **ABLE), pod()], "waiting"),
+        ([vmi("a", **ABLE, evacuation="node01"), MIGRATION | {"phase": "Pending"}], "waiting"),
+        ([vmi("a", **ABLE, evacuation="node01")], "blocked"),  # nobody has made a migration
         ([vmi("a", strategy="LiveMigrate")], "unknown"),
+        ([vmi("a", **ABLE)], "unknown"),  # no pod of it is seen
         ([vmi("a", strategy="None")], "unknown"),
-        ([vmi("a", **ABLE, evacuation="node02")], "stale"),
-        ([vmi("a", strategy="External")], "external"),
+        ([vmi("a", **ABLE, evacuation="node02")], "blocked"),
+        ([vmi("a", strategy="External", set="blue")], "external"),
+        ([vmi("a", strategy="External")], "blocked"),
         ([vmi("a", strategy="LiveMigrate", migratable=False)], "blocked"),
         ([vmi("a", deleting=True)], "terminating"),
+        ([vmi("a", **ABLE, evacuation="node01"), MIGRATION | {"phase": "Running"}], "migrating"),
+        ([vmi("a"), pod()], "shuts_down"),
         (
-            [
-                vmi("a", **ABLE, evacuation="node01"),
-                {"kind": "VirtualMachineInstanceMigration", "name": "m", "vmi": "a", "phase": "Running"},
-            ],
-            "migrating",
-        ),
-        ([vmi("a"), {"kind": "Pod", "name": "p", "domain": "a", "vmi": "uid-a"}], "shuts_down"),
-        (
-            [
-                vmi("a"),
-                {"kind": "Pod", "name": "p", "domain": "a", "vmi": "uid-a"},
-                {"kind": "PodDisruptionBudget", "name": "b", "selector": {}, "refused": "SyncFailed"},
-            ],
+            [vmi("a"), pod(), {"kind": "PodDisruptionBudget", "name": "b", "selector": {}, "refused": "SyncFailed"}],
             "blocked",
         ),
     ],
 )
-def test_what_becomes_of_an_vmi(rows: list[dict[str, Any]], becomes: str) -> None:
-    assert Fleet(*rows).left() == {"node01": {becomes: 1}}
+def test_the_state_of_a_vmi(rows: list[dict[str, Any]], state: str) -> None:
+    assert Fleet(*rows).left() == {"node01": {state: 1}}
 
 
-def test_a_node_that_nobody_empties_is_left_out() -> None:
-    fleet = Fleet(vmi("a", **ABLE), {"kind": "Node", "name": "node02"}, vmi("b", **ABLE, node="node02"))
+def test_a_limit_of_the_cluster_before_1_9_is_followed() -> None:
+    """Nothing of the node changes when a migration elsewhere ends."""
+    limits = {"migrations": {"parallelMigrationsPerCluster": 1}, "version": "v1.8.0"}
+    elsewhere = MIGRATION | {"name": "m2", "vmi": "b"}
+    fleet = Fleet(
+        {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt"} | limits,
+        vmi("a", **ABLE, evacuation="node01"),
+        vmi("b", **ABLE, node="node02"),
+        elsewhere | {"phase": "Running"},
+    )
     assert fleet.left() == {"node01": {"waiting": 1}}
+    fleet.put(elsewhere | {"phase": "Succeeded"})
+    assert fleet.left() == {"node01": {"blocked": 1}}
+
+
+def test_a_node_that_nobody_drains_is_left_out() -> None:
+    fleet = Fleet(vmi("a", **ABLE), {"kind": "Node", "name": "node02"}, vmi("b", **ABLE, node="node02"))
+    assert fleet.left() == {"node01": {"unknown": 1}}
 
     fleet.put({"kind": "Node", "name": "node01"}, {"kind": "Node", "name": "node02", "cordoned": True})
-    assert fleet.left() == {"node02": {"waiting": 1}}
+    assert fleet.left() == {"node02": {"unknown": 1}}
 
     fleet.put(vmi("b", **ABLE, node="node01"))
     assert fleet.left() == {"node02": {}}
 
 
-def test_strategies_are_those_that_hold() -> None:
+def test_strategies_are_those_that_apply() -> None:
     fleet = Fleet(vmi("a", strategy="External"), vmi("b"), vmi("c", phase="Succeeded"))
     strategies = fleet.aggregates.of(Strategies)
     assert strategies.counts() == {"External": 1, "LiveMigrate": 0, "LiveMigrateIfPossible": 0, "None": 1}

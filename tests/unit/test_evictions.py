@@ -1,7 +1,8 @@
-"""What findings on drains tell beside their reason, and what a drain that gets on looks like throughout."""
+"""What findings on drains carry beside their reason, and a drain that makes progress throughout."""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 from exporter.checks import all_checks
 from exporter.demo.fleet import sample_fleet
 from exporter.findings import Finding, Severity
+from exporter.model.departure import REMEDIES
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
+from tests.shared import REPO
 from tests.unit.test_checks import cases_of, evaluated
 
 CHECK = next(check for check in all_checks() if check.id == "evictions")
@@ -58,7 +61,8 @@ def test_a_migration_that_is_held_up_says_by_what(cause: str, rows: list[dict[st
 
     assert finding.evidence["cause"] == cause
     assert finding.evidence["migration"] == "m"
-    assert finding.evidence["next"]
+    assert finding.next
+    assert finding.commands
 
 
 @pytest.mark.parametrize(
@@ -96,7 +100,7 @@ def test_it_says_where_the_strategy_comes_from(
     assert (evidence["strategySource"], evidence["strategy"]) == (source, strategy)
 
 
-def test_plugged_volumes_and_the_mark_are_reported_with_the_vm() -> None:
+def test_hotplug_pods_and_the_request_are_reported_with_the_vm() -> None:
     plugged = {"kind": "Pod", "name": "hp-volume-x", "hotplug": "virt-launcher-db"}
     finding = one(
         "NotMigratableAfterRequest",
@@ -106,18 +110,18 @@ def test_plugged_volumes_and_the_mark_are_reported_with_the_vm() -> None:
     )
 
     assert finding.evidence["hotplugPods"] == ["hp-volume-x"]
-    assert finding.evidence["markedSince"] == "2026-09-21T13:00:00Z"
-    assert finding.evidence["markedSinceSource"] == "condition"
+    assert finding.evidence["requestedSince"] == "2026-09-21T13:00:00Z"
+    assert finding.evidence["requestedSinceSource"] == "condition"
 
 
-def test_who_manages_a_vm_may_say_how_long_it_waits() -> None:
-    (finding,) = evaluated(CHECK, CASES["external_whose_manager_says_until_when"]).engine.findings()
+def test_a_controller_may_say_how_long_it_waits() -> None:
+    (finding,) = evaluated(CHECK, CASES["external_whose_controller_has_a_deadline"]).engine.findings()
     assert finding.evidence["handler"] == "capi/worker-1"
     assert finding.evidence["deadline"] == "2026-09-21T14:03:20Z"
-    assert "its time ends at 2026-09-21T14:03:20Z" in finding.message
+    assert "gives up at 2026-09-21T14:03:20Z" in finding.message
 
 
-def test_before_1_7_the_oldest_attempt_tells_since_when_it_is_requested() -> None:
+def test_before_1_7_the_oldest_attempt_gives_the_start_of_the_request() -> None:
     requested = {key: value for key, value in REQUESTED.items() if key != "evacuation_since"}
     tried = [{**EVACUATION, "name": f"m{n}", "phase": "Failed", "created": f"2026-09-21T13:0{n}:00Z"} for n in (1, 5)]
     finding = one("MigrationFailing", DRAINED, vmi(**requested), *tried)
@@ -129,14 +133,50 @@ def test_before_1_7_the_oldest_attempt_tells_since_when_it_is_requested() -> Non
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        ("requested_for_a_node_that_it_is_not_on", "cancel the mark, with evacuationNodeName node01 (not node02)"),
-        ("requested_for_a_node_that_is_gone", "migrate it once more"),
-        ("two_in_a_row_failed_and_the_next_waits", "give each node a system UUID of its own"),
+        ("requested_for_a_node_that_it_is_not_on", "Cancel the evacuation request with the node that it names, node01"),
+        ("requested_for_a_node_that_is_gone", "Migrate the VMI once more"),
+        ("two_in_a_row_failed_and_the_next_waits", "Give each node a system UUID of its own"),
     ],
 )
 def test_the_next_step_is_the_one_that_works(case: str, words: str) -> None:
     (finding,) = [each for each in evaluated(CHECK, CASES[case]).engine.findings() if each.severity is Severity.WARNING]
-    assert finding.evidence["next"].startswith(words)
+    assert finding.next.startswith(words)
+
+
+def code(runbook: str) -> list[str]:
+    text = (REPO / f"rules/runbooks/{runbook}.md").read_text(encoding="utf-8")
+    return re.findall(r"^```sh.*?\n(.*?)^```", text, flags=re.S | re.M)
+
+
+@pytest.mark.parametrize("key", REMEDIES)
+def test_every_remedy_says_what_to_do_in_the_words_of_the_runbook(key: str) -> None:
+    remedy, reason = REMEDIES[key], CHECK.reasons.get(key.partition("/")[0])
+    assert remedy.next.endswith(".")
+    assert remedy.commands
+    runbooks = [reason.alert] if reason and reason.alert else []
+    for command in remedy.commands:
+        assert "--disable-eviction" not in command
+        assert all(any(command in block for block in code(each)) for each in runbooks), command
+
+
+@pytest.mark.parametrize("name", CHECK.reasons)
+def test_every_reason_has_a_next_step_its_commands_and_a_runbook_unless_it_only_informs(name: str) -> None:
+    reason = CHECK.reasons[name]
+    assert reason.next
+    assert reason.commands
+    assert bool(reason.alert) == (reason.severities[0] is Severity.WARNING)
+    for command in reason.commands if reason.alert else ():
+        assert any(command in block for block in code(reason.alert)), command
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_no_command_of_a_finding_has_a_word_left_to_fill_in(case: dict[str, Any]) -> None:
+    for finding in evaluated(CHECK, case).engine.findings():
+        assert finding.next
+        assert finding.commands
+        for text in (finding.next, *finding.commands):
+            assert not re.search(r"\b(NAMESPACE|NAME|VMNAME|NODE|UID|PDB|EVACUATIONNODENAME)\b", text), finding
+        assert "next" not in finding.evidence
 
 
 def test_what_is_wrong_in_the_sample_fleet_is_found() -> None:
@@ -157,7 +197,7 @@ def test_what_is_wrong_in_the_sample_fleet_is_found() -> None:
 
 
 class Drain:
-    """A drain of a node with VMs, as KubeVirt goes about it, on a clock of its own."""
+    """A drain of a node with VMs, as KubeVirt does it, on a clock of its own."""
 
     def __init__(self, vms: int) -> None:
         self.evaluation = Evaluation([CHECK], patient=True)
@@ -202,7 +242,7 @@ class Drain:
         self.put()
 
 
-def test_a_drain_that_gets_on_has_nothing_above_info() -> None:
+def test_a_drain_that_makes_progress_has_nothing_above_info() -> None:
     drain = Drain(vms=12)
     drain.put(DRAINED, wait=2)
     requested = drain.stamp()

@@ -1,27 +1,38 @@
-"""VMIs that should leave their node, and can't; nodes whose drain does not get on.
+"""VMIs that should leave their node and can't; nodes whose drain makes no progress.
 
-KubeVirt's webhook refuses to evict a launcher pod and marks the VMI instead (`status.evacuationNodeName`).
-KubeVirt then migrates it, or leaves that to whoever manages it (strategy External). Each step can get stuck without a
-word: a drain only repeats its request.
+KubeVirt's webhook denies the eviction of a launcher pod and requests the evacuation of the VMI instead
+(`status.evacuationNodeName`). KubeVirt then migrates it, or leaves that to the controller that manages it (strategy
+External). Each step can get stuck in silence: a drain only repeats its request.
 
-A VMI has one reason at a time, the most specific one. The order: StuckTerminating; StaleEvacuationRequest; of a request
-for its own node ExternalAwaiting, RequestWithUnmanagedStrategy, NotMigratableAfterRequest, MigrationFailing,
-TargetUnschedulable, MigrationPending, RequestOnSchedulableNode or RequestByWorkloadUpdate, MigrationQueued, NotStarted;
-without a request NotMigratable, UserPDB, MultiplePDB, LegacyTaintIgnored, WillShutDown. Two stand beside another one:
-ExternalNoHandler, and MigrationOverdue once an hour has passed in the queue. What migrates and makes progress has none.
+A VMI has one reason at a time, the most specific one: StuckTerminating; where the webhook lets an eviction pass,
+UserPDB, MultiplePDB, RequestWithUnmanagedStrategy, LegacyTaintIgnored, WillShutDown; where it does not,
+StaleEvacuationRequest, ExternalAwaiting, NotMigratable or NotMigratableAfterRequest, MigrationFailing,
+TargetUnschedulable, MigrationPending, RequestOnSchedulableNode or RequestByWorkloadUpdate, MigrationQueued, NotStarted.
+Two stand beside another one: ExternalNoHandler, and MigrationOverdue after an hour in the queue. A VMI that migrates
+and makes progress has none.
 
-A node counts as drained where it is cordoned and something else says so: a VMI marked to leave it, a
-NodeMaintenance, no other pod left; or by a taint of a drain. What evidence calls `next` is the next step.
+A node counts as being drained if it is cordoned and something else shows it: a VMI asked to leave it, a
+NodeMaintenance, no other pod left; or if it has a drain taint. With KubeVirt's own taint its VMIs are migrated
+without a request.
 
 Not seen here: KubeVirt before 1.5, whose webhook lets a second request pass; who asked for an eviction; evictions that
-were refused and left no trace; nodes that a volume can be had on.
+were refused and left no trace; the nodes that a volume is accessible from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...findings import Finding, Since
+from ...findings import Finding
+from ...model.departure import (
+    Departure,
+    NodeContext,
+    departure,
+    departures,
+    drain_context,
+    node_context,
+    orphans,
+)
 from ...model.indexes.nodes import HANDLER, NODE, PDB, REQUESTED, RUNNING
 from ...model.kinds import (
     kube_virt,
@@ -33,56 +44,50 @@ from ...model.kinds import (
     virtual_machine_instance,
     virtual_machine_instance_migration,
 )
-from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...model.record import Ref
+from ...model.kinds.pod import Pod
 from ..base import Check, Scope, View
-from . import requested, unrequested
-from .guest import Guest
-from .pods import orphans
 from .reasons import REASONS
-from .residual import residual, standing
-from .site import site_of
+from .residual import residual
 
 __all__ = ["CHECK"]
 
 
 def find(view: View) -> Iterator[Finding]:
-    site = site_of(view)
-    yield from orphans(site)
-    if not site.closed:
-        # Most nodes are so: nothing but a mark can be in the way of an eviction that nobody is seen to ask for.
-        for vmi in site.vmis:
-            if vmi.evacuation and vmi.deleting is None:
-                yield from requested.evaluated(Guest(site, vmi))
-        return
-    standings: dict[Ref, str] = {}
-    for vmi in site.vmis:
-        guest = Guest(site, vmi)
-        found = list(_evaluated(guest))
-        yield from found
-        standings[vmi.ref] = standing(guest, [finding.reason for finding in found])
-    if site.draining:
-        yield from residual(site, standings)
-
-
-def _evaluated(guest: Guest) -> Iterator[Finding]:
-    if guest.vmi.deleting is not None:
-        yield _terminating(guest.vmi, guest)
-    elif guest.requested:
-        yield from requested.evaluated(guest)
+    context = node_context(drain_context(view), view.partition)
+    if context.closed:
+        found = departures(context)
     else:
-        yield from unrequested.evaluated(guest)
+        # Most nodes are so: nothing but a request can be in the way of an eviction that nobody is seen to ask for.
+        asked = (vmi for vmi in context.vmis if vmi.evacuation and vmi.deleting is None)
+        found = [*orphans(context), *(departure(vmi, context) for vmi in asked)]
+    for each in found:
+        yield from _findings(each, context)
+    if context.draining:
+        yield from residual(context, found)
 
 
-def _terminating(vmi: VirtualMachineInstance, guest: Guest) -> Finding:
-    ends = (vmi.deleting or 0.0) + vmi.termination
-    return guest.finding(
-        "StuckTerminating",
-        f"it was deleted, its guest had {vmi.termination} seconds to shut down, and it is still there",
-        "look at its launcher pod and at virt-handler on the node",
-        since=(ends, Since.DELETION),
-        pods=[pod.name for pod in guest.pods],
+def _findings(found: Departure, context: NodeContext) -> Iterator[Finding]:
+    if not found.due or found.reason not in REASONS:
+        return
+    reason = found.reason
+    if reason == "NotMigratable" and not context.draining:
+        reason = "NotMigratableIfDrained"
+    yield Finding(
+        reason=reason,
+        severity=REASONS[reason].severities[0],
+        subject=found.subject.ref,
+        message=found.why,
+        related=found.related,
+        vm=found.subject.domain if isinstance(found.subject, Pod) else "",
+        node=context.name,
+        since=found.since[0],
+        since_source=found.since[1],
+        evidence={name: fact for name, fact in found.evidence.items() if fact not in ("", [], None)},
+        next=found.next,
+        commands=found.commands,
     )
+    for each in found.also:
+        yield from _findings(each, context)
 
 
 CHECK = Check(

@@ -1,143 +1,172 @@
-"""What can keep a VMI, or its pod, on a node that is to be empty."""
+"""What can keep a VMI, or its pod, on a node that is to be drained."""
 
 from __future__ import annotations
 
 from ...findings import Severity
+from ...model.departure import REMEDIES, Remedy
 from ..base import Family, Reason
 
 __all__ = ["BLOCKED", "REASONS"]
 
 BLOCKED = Family(
     "kubevirt_vmi_eviction_blocked",
-    "A VMI that is to leave its node does not get on.",
+    "A VMI that has to leave its node makes no progress.",
 )
 _NOTICE = Family(
     "kubevirt_vmi_eviction_notice",
-    "A VMI that is to leave its node, and nothing is in its way: it waits, will be shut down, or may be blocked.",
+    "A VMI that has to leave its node, and nothing is in its way: it waits, will be shut down, or may be blocked.",
 )
 _POD = Family(
     "kubevirt_launcher_pod_orphaned",
-    "A launcher pod runs, its VMI is not there, and no eviction of it is let pass.",
+    "A launcher pod runs whose VMI does not exist; every eviction of it is refused.",
 )
 _NODE = Family(
     "kubevirt_node_drain_residual",
     "VMIs are left on a node that is being drained.",
 )
-_INFO, _WARNING = (Severity.INFO,), (Severity.WARNING,)
+
+# The alerts, which are the names of the runbooks too.
+_STUCK, _NOT_MIGRATABLE, _LEFT = "VMEvictionMigrationStuck", "VMEvictionNotMigratable", "VMEvacuationRequestLeft"
+_EXTERNAL, _PDB, _STALLED = "VMEvictionExternalWaiting", "VMEvictionPDBBlocks", "KubeVirtNodeDrainStalled"
+
+_ON_NODE = "kubectl get virtualmachineinstances.kubevirt.io -A -l kubevirt.io/nodeName=NODE"
+_RESIDUAL = Remedy("Follow the findings of the VMIs that are left on node NODE.", (_ON_NODE,))
+
+_INFO = Severity.INFO
+
+
+def _reason(
+    meaning: str,
+    alert: str,
+    remedy: str | Remedy,
+    grace: float = 0.0,
+    *,
+    family: Family = BLOCKED,
+    severity: Severity = Severity.WARNING,
+) -> Reason:
+    """`remedy` is one of REMEDIES: the usual one, where it depends on the case."""
+    found = REMEDIES[remedy] if isinstance(remedy, str) else remedy
+    return Reason((severity,), meaning, family, grace=grace, next=found.next, commands=found.commands, alert=alert)
+
 
 REASONS = {
-    "StuckTerminating": Reason(
-        _WARNING,
-        "The VMI, on a node that is emptied, was deleted, and is there long after its guest should have ended.",
-        BLOCKED,
+    "StuckTerminating": _reason(
+        "The VMI, on a node that is cordoned or drained, was deleted, and is there long after its guest should have"
+        " shut down.",
+        "VMEvictionTerminatingStuck",
         "StuckTerminating",
         600.0,
     ),
-    "StaleEvacuationRequest": Reason(
-        _WARNING,
-        "The VMI is marked to leave a node that it is not on: nobody migrates it, and no eviction is let pass.",
-        BLOCKED,
+    "StaleEvacuationRequest": _reason(
+        "The VMI is asked to leave a node that it is not on: nobody migrates it, and evictions are refused.",
+        _LEFT,
         "StaleEvacuationRequest",
         120.0,
     ),
-    "ExternalAwaiting": Reason(
-        _WARNING,
-        "The VMI is marked, and whoever manages it has not moved it.",
-        BLOCKED,
+    "ExternalAwaiting": _reason(
+        "The VMI is asked to leave its node, and the controller that manages it has not moved it.",
+        _EXTERNAL,
         "ExternalAwaiting",
         900.0,
     ),
-    "ExternalNoHandler": Reason(
-        _INFO,
-        "The VMI is marked, its strategy is External, and no label tells who manages it.",
-        _NOTICE,
+    "ExternalNoHandler": _reason(
+        "The VMI is asked to leave, its strategy is External, and no label says which controller manages it.",
+        "",
         "ExternalNoHandler",
+        family=_NOTICE,
+        severity=_INFO,
     ),
-    "NotMigratableAfterRequest": Reason(
-        _WARNING,
-        "The VMI was marked and then became one that can't be migrated.",
-        BLOCKED,
-        "NotMigratableAfterRequest",
-        120.0,
-    ),
-    "RequestWithUnmanagedStrategy": Reason(
-        _WARNING,
-        "The VMI is marked, nobody migrates it by its strategy, and its next eviction shuts it down.",
-        BLOCKED,
-        "RequestWithUnmanagedStrategy",
-        120.0,
-    ),
-    "MigrationFailing": Reason(
-        _WARNING, "At least two migrations in a row, since it was marked, failed.", BLOCKED, "MigrationFailing"
-    ),
-    "TargetUnschedulable": Reason(
-        _WARNING, "No node takes the target pod of its migration.", BLOCKED, "TargetUnschedulable", 60.0
-    ),
-    "MigrationPending": Reason(
-        _WARNING, "Its migration is held up; `cause` says by what.", BLOCKED, "MigrationPending", 300.0
-    ),
-    "RequestOnSchedulableNode": Reason(
-        _WARNING,
-        "The VMI is marked to leave a node that nobody drains, and is migrated again and again until it has left.",
-        BLOCKED,
-        "RequestOnSchedulableNode",
-        900.0,
-    ),
-    "RequestByWorkloadUpdate": Reason(
-        _INFO,
-        "The same of a VMI that KubeVirt replaces because its launcher is of an older release.",
-        _NOTICE,
-        "RequestOnSchedulableNode",
-        900.0,
-    ),
-    "MigrationQueued": Reason(
-        _INFO, "Its migration waits for its turn, since so many run already.", _NOTICE, "MigrationPending"
-    ),
-    "MigrationOverdue": Reason(
-        _WARNING, "Its migration has waited for its turn for an hour.", BLOCKED, "MigrationPending", 3600.0
-    ),
-    "NotStarted": Reason(
-        _WARNING, "The VMI is marked and can be migrated, and no migration was made.", BLOCKED, "NotStarted", 120.0
-    ),
-    "NotMigratable": Reason(
-        _WARNING,
-        "The node is drained, and the VMI may only be migrated and can't be: its eviction is refused.",
-        BLOCKED,
+    "NotMigratableAfterRequest": _reason(
+        "The VMI was asked to leave and then became one that can't be migrated.",
+        _NOT_MIGRATABLE,
         "NotMigratable",
         120.0,
     ),
-    "NotMigratableIfDrained": Reason(
-        _INFO, "The same of a node that is cordoned, and that nobody is seen to drain.", _NOTICE, "NotMigratable"
+    "RequestWithUnmanagedStrategy": _reason(
+        "The VMI is asked to leave, nobody migrates it by its strategy, and its next eviction shuts it down.",
+        _LEFT,
+        "RequestWithUnmanagedStrategy",
+        120.0,
     ),
-    "UserPDB": Reason(_WARNING, "A PDB refuses the eviction of its pod; `cause` says why.", BLOCKED, "UserPDB", 300.0),
-    "MultiplePDB": Reason(
-        _WARNING,
-        "Several PDBs select its pod: an eviction fails, and the drain with it.",
-        BLOCKED,
-        "MultiplePDB",
-        60.0,
+    "MigrationFailing": _reason(
+        "At least two migrations in a row, since it was asked to leave, failed.", _STUCK, "MigrationFailing"
     ),
-    "LegacyTaintIgnored": Reason(
-        _WARNING,
-        "KubeVirt's taint is on the node, by which a VMI with this strategy never moves.",
-        BLOCKED,
+    "TargetUnschedulable": _reason(
+        "No node takes the target pod of its migration.", _STUCK, "TargetUnschedulable", 60.0
+    ),
+    "MigrationPending": _reason("Its migration is held up; `cause` says by what.", _STUCK, "MigrationPending", 300.0),
+    "RequestOnSchedulableNode": _reason(
+        "The VMI is asked to leave a node that nobody drains, and is migrated again and again until it has left.",
+        _LEFT,
+        "RequestOnSchedulableNode",
+        900.0,
+    ),
+    "RequestByWorkloadUpdate": _reason(
+        "The same of a VMI that KubeVirt replaces because its launcher pod is of an older release.",
+        "",
+        "RequestByWorkloadUpdate",
+        900.0,
+        family=_NOTICE,
+        severity=_INFO,
+    ),
+    "MigrationQueued": _reason(
+        "Its migration waits for its turn, since as many run already as may.",
+        "",
+        "MigrationQueued",
+        family=_NOTICE,
+        severity=_INFO,
+    ),
+    "MigrationOverdue": _reason(
+        "Its migration has waited for its turn for an hour.", _STUCK, "MigrationQueued", 3600.0
+    ),
+    "NotStarted": _reason(
+        "The VMI has to leave its node and can be migrated, and no migration was made.", _STUCK, "NotStarted", 120.0
+    ),
+    "NotMigratable": _reason(
+        "The node is drained, and the VMI may only be migrated and can't be: its eviction is refused.",
+        _NOT_MIGRATABLE,
+        "NotMigratable",
+        120.0,
+    ),
+    "NotMigratableIfDrained": _reason(
+        "The same of a node that is cordoned, and that nobody is seen to drain.",
+        "",
+        "NotMigratable",
+        family=_NOTICE,
+        severity=_INFO,
+    ),
+    "UserPDB": _reason("A PDB refuses the eviction of its pod; `cause` says why.", _PDB, "UserPDB", 300.0),
+    "MultiplePDB": _reason(
+        "Several PDBs select its pod: an eviction fails, and the drain with it.", _PDB, "MultiplePDB", 60.0
+    ),
+    "LegacyTaintIgnored": _reason(
+        "KubeVirt's drain taint is on the node, by which a VMI with this strategy never moves.",
+        "VMEvictionTaintIgnored",
         "LegacyTaintIgnored",
         900.0,
     ),
-    "WillShutDown": Reason(
-        _INFO, "The node is drained, and the eviction of its pod shuts the guest down.", _NOTICE, "C-31"
+    "WillShutDown": _reason(
+        "The node is drained, and the eviction of its pod shuts the guest down.",
+        "",
+        "WillShutDown",
+        family=_NOTICE,
+        severity=_INFO,
     ),
-    "OrphanLauncherPod": Reason(
-        _WARNING, "A launcher pod runs whose VMI is not there.", _POD, "OrphanLauncherPod", 300.0
+    "OrphanLauncherPod": _reason(
+        "A launcher pod runs whose VMI does not exist.",
+        "VMLauncherPodOrphaned",
+        "OrphanLauncherPod",
+        300.0,
+        family=_POD,
     ),
-    "NodeDrainResidual": Reason(
-        _INFO, "A node is drained and VMIs are left on it; the evidence counts them.", _NODE, "NodeDrainResidual"
+    "NodeDrainResidual": _reason(
+        "A node is drained and VMIs are left on it; the evidence counts them.",
+        "",
+        _RESIDUAL,
+        family=_NODE,
+        severity=_INFO,
     ),
-    "NodeDrainStalled": Reason(
-        _WARNING,
-        "The same, and for half an hour each of them was blocked.",
-        _NODE,
-        "NodeDrainResidual",
-        1800.0,
+    "NodeDrainStalled": _reason(
+        "The same, and for half an hour each of them was blocked.", _STALLED, _RESIDUAL, 1800.0, family=_NODE
     ),
 }

@@ -1,56 +1,59 @@
-"""What is left on a node that is being drained, counted (firmware-eviction B.9, NodeDrainResidual)."""
+"""The VMIs that are left on a node that is being drained, counted."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
-from ...findings import Finding, Severity
-from ...model.record import Ref
-from .guest import Guest
+from ...findings import Finding
+from ...model.departure import Departure, DrainState, NodeContext
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.since import UNKNOWN, Time
 from .reasons import BLOCKED, REASONS
-from .site import UNKNOWN, Site
 
-__all__ = ["residual", "standing"]
+__all__ = ["residual"]
 
 _NAMED = 10  # VMIs that evidence names
 
 
-def standing(guest: Guest, reasons: list[str]) -> str:
-    """The reason of its finding; of one that has none, what becomes of it."""
-    if guest.vmi.deleting is not None:
-        return "Terminating"  # whether for too long its finding says, once its grace has passed
-    if reasons:
-        return reasons[0]
-    return "Migrating" if guest.vmi.migrating or guest.open is not None else "Waiting"
-
-
-def residual(site: Site, standings: Mapping[Ref, str]) -> Iterator[Finding]:
-    if site.node is None or not standings:
+def residual(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]:
+    left = [d for d in found if isinstance(d.subject, VirtualMachineInstance) and d.state is not DrainState.ARRIVING]
+    if node.node is None or not left:
         return
-    counts = dict(sorted(Counter(standings.values()).items()))
-    blocked = sorted(ref for ref, code in standings.items() if code in REASONS and REASONS[code].family is BLOCKED)
-    number = len(standings)
-    what = f"{number} {'VMIs are' if number > 1 else 'VMI is'} left on it: " + ", ".join(
+    counts = dict(sorted(Counter(_counted_as(each) for each in left).items()))
+    blocked = sorted(each.subject.ref for each in left if _blocked(each))
+    what = f"{len(left)} {'VMIs are' if len(left) > 1 else 'VMI is'} left on it: " + ", ".join(
         f"{count} {code}" for code, count in counts.items()
     )
     evidence = {
         "left": counts,
         "blocked": [f"{ref.namespace}/{ref.name}" for ref in blocked[:_NAMED]],
-        "drain": list(site.signals),
-        "maintenance": sorted(f"{each.name}: {each.phase}" for each in site.maintenances if each.phase),
-        "maintenanceErrors": sorted(each.error for each in site.maintenances if each.error),
+        "drain": list(node.signals),
+        "maintenance": sorted(f"{each.name}: {each.phase}" for each in node.maintenances if each.phase),
+        "maintenanceErrors": sorted(each.error for each in node.maintenances if each.error),
     }
-    stalled = len(blocked) == number
-    for reason, severity in (("NodeDrainResidual", Severity.INFO), ("NodeDrainStalled", Severity.WARNING)):
-        if severity is Severity.INFO or stalled:
-            yield Finding(
-                reason=reason,
-                severity=severity,
-                subject=site.node.ref,
-                message=what if severity is Severity.INFO else f"its drain does not get on: {what}",
-                node=site.name,
-                since=site.since[0] if severity is Severity.INFO else None,
-                since_source=site.since[1] if severity is Severity.INFO else UNKNOWN[1],
-                evidence={name: fact for name, fact in evidence.items() if fact},
-            )
+    texts: dict[str, tuple[str, Time]] = {"NodeDrainResidual": (what, node.since)}
+    if len(blocked) == len(left):
+        texts["NodeDrainStalled"] = (f"its drain makes no progress: {what}", UNKNOWN)
+    for reason, (message, since) in texts.items():
+        yield Finding(
+            reason=reason,
+            severity=REASONS[reason].severities[0],
+            subject=node.node.ref,
+            message=message,
+            node=node.name,
+            since=since[0],
+            since_source=since[1],
+            evidence={name: fact for name, fact in evidence.items() if fact},
+        )
+
+
+def _counted_as(departure: Departure) -> str:
+    """Its reason; without one, its state. Whether it takes too long to end says a finding of its own."""
+    terminating = departure.state is DrainState.TERMINATING
+    return departure.state.value.capitalize() if terminating or not departure.reason else departure.reason
+
+
+def _blocked(departure: Departure) -> bool:
+    reason = REASONS.get(departure.reason) if departure.due else None
+    return reason is not None and reason.family is BLOCKED and departure.state is not DrainState.TERMINATING

@@ -1,6 +1,6 @@
-"""Draining nodes: what becomes of each VM on them, what is in the way, and where the others could go.
+"""Preview of a drain: the departure of each VM on the nodes, and which other nodes have room for it.
 
-Pure: it reads the cluster and evaluates; nothing is evicted and nothing is written.
+Pure: nothing is evicted and nothing is written. Whether a VM leaves is evaluated by `model/departure` alone.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...model.reader import Reading
 from .filters import NoSuchNodeError, chosen, selector
 from .probing import probed, unsafe, unsettled
-from .report import STAYS, TITLES, Drain, NodeReport, Outcome, Reason, VMReport, exit_code
+from .report import STAYS, TITLES, Drain, NodeReport, VMReport, exit_code
 from .view import CHECK, INDEXES, KINDS, draining, steps, take
 
 __all__ = [
@@ -21,8 +21,6 @@ __all__ = [
     "Drain",
     "NoSuchNodeError",
     "NodeReport",
-    "Outcome",
-    "Reason",
     "VMReport",
     "chosen",
     "draining",

@@ -1,4 +1,4 @@
-"""What a dry-run eviction's answer means, and whether it fits what was worked out (verified 6; firmware-eviction B.2).
+"""What the answer to a dry-run eviction means, and whether it is the expected one.
 
 The webhook's denials are known by their text alone: all are 429, without a reason.
 """
@@ -8,23 +8,25 @@ from __future__ import annotations
 from enum import StrEnum
 
 from ...model.cluster import Cluster
+from ...model.departure import DrainState
+from ...model.eviction import Answer
 from ...model.kinds.kube_virt import KubeVirt
-from .report import Drain, Outcome, Probed, Reason, VMReport
+from .report import Drain, Probed, VMReport
 
 __all__ = ["Said", "probed", "unsafe", "unsettled"]
 
 
 class Said(StrEnum):
     PASSES = "passes"  # the pod would go, and the guest with it
-    REQUESTS = "marks"  # it would be marked, to be moved
-    REQUESTED = "requested"  # it is marked already
+    REQUESTS = "requests"  # its evacuation would be requested
+    REQUESTED = "requested"  # it is requested already
     NOT_MIGRATABLE = "notMigratable"
     OTHER_POD = "otherPod"  # the VM is not in this pod
     ORPHAN = "orphan"  # the webhook does not find its VMI
     PDB = "pdb"
-    PDBS = "budgets"
+    PDBS = "pdbs"
     WEBHOOK_DOWN = "webhookDown"
-    FORBIDDEN = "forbidden"  # our account may not ask
+    FORBIDDEN = "forbidden"  # our ServiceAccount may not ask
     GONE = "gone"
     UNCLEAR = "unclear"
 
@@ -42,27 +44,30 @@ _TEXTS = (
     (404, "", Said.GONE),
     (409, "", Said.GONE),  # a pod of that name is another one
 )
-_MARKS = frozenset({Said.REQUESTS, Said.REQUESTED})
-_BY_REASON = {
-    Reason.NOT_MIGRATABLE: frozenset({Said.NOT_MIGRATABLE}),
-    Reason.NOT_EVALUATED: frozenset({Said.NOT_MIGRATABLE}),
-    Reason.USER_PDB: frozenset({Said.PDB}),
-    Reason.MULTIPLE_PDB: frozenset({Said.PDBS}),
-    Reason.ORPHAN_LAUNCHER_POD: frozenset({Said.ORPHAN}),
+_BY_ANSWER = {
+    Answer.MIGRATES: (Said.REQUESTS, Said.REQUESTED),
+    Answer.EXTERNAL: (Said.REQUESTS, Said.REQUESTED),
+    Answer.NOT_MIGRATABLE: (Said.NOT_MIGRATABLE,),
+    Answer.NOT_EVALUATED: (Said.NOT_MIGRATABLE,),
+    Answer.SHUTS_DOWN: (Said.PASSES,),
+    Answer.PDB: (Said.PDB,),
+    Answer.PDBS: (Said.PDBS,),
 }
 _NOTHING_SAID = frozenset({Said.FORBIDDEN, Said.GONE, Said.UNCLEAR})
 
 
-_DRY_RUNS = (1, 4)  # since then the webhook takes every dry run for one (B.2)
+_DRY_RUNS = (1, 4)  # since then the webhook takes every dry run for one
 
 
 def unsafe(cluster: Cluster) -> str:
     """Why no probe may be sent, in one sentence; empty where they may."""
     kubevirt = next(cluster.all(KubeVirt), None)
     if kubevirt is None or kubevirt.release == (0, 0):
-        return "no probe is sent while KubeVirt's release is not known: before 1.4 a dry run could mark a VM"
+        return (
+            "no probe is sent while KubeVirt's release is not known: before 1.4 a dry run could request an evacuation"
+        )
     if kubevirt.release < _DRY_RUNS:
-        return f"no probe is sent to KubeVirt {kubevirt.version}: before 1.4 a dry run could mark a VM"
+        return f"no probe is sent to KubeVirt {kubevirt.version}: before 1.4 a dry run could request an evacuation"
     return ""
 
 
@@ -75,18 +80,18 @@ def probed(vm: VMReport, code: int, text: str, *, down: bool) -> Probed:
     return Probed(said, f"{code} {text}".strip(), contradicts)
 
 
-def _expected(vm: VMReport, *, down: bool) -> frozenset[Said]:
-    """Empty where nothing was worked out."""
-    if vm.outcome is Outcome.UNKNOWN:
-        return frozenset()
+def _expected(vm: VMReport, *, down: bool) -> tuple[Said, ...]:
+    """Empty where no answer is expected."""
+    if vm.state is DrainState.UNKNOWN and not vm.reason:
+        return ()
     if down:
-        return frozenset({Said.WEBHOOK_DOWN})
-    if vm.outcome is Outcome.SHUTS_DOWN:
-        return frozenset({Said.PASSES})
-    return _BY_REASON.get(Reason(vm.reason), _MARKS) if vm.reason else _MARKS
+        return (Said.WEBHOOK_DOWN,)
+    if vm.reason == "OrphanLauncherPod":
+        return (Said.ORPHAN,)
+    return _BY_ANSWER.get(Answer(vm.answer), ()) if vm.answer else ()
 
 
 def unsettled(drain: Drain) -> bool:
-    """Whether a probe contradicts, or got no answer that says something."""
+    """Whether a probe contradicts, or got no answer that means something."""
     probes = (vm.probe for node in drain.nodes for vm in node.vms)
     return any(each.contradicts or each.said in (Said.FORBIDDEN, Said.UNCLEAR) for each in probes if each is not None)

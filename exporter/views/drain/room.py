@@ -1,4 +1,4 @@
-"""Which of the nodes that stay could take a VM, as far as nodes and pods tell: the scheduler has the last word.
+"""Which of the nodes that stay could take a VM, as far as nodes and pods show: the scheduler has the last word.
 
 First fit, and what was placed takes room from what comes after it. A node's free room is what it offers to pods less
 what those on it ask for; it is counted when the node is first looked at. VMs that look alike are kept off the same
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from ...model.cluster import Cluster
-from ...model.eviction import emptied
+from ...model.eviction import cordoned
 from ...model.indexes.nodes import NODE
 from ...model.kinds.node import Node
 from ...model.kinds.pod import Pod
@@ -148,7 +148,7 @@ def _closed(node: Node) -> str:
     """What keeps every VM off it."""
     if node.deleting is not None:
         return "being deleted"
-    if emptied(node):
+    if cordoned(node):
         return "cordoned"
     if not node.ready:
         return "not Ready"

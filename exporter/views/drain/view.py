@@ -1,4 +1,4 @@
-"""The whole answer: what becomes of the VMs of each node, and where those that migrate could go.
+"""The whole answer: the departures of each node, and where those that migrate could go.
 
 Costs what the nodes hold that are asked for, and of the others what room they have, as far as one has to look.
 """
@@ -6,15 +6,25 @@ Costs what the nodes hold that are asked for, and of the others what room they h
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
-
-import msgspec
 
 from ...findings import Finding
 from ...model.cluster import Cluster
-from ...model.eviction import drain_taints, emptied, left_to_drain, webhook_down
+from ...model.departure import (
+    REMEDIES,
+    ClusterReader,
+    Departure,
+    DrainContext,
+    DrainState,
+    NodeContext,
+    departures,
+    drain_context,
+    node_context,
+)
+from ...model.departure.context import INDEXES as OF_DEPARTURES
+from ...model.eviction import Answer, cordoned, drain_taints, left_to_drain, webhook_down
 from ...model.indexes.migrations import EVACUATED
-from ...model.indexes.nodes import NODE, RUNNING
 from ...model.kind import ApiKind
 from ...model.kinds import (
     endpoint_slice,
@@ -34,15 +44,13 @@ from ...model.kinds.virtual_machine_instance_migration import VirtualMachineInst
 from ...model.record import Record, Ref
 from ...model.source import FILE, Source, Undecodable
 from ..findings import rfc3339
-from . import remedies
-from .report import Drain, Limits, NodeReport, Outcome, Reason, Shown, Unseen, VMReport
+from .report import Drain, Limits, NodeReport, Shown, Unseen, VMReport
 from .room import Place, Rooms, placement_on_moving
-from .vms import Fate, Scene, fates
 
 __all__ = ["CHECK", "INDEXES", "KINDS", "draining", "steps", "take"]
 
 CHECK = "evictions"  # the check whose findings are shown beside
-INDEXES = (NODE, RUNNING, EVACUATED)
+INDEXES = (*OF_DEPARTURES, EVACUATED)
 KINDS: tuple[ApiKind[Any], ...] = (
     node.KIND,
     virtual_machine_instance.KIND,
@@ -53,13 +61,16 @@ KINDS: tuple[ApiKind[Any], ...] = (
     endpoint_slice.KIND,
 )
 _ALL_STAND_ON = {Node.__name__, VirtualMachineInstance.__name__, Pod.__name__}
-_WEBHOOK = "virt-api has no ready endpoint: every eviction of a VM's pod fails, in the whole cluster"
+_WEBHOOK = (
+    "virt-api has no ready endpoint: every eviction of a launcher pod fails, in the whole cluster; bring virt-api back "
+    "(kubectl get pods -A -l kubevirt.io=virt-api), and leave its webhook as it is"
+)
 
 
 def draining(cluster: Cluster) -> list[str]:
     """The names of the nodes that are cordoned, or tainted to be drained, in order."""
     kubevirt = next(cluster.all(KubeVirt), None)
-    return sorted(each.name for each in cluster.all(Node) if emptied(each) or drain_taints(each, kubevirt))
+    return sorted(each.name for each in cluster.all(Node) if cordoned(each) or drain_taints(each, kubevirt))
 
 
 def take(cluster: Cluster, nodes: Iterable[str], findings: Iterable[Finding], generation: int) -> Drain:
@@ -78,36 +89,44 @@ def steps(
 ) -> Generator[None, None, Drain]:
     """Of nodes that are there, drained together; stops after every few, so that others get their turn."""
     unseen = tuple(_unseen(cluster))
-    kubevirt = next(cluster.all(KubeVirt), None)
-    scene = Scene(cluster, kubevirt, frozenset(each.kind for each in unseen))
-    asked = [] if _ALL_STAND_ON & scene.unseen else [cluster.get(Node, "", name) for name in dict.fromkeys(nodes)]
+    context = drain_context(ClusterReader(cluster), frozenset(each.kind for each in unseen))
+    asked = [] if _ALL_STAND_ON & context.unseen else [cluster.get(Node, "", name) for name in dict.fromkeys(nodes)]
     there = [each for each in asked if each is not None]
-    found: dict[str, list[Fate]] = {}
+    found: dict[str, list[Departure]] = {}
+    contexts: dict[str, NodeContext] = {}
     for each in there:
-        found[each.name] = fates(each, scene)
+        contexts[each.name] = node_context(context, each.name)
+        found[each.name] = departures(contexts[each.name])
         yield
     places = yield from _plan(cluster, there, found)
     shown = _shown(findings)
     reports = []
     for each in there:
-        reports.append(_node(each, found[each.name], places, scene, shown))
+        moved = _evacuated(cluster, each)
+        reports.append(_node(contexts[each.name], each, found[each.name], moved, places, shown))
         yield
-    down = webhook_down(cluster.all(EndpointSlice), kubevirt)
+    namespaces = {each.subject.namespace for all_ in found.values() for each in all_}
+    down = webhook_down(cluster.all(EndpointSlice), context.kubevirt)
     return Drain(
         generation=generation,
         unseen=unseen,
-        unread=tuple(sorted(_unread(cluster, {each.subject.namespace for all_ in found.values() for each in all_}))),
-        webhook=f"{_WEBHOOK}; {remedies.WEBHOOK}" if down else "",
-        limits=Limits(kubevirt.per_cluster, kubevirt.per_node, scene.running) if kubevirt is not None else None,
+        unread=tuple(sorted(_unread(cluster, namespaces))),
+        webhook=_WEBHOOK if down else "",
+        limits=_limits(context),
         nodes=tuple(reports),
     )
+
+
+def _limits(context: DrainContext) -> Limits | None:
+    kubevirt = context.kubevirt
+    return Limits(kubevirt.per_cluster, kubevirt.per_node, context.running) if kubevirt is not None else None
 
 
 def _unseen(cluster: Cluster) -> Iterator[Unseen]:
     for kind in KINDS:
         source = cluster.get(Source, "", kind.name)
         if source is None or not source.readable:
-            yield Unseen(kind.name, source.why if source is not None else "nobody looks for it")
+            yield Unseen(kind.name, source.why if source is not None else "it is not watched")
 
 
 _OF_ALL = {kind.name for kind in KINDS} - {"PodDisruptionBudget", "VirtualMachineInstanceMigration"} | {FILE}
@@ -127,31 +146,37 @@ def _unread(cluster: Cluster, namespaces: set[str]) -> Iterator[Ref]:
 Key = tuple[str, str, str]
 
 
-def _plan(cluster: Cluster, nodes: list[Node], found: dict[str, list[Fate]]) -> Generator[None, None, dict[Key, Place]]:
+def _plan(
+    cluster: Cluster, nodes: list[Node], found: dict[str, list[Departure]]
+) -> Generator[None, None, dict[Key, Place]]:
     """First fit for the VMs that are to migrate, the largest by memory first, and those that are blocked last."""
-    moving = [(_size(fate), each, fate) for each in nodes for fate in found[each.name] if fate.moves and fate.pod]
+    moving = [
+        (_size(each.pod, each), node, each.pod, each.vmi)
+        for node in nodes
+        for each in found[node.name]
+        if each.vmi is not None and each.pod is not None and _moves(each)
+    ]
     places: dict[Key, Place] = {}
     if not moving:
         return places
     rooms = Rooms(cluster, frozenset(each.name for each in nodes))
-    for _, source, fate in sorted(moving, key=lambda each: each[0]):
-        if fate.vmi is not None and fate.pod is not None:
-            placement = placement_on_moving(fate.vmi, fate.pod, source)
-            places[_key(fate.subject)] = yield from rooms.place(placement, fate.pod.requests)
-            yield
+    for _, source, launcher, vmi in sorted(moving, key=lambda each: each[0]):
+        places[_key(vmi)] = yield from rooms.place(placement_on_moving(vmi, launcher, source), launcher.requests)
+        yield
     return places
 
 
-def _size(fate: Fate) -> tuple[bool, float, float, str, str]:
-    asked = dict(fate.pod.requests) if fate.pod is not None else {}
-    blocked = fate.outcome is Outcome.BLOCKS
-    return (
-        blocked,
-        -asked.get("memory", 0.0),
-        -asked.get("cpu", 0.0),
-        fate.subject.namespace,
-        fate.subject.name,
-    )
+def _moves(departure: Departure) -> bool:
+    """Whether it is to migrate, and has no target yet; what is blocked may be once it is not any more."""
+    waits = departure.state in (DrainState.WAITING, DrainState.BLOCKED)
+    able = departure.answer is Answer.MIGRATES
+    return waits and able and departure.reason != "NameTooLong" and departure.evidence.get("cause") != "NameTooLong"
+
+
+def _size(pod: Pod, departure: Departure) -> tuple[bool, float, float, str, str]:
+    asked = dict(pod.requests)
+    blocked, subject = departure.state is DrainState.BLOCKED, departure.subject
+    return (blocked, -asked.get("memory", 0.0), -asked.get("cpu", 0.0), subject.namespace, subject.name)
 
 
 def _key(record: Record) -> Key:
@@ -161,62 +186,74 @@ def _key(record: Record) -> Key:
 # -- as users get it
 
 
+def _evacuated(cluster: Cluster, node: Node) -> int:
+    """How many VMs were moved off it since it was cordoned."""
+    moved = [m for m in cluster.sharing(EVACUATED, node.name) if isinstance(m, VirtualMachineInstanceMigration)]
+    return len({(m.namespace, m.vmi) for m in moved if (m.created or 0.0) >= (node.cordoned or 0.0)})
+
+
 def _node(
-    each: Node, found: list[Fate], places: dict[Key, Place], scene: Scene, shown: dict[Key, list[Shown]]
+    context: NodeContext,
+    node: Node,
+    found: list[Departure],
+    evacuated: int,
+    places: dict[Key, Place],
+    shown: dict[Key, list[Shown]],
 ) -> NodeReport:
-    vms = sorted((_vm(fate, places, shown) for fate in found), key=lambda m: _ORDER[m.outcome])
+    vms = sorted((_vm(each, places, shown) for each in found), key=lambda vm: _ORDER[vm.state])
     counts: dict[str, int] = {}
     for vm in vms:
-        counts[vm.outcome] = counts.get(vm.outcome, 0) + 1
-    bucket = list(scene.cluster.sharing(NODE, each.name))
-    moved = [m for m in scene.cluster.sharing(EVACUATED, each.name) if isinstance(m, VirtualMachineInstanceMigration)]
-    running = (m for m in bucket if isinstance(m, VirtualMachineInstanceMigration) and m.running)
+        counts[vm.state] = counts.get(vm.state, 0) + 1
     return NodeReport(
-        node=each.name,
-        ready=each.ready,
-        cordoned=emptied(each),
-        since=rfc3339(each.cordoned),
-        taints=drain_taints(each, scene.kubevirt),
+        node=node.name,
+        ready=node.ready,
+        cordoned=context.cordoned,
+        since=rfc3339(node.cordoned),
+        taints=context.taints,
         counts=counts,
-        evacuated=len({(m.namespace, m.vmi) for m in moved if (m.created or 0.0) >= (each.cordoned or 0.0)}),
-        running=sum(1 for _ in running),
-        others=len(left_to_drain(p for p in bucket if isinstance(p, Pod) and p.node == each.name)),
+        evacuated=evacuated,
+        running=context.outbound,
+        others=len(left_to_drain(pod for pod in context.pods if pod.node == node.name)),
         vms=tuple(vms),
-        findings=tuple(shown.get(_key(each), ())),
+        findings=tuple(shown.get(_key(node), ())),
     )
 
 
-_ORDER = {outcome.value: at for at, outcome in enumerate(Outcome)}
+_ORDER = {state.value: at for at, state in enumerate(DrainState)}
 
 
-def _vm(fate: Fate, places: dict[Key, Place], shown: dict[Key, list[Shown]]) -> VMReport:
-    subject, vmi = fate.subject, fate.vmi
+def _vm(departure: Departure, places: dict[Key, Place], shown: dict[Key, list[Shown]]) -> VMReport:
+    subject, vmi, pod = departure.subject, departure.vmi, departure.pod
     place = places.get(_key(subject), Place())
-    report = VMReport(
+    findings = tuple(shown.get(_key(subject), ()))
+    if departure.state is DrainState.WAITING and not departure.reason and place.why:
+        departure = _without_room(departure, place)
+    ends = departure.state is DrainState.TERMINATING
+    # What is being deleted has a reason once it takes too long, and that only the check knows.
+    advised = not ends or any(each.reason == departure.reason for each in findings)
+    return VMReport(
         vm=subject.ref,
-        outcome=fate.outcome,
-        strategy=fate.strategy,
-        reason=fate.reason or "",
-        why=fate.why,
-        remedies=fate.remedies,
-        to=fate.to,
+        state=departure.state,
+        strategy=departure.strategy,
+        reason=departure.reason if advised else "",
+        why=departure.why,
+        next=departure.next if advised else "",
+        commands=departure.commands if advised else (),
+        to=departure.to,
         evacuation_since=rfc3339(vmi.evacuation_since) if vmi is not None else "",
         target=place.node,
         room=place.why,
-        pod=fate.pod.ref if fate.pod is not None and fate.outcome is not Outcome.ENDS else None,
-        findings=tuple(shown.get(_key(subject), ())),
+        pod=pod.ref if pod is not None and not ends else None,
+        answer=departure.answer or "",
+        findings=findings,
     )
-    if fate.outcome is not Outcome.MIGRATES or vmi is None or not place.why:
-        return report
-    reason = Reason.NO_ROOM_LEFT if place.alone else Reason.NO_TARGET
+
+
+def _without_room(departure: Departure, place: Place) -> Departure:
+    reason = "NoRoomLeft" if place.alone else "NoTarget"
     after = "after the larger VMs of this drain " if place.alone else ""
-    return msgspec.structs.replace(
-        report,
-        outcome=Outcome.BLOCKS,
-        reason=reason,
-        why=f"{after}no node can take it: {place.why}",
-        remedies=remedies.made_room(vmi),
-    )
+    why = f"{after}no node can take it: {place.why}"
+    return replace(departure, state=DrainState.BLOCKED, reason=reason, why=why, remedy=REMEDIES[reason])
 
 
 def _shown(findings: Iterable[Finding]) -> dict[Key, list[Shown]]:

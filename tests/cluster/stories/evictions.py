@@ -158,7 +158,7 @@ def _external(stage: Stage) -> Values:
     return _values(stage, _vmi(stage, "External", evacuation=stage.namespace))
 
 
-# -- marks
+# -- evacuation requests
 
 
 def _stale(stage: Stage) -> Values:

@@ -1,0 +1,180 @@
+"""What departures are evaluated by: the cluster as its reader shows it, and one node with all that is on it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+from ..cluster import Cluster
+from ..eviction import cordoned, drain_taints, left_to_drain
+from ..index import Index
+from ..indexes.nodes import HANDLER, NODE, PDB, RUNNING
+from ..kinds.kube_virt import DRAIN_TAINT, KubeVirt
+from ..kinds.node import CORDON, Node
+from ..kinds.node_maintenance import NodeMaintenance
+from ..kinds.pod import Pod, Role
+from ..kinds.virtual_machine_instance import VirtualMachineInstance
+from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ..record import Record
+from ..since import UNKNOWN, Since, Time
+
+__all__ = ["INDEXES", "ClusterReader", "DrainContext", "NodeContext", "drain_context", "node_context"]
+
+INDEXES = (NODE, PDB, RUNNING, HANDLER)  # a reader has to know them
+R = TypeVar("R", bound=Record)
+
+
+class Reader(Protocol):
+    def named(self, kind: type[R], namespace: str, name: str) -> R | None: ...
+
+    def sharing(self, index: Index, key: str) -> Iterable[Record]: ...
+
+    def all(self, kind: type[R]) -> Iterable[R]: ...
+
+
+class ClusterReader:
+    """The whole cluster, to be read as the view of a check is."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.named, self.sharing, self.all = cluster.get, cluster.sharing, cluster.all
+
+
+@dataclass(frozen=True)
+class DrainContext:
+    """What all nodes share. `unseen` are the names of the kinds that can't be seen."""
+
+    reader: Reader
+    kubevirt: KubeVirt | None
+    unseen: frozenset[str] = frozenset()
+
+    @cached_property
+    def running(self) -> int:
+        """How many migrations run in the whole cluster."""
+        return sum(1 for _ in self.reader.sharing(RUNNING, ""))
+
+    def seen(self, kind: type[Record]) -> bool:
+        return kind.__name__ not in self.unseen
+
+
+def drain_context(reader: Reader, unseen: frozenset[str] = frozenset()) -> DrainContext:
+    return DrainContext(reader, min(reader.all(KubeVirt), key=lambda each: each.ref, default=None), unseen)
+
+
+@dataclass
+class NodeContext:
+    drain: DrainContext
+    name: str
+    node: Node | None = None
+    vmis: list[VirtualMachineInstance] = field(default_factory=list)
+    pods: list[Pod] = field(default_factory=list)  # all on it, and those of its VMIs wherever they are
+    migrations: list[VirtualMachineInstanceMigration] = field(default_factory=list)
+    maintenances: list[NodeMaintenance] = field(default_factory=list)
+
+    @property
+    def launchers(self) -> Iterable[Pod]:
+        return (each for each in self.pods if each.role is Role.LAUNCHER)
+
+    @cached_property
+    def cordoned(self) -> bool:
+        return self.node is not None and cordoned(self.node)
+
+    @cached_property
+    def taints(self) -> tuple[str, ...]:
+        return drain_taints(self.node, self.drain.kubevirt) if self.node is not None else ()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is cordoned or tainted to be drained: otherwise nobody is seen to want its VMIs to leave."""
+        return self.cordoned or bool(self.taints)
+
+    @cached_property
+    def kubevirt_taint(self) -> str:
+        """The key of KubeVirt's own drain taint, where it is on the node: KubeVirt then migrates without a request."""
+        key = self.drain.kubevirt.drain_taint if self.drain.kubevirt is not None else DRAIN_TAINT
+        taints = self.node.taints if self.node is not None else ()
+        return key if any(each.key == key and each.effect == "NoSchedule" for each in taints) else ""
+
+    @cached_property
+    def signals(self) -> tuple[str, ...]:
+        """What shows that it is being drained. A cordon alone does not."""
+        found = [f"taint {key}" for key in self.taints]
+        if self.cordoned:
+            found += [f"{each.ref}" for each in self.maintenances if each.deleting is None]
+            if any(vmi.evacuation == self.name and not vmi.descheduled for vmi in self.vmis):
+                found.append("VMIs are asked to leave it")
+            if not left_to_drain(pod for pod in self.pods if pod.node == self.name):
+                found.append("no other pod is left on it")
+        return tuple(sorted(found))
+
+    @property
+    def draining(self) -> bool:
+        return bool(self.signals)
+
+    @cached_property
+    def since(self) -> Time:
+        """Since when it is drained, by the best source there is."""
+        maintained = [each.created for each in self.maintenances if each.created is not None]
+        if maintained:
+            return min(maintained), Since.CREATION
+        taints = self.node.taints if self.node is not None else ()
+        added = [each.added for each in taints if each.added is not None and each.key in (CORDON, *self.taints)]
+        if added:
+            return min(added), Since.TAINT
+        here = (vmi.evacuation_since for vmi in self.vmis if vmi.evacuation == self.name)
+        requested = [each for each in here if each is not None]
+        return (min(requested), Since.CONDITION) if requested else UNKNOWN
+
+    @cached_property
+    def launchers_of(self) -> dict[str, list[Pod]]:
+        """The launcher pods by the uid of their VMI, in order."""
+        found: dict[str, list[Pod]] = defaultdict(list)
+        for each in sorted(self.launchers, key=lambda pod: pod.ref):
+            found[each.vmi_uid].append(each)
+        return found
+
+    @cached_property
+    def migrations_of(self) -> dict[tuple[str, str], list[VirtualMachineInstanceMigration]]:
+        """The migrations by namespace and name of their VMI, newest first."""
+        found: dict[tuple[str, str], list[VirtualMachineInstanceMigration]] = defaultdict(list)
+        for each in sorted(self.migrations, key=lambda each: (each.created or 0.0, each.name), reverse=True):
+            found[each.namespace, each.vmi].append(each)
+        return found
+
+    @cached_property
+    def plugged(self) -> dict[tuple[str, str], list[str]]:
+        """The hotplug pods by namespace and name of their launcher pod, in order."""
+        found: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for each in sorted(self.pods, key=lambda pod: pod.name):
+            if each.role is Role.HOTPLUG:
+                found[each.namespace, each.owner].append(each.name)
+        return found
+
+    @cached_property
+    def outbound(self) -> int:
+        """How many migrations of its VMIs run."""
+        return sum(each.running for each in self.migrations)
+
+    @property
+    def full(self) -> bool:
+        """Whether a limit of migrations at once is reached."""
+        limits = self.drain.kubevirt
+        return limits is not None and (self.outbound >= limits.per_node or self.drain.running >= limits.per_cluster)
+
+
+def node_context(drain: DrainContext, name: str) -> NodeContext:
+    context = NodeContext(drain, name)
+    for record in drain.reader.sharing(NODE, name):
+        if isinstance(record, Pod):
+            context.pods.append(record)
+        elif isinstance(record, VirtualMachineInstance):
+            context.vmis.append(record)
+        elif isinstance(record, VirtualMachineInstanceMigration):
+            context.migrations.append(record)
+        elif isinstance(record, NodeMaintenance):
+            context.maintenances.append(record)
+        elif isinstance(record, Node):
+            context.node = record
+    return context

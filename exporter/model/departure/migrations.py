@@ -1,0 +1,199 @@
+"""The departure of a VMI that KubeVirt has to migrate.
+
+The order: migrations that fail; the one that is open; none at all. So a reason stays while attempts come and go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..kinds.pod import Pod
+from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ..since import Since, Time
+from .building import of
+from .shape import Departure, DrainState
+from .vmi import VMIContext
+
+__all__ = ["migrated"]
+
+_FAILING = 2  # evacuations in a row that failed: one alone is tried again and says little
+_LONGEST_NAME = 63  # KubeVirt's migration webhook puts the name into a label
+_SAME_HOST = "same host"  # what libvirt says where source and target have one system UUID
+_HELD = {
+    "migrationRejectedByResourceQuota": ("Quota", "the namespace's ResourceQuota has no room for its target pod"),
+    "migrationBlockedByBackup": ("Backup", "a backup of it runs"),
+    "migrationBlockedByUtilityVolumes": ("UtilityVolumes", "utility volumes are attached to it"),
+}
+
+
+def migrated(own: VMIContext) -> Departure:
+    vmi, node = own.vmi, own.node
+    # By its request, or by KubeVirt's own drain taint, under which it needs none.
+    asked = vmi.evacuation == node.name or bool(node.kubevirt_taint)
+    if asked and len(own.failed) >= _FAILING:
+        return _failing(own)
+    if vmi.migrating:
+        to = vmi.migration.target if vmi.migration is not None else ""
+        return of(own, DrainState.MIGRATING, "", f"it is migrating{f' to {to}' if to else ''}", to=to)
+    if own.open is not None:
+        held = _held(own, own.open)
+        if held is not None:
+            return held
+        if own.migrating:
+            return of(own, DrainState.MIGRATING, "", f"its migration {own.open.name} is {own.open.phase}")
+    if vmi.evacuation == node.name and not node.closed and node.node is not None:
+        return _on_schedulable_node(own)
+    if own.open is not None:
+        return _queued(own)
+    return _without_migration(own) if asked else _unasked(own)
+
+
+def _failing(own: VMIContext) -> Departure:
+    """Reported as long as none has succeeded, whatever the newest attempt is doing."""
+    newest, last = own.failed[0], own.vmi.migration
+    failure = newest.failure or (last.failure if last is not None and last.uid == newest.uid else "")
+    waiting = _unschedulable(own, own.open)
+    why = f"{len(own.failed)} migrations in a row failed" + (f": {failure}" if failure else "")
+    case = ""
+    if _SAME_HOST in failure.lower():
+        case = "SameHost"
+    elif waiting is not None:
+        case = "Unschedulable"
+        why += f"; now no node takes its target pod: {waiting.unschedulable}"
+    elif not own.node.closed and own.node.node is not None:
+        case = "GivenUp"
+    return of(
+        own,
+        DrainState.BLOCKED,
+        "MigrationFailing",
+        why,
+        case,
+        failed=len(own.failed),
+        failure=failure,
+        cause="SameHost" if case == "SameHost" else "",
+        migrations=[each.name for each in own.failed],
+        unschedulable=waiting.unschedulable if waiting is not None else "",
+        schedulable=not own.node.closed or None,
+    )
+
+
+def _unschedulable(own: VMIContext, migration: VirtualMachineInstanceMigration | None) -> Pod | None:
+    """The target pod, where no node takes it."""
+    target = (pod for pod in own.pods if migration is not None and pod.migration == migration.uid)
+    return next((pod for pod in target if pod.phase == "Pending" and pod.unschedulable), None)
+
+
+def _held(own: VMIContext, migration: VirtualMachineInstanceMigration) -> Departure | None:
+    """Its open migration, where something else than its turn holds it up."""
+    pod = _unschedulable(own, migration)
+    began = _began(migration)
+    if pod is not None:
+        # KubeVirt gives the attempt up after 300 seconds, and makes the next.
+        why = f"no node takes the target pod of its migration: {pod.unschedulable}"
+        made = of(
+            own,
+            DrainState.BLOCKED,
+            "TargetUnschedulable",
+            why,
+            since=began,
+            migration=migration.name,
+            pod=pod.name,
+            scheduler=pod.unschedulable,
+        )
+        return replace(made, related=(migration.ref, pod.ref))
+    cause, why = _cause(own, migration) if migration.phase in ("", "Pending") else ("", "")
+    if not cause:
+        return None
+    why = f"migration {migration.name} is held up: {why}"
+    made = of(
+        own, DrainState.BLOCKED, "MigrationPending", why, cause, since=began, migration=migration.name, cause=cause
+    )
+    return replace(made, related=(migration.ref,))
+
+
+def _cause(own: VMIContext, migration: VirtualMachineInstanceMigration) -> tuple[str, str]:
+    for condition in migration.rejections:
+        return _HELD[condition]
+    if own.others:
+        return "MultiplePods", f"another pod of it has not ended: {', '.join(own.others)}"
+    if not migration.phase:
+        return "Unhandled", "virt-controller has not looked at it"
+    asked = own.vmi.evacuation == own.node.name or own.node.kubevirt_taint
+    if own.failed and asked:
+        return "Backoff", "the one before failed, and KubeVirt waits before it tries again"
+    return "", ""
+
+
+def _on_schedulable_node(own: VMIContext) -> Departure:
+    """Nobody drains its node. The descheduler's requests are meant so."""
+    vmi = own.vmi
+    updated = vmi.outdated and not vmi.descheduled
+    reason = "RequestByWorkloadUpdate" if updated else "" if vmi.descheduled else "RequestOnSchedulableNode"
+    what = f"it is asked to leave {vmi.node}, which nobody drains"
+    return of(
+        own,
+        DrainState.WAITING,
+        reason,
+        f"{what}: KubeVirt migrates it until it has left, and evictions of its pod are refused",
+        migration=own.open.name if own.open is not None else "",
+    )
+
+
+def _queued(own: VMIContext) -> Departure:
+    """It waits for its turn, which is normal; who knows the time may call it overdue."""
+    migration, limits = own.open, own.node.drain.kubevirt
+    # How many run just now is left out: it changes by the second, and so would the findings of all that wait.
+    made = of(
+        own,
+        DrainState.WAITING,
+        "MigrationQueued",
+        "its migration waits for its turn",
+        since=_began(migration) if migration is not None else None,
+        migration=migration.name if migration is not None else "",
+        cause="Capacity" if own.node.drain.running else "Waiting",
+        limits={"node": limits.per_node, "cluster": limits.per_cluster} if limits is not None else None,
+    )
+    made = replace(made, related=(migration.ref,) if migration is not None else ())
+    return replace(made, also=(replace(made, reason="MigrationOverdue"),))
+
+
+def _without_migration(own: VMIContext) -> Departure:
+    vmi = own.vmi
+    if len(vmi.name) > _LONGEST_NAME:
+        return _not_started(own, "NameTooLong", _too_long(own))
+    if own.waits_for_room:
+        return _queued(own)
+    if own.evacuations:
+        return of(own, DrainState.WAITING, "", "its last migration did not move it, and KubeVirt will try again")
+    if own.others:
+        return _not_started(own, "MultiplePods", f"another pod of it has not ended: {', '.join(own.others)}")
+    return _not_started(own, "", "KubeVirt has made none")
+
+
+def _not_started(own: VMIContext, cause: str, why: str) -> Departure:
+    what = f"it has to leave {own.node.name} and no migration of it was made: {why}"
+    return of(own, DrainState.BLOCKED, "NotStarted", what, cause, cause=cause, pods=own.others)
+
+
+def _too_long(own: VMIContext) -> str:
+    return f"its name of {len(own.vmi.name)} characters is too long for the label of a migration"
+
+
+def _unasked(own: VMIContext) -> Departure:
+    """What an eviction comes to."""
+    if len(own.vmi.name) > _LONGEST_NAME:
+        return of(own, DrainState.BLOCKED, "NameTooLong", f"it can't be migrated: {_too_long(own)}")
+    if left := [pod.name for pod in own.pods if pod.name in own.others and pod.deleting is None]:
+        why = f"KubeVirt waits until it has one pod, and another has not ended: {', '.join(left)}"
+        return of(own, DrainState.BLOCKED, "SeveralPods", why)
+    if own.node.node is not None and not own.node.node.ready:
+        return of(own, DrainState.UNKNOWN, "", "its node is not Ready, so whether it can be migrated is not known")
+    if own.pod is None:
+        return of(own, DrainState.UNKNOWN, "", "no launcher pod of it is seen on the node")
+    return of(own, DrainState.WAITING, "", "it migrates when it is evicted")
+
+
+def _began(migration: VirtualMachineInstanceMigration) -> Time:
+    if migration.phase_since is not None:
+        return migration.phase_since, Since.PHASE
+    return migration.created, Since.CREATION if migration.created is not None else Since.FIRST_SEEN

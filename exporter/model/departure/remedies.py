@@ -1,0 +1,146 @@
+"""What to do about a VMI that does not leave: one sentence and commands, in the words of the runbooks.
+
+Each command stands to the letter in the runbook of its reason. None goes round what a PDB or KubeVirt's webhook
+protects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["NOTHING", "REMEDIES", "Remedy"]
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """Words in capitals stand for values."""
+
+    next: str = ""
+    commands: tuple[str, ...] = ()
+
+
+NOTHING = Remedy()
+
+_VMI = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml"
+_MIGRATIONS = "kubectl get virtualmachineinstancemigrations.kubevirt.io -n NAMESPACE -o yaml"
+_RUNNING = "kubectl get virtualmachineinstancemigrations.kubevirt.io -A"
+_LIMITS = "kubectl get kubevirts.kubevirt.io -A -o jsonpath='{.items[*].spec.configuration.migrations}'"
+_PODS = "kubectl get pods -n NAMESPACE -o wide"
+_EVENTS = "kubectl get events -n NAMESPACE --sort-by=.lastTimestamp"
+_QUOTAS = "kubectl get resourcequotas -n NAMESPACE -o yaml"
+_CONTROLLER = "kubectl get pods -A -l kubevirt.io=virt-controller"
+_ON_NODE = "kubectl get pods -A -o wide --field-selector spec.nodeName=NODE"
+_PDBS = "kubectl get poddisruptionbudgets.policy -n NAMESPACE -o yaml"
+_EDIT_PDB = "kubectl edit poddisruptionbudgets.policy -n NAMESPACE PDB"
+_UNPAUSE = "virtctl unpause vmi -n NAMESPACE NAME"
+_STOP = "virtctl stop -n NAMESPACE NAME"
+_DELETE_VMI = """\
+kubectl delete --raw /apis/kubevirt.io/v1/namespaces/NAMESPACE/virtualmachineinstances/NAME -f - <<'JSON'
+{"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "UID"}}
+JSON"""
+_DELETE_POD = """\
+kubectl delete --raw /api/v1/namespaces/NAMESPACE/pods/NAME -f - <<'JSON'
+{"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "UID"}}
+JSON"""
+_CANCEL = """\
+printf '{"evacuationNodeName": "%s"}' EVACUATIONNODENAME |
+  kubectl replace --raw /apis/subresources.kubevirt.io/v1/namespaces/NAMESPACE/virtualmachineinstances/NAME/evacuate/cancel -f -"""  # noqa: E501
+_MIGRATE = """\
+kubectl create -f - <<'MIGRATION'
+apiVersion: kubevirt.io/v1
+kind: VirtualMachineInstanceMigration
+metadata: {generateName: by-hand-, namespace: NAMESPACE}
+spec: {vmiName: NAME}
+MIGRATION"""
+_DRAIN = "kubectl drain NODE --ignore-daemonsets --delete-emptydir-data"
+
+_CONTROLLER_RUNS = "Check that virt-controller runs, and read the events of the VMI."
+_GIVEN_UP = "If the drain was given up, cancel the evacuation request for node EVACUATIONNODENAME."
+_ROOM = "Free capacity on another node, or relax what the VM asks of a node."
+_CONSENT = "with its owner's consent"
+
+# By reason, and by `reason/cause` where the remedy depends on the cause.
+REMEDIES = {
+    "StuckTerminating": Remedy(
+        "Check virt-handler on node NODE and the launcher pod of the VMI.", (_VMI, _PODS, _ON_NODE)
+    ),
+    "StaleEvacuationRequest": Remedy(
+        "Cancel the evacuation request with the node that it names, EVACUATIONNODENAME, or migrate the VMI once more.",
+        (_CANCEL, _MIGRATE),
+    ),
+    "StaleEvacuationRequest/Migrate": Remedy(
+        "Migrate the VMI once more, which clears the evacuation request; it can't be cancelled.", (_MIGRATE,)
+    ),
+    "ExternalAwaiting": Remedy(
+        "Find out why the controller that manages the VMI does not act; KubeVirt does not move it.", (_VMI,)
+    ),
+    "ExternalNoHandler": Remedy(
+        "Find out which controller manages the VMI, by its owner and labels; KubeVirt does not move it.", (_VMI,)
+    ),
+    "NotMigratable": Remedy(f"Remove what keeps it from migrating, or {_CONSENT} stop the VM.", (_VMI, _STOP)),
+    "NotMigratable/Standalone": Remedy(
+        f"Remove what keeps it from migrating, or {_CONSENT} delete the VMI; nothing starts it again.",
+        (_VMI, _DELETE_VMI),
+    ),
+    "RequestWithUnmanagedStrategy": Remedy(
+        "Shut it down before its pod is evicted, or cancel the evacuation request.", (_VMI, _CANCEL)
+    ),
+    "MigrationFailing": Remedy(
+        "Find the cause of the failures in the migrations, in the events and in the pods' logs on both nodes.",
+        (_MIGRATIONS, _EVENTS),
+    ),
+    "MigrationFailing/SameHost": Remedy(
+        "Give each node a system UUID of its own: see the findings of node_identity.", (_MIGRATIONS,)
+    ),
+    "MigrationFailing/Unschedulable": Remedy(_ROOM, (_MIGRATIONS, _PODS)),
+    "MigrationFailing/GivenUp": Remedy(_GIVEN_UP, (_MIGRATIONS, _CANCEL)),
+    "TargetUnschedulable": Remedy(_ROOM, (_PODS, _EVENTS)),
+    "MigrationPending": Remedy("Find out what holds the migration up.", (_MIGRATIONS, _PODS, _EVENTS)),
+    "MigrationPending/Quota": Remedy(
+        "Raise the ResourceQuota, or free some of it, so that the target pod fits.", (_QUOTAS, _MIGRATIONS)
+    ),
+    "MigrationPending/Backup": Remedy("Wait until its backup has ended, or end the backup.", (_VMI, _MIGRATIONS)),
+    "MigrationPending/UtilityVolumes": Remedy(
+        "Detach its utility volumes; KubeVirt fails the migration after 150 seconds.", (_VMI, _MIGRATIONS)
+    ),
+    "MigrationPending/MultiplePods": Remedy("Find out why its other pod does not end.", (_PODS,)),
+    "MigrationPending/Unhandled": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _EVENTS)),
+    "MigrationPending/Backoff": Remedy(
+        "Find out why the last migration failed; KubeVirt tries again by itself.", (_MIGRATIONS, _EVENTS)
+    ),
+    "RequestOnSchedulableNode": Remedy(_GIVEN_UP, (_VMI, _CANCEL)),
+    "RequestByWorkloadUpdate": Remedy("Wait: the update of KubeVirt replaces its launcher pod.", (_MIGRATIONS,)),
+    "MigrationQueued": Remedy(
+        "Wait; spec.configuration.migrations of the KubeVirt object limits the migrations at once.",
+        (_RUNNING, _LIMITS),
+    ),
+    "NotStarted": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _EVENTS)),
+    "NotStarted/MultiplePods": Remedy("Find out why its other pod does not end.", (_PODS,)),
+    "NotStarted/NameTooLong": Remedy(f"It can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,)),
+    "UserPDB": Remedy("Make more pods of PodDisruptionBudget PDB ready, or ask its owner to change it.", (_PDBS,)),
+    "UserPDB/SyncFailed": Remedy(
+        "Ask the owner of PodDisruptionBudget PDB for an integer minAvailable lower than the number of its pods.",
+        (_PDBS, _EDIT_PDB),
+    ),
+    "UserPDB/MinAvailableTooHigh": Remedy(
+        "Ask the owner of PodDisruptionBudget PDB to lower its minAvailable.", (_PDBS, _EDIT_PDB)
+    ),
+    "UserPDB/Behind": Remedy("Check that kube-controller-manager runs.", (_PDBS,)),
+    "UserPDB/Paused": Remedy("Unpause the VMI: a paused one is not ready, and counts as unhealthy.", (_PDBS, _UNPAUSE)),
+    "MultiplePDB": Remedy("Leave a single PodDisruptionBudget that selects its pod.", (_PDBS, _EDIT_PDB)),
+    "LegacyTaintIgnored": Remedy(
+        "Drain the node through the Eviction API, or remove the taint if the drain was given up.", (_VMI, _DRAIN)
+    ),
+    "WillShutDown": Remedy("Shut the guest down before the drain, if it matters when that happens.", (_STOP,)),
+    "WillShutDown/Migratable": Remedy("To keep the guest running, migrate it before the drain.", (_MIGRATE,)),
+    "OrphanLauncherPod": Remedy(
+        "Make sure that no guest runs in it, then delete the pod.",
+        ("kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME", _DELETE_POD),
+    ),
+    # What only a drain says, beforehand.
+    "NotEvaluated": Remedy("Wait until it runs, and check that virt-handler runs on its node.", (_VMI, _ON_NODE)),
+    "NameTooLong": Remedy(f"It can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,)),
+    "SeveralPods": Remedy("Find out why its other pod does not end.", (_PODS,)),
+    "NoTarget": Remedy(_ROOM, ("kubectl describe nodes",)),
+    "NoRoomLeft": Remedy(_ROOM, ("kubectl describe nodes",)),
+}
