@@ -18,9 +18,9 @@ from typing import Any
 from ..app import Steward, assemble, serve, wait_until_seen
 from ..config.forms import address
 from ..config.settings import Config
-from ..demo.apiserver import ApiServer
 from ..demo.fleet import sample_fleet
 from ..demo.story import tell
+from ..fakeapi.apiserver import ApiServer
 from ..kube.transport import Transport
 from ..views.findings import rfc3339
 from .listening import add_listen_option, run_until_signalled

@@ -6,9 +6,9 @@ The codes are those of the reference on evictions.
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from ..fakeapi.registry import timestamp
+from ..fakeapi.resources import Obj
 from .networks import NODES, node
-from .registry import timestamp
-from .resources import Obj
 from .running import launcher, start_revision, vmi_of
 from .samples import SampleVM, disk, uid, virtual_machine
 from .trouble import Case, trouble

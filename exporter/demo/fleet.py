@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
 
+from ..fakeapi.resources import Obj
 from .faulty import faulty
 from .faulty_evictions import blocked
 from .faulty_identity import confused
 from .networks import BILLING, LAB, NODES, SHOP, TELECOM, Network, addresses, ground
-from .resources import Obj
 from .running import launcher, start_revision, vmi_of
 from .samples import SampleVM, claim, disk, virtual_machine
 from .trouble import Trouble

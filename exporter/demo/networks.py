@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import ip_network
 
-from .registry import timestamp
-from .resources import Obj
+from ..fakeapi.registry import timestamp
+from ..fakeapi.resources import Obj
 
 _UIDS = uuid.UUID("0b9f7b1e-2f53-4b7c-8d1c-5f3a9c1e7d20")
 NODES = ("node01", "node02", "node03", "node04")

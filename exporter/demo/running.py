@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from ipaddress import ip_interface
 
-from .registry import timestamp
-from .resources import Obj
+from ..fakeapi.registry import timestamp
+from ..fakeapi.resources import Obj
 from .samples import CONTROLLER_FINALIZER, SampleVM, conditions, disk_info, owner, template, uid
 
 

@@ -10,9 +10,9 @@ import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from ..fakeapi.registry import timestamp
+from ..fakeapi.resources import Obj
 from .networks import Network
-from .registry import timestamp
-from .resources import Obj
 
 FINALIZER = "kubevirt.io/persistent-ipam"
 CONTROLLER_FINALIZER = "kubevirt.io/virtualMachineControllerFinalize"

@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from .apiserver import ApiServer
-from .errors import ApiError
+from ..fakeapi.apiserver import ApiServer
+from ..fakeapi.errors import ApiError
+from ..fakeapi.registry import utc_now
+from ..fakeapi.resources import Obj
 from .fleet import complete, healthy_vms
-from .registry import utc_now
-from .resources import Obj
 from .running import launcher, plain_pod, start_revision, vmi_of
 from .samples import SampleVM, virtual_machine
 

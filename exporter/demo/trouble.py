@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .registry import timestamp
-from .resources import Obj
+from ..fakeapi.registry import timestamp
+from ..fakeapi.resources import Obj
 
 
 @dataclass(frozen=True, slots=True)

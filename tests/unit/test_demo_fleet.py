@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from exporter.demo.apiserver import ApiServer
 from exporter.demo.fleet import healthy_vms, sample_fleet
 from exporter.demo.samples import compose_key
 from exporter.demo.story import steps, tell
+from tests.fakeapi.apiserver import FakeApiServer
 
 Obj = dict[str, Any]
 
@@ -158,7 +158,7 @@ def test_stopped_vms_keep_their_claims() -> None:
     assert {("IPAMClaim", vm.namespace, vm.claim_name) for vm in stopped} <= existing
 
 
-def picture(server: ApiServer) -> set[tuple[str, str, str]]:
+def picture(server: FakeApiServer) -> set[tuple[str, str, str]]:
     """What is there, launcher pods by their VM and start revisions not at all: those are named anew."""
     seen = set()
     for plural in ("virtualmachines", "virtualmachineinstances", "ipamclaims", "pods", "persistentvolumeclaims"):
@@ -169,7 +169,7 @@ def picture(server: ApiServer) -> set[tuple[str, str, str]]:
 
 
 def test_each_round_of_the_story_ends_where_it_began() -> None:
-    server = ApiServer()
+    server = FakeApiServer()
     server.load(FLEET.objects)
     before = picture(server)
     revisions = len(server.objects("controllerrevisions"))
@@ -189,7 +189,7 @@ def test_each_round_of_the_story_ends_where_it_began() -> None:
 
 
 def test_the_first_step_opens_a_finding_and_the_second_closes_it() -> None:
-    server = ApiServer()
+    server = FakeApiServer()
     server.load(FLEET.objects)
     story = steps(server, NOW, 1)
 
@@ -202,7 +202,7 @@ def test_the_first_step_opens_a_finding_and_the_second_closes_it() -> None:
 
 
 def test_the_story_gives_way_to_other_writers() -> None:
-    server = ApiServer()  # nothing of what it is about is there
+    server = FakeApiServer()  # nothing of what it is about is there
     for happen, _ in steps(server, NOW, 1):
         happen()
     for happen, _ in steps(server, NOW, 2):
@@ -210,7 +210,7 @@ def test_the_story_gives_way_to_other_writers() -> None:
 
 
 async def test_the_story_goes_on_until_it_is_cancelled() -> None:
-    server = ApiServer()
+    server = FakeApiServer()
     server.load(FLEET.objects)
     said: list[str] = []
     enough = asyncio.Event()
