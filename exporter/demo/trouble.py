@@ -14,7 +14,6 @@ class Trouble:
     kind: str
     namespace: str
     name: str
-    code: str
     wrong: str
 
 
@@ -34,9 +33,9 @@ def deleting(obj: Obj, since: datetime, finalizers: list[str] | None = None) -> 
     return obj | {"metadata": meta}
 
 
-def trouble(obj: Obj, code: str, wrong: str) -> Trouble:
+def trouble(obj: Obj, wrong: str) -> Trouble:
     meta = obj["metadata"]
-    return Trouble(obj["kind"], meta.get("namespace", ""), meta["name"], code, wrong)
+    return Trouble(obj["kind"], meta.get("namespace", ""), meta["name"], wrong)
 
 
 def minutes(ago: timedelta) -> str:

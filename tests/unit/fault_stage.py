@@ -19,9 +19,9 @@ from unittest import mock
 from exporter.app import Steward, assemble
 from exporter.checks import all_checks
 from exporter.demo.faulty import faulty
-from exporter.demo.fleet import complete, healthy_vms
+from exporter.demo.fleet import healthy_vms
 from exporter.demo.networks import SHOP, addresses, ground
-from exporter.demo.samples import SampleVM
+from exporter.demo.samples import SampleVM, complete
 from exporter.engine.engine import Engine
 from exporter.findings import Finding, Since
 from exporter.kube.pace import Pace

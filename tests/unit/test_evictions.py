@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.demo.fleet import sample_fleet
 from exporter.findings import Finding, Severity
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
@@ -137,23 +136,6 @@ def test_before_1_7_the_oldest_attempt_tells_since_when_it_is_requested() -> Non
 def test_the_next_step_is_the_one_that_works(case: str, words: str) -> None:
     (finding,) = [each for each in evaluated(CHECK, CASES[case]).engine.findings() if each.severity is Severity.WARNING]
     assert finding.evidence["next"].startswith(words)
-
-
-def test_what_is_wrong_in_the_sample_fleet_is_found() -> None:
-    now = datetime.now(UTC)
-    fleet = sample_fleet(now)
-    evaluation = Evaluation(
-        [check for check in all_checks() if "evictions" in check.id or "eviction_" in check.id], now=now.timestamp()
-    )
-    for thing in fleet.objects:
-        if thing["kind"] in evaluation.kinds:
-            evaluation.seen(thing)
-    found = {(name, reason) for _, name, reason, severity in evaluation.found()}
-    known = {reason for check in evaluation.engine.checks for reason in check.reasons}
-
-    assert {(each.name, each.code) for each in fleet.troubles if each.code in known} == found - {
-        ("node05", "NodeDrainResidual")
-    }
 
 
 class Drain:
