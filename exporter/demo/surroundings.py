@@ -127,8 +127,8 @@ def nad(
         "allowPersistentIPs": persistent,
     }
     text = config if isinstance(config, str) else json.dumps(settings | dict(config or {}), indent=2)
-    marks = {"k8s.ovn.org/network-name": network, "k8s.ovn.org/network-id": str(number)} if number is not None else None
-    return new("NetworkAttachmentDefinition", namespace, name, annotations=marks, spec={"config": text}, **meta)
+    accepted = {} if number is None else {"k8s.ovn.org/network-name": network, "k8s.ovn.org/network-id": str(number)}
+    return new("NetworkAttachmentDefinition", namespace, name, annotations=accepted, spec={"config": text}, **meta)
 
 
 def user_defined(

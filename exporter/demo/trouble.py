@@ -24,7 +24,7 @@ class Case:
 
 
 def deleting(obj: Obj, since: datetime, finalizers: list[str] | None = None) -> Obj:
-    """The object, marked as being deleted."""
+    """The object while it is being deleted."""
     meta = obj["metadata"] | {"deletionTimestamp": timestamp(since), "deletionGracePeriodSeconds": 0}
     if "generation" in meta:
         meta["generation"] += 1

@@ -88,7 +88,7 @@ def claimed_vm(client: Client, namespace: str, name: str, **of_claim: Any) -> Ob
 
 
 def delete_vm(client: Client, namespace: str, name: str) -> None:
-    """As it goes while ipam-extensions is away: the VM is gone, garbage collection has marked the claim."""
+    """As while ipam-extensions is down: the VM is gone, the garbage collector has deleted the claim, which stays."""
     client.delete(VMS, namespace, name)
     client.delete(IPAM_CLAIMS, namespace, f"{name}.blue")
 

@@ -1,4 +1,4 @@
-"""An API server that can be made to fail, and that tells tests who asked what.
+"""An API server that can be made to fail, that takes writes over HTTP, and that keeps what was asked of it.
 
 server = FakeApiServer()
 server.faults.add(Fault("/ipamclaims", watch=True, times=2, cut_after=300))

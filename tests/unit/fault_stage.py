@@ -176,7 +176,7 @@ class Stage:
             seen = facts(engine)
             raise AssertionError(
                 f"still wrong after {_PATIENCE:.0f} s:\n"
-                f"sights {[(each.name, each.sync_state.value, each.why) for each in engine.cluster.all(Source)]}\n"
+                f"sync states {[(each.name, each.sync_state.value, each.why) for each in engine.cluster.all(Source)]}\n"
                 f"unknown {engine.unknowns()}\nexpected {unknown}\n"
                 f"missing {[wanted[each] for each in wanted.keys() - seen.keys()]}\n"
                 f"false {[seen[each] for each in seen.keys() - wanted.keys()]}"
