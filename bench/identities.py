@@ -63,7 +63,7 @@ def records(count: int) -> Iterator[Record]:
 
 
 def filled(count: int) -> Engine:
-    engine = Engine(all_checks(), clock=lambda: _BORN, timer=time.perf_counter, patient=False)
+    engine = Engine(all_checks(), clock=lambda: _BORN, timer=time.perf_counter, initial=True)
     intake = Intake(engine, lambda: _BORN)
     for kind in api_kinds().values():
         intake.sync_state(kind, SyncState.LIVE)

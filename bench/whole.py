@@ -86,7 +86,7 @@ def objects(count: int) -> Iterator[dict[str, Any]]:
 
 
 def fed(count: int) -> Engine:
-    engine = Engine(all_checks(), clock=lambda: _BORN, timer=time.perf_counter, patient=False)
+    engine = Engine(all_checks(), clock=lambda: _BORN, timer=time.perf_counter, initial=True)
     intake, kinds = Intake(engine, lambda: _BORN), api_kinds()
     for kind in kinds.values():
         intake.sync_state(kind, SyncState.LIVE)

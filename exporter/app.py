@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from .address_usage import AddressUsage
@@ -34,12 +33,13 @@ from .metrics.series_limit import SeriesLimit
 from .metrics.states import States
 from .metrics.telemetry import Scrapes, Telemetry, registry_of
 from .model.kind import Kind
+from .model.reader import Reader, Reading, watched
 from .model.source import Source, SyncState
 from .offline.files import files
 from .offline.source import OfflineSource, Progress, Tally
 from .states import all_states
 from .states.base import Aggregates
-from .views.drain import INDEXES, KINDS
+from .views import all_views
 
 __all__ = ["Steward", "assemble", "read_dump", "serve", "wait_until_seen"]
 
@@ -70,22 +70,25 @@ def assemble(
     config: Config | None = None,
     *,
     checks: Iterable[Check] | None = None,
+    views: Iterable[Reading] | None = None,
     pace: Pace | None = None,
     settle: float | None = None,
 ) -> Steward:
-    """`pace` and `settle` (seconds) go before those of the configuration, and may be out of its ranges."""
+    """`views` are those that will be asked for, all by default: what they read is watched. `pace` and `settle`
+    (seconds) go before those of the configuration, and may be out of its ranges.
+    """
     config = config or Config()
     enabled = [check for check in checks or all_checks() if config.of(check.id).enabled]
     states = [state for state in all_states() if state.wanted(config.metrics)]
-    indexes = [*(index for state in states for index in state.indexes), *INDEXES]
-    engine = Engine(enabled, clock=time.time, timer=time.monotonic, indexes=indexes)
+    readers: tuple[Reader, ...] = (*states, *all_views())
+    asked_for = all_views() if views is None else views
+    asking: tuple[Reader, ...] = (*enabled, *(state for state in states if state.option), *asked_for)
+    engine = Engine(enabled, clock=time.time, timer=time.monotonic, readers=readers)
     aggregates = Aggregates(engine.cluster, states)
     exposition = Exposition(enabled, _series_limit(config), States(engine.cluster, aggregates, _series_limit(config)))
     engine.listen(exposition.update)
     engine.observe(aggregates.changed)
-    reads = (*(check.reads for check in enabled), *(state.reads for state in states if state.option), KINDS)
-    kinds = dict.fromkeys(chain.from_iterable(reads))
-    source = LiveSource(transport, kinds, Intake(engine, time.time), pace or _pace(config))
+    source = LiveSource(transport, watched(asking), Intake(engine, time.time), pace or _pace(config))
     steward = Steward(engine, source, exposition, aggregates.of(AddressUsage))
     steward.take(config)
     if settle is not None:
@@ -185,12 +188,9 @@ async def read_dump(
     """
     gc.set_threshold(50_000, 20, 1000)
     checks = [check for check in all_checks() if config.of(check.id).enabled]
-    engine = Engine(
-        checks, clock=lambda: now, timer=time.monotonic, indexes=(*AddressUsage.INDEXES, *INDEXES), patient=False
-    )
+    engine = Engine(checks, clock=lambda: now, timer=time.monotonic, readers=all_views(), initial=True)
     _configure(engine, config)
-    kinds = dict.fromkeys((*(kind for check in checks for kind in check.reads), *also))
-    source = OfflineSource(kinds, Intake(engine, lambda: now), complete=complete)
+    source = OfflineSource({**watched(checks), **dict.fromkeys(also)}, Intake(engine, lambda: now), complete=complete)
     await source.read(files(path), progress)
     while engine.step():
         pass

@@ -9,7 +9,7 @@ import inspect
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,10 @@ from .config.keys import keys_of
 from .config.settings import MetricsSettings
 from .metrics.telemetry import METRICS, PREFIX
 from .model.kind import ApiKind
+from .model.reader import Reader, watched
 from .states import all_states
 from .states.base import State
-from .views.drain import KINDS
+from .views import all_views
 
 __all__ = ["generated", "main"]
 
@@ -47,16 +48,20 @@ def generated() -> dict[str, str]:
 
 def _checks(checks: Iterable[Check]) -> Iterator[str]:
     yield f"# Checks\n\n{_NOTE}\n"
-    yield "A check answers with findings, with none, or with *unknown* and why. Times and grace are not its concern:"
-    yield "alerts wait with `for`. `Code` is the name in the platform notes the check was written from.\n"
+    yield "A check answers with findings, with none, with *unknown* and why, or with *not applicable* where the cluster"
+    yield "does not serve what the check is about. A grace is how long a state lasts before its finding opens.\n"
     for check in checks:
         story = inspect.getdoc(inspect.getmodule(check.find)) or ""
         yield f"## {check.id}\n\n{check.title}.\n\n{story}\n"
-        yield f"Reads: {', '.join(kind.name for kind in check.reads)}. Evaluated for {check.scope.title} at a time.\n"
-        yield "| Reason | Code | Severity | Meaning | Metric |\n| --- | --- | --- | --- | --- |"
+        yield f"Reads: {', '.join(kind.name for kind in check.reads)}. Evaluated for {check.scope.title} at a time."
+        if check.about:
+            yield f"Not applicable without: {', '.join(kind.name for kind in check.about)}."
+        yield "\n| Reason | Severity | Meaning | Grace | Metric | Alert |\n| --- | --- | --- | --- | --- | --- |"
         for name, reason in check.reasons.items():
             severity = ", ".join(s.value for s in reason.severities)
-            yield f"| {name} | {reason.code} | {severity} | {reason.meaning} | `{reason.family.name}` |"
+            alert = f"[{reason.alert}](../rules/runbooks/{reason.alert}.md)" if reason.alert else ""
+            grace = str(timedelta(seconds=reason.grace)) if reason.grace else ""
+            yield f"| {name} | {severity} | {reason.meaning} | {grace} | `{reason.family.name}` | {alert} |"
         yield ""
 
 
@@ -104,12 +109,12 @@ def _key(option: str) -> str:
 
 
 def _cluster_role(checks: Iterable[Check], states: Iterable[State[Any]]) -> Iterator[str]:
-    reads = (*(check.reads for check in checks), *(state.reads for state in states), KINDS)
-    kinds = {kind for kind in chain.from_iterable(reads) if isinstance(kind, ApiKind)}
+    readers: tuple[Reader, ...] = (*checks, *states, *all_views())
+    kinds = {kind for kind in watched(readers) if isinstance(kind, ApiKind)}
     groups: dict[str, set[str]] = {}
     for kind in kinds:
         groups.setdefault(kind.group, set()).add(kind.plural)
-    yield f"# {_NOTE} What checks, states and the view of a drain read."
+    yield f"# {_NOTE} What checks, states and views read."
     yield "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: steward-exporter\nrules:"
     for group, plurals in sorted(groups.items()):
         yield f'  - apiGroups: ["{group}"]\n    resources: [{", ".join(sorted(plurals))}]\n    verbs: [list, watch]'

@@ -14,6 +14,7 @@ from exporter.engine.intake import Intake
 from exporter.kube.decode import Decoder
 from exporter.model.index import Index
 from exporter.model.kind import ApiKind
+from exporter.model.reader import Reading
 from exporter.model.source import SyncState
 from exporter.views import drain
 
@@ -44,7 +45,11 @@ class Evaluation:
         self.now = now
         ticks = itertools.count()
         self.engine = Engine(
-            checks, clock=lambda: self.now, timer=lambda: next(ticks) * 1e-9, patient=patient, indexes=indexes
+            checks,
+            clock=lambda: self.now,
+            timer=lambda: next(ticks) * 1e-9,
+            initial=not patient,
+            readers=[Reading("test", (), tuple(indexes))],
         )
         self.intake = Intake(self.engine, lambda: self.now)
         self.kinds = api_kinds()

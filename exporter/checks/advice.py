@@ -33,11 +33,13 @@ def advised(finding: Finding, reason: Reason) -> Finding:
 
 
 def values_of(finding: Finding) -> dict[str, str]:
-    """What stands for the words in capitals: of the subject, the node, and each text in the evidence by its key."""
+    """What stands for the words in capitals: of the subject, the node, the network, and each text in the
+    evidence by its key."""
     subject = finding.subject
     vm = subject.name if subject.kind in ("VirtualMachine", "VirtualMachineInstance") else ""
     values = {key.upper(): value for key, value in finding.evidence.items() if isinstance(value, str)}
-    values |= {"NAMESPACE": subject.namespace, "NAME": subject.name, "UID": subject.uid, "NODE": finding.node}
+    values |= {"NAMESPACE": subject.namespace, "NAME": subject.name, "UID": subject.uid}
+    values |= {"NODE": finding.node, "NETWORK": finding.network}
     return values | ({"VMNAME": vm} if vm else {})
 
 

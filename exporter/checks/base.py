@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from ..findings import Finding, Severity
-from ..model.cluster import Cluster
+from ..model.cluster import Change, Cluster
 from ..model.index import Index
 from ..model.kind import Kind, Reach
+from ..model.reader import ClusterView, Seen, UndeclaredReadError
 from ..model.record import Record
 
 __all__ = [
@@ -106,7 +107,10 @@ class Setting:
 class Check:
     """Data plus one pure function from a view to findings. `joins` are the indexes that it looks others up by.
 
-    `settings` is a frozen struct whose fields all have a default and a `Setting`; `find` gets it as `view.settings`.
+    `about` are the kinds without which there is nothing to check: where the cluster does not serve one of them the
+    check is not applicable. `facts` names the fields that the check uses, by kind, for kinds whose records many checks
+    share: a change of other fields does not concern it; of a kind that is not named there all fields count. `settings`
+    is a frozen struct whose fields all have a default and a `Setting`; `find` gets it as `view.settings`.
     """
 
     id: str
@@ -117,13 +121,32 @@ class Check:
     find: Callable[[View], Iterable[Finding]] = field(repr=False)
     joins: tuple[Index, ...] = ()
     settings: type[Struct] | None = None
+    about: tuple[Kind[Any], ...] = ()
+    facts: Mapping[Kind[Any], str] = field(default_factory=dict)
 
     @cached_property
     def indexes(self) -> tuple[Index, ...]:
         return (*self.scope.indexes, *self.joins)
 
+    @cached_property
+    def reach(self) -> dict[type[Record], Reach]:
+        """How far an object reaches, by the type of its record, for all that the check reads."""
+        return {kind.record: kind.reach for kind in self.reads}
+
+    @cached_property
+    def used(self) -> dict[type[Record], frozenset[str]]:
+        """The fields that count, by the type of record, where they are declared."""
+        return {kind.record: frozenset(names.split()) for kind, names in self.facts.items()}
+
+    def concerned_by(self, change: Change) -> bool:
+        """Whether the change alters anything that the check uses, or by which it finds what it uses."""
+        used = self.used.get(change.kind)
+        if used is None or change.facts is None or not used.isdisjoint(change.facts):
+            return True
+        return any(index in self.indexes for index, _ in change.moved)
+
     def partitions(self, record: Record, cluster: Cluster) -> Iterable[str]:
-        """The partitions that evaluate this record; none where it is only ever looked up."""
+        """The partitions that this record is evaluated in; none where it is only ever looked up."""
         if self.scope.by is not None:
             return cluster.keys_of(self.scope.by, record)
         return (record.namespace,) if self.scope is PER_NAMESPACE else ("",)
@@ -134,25 +157,22 @@ class Check:
             return {record.namespace for index in self.scope.indexes for record in cluster.sharing(index, partition)}
         return (partition,)
 
+    def __str__(self) -> str:
+        return f"check {self.id}"
 
-class UndeclaredReadError(LookupError):
-    """A check asked for what it does not declare: RBAC and dirty sets follow from the declaration."""
 
+class View(ClusterView):
+    """One partition of the cluster, narrowed to what a check declares; it does not change while it is read."""
 
-class View:
-    """One partition of the cluster, narrowed to what a check declares."""
+    __slots__ = ("_reach", "_scope", "partition", "settings")
 
-    def __init__(self, cluster: Cluster, check: Check, partition: str) -> None:
-        self._cluster = cluster
-        self._check = check
-        self._reach = {kind.record: kind.reach for kind in check.reads}
-        self.partition = partition
-        self.settings: Any = check.settings() if check.settings else None
-
-    def at(self, partition: str) -> View:
-        """This view, of another partition."""
-        self.partition = partition
-        return self
+    def __init__(
+        self, cluster: Cluster, check: Check, partition: str, settings: Any = None, seen: Seen | None = None
+    ) -> None:
+        """`settings` are those of the check; its defaults where there are none."""
+        self._cluster, self._reader, self._seen = cluster, check, seen
+        self._scope, self._reach, self.partition = check.scope, check.reach, partition
+        self.settings: Any = settings if settings is not None or check.settings is None else check.settings()
 
     @property
     def namespace(self) -> str:
@@ -160,29 +180,13 @@ class View:
 
     def all(self, kind: type[R]) -> list[R]:
         """The records of a kind in this partition; of a kind that reaches everywhere, all of them."""
-        reach = self._declared(kind)
-        scope = self._check.scope
-        if scope is PER_CLUSTER or reach is Reach.CLUSTER:
-            return list(self._cluster.all(kind))
-        if scope.by is None or reach is Reach.NAMESPACE:
-            return list(self._cluster.within(kind, self.namespace))
-        return [record for record in self._cluster.sharing(scope.by, self.partition) if isinstance(record, kind)]
+        reach, by = self._declared(kind), self._scope.by
+        if self._scope is PER_CLUSTER or reach is Reach.CLUSTER:
+            return super().all(kind)
+        if by is None or reach is Reach.NAMESPACE:
+            return self.within(kind, self.namespace)
+        return [record for record in self.sharing(by, self.partition) if isinstance(record, kind)]
 
-    def named(self, kind: type[R], namespace: str, name: str) -> R | None:
-        """One object by its name, wherever it is."""
-        self._declared(kind)
-        return self._cluster.get(kind, namespace, name)
-
-    def sharing(self, index: Index, key: str) -> Iterable[Record]:
-        """All records under a key of a declared join, wherever they are."""
-        if index not in self._check.indexes:
-            raise UndeclaredReadError(f"check {self._check.id} does not declare the join {index.id}")
-        return self._cluster.sharing(index, key)
-
-    def _declared(self, kind: type[R]) -> Reach:
-        try:
-            return self._reach[kind]
-        except KeyError:
-            raise UndeclaredReadError(
-                f"check {self._check.id} does not declare that it reads {kind.__name__}"
-            ) from None
+    def _declared(self, kind: type[Record]) -> Reach:
+        reach = self._reach.get(kind)
+        return reach if reach is not None else self._undeclared(kind)

@@ -110,4 +110,5 @@ CHECK = Check(
     joins=(VM,),
     reasons=_REASONS,
     find=find,
+    about=(virtual_machine_instance.KIND,),
 )

@@ -66,4 +66,5 @@ CHECK = Check(
     scope=Scope("the whole cluster", VIRT_API, (LAUNCHERS,)),
     reasons=_REASONS,
     find=find,
+    about=(kube_virt.KIND,),
 )

@@ -74,4 +74,5 @@ CHECK = Check(
     joins=(VM,),
     reasons=_REASONS,
     find=find,
+    about=(virtual_machine.KIND, virtual_machine_instance.KIND),
 )

@@ -1,11 +1,11 @@
-"""NADs of networks that OVN-Kubernetes or KubeVirt's ipam-extensions can't do with, by the namespace they harm.
+"""NADs and user-defined networks that OVN-Kubernetes or KubeVirt's ipam-extensions cannot use, by namespace.
 
-The API takes any text as the configuration of a NetworkAttachmentDefinition. Two programs read it later and each in its
-own way, so it may work for the one and fail for the other. ipam-extensions looks through all NADs of a namespace
-when a launcher pod is made: one that it can't read stops every VM there.
+The API accepts any text as the configuration of a NAD. OVN-Kubernetes and ipam-extensions parse it later, each in its
+own way, so it may work for the one and fail for the other. ipam-extensions reads all NADs of a namespace when a
+launcher pod is created: one that it cannot decode blocks every VM there.
 
-Not seen here: whether OVN-Kubernetes' flag for persistent addresses is on, except where a UserDefinedNetwork fails for
-it; subnets and ranges that are no CIDRs; types of settings that OVN-Kubernetes alone reads, such as `mtu`.
+Not seen here: whether OVN-Kubernetes' flag for persistent IPs is on, except where a user-defined network fails for it;
+subnets and ranges that are not CIDRs; types of settings that OVN-Kubernetes alone reads, such as `mtu`.
 """
 
 from __future__ import annotations
@@ -13,101 +13,141 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..findings import Finding, Severity, Since
-from ..model.kinds import cluster_user_defined_network, network_attachment_definition, user_defined_network
+from ..model.kinds import cluster_user_defined_network, ipam_claim, network_attachment_definition, user_defined_network
 from ..model.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ..model.kinds.user_defined_network import UserDefinedNetwork
 from .base import Check, Family, Reason, View
+from .ipam_commands import CUDNS, PODS_ON_NAD, READ_NAD, UDNS
 from .scopes import PER_NAMESPACE
 
 __all__ = ["CHECK"]
 
 _MISCONFIGURED = Family(
     "kubevirt_network_misconfigured",
-    "A NAD of a network is set up in a way that does not work.",
+    "The NAD or user-defined network is misconfigured.",
     ("namespace", "name", "network", "severity", "reason"),
+)
+_NAD = (READ_NAD, PODS_ON_NAD)
+_UDN = (
+    UDNS,
+    CUDNS,
+    (
+        "kubectl get deployments.apps -A -o custom-columns='NS:.metadata.namespace,DEPLOYMENT:.metadata.name,"
+        "ARGS:.spec.template.spec.containers[*].args,COMMAND:.spec.template.spec.containers[*].command' "
+        "| grep -F -e ovnkube-control-plane"
+    ),
 )
 
 
-def _reason(severity: Severity, meaning: str, code: str = "C-19") -> Reason:
-    return Reason((severity,), meaning, _MISCONFIGURED, code)
+def _reason(
+    severity: Severity,
+    meaning: str,
+    next_step: str,
+    commands: tuple[str, ...] = _NAD,
+    alert: str = "VMNetworkMisconfigured",
+) -> Reason:
+    return Reason((severity,), meaning, _MISCONFIGURED, next=next_step, commands=commands, alert=alert)
 
 
+_BLOCKS = (READ_NAD, "kubectl get events -n NAMESPACE --field-selector reason=FailedCreate", PODS_ON_NAD)
 _REASONS = {
     "BadJson": _reason(
         Severity.CRITICAL,
-        "The configuration can't be read: no launcher pod can be made in its namespace.",
+        "The configuration is not valid: no launcher pod can be created in the NAD's namespace.",
+        "Repair spec.config of the NAD, or delete the NAD if nothing uses it.",
+        _BLOCKS,
+        "VMNetworkBlocksNamespace",
     ),
     "SubnetsNotString": _reason(
         Severity.CRITICAL,
-        "`subnets` is no text, so ipam-extensions can't read it: no launcher pod can be made in its namespace.",
+        "`subnets` is not a string, so ipam-extensions can't decode it: no launcher pod can be created in the NAD's "
+        "namespace.",
+        "Write subnets in spec.config of the NAD as one comma-separated string.",
+        _BLOCKS,
+        "VMNetworkBlocksNamespace",
     ),
     "MultiplePrimary": _reason(
         Severity.CRITICAL,
-        "The namespace has more than one primary network: OVN-Kubernetes refuses the second.",
+        "The namespace has more than one primary network: OVN-Kubernetes rejects the second.",
+        "Make one of the two networks secondary, or delete it.",
     ),
     "PersistentWithoutSubnets": _reason(
         Severity.CRITICAL,
-        "A layer-2 network shall keep addresses and has no subnets: it does not come up.",
+        "A layer-2 network allows persistent IPs and has no subnets: it is not created.",
+        "Add the subnets to spec.config of the NAD, or remove allowPersistentIPs.",
     ),
     "PersistentLocalnetWithoutSubnets": _reason(
         Severity.WARNING,
-        "A localnet network shall keep addresses and has no subnets: claims are made and never filled.",
+        "A localnet network allows persistent IPs and has no subnets: its IPAMClaims stay empty.",
+        "Add the subnets to spec.config of the NAD, or remove allowPersistentIPs.",
     ),
     "PersistentLayer3": _reason(
         Severity.CRITICAL,
-        "A layer-3 network can't keep addresses: OVN-Kubernetes refuses the NAD.",
+        "A layer-3 network does not support persistent IPs: OVN-Kubernetes rejects the NAD.",
+        "Remove allowPersistentIPs from spec.config of the NAD.",
     ),
     "NameMismatch": _reason(
         Severity.CRITICAL,
-        "`netAttachDefName` is not the NAD's own namespace and name: OVN-Kubernetes refuses it.",
+        "`netAttachDefName` is not the NAD's own namespace and name: OVN-Kubernetes rejects it.",
+        "Set netAttachDefName in spec.config to the NAD's own namespace and name.",
     ),
     "Conflist": _reason(
         Severity.WARNING,
-        "A list of plugins has `allowPersistentIPs` in one of the two places where it is looked for.",
+        "A plugin list sets `allowPersistentIPs` in only one of the two places where it is read.",
+        "Set allowPersistentIPs both at the top of spec.config and in its first plugin.",
     ),
     "NotOvn": _reason(
         Severity.WARNING,
-        "`allowPersistentIPs` is set for a plugin that knows nothing of it: claims are made and never filled.",
+        "`allowPersistentIPs` is set for a CNI plugin that does not support it: its IPAMClaims stay empty.",
+        "Remove allowPersistentIPs from spec.config of the NAD.",
     ),
     "FlagOff": _reason(
         Severity.CRITICAL,
-        "A network shall keep addresses, and OVN-Kubernetes runs without --enable-persistent-ips.",
+        "A network requests persistent IPs, and OVN-Kubernetes runs without --enable-persistent-ips.",
+        "Have --enable-persistent-ips set in the configuration of OVN-Kubernetes, after VMIPAMClaimIPOutsidePool and "
+        "VMNetworkConfigConflict are resolved.",
+        _UDN,
     ),
     "OverlappingExcludes": _reason(
         Severity.CRITICAL,
-        "Excluded, reserved or infrastructure ranges overlap: the network does not come up.",
+        "Excluded, reserved or infrastructure ranges overlap: the network is not created.",
+        "Change the excluded, reserved and infrastructure ranges so that they do not overlap.",
     ),
     "ExcludeOutsideSubnets": _reason(
         Severity.CRITICAL,
-        "An excluded range lies outside the subnets: OVN-Kubernetes refuses the NAD.",
+        "An excluded range is outside the subnets: OVN-Kubernetes rejects the NAD.",
+        "Remove or correct the excluded range that is outside the subnets.",
     ),
     "ExcludesGateway": _reason(
         Severity.CRITICAL,
-        "An excluded range covers the gateway or the management address that a primary network takes for itself.",
+        "An excluded range covers the gateway or management address of a primary network: it is not created.",
+        "Start the excluded range after the gateway and management addresses.",
     ),
     "NetworkNotCreated": _reason(
-        Severity.WARNING, "OVN-Kubernetes could not bring a user-defined network about.", "B.2"
+        Severity.WARNING,
+        "OVN-Kubernetes could not create a user-defined network.",
+        "Repair what the message of the condition says; OVN-Kubernetes then retries by itself.",
+        _UDN,
     ),
 }
 
-_WHAT = {
-    "BadJson": "its spec.config can't be read: KubeVirt can make no launcher pod in namespace {namespace}",
-    "SubnetsNotString": "subnets in its spec.config is no text: KubeVirt can make no launcher pod in "
+_MESSAGES = {
+    "BadJson": "its spec.config can't be decoded: no launcher pod can be created in namespace {namespace}",
+    "SubnetsNotString": "subnets in its spec.config is not a string: no launcher pod can be created in "
     "namespace {namespace}",
-    "PersistentWithoutSubnets": "network {network} shall keep addresses and has no subnets: it does not come up",
-    "PersistentLocalnetWithoutSubnets": "network {network} shall keep addresses and has no subnets: "
-    "its claims stay empty",
-    "PersistentLayer3": "network {network} is of layer 3, which can't keep addresses: OVN-Kubernetes refuses it",
-    "NameMismatch": "netAttachDefName in its spec.config is not {namespace}/{name}: OVN-Kubernetes refuses it",
-    "Conflist": "allowPersistentIPs is needed both at the top of its spec.config and in the first of its plugins",
-    "NotOvn": "allowPersistentIPs is set, and its type is not ovn-k8s-cni-overlay: its claims stay empty",
+    "PersistentWithoutSubnets": "network {network} allows persistent IPs and has no subnets: it is not created",
+    "PersistentLocalnetWithoutSubnets": "network {network} allows persistent IPs and has no subnets: "
+    "its IPAMClaims stay empty",
+    "PersistentLayer3": "network {network} is layer 3 and can't have persistent IPs: OVN-Kubernetes rejects it",
+    "NameMismatch": "netAttachDefName in its spec.config is not {namespace}/{name}: OVN-Kubernetes rejects it",
+    "Conflist": "allowPersistentIPs is required both at the top of its spec.config and in the first plugin",
+    "NotOvn": "allowPersistentIPs is set, and its type is not ovn-k8s-cni-overlay: its IPAMClaims stay empty",
     "OverlappingExcludes": "excluded, reserved or infrastructure ranges of network {network} overlap: "
-    "it does not come up",
-    "ExcludeOutsideSubnets": "an excluded range of network {network} lies outside its subnets: "
-    "OVN-Kubernetes refuses it",
+    "it is not created",
+    "ExcludeOutsideSubnets": "an excluded range of network {network} is outside its subnets: OVN-Kubernetes rejects it",
     "ExcludesGateway": "an excluded range of network {network} covers its gateway or management address: "
-    "it does not come up",
+    "it is not created",
 }
 
 
@@ -115,20 +155,25 @@ def find(view: View) -> Iterator[Finding]:
     nads = view.all(NetworkAttachmentDefinition)
     for nad in nads:
         for problem in nad.problems:
-            yield _finding(nad, problem, _WHAT[problem])
+            yield _finding(nad, problem)
     yield from _primaries(nads)
     yield from (_failed(each) for each in view.all(UserDefinedNetwork) if each.failed)
     yield from (_failed(each) for each in view.all(ClusterUserDefinedNetwork) if each.failed)
 
 
-def _finding(nad: NetworkAttachmentDefinition, reason: str, what: str) -> Finding:
+def _finding(nad: NetworkAttachmentDefinition, reason: str) -> Finding:
+    message = _MESSAGES[reason]
+    made_by = nad.made_by
     return Finding(
         reason=reason,
         severity=_REASONS[reason].severities[0],
         subject=nad.ref,
         network=nad.network,
-        message=what.format(namespace=nad.namespace, name=nad.name, network=nad.network or "without a name"),
-        evidence={"madeBy": nad.made_by} if nad.made_by else {},
+        message=message.format(namespace=nad.namespace, name=nad.name, network=nad.network or "without a name"),
+        next=f"Delete and create again the {made_by} that this NAD is rendered from, with correct settings."
+        if made_by
+        else "",
+        evidence={"madeBy": made_by} if made_by else {},
     )
 
 
@@ -143,12 +188,12 @@ def _primaries(nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
             subject=each.ref,
             related=(ordered[0].ref,),
             network=each.network,
-            message=f"namespace {each.namespace} has a primary network already, by {ordered[0].ref}",
+            message=f"namespace {each.namespace} already has a primary network: {ordered[0].ref}",
         )
 
 
 def _failed(defined: UserDefinedNetwork | ClusterUserDefinedNetwork) -> Finding:
-    """The network's own condition tells, and why."""
+    """As the network's own condition says."""
     reason = "FlagOff" if defined.flag_off else "NetworkNotCreated"
     why = f"{defined.reason}: {defined.message}" if defined.message else defined.reason
     return Finding(
@@ -165,9 +210,10 @@ def _failed(defined: UserDefinedNetwork | ClusterUserDefinedNetwork) -> Finding:
 
 CHECK = Check(
     id="ipam_namespaces",
-    title="NADs of networks that can't work",
+    title="NADs and user-defined networks that are misconfigured",
     reads=(network_attachment_definition.KIND, user_defined_network.KIND, cluster_user_defined_network.KIND),
     scope=PER_NAMESPACE,
     reasons=_REASONS,
     find=find,
+    about=(ipam_claim.KIND, network_attachment_definition.KIND),
 )

@@ -1,14 +1,14 @@
-"""Networks of OVN-Kubernetes that are at odds with themselves, have stopped to keep addresses, or run out of them.
+"""Networks of OVN-Kubernetes whose NADs conflict, that no longer allow persistent IPs, or that run out of addresses.
 
-A network is known by the name inside the configuration of its NADs, and several namespaces may define one. They
-must agree: where they do not, pods of the loser hang, and at its next start the control plane may choose otherwise or
-not come up at all. Which of them rules can't be read off; the one that OVN-Kubernetes gave a number most likely does.
+A network is known by the `name` inside the configuration of its NADs, and several namespaces may have a NAD of it.
+They must agree: where they do not, pods on the rejected NADs hang, and at its next start the control plane may choose
+otherwise or fail. No object says which of them is in effect; the one that has a network ID most likely is.
 
-A pod takes an address of every subnet of a network, so the fullest subnet decides how full the network is. Counted are
-the addresses of claims and of pods, each once.
+A pod gets an address of every subnet of a network, so the fullest subnet decides how full the network is. The
+addresses of IPAMClaims and of pods are counted, each once.
 
-Not seen here: addresses that OVN-Kubernetes holds in memory alone, so that less may be free than is counted; pod events
-that tell of an exhausted pool; whether its flag for persistent addresses is on; networks whose subnets are no CIDRs.
+Not seen here: addresses that OVN-Kubernetes holds in memory alone, so that fewer may be free than counted; pod events
+that report an exhausted pool; whether its flag for persistent IPs is on; networks whose subnets are not CIDRs.
 """
 
 from __future__ import annotations
@@ -33,58 +33,77 @@ from ..model.kinds.user_defined_network import UserDefinedNetwork
 from ..model.pool import Pool
 from ..model.record import Ref
 from .base import Check, Family, Reason, View
+from .ipam_commands import CUDNS, NADS, NETWORK_CLAIMS, PODS_ON_NAD, READ_NAD, UDNS
 from .scopes import PER_NETWORK
 
 __all__ = ["CHECK"]
 
-_NAMED = 10  # claims and NADs that evidence names
-_FULL, _NEARLY = 0.95, 0.80  # of the fullest subnet (ipamclaims C-17)
+_NAMED = 10  # IPAMClaims and NADs that evidence names
+_FULL, _NEARLY = 0.95, 0.80  # of the fullest subnet
 
 _CONFLICT = Family(
     "kubevirt_network_config_conflict",
-    "A NAD of a network does not agree with another one of the same network.",
+    "The NAD conflicts with another NAD of the same network.",
     ("namespace", "name", "network", "reason"),
 )
 _DISABLED = Family(
     "kubevirt_network_persistence_disabled",
-    "A network no longer keeps the addresses that claims of it hold.",
+    "The network does not allow persistent IPs, and IPAMClaims hold addresses of it.",
     ("namespace", "name", "network", "reason"),
 )
 _PRESSURE = Family(
     "kubevirt_network_pool_pressure",
-    "The addresses of a network run out.",
+    "The network is short of free addresses.",
     ("namespace", "name", "network", "severity", "reason"),
 )
 _WITHOUT = Family(
     "kubevirt_network_without_addresses",
-    "A subnet of a network has no address to give out.",
+    "A subnet of the network has no allocatable address.",
     ("namespace", "name", "network", "reason"),
 )
 
 _REASONS = {
     "NetworkConfigConflict": Reason(
         (Severity.CRITICAL,),
-        "Two NADs of one network differ: pods of one hang, and the control plane may not start again.",
+        "Two NADs of one network conflict: pods on one of them hang, and ovnkube-control-plane may fail to start.",
         _CONFLICT,
-        "C-08",
+        next="Do not restart ovnkube-control-plane; agree on the settings and write them into all NADs of the network.",
+        commands=(
+            NADS,
+            READ_NAD,
+            (
+                "kubectl get network-attachment-definitions.k8s.cni.cncf.io -A -o custom-columns="
+                "'NS:.metadata.namespace,NAD:.metadata.name,OF:.metadata.annotations.k8s\\.ovn\\.org/network-name,"
+                "ID:.metadata.annotations.k8s\\.ovn\\.org/network-id,OWNER:.metadata.ownerReferences[*].kind'"
+            ),
+            PODS_ON_NAD,
+        ),
+        alert="VMNetworkConfigConflict",
     ),
     "PersistenceDisabled": Reason(
         (Severity.CRITICAL,),
-        "Claims hold addresses of a network that keeps none: those of stopped VMs are free for anybody.",
+        "IPAMClaims hold addresses of a network that does not allow persistent IPs: those of stopped VMs can be "
+        "allocated to others.",
         _DISABLED,
-        "C-07",
+        next="Do not stop VMs of this network; set allowPersistentIPs again in all NADs of the network.",
+        commands=(NADS, UDNS, CUDNS, NETWORK_CLAIMS),
+        alert="VMNetworkPersistenceDisabled",
     ),
     "PoolPressure": Reason(
         (Severity.WARNING, Severity.CRITICAL),
-        "80 % of a subnet's addresses are given out; critical from 95 %, or where a claim got none.",
+        "80 % of a subnet's addresses are in use; critical from 95 %, or where an IPAMClaim got none.",
         _PRESSURE,
-        "C-17",
+        next="Release the reclaimable addresses that `steward networks` lists, or enlarge the network.",
+        commands=(NADS, NETWORK_CLAIMS),
+        alert="VMNetworkPoolPressure",
     ),
     "NetworkWithoutAddresses": Reason(
         (Severity.WARNING,),
-        "A subnet has no address to give out: it is too small, or all of it is excluded or reserved.",
+        "A subnet has no allocatable address: it is too small, or all of it is excluded or reserved.",
         _WITHOUT,
-        "B.5",
+        next="Write a larger subnet into all NADs of the network, or exclude less.",
+        commands=(NADS, UDNS, CUDNS),
+        alert="VMNetworkWithoutAddresses",
     ),
 }
 
@@ -99,7 +118,7 @@ class _Members:
         self._pods = [record for record in records if isinstance(record, Pod)]
 
     def addresses(self, nads: Iterable[NetworkAttachmentDefinition]) -> set[int]:
-        """The addresses that claims and pods hold of the network, each once (ipamclaims B.5)."""
+        """The addresses that claims and pods hold of the network, each once."""
         attachments = {f"{each.namespace}/{each.name}" for each in nads}
         held = set(chain.from_iterable([claim.numbers for claim in self.claims]))
         for each in self._pods:
@@ -125,7 +144,7 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
-    """C-08, once for each NAD that does not agree with the ruling one."""
+    """Once for each NAD that conflicts with the one that is most likely in effect."""
     for each in nads:
         keys = differing(ruler.signature, each.signature)
         if keys:
@@ -135,15 +154,15 @@ def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentD
                 subject=each.ref,
                 related=(ruler.ref,),
                 network=each.network,
-                message=f"it defines network {each.network} with another {', '.join(keys)} than {ruler.ref}; "
+                message=f"it conflicts with {ruler.ref} of network {each.network} in {', '.join(keys)}; "
                 + (_BOTH if each.accepted else _LOSES if ruler.accepted else _EITHER),
                 evidence={"differs": list(keys), "accepted": each.accepted, "otherAccepted": ruler.accepted},
             )
 
 
-_LOSES = "OVN-Kubernetes has not accepted it, and its pods hang"
+_LOSES = "OVN-Kubernetes has not accepted it, and pods on it hang"
 _EITHER = "OVN-Kubernetes accepts one of them, and pods on the other hang"
-_BOTH = "OVN-Kubernetes has accepted both at some time, and one of them will lose at its next start"
+_BOTH = "OVN-Kubernetes has accepted both at some time, and will reject one at its next start"
 
 
 def _without_addresses(subject: Ref, ruler: NetworkAttachmentDefinition) -> Iterator[Finding]:
@@ -155,13 +174,13 @@ def _without_addresses(subject: Ref, ruler: NetworkAttachmentDefinition) -> Iter
             subject=subject,
             related=_extra_keys(subject, ruler),
             network=ruler.network,
-            message=f"{', '.join(empty)} of network {ruler.network} has no address to give out: no pod gets one",
+            message=f"{', '.join(empty)} of network {ruler.network} has no allocatable address: no pod starts on it",
             evidence={"subnets": empty},
         )
 
 
 def _disabled(subject: Ref, nads: list[NetworkAttachmentDefinition], members: _Members) -> Iterator[Finding]:
-    """C-07. What OVN-Kubernetes refuses does not count: what it accepted before may still rule."""
+    """A NAD that OVN-Kubernetes rejects does not count: what it accepted before may still be in effect."""
     standing = [each for each in nads if not each.rejected]
     accepted = [each for each in standing if each.accepted] or standing
     if not accepted or any(each.effective for each in accepted):
@@ -174,8 +193,9 @@ def _disabled(subject: Ref, nads: list[NetworkAttachmentDefinition], members: _M
             subject=subject,
             related=tuple(each.ref for each in accepted[:_NAMED] if each.ref != subject),
             network=members.network,
-            message=f"network {members.network} keeps no addresses over restarts, and {len(claims)} "
-            f"{'claims hold' if len(claims) > 1 else 'claim holds'} some: those of stopped VMs are free to take",
+            message=f"no NAD of network {members.network} allows persistent IPs, and {len(claims)} "
+            f"{'IPAMClaims hold' if len(claims) > 1 else 'IPAMClaim holds'} addresses: those of stopped VMs can be "
+            "allocated to others",
             evidence={"claims": len(claims), "first": claims[:_NAMED]},
         )
 
@@ -183,16 +203,15 @@ def _disabled(subject: Ref, nads: list[NetworkAttachmentDefinition], members: _M
 def _pressure(
     subject: Ref, ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentDefinition], members: _Members
 ) -> Iterator[Finding]:
-    """C-17."""
     pool = pool_of(ruler)
     starved = sorted(f"{c.namespace}/{c.name}" for c in members.claims if c.refused == "SubnetExhausted")
     used = pool.used(members.addresses(nads))
     share = pool.utilisation(used)
     if share < _NEARLY and not starved:
         return
-    message = f"{_percent(share)} of the addresses are given out, {pool.free(used)} are left"
+    message = f"{_percent(share)} of the addresses are in use, {pool.free(used)} free"
     if starved:
-        message += f"; {len(starved)} {'claims' if len(starved) > 1 else 'claim'} got none"
+        message += f"; {len(starved)} {'IPAMClaims' if len(starved) > 1 else 'IPAMClaim'} got none"
     yield Finding(
         reason="PoolPressure",
         severity=Severity.CRITICAL if share >= _FULL or starved else Severity.WARNING,
@@ -219,7 +238,7 @@ def _extra_keys(subject: Ref, ruler: NetworkAttachmentDefinition) -> tuple[Ref, 
 
 CHECK = Check(
     id="ipam_networks",
-    title="Networks at odds with themselves, or short of addresses",
+    title="Networks whose NADs conflict, without persistent IPs, or short of addresses",
     reads=(
         network_attachment_definition.KIND,
         user_defined_network.KIND,
@@ -230,4 +249,5 @@ CHECK = Check(
     scope=PER_NETWORK,
     reasons=_REASONS,
     find=find,
+    about=(ipam_claim.KIND, network_attachment_definition.KIND),
 )

@@ -31,8 +31,8 @@ _REASONS = {
         (Severity.WARNING,), "The connection for this kind is lost; what we know of it is old.", _UNSEEN
     ),
     "KindAbsent": Reason(
-        (Severity.INFO, Severity.WARNING),
-        "The cluster does not serve this kind; a warning where no cluster with KubeVirt lacks it.",
+        (Severity.WARNING,),
+        "The cluster does not serve this kind, which no cluster with KubeVirt lacks.",
         _UNSEEN,
     ),
     "UndecodableObject": Reason(
@@ -55,7 +55,7 @@ def find(view: View) -> Iterator[Finding]:
         reason, severity = _BY_SIGHT[source.sync_state]
         yield Finding(
             reason=reason,
-            severity=Severity.INFO if source.sync_state is SyncState.ABSENT and source.optional else severity,
+            severity=severity,
             subject=Ref("Kind", "", source.name),
             message=source.why,
             since=source.since,

@@ -85,7 +85,7 @@ def exit_code(report: Report, in_time: bool = True) -> int:
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Report, bool]:
-    steward = assemble(transport_of(config), config)
+    steward = assemble(transport_of(config), config, views=())
     async with steward.watching():
         in_time = await wait_until_seen(
             steward, arguments.timeout, lambda text: print(f"steward: {text}", file=sys.stderr, flush=True)

@@ -18,7 +18,19 @@ from ..kube.errors import UnreachableError
 from ..kube.probe import Probe
 from ..model.selector import Selector
 from ..offline.files import DumpError
-from ..views.drain import CHECK, KINDS, Drain, NoSuchNodeError, chosen, exit_code, selector, take, unsafe, unsettled
+from ..views.drain import (
+    CHECK,
+    KINDS,
+    READER,
+    Drain,
+    NoSuchNodeError,
+    chosen,
+    exit_code,
+    selector,
+    take,
+    unsafe,
+    unsettled,
+)
 from .check import seconds
 from .cluster import add_cluster_options, transport_of
 from .configured import add_config_option, configured
@@ -94,7 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Drain, bool]:
     transport = transport_of(config)
     # Nothing else is watched: what a drain has nothing to do with must not hold it up.
-    steward = assemble(transport, config, checks=[check for check in all_checks() if check.id in ("sources", CHECK)])
+    checks = [check for check in all_checks() if check.id in ("sources", CHECK)]
+    steward = assemble(transport, config, checks=checks, views=[READER])
     async with steward.watching():
         in_time = await wait_until_seen(
             steward, arguments.timeout, lambda text: print(f"steward: {text}", file=sys.stderr, flush=True)

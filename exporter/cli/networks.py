@@ -1,4 +1,4 @@
-"""`steward networks`: how full each network is, of what, and which addresses could be had back."""
+"""`steward networks`: IP usage of each network, and its reclaimable addresses."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from .table import table
 
 __all__ = ["add", "run"]
 
-_EXIT = "Exit code: 0 all counted, 2 could not see everything."
-_SHOWN = 10  # claims to reclaim of one network
+_EXIT = "Exit code: 0 all counted, 2 not everything could be seen."
+_SHOWN = 10  # reclaimable IPAMClaims of one network
 
 
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "networks",
-        help="how full networks are, and what could be had back",
-        description="Looks once. Claims are listed the safest first; nothing is changed.",
+        help="IP usage and reclaimable addresses of networks",
+        description="Prints the IP usage of each network and the reclaimable IPAMClaims, the safest first.",
         epilog=_EXIT,
     )
     add_config_option(parser)
     add_cluster_options(parser)
     add_dump_options(parser)
-    parser.add_argument("network", metavar="NETWORK", nargs="?", default="", help="just this one; default: all")
+    parser.add_argument("network", metavar="NETWORK", nargs="?", default="", help="only this network; default: all")
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
     parser.add_argument(
         "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
@@ -74,16 +74,16 @@ async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Networks
         in_time = await wait_until_seen(
             steward, arguments.timeout, lambda text: print(f"steward: {text}", file=sys.stderr, flush=True)
         )
-        return _taken(steward.engine, steward.usage, arguments.network), in_time
+        return _report(steward.engine, steward.usage, arguments.network), in_time
 
 
 async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
     with progress_line() as progress:
         engine, _ = await read_dump(arguments.dump, time.time(), config, complete=arguments.complete, progress=progress)
-    return _taken(engine, AddressUsage.over(engine.cluster), arguments.network), True
+    return _report(engine, AddressUsage.over(engine.cluster), arguments.network), True
 
 
-def _taken(engine: Engine, usage: AddressUsage, only: str) -> Networks:
+def _report(engine: Engine, usage: AddressUsage, only: str) -> Networks:
     deque(usage.settle(), maxlen=0)
     return take(engine.cluster, usage, engine.findings(), engine.generation, only)
 
@@ -96,12 +96,12 @@ def _rendered(networks: Networks, output: str) -> str:
     return "\n".join([table(_HEAD, [row for each in networks.networks for row in _rows(each)]), *_reclaims(networks)])
 
 
-_HEAD = ("NETWORK", "SUBNET", "USED", "CAPACITY", "FREE", "FULL", "OF WHAT")
+_HEAD = ("NETWORK", "SUBNET", "USED", "CAPACITY", "FREE", "UTILIZATION", "USED BY")
 
 
 def _rows(network: NetworkReport) -> list[tuple[str, ...]]:
     if not network.subnets:
-        return [(network.network, "-", "-", "-", "-", "-", f"{network.topology}: it has no pool of its own")]
+        return [(network.network, "-", "-", "-", "-", "-", f"{network.topology}: no subnets")]
     return [
         (
             network.network,
@@ -110,7 +110,7 @@ def _rows(network: NetworkReport) -> list[tuple[str, ...]]:
             str(subnet.capacity),
             str(subnet.free),
             f"{int(subnet.utilisation * 100)} %" + ("" if network.complete else " or more"),
-            ", ".join(f"{count} {use}" for use, count in subnet.usage.items() if count) or "nothing",
+            ", ".join(f"{count} {use}" for use, count in subnet.usage.items() if count) or "-",
         )
         for subnet in network.subnets
     ]
@@ -122,6 +122,6 @@ def _reclaims(networks: Networks) -> list[str]:
         if network.reclaim:
             rows = [(each.claim.path, each.reason, ", ".join(each.ips), each.loss) for each in network.reclaim[:_SHOWN]]
             count = f"{network.reclaimable} {'addresses' if network.reclaimable > 1 else 'address'}"
-            title = f"{count} of {network.network} could be had back, the safest first:\n"
-            parts.append(title + table(("CLAIM", "REASON", "ADDRESSES", "WHAT IS LOST"), rows))
+            title = f"{count} of {network.network} reclaimable, the safest first:\n"
+            parts.append(title + table(("IPAMCLAIM", "REASON", "ADDRESSES", "LOSS"), rows))
     return parts

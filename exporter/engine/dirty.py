@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from ..checks.base import PER_CLUSTER, Check
@@ -66,12 +66,10 @@ def _within(check: Check, cluster: Cluster, namespace: str) -> Iterator[str]:
 class Pending:
     """Partitions that wait, in the order in which they became dirty, each with the time of that.
 
-    Those of a blocked namespace are set aside when their turn comes, until `unblock`. `homes` gives the namespaces
-    that a partition is evaluated by.
+    One that can't be evaluated for now is deferred when its turn comes, until `resume`.
     """
 
-    def __init__(self, namespaces: Callable[[str], Iterable[str]]) -> None:
-        self._namespaces = namespaces
+    def __init__(self) -> None:
         # A dict would be searched from its first place on, past all that were taken.
         self._dirty_since: OrderedDict[str, float] = OrderedDict()
         self._deferred: dict[str, float] = {}
@@ -80,23 +78,28 @@ class Pending:
         for partition in partitions:
             self._dirty_since.setdefault(partition, now)
 
-    def take(self, before: float, blocked: frozenset[str]) -> str | None:
-        """The next one that was marked no later than `before` and is not of a blocked namespace."""
-        while self._dirty_since:
-            partition, dirty = next(iter(self._dirty_since.items()))
-            if dirty > before:
-                return None
-            del self._dirty_since[partition]
-            if not blocked or blocked.isdisjoint(self._namespaces(partition)):
-                return partition
-            self._deferred[partition] = dirty
-        return None
+    def take(self, before: float) -> tuple[str, float] | None:
+        """The next one that became dirty no later than `before`, with the time of that."""
+        if not self._dirty_since:
+            return None
+        partition, since = next(iter(self._dirty_since.items()))
+        if since > before:
+            return None
+        del self._dirty_since[partition]
+        return partition, since
 
-    def unblock(self) -> None:
+    def defer(self, partition: str, since: float) -> None:
+        self._deferred[partition] = since
+
+    def resume(self) -> None:
         if self._deferred:
             self._dirty_since, self._deferred = OrderedDict({**self._deferred, **self._dirty_since}), {}
 
+    def clear(self) -> None:
+        self._dirty_since.clear()
+        self._deferred.clear()
+
     @property
     def empty(self) -> bool:
-        """Whether nothing waits but what was set aside."""
+        """Whether nothing waits but what was deferred."""
         return not self._dirty_since

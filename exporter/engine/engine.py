@@ -1,13 +1,13 @@
-"""Keeps the findings equal to what the checks say of the cluster, at a cost that grows with what changed.
+"""Keeps the findings equal to what the checks find in the cluster, at a cost that grows with what changed.
 
-A change marks partitions dirty; a step evaluates those that are due, for a few milliseconds, and the loop goes on. A
-check
-gives no new answer while a kind that it reads can't be seen: its partitions stay dirty, its last findings stay open,
-and `unknown` says why. The same holds for one namespace while an object in it can't be read, and for one partition
-where the check raised. So a finding goes only when somebody looked and found it gone.
+A change makes partitions dirty; a step evaluates those that are due, for a few milliseconds, and the event loop goes
+on. While a check has no answer its partitions stay dirty, its last findings stay open, and `unknowns` says why: for all
+of a check while a kind that it reads can't be seen, for one partition while an object in it can't be read or where the
+check raised. So a finding closes only when somebody looked and found it gone, or when the cluster no longer serves what
+its check is about.
 
 A partition is evaluated no sooner than `settle` seconds after it became dirty: kinds arrive on connections of their
-own, and a claim may be reported a moment before its VM.
+own, and a claim may arrive a moment before its VM.
 """
 
 from __future__ import annotations
@@ -16,36 +16,24 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
 from heapq import heappop, heappush
 
-from ..checks.base import PER_CLUSTER, Check, View
+from ..checks.base import Check
+from ..evaluate import evaluate
 from ..findings import Finding, Unknown
-from ..model.cluster import Change, Cluster
-from ..model.index import Index
-from ..model.kind import Kind
+from ..model.cluster import Change
+from ..model.reader import Reader, cluster_of
 from ..model.record import Record
 from ..model.source import Source, Undecodable
-from .dirty import Pending, concerned, everything
-from .finding_store import FindingStore
+from .dirty import concerned
+from .work import Evaluated, Work, work_on
 
 __all__ = ["Engine", "Evaluated", "Listener"]
 
 log = logging.getLogger(__name__)
-_SLICE = 0.004  # seconds of evaluating between two looks at the event loop
+_SLICE = 0.004  # seconds of evaluation between two looks at the event loop
 
 Listener = Callable[[Iterable[Finding], Iterable[Finding]], None]
-
-
-@dataclass(slots=True)
-class Evaluated:
-    """What one check has cost and done so far."""
-
-    partitions: int = 0
-    seconds: float = 0.0
-    errors: int = 0
-    once: bool = False  # nothing was left to evaluate, at least once
 
 
 class Engine:
@@ -56,38 +44,32 @@ class Engine:
         clock: Callable[[], float],
         timer: Callable[[], float],
         settle: float = 0.0,
-        indexes: Iterable[Index] = (),
-        patient: bool = True,
+        readers: Iterable[Reader] = (),
+        initial: bool = False,
     ) -> None:
         """`clock` gives seconds since 1970, `timer` seconds that only grow; `settle` is in seconds. The cluster keeps
-        `indexes` beside those of the checks.
+        the indexes of the checks and of the other `readers`.
 
-        An engine that is not `patient` looks once: findings whose beginning nobody knows do not wait for their grace.
+        For an `initial` engine every evaluation is the first: findings whose beginning is not known do not wait for
+        their grace.
         """
         self.checks = tuple(checks)
-        self.cluster = Cluster([*(index for check in self.checks for index in check.indexes), *indexes])
+        self.cluster = cluster_of((*self.checks, *readers))
         self.generation = 0
-        self.evaluated = {check.id: Evaluated() for check in self.checks}
-        self.changed = asyncio.Condition()  # reported when the generation grew, and when all is evaluated
-        self._clock, self._timer, self.settle, self._patient = clock, timer, settle, patient
-        self._readers: dict[type[Record], list[Check]] = {}
-        for check in self.checks:
-            for kind in check.reads:
-                self._readers.setdefault(kind.record, []).append(check)
-        self._views = {check.id: View(self.cluster, check, "") for check in self.checks}
-        self._pending = {check.id: Pending(partial(check.namespaces, cluster=self.cluster)) for check in self.checks}
-        for check in self.checks:
-            if check.scope is PER_CLUSTER:
-                self._pending[check.id].add(("",), timer())
-        self._stores = {check.id: FindingStore(check) for check in self.checks}
+        self.changed = asyncio.Condition()  # notified when the generation grew, and when all is evaluated
+        self._clock, self._timer, self.settle, self._initial = clock, timer, settle, initial
+        self._work = {check.id: work_on(check, self.cluster, timer) for check in self.checks}
+        self._readers: dict[type[Record], list[Work]] = {}
+        for work in self._work.values():
+            for kind in work.check.reads:
+                self._readers.setdefault(kind.record, []).append(work)
         self._waiting: list[tuple[float, str, str]] = []  # a heap: when a grace ends, of which check and partition
         self._dues: dict[tuple[str, str], float] = {}  # the last time put into it, so that events do not fill it
-        self._broken: dict[tuple[str, str], str] = {}
         self._listeners: list[Listener] = []
         self._observers: list[Callable[[Change], None]] = []
         self._held = 0
         self._ready = False
-        self._reported = (0, False)
+        self._notified = (0, False)
         self._dirty = asyncio.Event()
 
     # -- what comes in
@@ -101,16 +83,31 @@ class Engine:
     def _mark_dirty(self, change: Change | None) -> None:
         if change is None:
             return
-        kind, now = change.kind, self._timer()
-        for check in self._readers.get(kind, ()):
-            self._pending[check.id].add(concerned(check, self.cluster, change), now)
+        now = self._timer()
+        for work in self._readers.get(change.kind, ()):
+            if not work.standing.not_applicable and work.check.concerned_by(change):
+                work.pending.add(concerned(work.check, self.cluster, change), now)
         for observer in self._observers:
             observer(change)
-        if kind in _OWN:
+        if change.kind in (Source, Undecodable):
             self.generation += 1  # what is unknown may have changed
-            for pending in self._pending.values():
-                pending.unblock()
+            for work in self._work.values():
+                if change.kind is Source:
+                    self._look_again(work, now)
+                elif change.before is not None:
+                    work.pending.resume()
         self._dirty.set()
+
+    def _look_again(self, work: Work, now: float) -> None:
+        before = work.standing.not_applicable
+        work.look_again()
+        after = work.standing.not_applicable
+        if before and not after:
+            work.pending.add(work.everything(), now)
+        elif after and not before:
+            work.pending.clear()
+            work.broken.clear()
+            self._publish(work.findings.clear(), ())
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -128,11 +125,11 @@ class Engine:
 
     def configure(self, check_id: str, settings: object) -> None:
         """Gives a check other settings: everything is evaluated again by them."""
-        for check in self.checks:
-            if check.id == check_id and self._views[check_id].settings != settings:
-                self._views[check_id].settings = settings
-                self._pending[check_id].add(tuple(everything(check, self.cluster)), self._timer())
-                self._dirty.set()
+        work = self._work.get(check_id)
+        if work is not None and work.settings != settings:
+            work.settings = settings
+            work.pending.add(work.everything(), self._timer())
+            self._dirty.set()
 
     def observe(self, observer: Callable[[Change], None]) -> None:
         """`observer` is called with each change of the cluster, and has to be quick."""
@@ -140,36 +137,55 @@ class Engine:
 
     # -- what goes out
 
+    @property
+    def evaluated(self) -> dict[str, Evaluated]:
+        """What each check has cost so far, by its id."""
+        return {check_id: work.evaluated for check_id, work in self._work.items()}
+
     def findings(self) -> Iterator[Finding]:
-        for store in self._stores.values():
-            yield from store
+        for work in self._work.values():
+            yield from work.findings
 
     def partition_of(self, finding: Finding) -> str:
         """The partition that an open finding was found in."""
-        return self._stores[finding.check].partition_of(finding.fingerprint)
+        return self._work[finding.check].findings.partition_of(finding.fingerprint)
+
+    def unknown_of(self, finding: Finding) -> str:
+        """Why an open finding may be old; empty where it is not."""
+        return self._work[finding.check].unknown_of(finding.fingerprint)
+
+    def not_applicable(self) -> dict[str, str]:
+        """The checks whose subject the cluster does not serve, by their ids, with a sentence."""
+        return {name: why for name, work in self._work.items() if (why := work.standing.not_applicable)}
 
     def unknowns(self) -> list[Unknown]:
         """Where there is no answer, and why; what was found before stays open there."""
-        found = [
-            Unknown(check.id, "", f"{kind.name}: {why}")
-            for check in self.checks
-            for kind in check.reads
-            if (why := self._blind(kind))
-        ]
+        found = [unknown for work in self._work.values() for unknown in work.unknowns()]
         found += [
-            Unknown(check.id, undecodable.namespace, f"{undecodable.ref} could not be read: {undecodable.why}")
+            Unknown(work.check.id, undecodable.namespace, f"{undecodable.ref} could not be read: {undecodable.why}")
             for undecodable in self.cluster.all(Undecodable)
-            for check in self.checks
-            if any(kind.name == undecodable.kind for kind in check.reads)
+            for work in self._work.values()
+            if not work.standing.not_applicable and any(kind.name == undecodable.kind for kind in work.check.reads)
         ]
-        found += [Unknown(check_id, partition, why) for (check_id, partition), why in self._broken.items()]
         return sorted(set(found))
 
-    def _blind(self, kind: Kind[Record]) -> str:
-        source = self.cluster.get(Source, "", kind.name)
-        if source is not None:
-            return "" if source.readable else source.why
-        return "" if kind.record in (Source, Undecodable) else "nobody looks for it"
+    @property
+    def caught_up(self) -> bool:
+        """Whether every check that has an answer has given it for the cluster as it is."""
+        return not self._held and all(work.caught_up for work in self._work.values())
+
+    @property
+    def ready(self) -> bool:
+        """Whether an empty page means that nothing was found; once true it stays so, blindness then shows otherwise.
+
+        Every kind has had an answer, the required ones their list, and every check that can answer has.
+        """
+        if not self._ready:
+            sources = tuple(self.cluster.all(Source))
+            listed = all(each.settled if each.optional else each.readable for each in sources)
+            answered = all(work.evaluated.once for work in self._work.values() if work.standing.answers)
+            self._ready = bool(sources) and listed and answered
+        return self._ready
 
     # -- evaluating
 
@@ -182,48 +198,53 @@ class Engine:
         gone: list[Finding] = []
         come: list[Finding] = []
         left = False
-        for check in self.checks:
-            if not self._answers(check):
-                continue
-            left = self._work_off(check, started, gone, come) or left
+        for work in self._work.values():
+            if work.standing.answers:
+                left = self._work_off(work, started, gone, come) or left
+        self._publish(gone, come)
+        return left
+
+    def _publish(self, gone: Iterable[Finding], come: Iterable[Finding]) -> None:
         if gone or come:
             self.generation += 1
             for listener in self._listeners:
                 listener(gone, come)
+
+    def _work_off(self, work: Work, started: float, gone: list[Finding], come: list[Finding]) -> bool:
+        begun = now = self._timer()
+        left = True
+        while left and now - started < _SLICE:
+            taken = work.pending.take(started - self.settle)
+            if taken is None:
+                work.evaluated.once = work.evaluated.once or work.pending.empty
+                left = False
+            else:
+                self._evaluate(work, *taken, gone, come)
+                now = self._timer()
+        work.evaluated.seconds += now - begun
         return left
 
-    def _work_off(self, check: Check, started: float, gone: list[Finding], come: list[Finding]) -> bool:
-        pending, evaluated, blocked = self._pending[check.id], self.evaluated[check.id], self._blocked(check)
-        begun = now = self._timer()
-        while now - started < _SLICE:
-            partition = pending.take(started - self.settle, blocked)
-            if partition is None:
-                evaluated.once = evaluated.once or pending.empty
-                evaluated.seconds += now - begun
-                return False
-            self._evaluate(check, partition, gone, come)
-            evaluated.partitions += 1
-            now = self._timer()
-        evaluated.seconds += now - begun
-        return True
-
-    def _evaluate(self, check: Check, partition: str, gone: list[Finding], come: list[Finding]) -> None:
-        try:
-            found = tuple(check.find(self._views[check.id].at(partition)))
-        except Exception as error:  # whatever a check raises, its partition has no answer
-            log.exception("check raised: check=%s partition=%s", check.id, partition)
-            self.evaluated[check.id].errors += 1
-            self._broken[check.id, partition] = f"the check raised {type(error).__name__}: {error}; please report it"
+    def _evaluate(self, work: Work, partition: str, since: float, gone: list[Finding], come: list[Finding]) -> None:
+        answer = evaluate(work.check, self.cluster, partition, work.settings, known=work.standing)
+        if answer.unknown and not answer.error:
+            work.pending.defer(partition, since)
             return
-        self._broken.pop((check.id, partition), None)
+        work.evaluated.partitions += 1
+        if answer.error:
+            log.error("check raised: check=%s partition=%s", work.check.id, partition, exc_info=answer.error)
+            work.evaluated.errors += 1
+            work.broken[partition] = answer.unknown
+            return
+        work.broken.pop(partition, None)
         # What was there when we started may be old: after a restart its alert must not begin anew.
-        patient = self._patient and self.evaluated[check.id].once
-        entry = self._stores[check.id].evaluated(partition, found, self._clock(), patient=patient)
+        initial = self._initial or not work.evaluated.once
+        entry = work.findings.evaluated(partition, answer.findings, self._clock(), initial=initial)
         gone += entry.gone
         come += entry.come
-        if entry.due is not None and self._dues.get((check.id, partition)) != entry.due:
-            self._dues[check.id, partition] = entry.due
-            heappush(self._waiting, (entry.due, check.id, partition))
+        key = work.check.id, partition
+        if entry.due is not None and self._dues.get(key) != entry.due:
+            self._dues[key] = entry.due
+            heappush(self._waiting, (entry.due, *key))
 
     def _expire(self) -> None:
         """What has come out of its grace is evaluated once more."""
@@ -231,42 +252,7 @@ class Engine:
         while self._waiting and self._waiting[0][0] <= now:
             _, check_id, partition = heappop(self._waiting)
             self._dues.pop((check_id, partition), None)
-            self._pending[check_id].add((partition,), self._timer() - self.settle)
-
-    def _answers(self, check: Check) -> bool:
-        """Whether what the check reads is all there and current."""
-        sources = (self.cluster.get(Source, "", kind.name) for kind in check.reads if kind.record not in _OWN)
-        blocked = self._blocked(check)
-        return (
-            "" not in blocked
-            and not (blocked and check.scope is PER_CLUSTER)
-            and all(source is not None and source.current for source in sources)
-        )
-
-    def _blocked(self, check: Check) -> frozenset[str]:
-        """The namespaces in which an object that the check should read can't be read; empty text for everywhere."""
-        kinds = {kind.name for kind in check.reads}
-        return frozenset(
-            undecodable.namespace for undecodable in self.cluster.all(Undecodable) if undecodable.kind in kinds
-        )
-
-    @property
-    def caught_up(self) -> bool:
-        """Whether every check that has an answer has given it for the cluster as it is."""
-        return not self._held and all(self._pending[check.id].empty for check in self.checks if self._answers(check))
-
-    @property
-    def ready(self) -> bool:
-        """Whether an empty page means that nothing was found; once true it stays so, blindness then shows otherwise.
-
-        Every kind has had an answer, the required ones their list, and every check that can answer has.
-        """
-        if not self._ready:
-            sources = tuple(self.cluster.all(Source))
-            listed = all(each.settled if each.optional else each.readable for each in sources)
-            evaluated = all(self.evaluated[check.id].once for check in self.checks if self._answers(check))
-            self._ready = bool(sources) and listed and evaluated
-        return self._ready
+            self._work[check_id].pending.add((partition,), self._timer() - self.settle)
 
     async def run(self) -> None:
         """Evaluates for ever."""
@@ -274,9 +260,9 @@ class Engine:
             await self._something_due()
             self._dirty.clear()
             while self.step():
-                await self._report()
+                await self._notify()
                 await asyncio.sleep(0)
-            await self._report()
+            await self._notify()
             if not self.caught_up and not self._held:
                 self._dirty.set()
                 await asyncio.sleep(max(self.settle / 4, 0.001))
@@ -288,12 +274,9 @@ class Engine:
             async with asyncio.timeout(min(max(left, 0.0), 60.0)):
                 await self._dirty.wait()
 
-    async def _report(self) -> None:
+    async def _notify(self) -> None:
         now = (self.generation, self.caught_up)
-        if now != self._reported:
-            self._reported = now
+        if now != self._notified:
+            self._notified = now
             async with self.changed:
                 self.changed.notify_all()
-
-
-_OWN = (Source, Undecodable)

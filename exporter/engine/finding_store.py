@@ -38,14 +38,25 @@ class FindingStore:
         for findings in self._open.values():
             yield from findings
 
+    def partitions(self) -> Iterable[str]:
+        """Those that hold findings, open or in their grace."""
+        return {**self._open, **self._early}
+
+    def clear(self) -> tuple[Finding, ...]:
+        """Takes all out, and gives what was open."""
+        found = tuple(self)
+        for table in (self._open, self._early, self._partitions):
+            table.clear()
+        return found
+
     def partition_of(self, key: str) -> str:
         """Where the finding with this fingerprint was found. Raises KeyError for one that is not open."""
         return self._partitions[key]
 
-    def evaluated(self, partition: str, found: Iterable[Finding], now: float, *, patient: bool = True) -> Entry:
+    def evaluated(self, partition: str, found: Iterable[Finding], now: float, *, initial: bool = False) -> Entry:
         """Takes in what was found in a partition just now.
 
-        Unless `patient`, what nobody knows the beginning of does not wait for its grace: it may be old already.
+        In an `initial` evaluation what has no known beginning does not wait for its grace: it may be old already.
         """
         before, early = self._open.get(partition, ()), self._early.get(partition, ())
         fresh = {fingerprint(self._check.id, finding): finding for finding in found}
@@ -55,7 +66,7 @@ class FindingStore:
         known = {finding.fingerprint: finding for finding in (*before, *early, *moved)}
         whole = {key: self._complete(key, each, known.get(key), now) for key, each in fresh.items()}
         dues = {key: self._due(each) for key, each in whole.items()}
-        if not patient:
+        if initial:
             dues |= {key: 0.0 for key, each in whole.items() if each.since_source is Since.FIRST_SEEN}
         # What is open stays open while it is found, whatever happens to the clock.
         opened = {finding.fingerprint for finding in (*before, *moved)}

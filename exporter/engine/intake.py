@@ -94,9 +94,7 @@ class Intake:
         if before is not None and before.sync_state is sync_state and before.why == why:
             return
         since = before.since if before is not None and before.sync_state is sync_state else self._clock()
-        self._engine.put(
-            Source("", kind.name, "", 0, kind.resource, sync_state, why, since, kind.optional, kind.dispensable)
-        )
+        self._engine.put(Source("", kind.name, "", 0, kind.resource, sync_state, why, since, kind.optional))
 
     def unread(self, file: str, why: str) -> None:
         """Takes in that a file of a dump could not be read; it may have held objects of any kind."""

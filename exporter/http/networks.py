@@ -1,4 +1,4 @@
-"""/api/v1/networks: how full each network is, of what, and what could be had back; with an ETag."""
+"""/api/v1/networks: IP usage and reclaimable addresses of each network; with an ETag."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _ENCODE = msgspec.json.Encoder().encode
 
 class NetworksView:
     def __init__(self, engine: Engine, usage: AddressUsage, instance: str) -> None:
-        """`instance` tells one run of the steward from the next: generations begin anew with each."""
-        self._engine, self._uses, self._instance = engine, usage, instance
+        """`instance` distinguishes one run of the steward from the next: generations start again with each."""
+        self._engine, self._usage, self._instance = engine, usage, instance
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """With the parameter `network` just that one."""
+        """With the parameter `network` only that one."""
         if unexpected := [key for key in request.query if key != "network"]:
             return json_error(400, f"{unexpected[0]!r} is no filter; there is: network")
         networks = await self.take(request.query.get("network", ""))
-        etag = f'"{self._instance}.{self._engine.generation}.{self._uses.version}"'
+        etag = f'"{self._instance}.{self._engine.generation}.{self._usage.version}"'
         if request.headers.get("If-None-Match") == etag:
             return web.Response(status=304, headers={"ETag": etag})
         return web.Response(body=_ENCODE(networks), content_type="application/json", headers={"ETag": etag})
 
     async def take(self, only: str = "") -> Networks:
-        for _ in self._uses.settle():
+        for _ in self._usage.settle():
             await asyncio.sleep(0)
         engine = self._engine
-        return take(engine.cluster, self._uses, engine.findings(), engine.generation, only)
+        return take(engine.cluster, self._usage, engine.findings(), engine.generation, only)

@@ -276,7 +276,7 @@ class Reflector:
                 self._lost(self._sentence(error))
             else:
                 self._report(SyncState.FAILING, self._sentence(error))
-        usual = self.kind.dispensable and isinstance(error, AbsentError)
+        usual = self.kind.optional and isinstance(error, AbsentError)
         level = logging.DEBUG if usual else logging.WARNING
         log.log(
             level, 'event="source failed" kind=%s sync state=%s why="%s"', self.kind.name, self.sync_state.value, error

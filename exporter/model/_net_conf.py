@@ -1,4 +1,4 @@
-"""The CNI configuration of a NAD, as OVN-Kubernetes and ipam-extensions read it (ipamclaims B.1, C-19)."""
+"""The CNI configuration of a NAD, as OVN-Kubernetes and ipam-extensions read it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _conf(top: dict[str, Any], home: str) -> NetConf:
 
 
 def _misread(top: dict[str, Any]) -> list[str]:
-    """What ipam-extensions can't decode although it is JSON; it then refuses every VM of the namespace."""
+    """What ipam-extensions can't decode although it is JSON; it then rejects every launcher pod of the namespace."""
     found = []
     if not isinstance(top.get("subnets", ""), str):
         found.append("SubnetsNotString")
@@ -91,7 +91,7 @@ def _misread(top: dict[str, Any]) -> list[str]:
 
 
 def _unpersisted(conf: NetConf, conflist: bool) -> list[str]:
-    """Where addresses were meant to be kept, and are not."""
+    """Where persistent IPs are requested and do not work."""
     if not (conf.persistent or conf.kept):
         return []
     if not conf.ovn:
@@ -107,7 +107,7 @@ def _unpersisted(conf: NetConf, conflist: bool) -> list[str]:
 
 
 def _refused(conf: NetConf, home: str) -> list[str]:
-    """Why OVN-Kubernetes does not take the NAD, or can't bring the network up."""
+    """Why OVN-Kubernetes rejects the NAD, or can't create the network."""
     found = []
     named = _string(conf.raw, "netattachdefname")
     if named != home if named or conf.topology else False:

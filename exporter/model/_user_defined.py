@@ -1,4 +1,4 @@
-"""What UserDefinedNetworks and ClusterUserDefinedNetworks have in common (ipamclaims B.2)."""
+"""What UserDefinedNetworks and ClusterUserDefinedNetworks have in common."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .cidr import blocks
 from .record import Wire, WireCondition, WireMeta, epoch
 
-__all__ = ["Layer", "Network", "Status", "Trouble", "WireUserDefined", "facts_of", "trouble_of"]
+__all__ = ["Failure", "Layer", "Network", "Status", "WireUserDefined", "facts_of", "failure_of"]
 
 _MESSAGE = 200  # characters kept of a condition's message
 _FLAG_OFF = "persistentips is disabled"  # OVN-Kubernetes' own words
@@ -54,14 +54,14 @@ class Facts(NamedTuple):
     persistent: bool
 
 
-class Trouble(NamedTuple):
-    """The condition that says that the network does not come about; all empty where none does."""
+class Failure(NamedTuple):
+    """The condition that says that the network was not created; all empty where none does."""
 
     failed: str
     reason: str
     message: str
     since: float | None
-    flag_off: bool  # it fails since OVN-Kubernetes runs without --enable-persistent-ips
+    flag_off: bool  # it fails because OVN-Kubernetes runs without --enable-persistent-ips
 
 
 def facts_of(network: Network | None) -> Facts:
@@ -78,10 +78,10 @@ def facts_of(network: Network | None) -> Facts:
     )
 
 
-def trouble_of(status: Status | None) -> Trouble:
+def failure_of(status: Status | None) -> Failure:
     for each in (status and status.conditions) or ():
         if each and each.type in _CREATED and each.status == "False":
             text = each.message or ""
             since, flag_off = epoch(each.last_transition_time), _FLAG_OFF in text.lower()
-            return Trouble(intern(each.type), intern(each.reason or ""), text[:_MESSAGE], since, flag_off)
-    return Trouble("", "", "", None, False)
+            return Failure(intern(each.type), intern(each.reason or ""), text[:_MESSAGE], since, flag_off)
+    return Failure("", "", "", None, False)

@@ -13,7 +13,7 @@ _IPV4 = re.compile(r"\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}", re.ASCII)
 def host(text: str) -> str | None:
     """The address in `address[/prefix]`, canonical; None where it is none.
 
-    Leading zeros of IPv4 parts are read as decimal, as OVN-Kubernetes does (ipamclaims C-16).
+    Leading zeros of IPv4 parts are read as decimal, as OVN-Kubernetes does.
     """
     address = text.partition("/")[0].strip()
     if _IPV4.fullmatch(address):

@@ -67,7 +67,7 @@ def parse_block(text: str) -> Block | None:
     bits, base = (128, SIX) if address >= SIX else (32, 0)
     prefix = int(text.strip().rpartition("/")[2])
     if prefix > bits:
-        return None  # an IPv4 address in the clothes of IPv6
+        return None  # an IPv4-mapped IPv6 address
     first = base + ((address - base) >> (bits - prefix) << (bits - prefix))
     return Block(first, first + (1 << (bits - prefix)) - 1, prefix)
 

@@ -22,12 +22,17 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(slots=True)
 class Change:
-    """One object's change: its states before and after, and the index keys under which others may be concerned."""
+    """One object's change: its states before and after, and the index keys under which others may be concerned.
+
+    `moved` are those of the keys that came or went; `facts` the fields that differ, None where the object came or went.
+    """
 
     kind: type[Record]
     before: Record | None
     after: Record | None
     touched: list[tuple[Index, str]] = field(default_factory=list)
+    moved: frozenset[tuple[Index, str]] = frozenset()
+    facts: frozenset[str] | None = None
 
 
 class Cluster:
@@ -35,9 +40,7 @@ class Cluster:
         # An index that another one is read through comes before it.
         chain: dict[Index, None] = {}
         for index in indexes:
-            if index.through:
-                chain[index.through[1]] = None
-            chain[index] = None
+            chain |= dict.fromkeys(_chain(index))
         self._indexes: dict[Index, Buckets] = {index: Buckets() for index in chain}
         self._dependents: dict[Index, Buckets] = {index: Buckets() for index in chain if index.dependents}
         self._records: dict[type[Record], dict[str, dict[str, Record]]] = {}
@@ -58,7 +61,8 @@ class Cluster:
         return self._records.keys()
 
     def count(self, kind: type[Record]) -> int:
-        return sum(map(len, self._records.get(kind, {}).values()))
+        found = self._records.get(kind)
+        return sum(map(len, found.values())) if found else 0
 
     def sharing(self, index: Index, key: str) -> Iterable[Record]:
         """The records under a key, without the quiet ones."""
@@ -92,42 +96,50 @@ class Cluster:
         return self._change(kind, before, None) if before is not None else None
 
     def _change(self, kind: type[Record], before: Record | None, after: Record | None) -> Change:
-        change = Change(kind, before, after)
+        left: list[tuple[Index, str]] = []
+        taken: list[tuple[Index, str]] = []
         read_through = self._read_through(kind, before or after)
         for index, record in read_through:
-            self._unindex(index, record, change.touched)
-        self._swap(kind, before, after, change.touched)
+            self._unindex(index, record, left)
+        self._swap(kind, before, after, left, taken)
         for index, record in read_through:
-            self._index(index, record, change.touched)
-        change.touched = list(dict.fromkeys(change.touched))  # most keys are left and taken again
-        return change
+            self._index(index, record, taken)
+        touched = list(dict.fromkeys((*left, *taken)))  # most keys are left and taken again
+        return Change(kind, before, after, touched, frozenset(left) ^ frozenset(taken), _facts(before, after))
 
     def _read_through(self, kind: type[Record], record: Record | None) -> list[tuple[Index, Record]]:
         """The records of others whose keys in an index are read through this one."""
         if record is None:
             return []
         key = f"{record.namespace}/{record.name}"
-        return [
-            (index, other)
+        found = {
+            (index, id(other)): other
             for index in self._indexes
-            if index.through and index.through[0] is kind
-            for other in self.sharing(index.through[1], key)
-        ]
+            for through, finds in index.through
+            if through is kind
+            for other in self.sharing(finds, key)
+        }
+        return [(index, other) for (index, _), other in found.items()]
 
     def _swap(
-        self, kind: type[Record], before: Record | None, after: Record | None, touched: list[tuple[Index, str]]
+        self,
+        kind: type[Record],
+        before: Record | None,
+        after: Record | None,
+        left: list[tuple[Index, str]],
+        taken: list[tuple[Index, str]],
     ) -> None:
         namespaces = self._records.setdefault(kind, {})
         if before is not None:
             for index in self._indexes:
-                self._unindex(index, before, touched)
+                self._unindex(index, before, left)
             del namespaces[before.namespace][before.name]
             if after is None and not namespaces[before.namespace]:
                 del namespaces[before.namespace]
         if after is not None:
             namespaces.setdefault(after.namespace, {})[after.name] = after
             for index in self._indexes:
-                self._index(index, after, touched)
+                self._index(index, after, taken)
 
     def _index(self, index: Index, record: Record, touched: list[tuple[Index, str]]) -> None:
         dependents = isinstance(record, index.dependents)
@@ -148,3 +160,16 @@ class Cluster:
                 buckets[key] = left
             if not dependents:
                 touched.append((index, key))
+
+
+def _chain(index: Index) -> Iterator[Index]:
+    """The indexes that an index is read through, then itself."""
+    for _, finds in index.through:
+        yield from _chain(finds)
+    yield index
+
+
+def _facts(before: Record | None, after: Record | None) -> frozenset[str] | None:
+    if before is None or after is None:
+        return None
+    return frozenset(name for name in before.__struct_fields__ if getattr(before, name) != getattr(after, name))

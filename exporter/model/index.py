@@ -22,15 +22,16 @@ class Index:
     """A value that records share.
 
     `keys` gives a record's keys and none for a record that has no part in it. Where the keys of one record are
-    read through another (the network of a pod's attachment is reported by a NAD), `through` names that record's
-    type and the index that finds who is read through it, by `namespace/name`. Records of the `quiet` types are
+    read through others, `through` names for each of these the type and the index that finds who is read through it, by
+    `namespace/name`: the network of a pod's attachment is read from a NAD; the instancetype of a VM may be read from a
+    ControllerRevision, and then what that instancetype says, two hops away. Records of the `dependents` types are
     concerned by what others under their key do, and concern nobody: a claim need not be evaluated again because another
     claim of its network changed.
     """
 
     id: str
     keys: Callable[[Record, Lookup], Iterable[str]]
-    through: tuple[type[Record], Index] | None = None
+    through: tuple[tuple[type[Record], Index], ...] = ()
     dependents: tuple[type[Record], ...] = ()
 
     def __repr__(self) -> str:

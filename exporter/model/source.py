@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from .cluster import Cluster
+from .index import Index, Lookup
 from .kind import Kind
 from .record import Record, Ref
 
-__all__ = ["FILE", "SOURCE", "UNDECODABLE", "Source", "SyncState", "Undecodable", "unseen"]
+__all__ = ["FILE", "SOURCE", "UNDECODABLE", "UNREADABLE", "Source", "SyncState", "Undecodable", "unseen"]
 
 FILE = "File"  # the kind of an Undecodable that stands for a whole file of a dump
 
@@ -38,8 +39,7 @@ class Source(Record, frozen=True, gc=False):
     sync_state: SyncState
     why: str  # one sentence, empty while live
     since: float  # seconds since 1970 at which it came into this state
-    optional: bool
-    dispensable: bool = False  # where the cluster does not serve it there is none of it
+    optional: bool  # a healthy cluster may not serve it
 
     @property
     def settled(self) -> bool:
@@ -49,7 +49,7 @@ class Source(Record, frozen=True, gc=False):
     @property
     def current(self) -> bool:
         """Whether it can be evaluated now: what comes is not about to catch up with what we missed."""
-        none = self.dispensable and self.sync_state is SyncState.ABSENT
+        none = self.optional and self.sync_state is SyncState.ABSENT  # not served: there is none of it
         return none or self.sync_state in (SyncState.LIVE, SyncState.READ)
 
     @property
@@ -77,5 +77,11 @@ def unseen(cluster: Cluster, kinds: Iterable[type[Record]]) -> tuple[str, ...]:
     return tuple(name for name, source in sources if source is None or not source.readable)
 
 
+def _unreadable(record: Record, _: Lookup) -> Iterable[str]:
+    return (record.kind, f"{record.kind} {record.namespace}") if isinstance(record, Undecodable) else ()
+
+
 SOURCE = Kind(Source)
 UNDECODABLE = Kind(Undecodable)
+# The undecodable objects of a kind, and those of a kind in one namespace.
+UNREADABLE = Index("undecodable", _unreadable)

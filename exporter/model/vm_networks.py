@@ -1,4 +1,4 @@
-"""The networks of a VM, as far as persistent addresses go (ipamclaims A.3, B.3)."""
+"""The networks of a VM, as far as persistent addresses go."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .vm_spec import WireDevices, WireVMSpec
 __all__ = ["VMNetwork", "claim_name", "networks_of", "whole_claim_name"]
 
 VMNetwork = tuple[str, str, bool]
-"""Logical name, `namespace/name` of its NAD (empty for the pod network), whether its unplug was asked for."""
+"""Logical name, `namespace/name` of its NAD (empty for the pod network), whether its unplug was requested."""
 
 _TOKEN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
 _LONGEST_NAME = 253
 
 
-# VMs that look alike share one tuple; it is emptied when a fleet of odd names fills it.
+# VMs that look alike share one tuple; it is emptied when a fleet of unlike VMs fills it.
 _SHARED: dict[tuple[VMNetwork, ...], tuple[VMNetwork, ...]] = {}
 _MOST_SHARED = 50_000
 
@@ -48,7 +48,7 @@ def networks_of(spec: WireVMSpec | None, namespace: str, *, autoattach: bool = F
 
 
 def claim_name(vm: str, network: str) -> str:
-    """The name of the IPAMClaim of a VM's logical network (`ComposeKey`, ipamclaims A.3)."""
+    """The name of the IPAMClaim of a VM's logical network (`ComposeKey` in ipam-extensions)."""
     return whole_claim_name(vm, network)[:_LONGEST_NAME]
 
 

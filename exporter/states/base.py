@@ -64,6 +64,7 @@ class State(Generic[K]):
     reads: tuple[Kind[Any], ...]
     indexes: tuple[Index, ...] = ()
     option: str = ""
+    about: tuple[Kind[Any], ...] = ()
 
     def wanted(self, settings: MetricsSettings) -> bool:
         return not self.option or bool(getattr(settings, self.option))

@@ -97,12 +97,21 @@ class UndecodableReport(msgspec.Struct, frozen=True, rename="camel"):
     cluster: str = ""
 
 
+class NotApplicable(msgspec.Struct, frozen=True, rename="camel"):
+    """A check whose subject the cluster does not serve."""
+
+    check: str
+    why: str
+    cluster: str = ""
+
+
 class Report(msgspec.Struct, frozen=True, rename="camel"):
     generation: int
     findings: list[FindingReport]
     unknown: list[Unknown]
     sources: list[SourceReport]
     undecodable: list[UndecodableReport]
+    not_applicable: list[NotApplicable] = []
 
 
 def take(engine: Engine, wanted: Filter | None = None, cluster: str = "") -> Report:
@@ -110,10 +119,11 @@ def take(engine: Engine, wanted: Filter | None = None, cluster: str = "") -> Rep
     chosen = [finding for finding in engine.findings() if wanted is None or wanted.wants(finding)]
     return Report(
         engine.generation,
-        [reported(each, cluster) for each in sorted(chosen, key=_order)],
+        [reported(each, cluster, engine.unknown_of(each)) for each in sorted(chosen, key=_order)],
         [msgspec.structs.replace(each, cluster=cluster) for each in engine.unknowns()],
         [_source(engine, each, cluster) for each in sorted(engine.cluster.all(Source), key=_by_name)],
         [_undecodable(each, cluster) for each in sorted(engine.cluster.all(Undecodable), key=_by_name)],
+        [NotApplicable(check, why, cluster) for check, why in sorted(engine.not_applicable().items())],
     )
 
 
@@ -127,6 +137,7 @@ def merged(reports: Iterable[Report]) -> Report:
         [unknown for report in every for unknown in report.unknown],
         [source for report in every for source in report.sources],
         [undecodable for report in every for undecodable in report.undecodable],
+        [each for report in every for each in report.not_applicable],
     )
 
 
@@ -140,7 +151,7 @@ def _by_name(record: Record) -> tuple[str, str]:
     return record.namespace, record.name
 
 
-def reported(finding: Finding, cluster: str = "") -> FindingReport:
+def reported(finding: Finding, cluster: str = "", unknown: str = "") -> FindingReport:
     return FindingReport(
         finding.check,
         finding.reason,
@@ -159,7 +170,7 @@ def reported(finding: Finding, cluster: str = "") -> FindingReport:
         finding.next,
         finding.commands,
         finding.runbook,
-        finding.unknown,
+        unknown or finding.unknown,
         finding.remediation,
         cluster,
     )

@@ -1,7 +1,7 @@
-"""Networks as users ask for them: how full each one is, of what, and which addresses could be had back first.
+"""IP usage of networks, and which addresses are reclaimable.
 
-Pure: the counts come from `Uses`, the claims to reclaim from open findings. What a claim's end means for addresses is
-said with each, since it can't be undone (ipamclaims C-26).
+Pure: the counts come from `AddressUsage`, the reclaimable IPAMClaims from open findings. What deleting an IPAMClaim
+loses is said with each, since it cannot be undone.
 """
 
 from __future__ import annotations
@@ -15,39 +15,52 @@ from ..address_usage import AddressUsage, Use, owner_lives
 from ..findings import Finding
 from ..model.cluster import Cluster
 from ..model.indexes.networks import NAD
+from ..model.kinds import ipam_claim, network_attachment_definition, pod, virtual_machine, virtual_machine_instance
 from ..model.kinds.ipam_claim import IPAMClaim
 from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ..model.pool import Capacity
+from ..model.reader import Reading
 from ..model.record import Ref
 from ..model.source import Undecodable, unseen
 from .findings import rfc3339
 
-__all__ = ["NetworkReport", "Networks", "Reclaimable", "Safety", "SubnetReport", "subnet_reports", "take"]
+__all__ = ["READER", "NetworkReport", "Networks", "Reclaimable", "Safety", "SubnetReport", "subnet_reports", "take"]
 
+READER = Reading(
+    "networks",
+    (
+        network_attachment_definition.KIND,
+        ipam_claim.KIND,
+        pod.KIND,
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+    ),
+    AddressUsage.INDEXES,
+)
 _NAMED = 10  # NADs that a report names
 MOST_RECLAIMABLE = 100
 
 
 @dataclass(frozen=True)
 class Safety:
-    """How safe it is to take a claim's addresses back: the rank, smallest first, and what is lost."""
+    """How safe it is to reclaim an IPAMClaim's addresses: the rank, smallest first, and what is lost."""
 
     rank: int
     loss: str
 
 
-# Reasons of open findings on claims, the safest first (ipamclaims C-17). One that no check has is never met.
+# Reasons of open findings on IPAMClaims, the safest first.
 RECLAIMABLE = {
-    "StuckTerminatingOwnerGone": Safety(0, "Nothing that is used: the claim was deleted, and its VM is gone."),
-    "OrphanClaim": Safety(1, "The address of a VM that is gone: made again, it gets another one."),
-    "OwnerlessClaim": Safety(2, "The address of a VM that is gone, or that nobody has made yet."),
+    "StuckTerminatingOwnerGone": Safety(0, "Nothing in use: the IPAMClaim was deleted, and its VM is gone."),
+    "OrphanClaim": Safety(1, "The address of a VM that is gone: recreated, it gets another one."),
+    "OwnerlessClaim": Safety(2, "The address of a VM that is gone, or not yet created."),
     "LeakedClaim": Safety(3, "The address of a removed interface: plugged in again, it gets another one."),
     "IdleReservation": Safety(4, "The address of a stopped VM: it starts with another one. Ask its owner first."),
 }
 
 
 class SubnetReport(msgspec.Struct, frozen=True, rename="camel"):
-    """`capacity` is what pods get by themselves; `static` must be asked for. `uses` has every use, also at 0."""
+    """`capacity` is allocated dynamically; `static` must be requested. `usage` has every use, also at 0."""
 
     subnet: str
     capacity: int
@@ -72,8 +85,8 @@ class Reclaimable(msgspec.Struct, frozen=True, rename="camel"):
 class NetworkReport(msgspec.Struct, frozen=True, rename="camel"):
     """`free` and `utilisation` are of the fullest subnet, since a pod takes an address of each.
 
-    It is not `complete` while an object can't be read in a namespace that defines it. `elsewhere` counts addresses that
-    are held and that the network would not give out by itself.
+    It is not `complete` while an object is undecodable in a namespace with a NAD of it. `elsewhere` counts addresses
+    that are held and that the network would not allocate dynamically.
     """
 
     network: str
@@ -104,15 +117,17 @@ class Networks(msgspec.Struct, frozen=True, rename="camel"):
 def take(
     cluster: Cluster, usage: AddressUsage, findings: Iterable[Finding], generation: int, only: str = ""
 ) -> Networks:
-    """The fullest first. What was marked since `uses` was last settled is not counted yet."""
+    """The fullest first. What changed since `usage` was last settled is not counted yet."""
     blind = unseen(cluster, AddressUsage.KINDS)
     kinds = {kind.__name__ for kind in AddressUsage.KINDS}
-    holes = frozenset(undecodable.namespace for undecodable in cluster.all(Undecodable) if undecodable.kind in kinds)
+    incomplete = frozenset(
+        undecodable.namespace for undecodable in cluster.all(Undecodable) if undecodable.kind in kinds
+    )
     by_network: dict[str, list[Finding]] = {}
     for finding in findings:
         by_network.setdefault(finding.network, []).append(finding)
     reports = [
-        _network(cluster, usage, network, by_network.get(network, []), holes)
+        _network(cluster, usage, network, by_network.get(network, []), incomplete)
         for network in (() if blind else usage.networks())
         if only in ("", network)
     ]
@@ -121,7 +136,7 @@ def take(
 
 
 def _network(
-    cluster: Cluster, usage: AddressUsage, network: str, findings: list[Finding], holes: frozenset[str]
+    cluster: Cluster, usage: AddressUsage, network: str, findings: list[Finding], incomplete: frozenset[str]
 ) -> NetworkReport:
     ruler = usage.ruling(network)
     defined = [each for each in cluster.sharing(NAD, network) if isinstance(each, NetworkAttachmentDefinition)]
@@ -141,7 +156,7 @@ def _network(
         free=min((subnet.free for subnet in subnets), default=0),
         utilisation=max((subnet.utilisation for subnet in subnets), default=0.0),
         elsewhere=usage.elsewhere(network),
-        complete=holes.isdisjoint(each.namespace for each in defined),
+        complete=incomplete.isdisjoint(each.namespace for each in defined),
         subnets=subnets,
         findings=dict(sorted(counted.items())),
         reclaimable=sum(len(each.ips) for each in reclaim),
@@ -185,6 +200,6 @@ def _reclaimable(cluster: Cluster, finding: Finding) -> Iterator[Reclaimable]:
     if finding.reason not in RECLAIMABLE or claim is None or claim.uid != subject.uid or not claim.hosts:
         return
     if finding.reason == "OwnerlessClaim" and owner_lives(cluster, claim):
-        return  # C-04a: its VM wants the owner reference back
+        return  # its VM exists, and needs the owner reference again
     loss = RECLAIMABLE[finding.reason].loss
     yield Reclaimable(subject, finding.reason, claim.hosts, loss, rfc3339(finding.since), finding.fingerprint)

@@ -46,7 +46,7 @@ def whole(check: Check) -> Any:
 
 
 def test_the_report_is_the_one_of_the_api(whole: Any, check: Check) -> None:
-    assert set(whole) == {"generation", "findings", "unknown", "sources", "undecodable"}
+    assert set(whole) == {"generation", "findings", "unknown", "sources", "undecodable", "notApplicable"}
     assert {"critical", "warning"} <= {f["severity"] for f in whole["findings"]}
     assert {source["state"] for source in whole["sources"]} == {"read"}
     again = yaml.safe_load(check("-o", "yaml")[1])

@@ -94,13 +94,13 @@ def test_findings_carry_what_a_user_needs(check: Check, case: dict[str, Any]) ->
 @pytest.mark.parametrize(
     ("case", "loss"),
     [
-        ("controller_missed_the_deletion", "its addresses become free once the finalizer is taken off"),
+        ("controller_missed_the_deletion", "its addresses are released when the finalizer is removed"),
         ("claim_deleted_by_hand", "none: it holds no address"),
-        ("pod_has_another_address", "an address in use becomes free once the finalizer is taken off"),
-        ("finalizer_is_missing_and_vm_lives", "its addresses become free at once when it is deleted"),
+        ("pod_has_another_address", "an address in use is released when the finalizer is removed"),
+        ("finalizer_is_missing_and_vm_lives", "its addresses are released as soon as it is deleted"),
     ],
 )
-def test_a_finding_on_a_claim_says_what_becomes_of_its_addresses(case: str, loss: str) -> None:
+def test_a_finding_on_a_claim_says_what_happens_to_its_addresses(case: str, loss: str) -> None:
     check = next(check for check in all_checks() if check.id == "ipam_claims")
     (finding,) = evaluated(check, cases_of(check)[case]).engine.findings()
     assert finding.evidence["ipLoss"].startswith(loss)

@@ -30,7 +30,7 @@ from exporter.kube.transport import Transport
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.series_limit import SeriesLimit
 from exporter.model.kinds import ipam_claim
-from exporter.views import drain
+from exporter.views import all_views
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.unit.test_exposition import names, orphan
 
@@ -216,8 +216,8 @@ async def test_a_check_that_is_not_enabled_is_not_there(cluster: FakeApiServer, 
         metrics = await steward.text()
         assert 'check="ipam_claims"' not in metrics
         assert "kubevirt_ipamclaim_orphaned" not in metrics
-        of_views = [kind.name for kind in drain.KINDS]
-        assert [each.kind.name for each in steward.steward.source.reflectors] == ["IPAMClaim", *of_views]
+        of_views = {kind.name for view in all_views() for kind in view.reads}
+        assert {each.kind.name for each in steward.steward.source.reflectors} == {"IPAMClaim", *of_views}
         assert steward.steward.engine.ready
 
 

@@ -1,4 +1,4 @@
-"""Networks as a view: how full, of what, and what could be had back first."""
+"""Networks as a view: IP usage, and the reclaimable addresses, the safest first."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_the_summary_of_a_network() -> None:
     assert set(four.usage) == {use.value for use in Use}
 
 
-def test_no_pool_and_no_division_by_zero() -> None:  # E28
+def test_no_pool_and_no_division_by_zero() -> None:
     layer3 = NAD | {"subnets": "10.0.0.0/16/24", "persistent": False, "config": {"topology": "layer3"}}
     report = Viewed([layer3, pod("p", "10.0.0.5")]).one()
     assert (report.subnets, report.free, report.utilisation, report.elsewhere) == ((), 0, 0.0, 0)

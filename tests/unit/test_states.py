@@ -38,7 +38,7 @@ OPTIONS = {field.name for field in msgspec.structs.fields(MetricsSettings)}
 
 def scraped(state: State[Any], blind: str = "") -> tuple[list[str], list[str]]:
     """The heads, and the samples, of the demo's fleet; of one kind of it nobody knows whether that is all."""
-    engine = Engine([], clock=lambda: 0.0, timer=lambda: 0.0, indexes=state.indexes)
+    engine = Engine([], clock=lambda: 0.0, timer=lambda: 0.0, readers=[state])
     aggregates = Aggregates(engine.cluster, [state])
     engine.observe(aggregates.changed)
     intake = Intake(engine, lambda: 0.0)

@@ -102,4 +102,5 @@ CHECK = Check(
     joins=(PDB, HANDLER, REQUESTED, RUNNING),
     reasons=REASONS,
     find=find,
+    about=(virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
 )

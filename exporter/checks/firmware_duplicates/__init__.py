@@ -95,4 +95,5 @@ CHECK = Check(
     joins=(VM,),
     reasons=REASONS,
     find=find,
+    about=(virtual_machine.KIND, virtual_machine_instance.KIND),
 )

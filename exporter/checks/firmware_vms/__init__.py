@@ -61,4 +61,5 @@ CHECK = Check(
     joins=(POOL,),
     reasons=REASONS,
     find=find,
+    about=(virtual_machine.KIND, virtual_machine_instance.KIND),
 )

@@ -1,14 +1,16 @@
-"""IPAMClaims that no longer do what they are for, or put a network at risk.
+"""IPAMClaims that are orphaned, stuck, unusable, or put a network at risk.
 
-KubeVirt's ipam-extensions makes a claim per interface, guards it with a finalizer, and takes that off when the VM
-goes. It does so on events of the VM alone: when it misses the last one, the claim stays for good, and its
-addresses stay taken. A VM made again under the same name then runs on the dying claim of its predecessor. And what
-a claim holds is given out again at the next start of the network's control plane, which fails where it does not fit.
+KubeVirt's ipam-extensions creates an IPAMClaim per interface, with a finalizer that it removes once the VM is gone. It
+acts on events of the VM alone: when it misses the last one, the IPAMClaim stays for good and its addresses stay
+allocated. A VM recreated under the same name then runs on the terminating IPAMClaim of its predecessor. When
+OVN-Kubernetes' control plane starts it allocates the addresses of all IPAMClaims again, and fails if one does not fit
+its network.
 
-One finding per claim, the first that holds, in the order of ipamclaims C-25; a foreign finalizer, and an address that
-the network can't give out, are reported beside it. Of what KubeVirt did not make only that is said.
+One finding per IPAMClaim, the first that applies. A foreign finalizer, and an address that the network cannot allocate,
+are reported beside it. An IPAMClaim that KubeVirt did not create is reported as such and not evaluated.
 
-Not seen here: addresses that the network holds without a claim; why OVN-Kubernetes gave none, where no object says so.
+Not seen here: addresses that the network holds without an IPAMClaim; why OVN-Kubernetes allocated none, where no object
+says so.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from ...model.kinds.ipam_claim import IPAMClaim
 from ..base import Check, View
 from ..scopes import PER_VM
 from .addresses import duplicate_ip, family_incomplete, ip_drift, ip_excluded, ip_outside_pool, prefix_mismatch
+from .context import ClaimContext
 from .lifecycle import (
     foreign_claim,
     foreign_finalizer,
@@ -42,14 +45,13 @@ from .lifecycle import (
 )
 from .network import network_mismatch, network_missing, persistence_disabled
 from .reasons import REASONS
-from .situation import Situation
 from .use import empty_claim, idle_reservation, leaked_claim, not_referenced
 
 __all__ = ["CHECK"]
 
-Predicate = Callable[[Situation], Finding | None]
+Predicate = Callable[[ClaimContext], Finding | None]
 
-# The decision order of ipamclaims C-25: the first that holds is the claim's finding.
+# In the order of precedence: the first that applies is the claim's finding.
 BEFORE_THE_NETWORK: tuple[Predicate, ...] = (
     stuck_terminating,
     owner_uid_mismatch,
@@ -64,7 +66,7 @@ BEFORE_THE_NETWORK: tuple[Predicate, ...] = (
     network_mismatch,
     network_missing,
 )
-# Of a network in which claims do not count (C-07, reported of the network), the rest would only be its consequences.
+# Where the network does not allow persistent IPs, which is reported of it, the rest would only be consequences.
 AFTER_THE_NETWORK: tuple[Predicate, ...] = (
     leaked_claim,
     empty_claim,
@@ -80,37 +82,37 @@ def find(view: View) -> Iterator[Finding]:
     for claim in view.all(IPAMClaim):
         # A claim that names two VMs is in both partitions, and is evaluated in the first one's.
         if vm_key(claim.namespace, claim.vms[0]) == view.partition:
-            yield from _evaluated(Situation(view, claim))
+            yield from _evaluated(ClaimContext(view, claim))
 
 
-def _evaluated(it: Situation) -> Iterator[Finding]:
-    if not it.claim.managed:
-        foreign = foreign_claim(it)
+def _evaluated(ctx: ClaimContext) -> Iterator[Finding]:
+    if not ctx.claim.managed:
+        foreign = foreign_claim(ctx)
         if foreign:
             yield foreign
         return
-    primary = _primary(it)
+    primary = _primary(ctx)
     if primary:
         yield primary
     for predicate in BESIDE:
-        found = predicate(it)
+        found = predicate(ctx)
         if found and (primary is None or found.reason != primary.reason):
             yield found
 
 
-def _primary(it: Situation) -> Finding | None:
+def _primary(ctx: ClaimContext) -> Finding | None:
     for predicate in BEFORE_THE_NETWORK:
-        found = predicate(it)
+        found = predicate(ctx)
         if found:
             return found
-    if persistence_disabled(it):
+    if persistence_disabled(ctx):
         return None
-    return next((found for predicate in AFTER_THE_NETWORK if (found := predicate(it))), None)
+    return next((found for predicate in AFTER_THE_NETWORK if (found := predicate(ctx))), None)
 
 
 CHECK = Check(
     id="ipam_claims",
-    title="IPAMClaims that no longer do what they are for",
+    title="IPAMClaims that are orphaned, stuck or unusable",
     reads=(
         ipam_claim.KIND,
         virtual_machine.KIND,
@@ -124,4 +126,5 @@ CHECK = Check(
     joins=(ADDRESS, CLAIM, NAD, REFERENCE),
     reasons=REASONS,
     find=find,
+    about=(ipam_claim.KIND,),
 )

@@ -1,4 +1,4 @@
-"""A claim's addresses: outside the pool, held twice, other than the pod's (ipamclaims C-14 to C-16)."""
+"""An IPAMClaim's addresses: outside the pool, held twice, other than the pod's."""
 
 from __future__ import annotations
 
@@ -11,94 +11,96 @@ from ...model.kinds.ipam_claim import IPAMClaim
 from ...model.kinds.network_attachment_definition import pool_of
 from ...model.kinds.pod import Pod
 from ...model.pool import Place
-from .situation import Moment, Situation
+from .context import ClaimContext, Moment
 
 __all__ = ["duplicate_ip", "family_incomplete", "ip_drift", "ip_excluded", "ip_outside_pool", "prefix_mismatch"]
 
-_POISON = {
-    Place.OUTSIDE: "is in no subnet",
+_UNALLOCATABLE = {
+    Place.OUTSIDE: "is outside the subnets",
     Place.EDGE: "is a network or broadcast address",
-    Place.BEYOND: "is past the part of the subnet that is given out",
-    Place.NO_FAMILY: "is of a family that the network has no subnet of",
-    Place.UNREADABLE: "is no address",
+    Place.BEYOND: "is past the part of the subnet that is allocated from",
+    Place.NO_FAMILY: "is of an IP family without a subnet",
+    Place.UNREADABLE: "is not an address",
 }
 
 
-def ip_outside_pool(it: Situation) -> Finding | None:
-    """C-16, "poison": what makes the network's control plane fail when it starts the next time."""
-    places = _places(it)
-    wrong = [(ip, _POISON[place]) for ip, place in places if place in _POISON]
-    if wrong and it.ruler:
-        subnets = ", ".join(it.ruler.subnets)
+def ip_outside_pool(ctx: ClaimContext) -> Finding | None:
+    """What the control plane cannot allocate again when it starts next, and fails over."""
+    places = _places(ctx)
+    wrong = [(ip, _UNALLOCATABLE[place]) for ip, place in places if place in _UNALLOCATABLE]
+    if wrong and ctx.ruler:
+        subnets = ", ".join(ctx.ruler.subnets)
         what = "; ".join(f"{ip} {why}" for ip, why in wrong)
-        return it.finding(
+        return ctx.finding(
             "IpOutsidePool",
             Severity.CRITICAL,
-            f"{what} of network {it.claim.network} ({subnets}): its control plane fails at its next start",
+            f"{what} (network {ctx.claim.network}: {subnets}); ovnkube-control-plane fails at its next start",
             subnets=subnets,
         )
-    twice = _two_in_one_subnet(it) if places else []
+    twice = _two_in_one_subnet(ctx) if places else []
     if not twice:
         return None
-    first_taken = any(other is not it.claim for other in it.view.sharing(ADDRESS, address(it.claim.network, twice[0])))
-    return it.finding(
+    first_taken = any(
+        other is not ctx.claim for other in ctx.view.sharing(ADDRESS, address(ctx.claim.network, twice[0]))
+    )
+    return ctx.finding(
         "IpOutsidePool",
         Severity.WARNING if first_taken else Severity.CRITICAL,
-        f"{' and '.join(twice)} are of one subnet of network {it.claim.network}, which takes one of them only",
+        f"{' and '.join(twice)} are in one subnet of network {ctx.claim.network}, which accepts only one of them",
     )
 
 
-def ip_excluded(it: Situation) -> Finding | None:
-    """C-16, sub-code IpExcluded."""
-    held = [ip for ip, place in _places(it) if place is Place.EXCLUDED]
+def ip_excluded(ctx: ClaimContext) -> Finding | None:
+    held = [ip for ip, place in _places(ctx) if place is Place.EXCLUDED]
     if not held:
         return None
-    what = f"network {it.claim.network} excludes {', '.join(held)} or keeps it for itself"
-    return it.finding("IpExcluded", Severity.WARNING, what)
+    what = f"network {ctx.claim.network} excludes or reserves {', '.join(held)}"
+    return ctx.finding("IpExcluded", Severity.WARNING, what)
 
 
-def _places(it: Situation) -> list[tuple[str, Place]]:
-    """Where each address stands; nothing is said of a network that claims do not count in."""
-    if it.ruler is None or not it.claim.ips:
+def _places(ctx: ClaimContext) -> list[tuple[str, Place]]:
+    """Where each address is; none of a network that does not allow persistent IPs."""
+    if ctx.ruler is None or not ctx.claim.ips:
         return []
-    pool = pool_of(it.ruler)
-    return [(ip, pool.place(ip)) for ip in it.claim.ips]
+    pool = pool_of(ctx.ruler)
+    return [(ip, pool.place(ip)) for ip in ctx.claim.ips]
 
 
-def _two_in_one_subnet(it: Situation) -> list[str]:
-    """OVN-Kubernetes allows one subnet per family, so two of one family are of one subnet."""
-    for family in (":" in host for host in it.claim.hosts):
-        same = [host for host in it.claim.hosts if (":" in host) is family]
+def _two_in_one_subnet(ctx: ClaimContext) -> list[str]:
+    """OVN-Kubernetes allows one subnet per family, so two of one family are in one subnet."""
+    for family in (":" in host for host in ctx.claim.hosts):
+        same = [host for host in ctx.claim.hosts if (":" in host) is family]
         if len(same) > 1:
             return same
     return []
 
 
-def duplicate_ip(it: Situation) -> Finding | None:
-    """C-14: another claim, or a pod that is not of the claim's VM, holds an address of it in its network."""
-    claim = it.claim
-    clashing = {ip: list(_others(it, ip)) for ip in claim.hosts if claim.network}
+def duplicate_ip(ctx: ClaimContext) -> Finding | None:
+    """Another claim, or a pod that is not of the claim's VM, holds an address of it in its network."""
+    claim = ctx.claim
+    clashing = {ip: list(_others(ctx, ip)) for ip in claim.hosts if claim.network}
     ips = sorted(ip for ip, others in clashing.items() if others)
     if not ips:
         return None
     by_ref = {holder.ref: holder for ip in ips for holder in clashing[ip]}
     holders = [by_ref[ref] for ref in sorted(by_ref)]
-    live = any(not _foreign(claim, pod) for pod in it.users) or any(isinstance(holder, Pod) for holder in holders)
-    return it.finding(
+    live = any(not _foreign(claim, pod) for pod in ctx.users) or any(isinstance(holder, Pod) for holder in holders)
+    return ctx.finding(
         "DuplicateIP",
         Severity.CRITICAL if live else Severity.WARNING,
         f"{', '.join(ips)} of network {claim.network} {'are' if len(ips) > 1 else 'is'} also held by "
         + ", ".join(sorted(str(holder.ref) for holder in holders)),
         _last_given(claim, holders),
         related=[holder.ref for holder in holders],
+        address=ips[0],
         group=blake2b(address(claim.network, ips[0]).encode(), digest_size=4).hexdigest(),
         duplicates=ips,
     )
 
 
-def _others(it: Situation, ip: str) -> Iterator[IPAMClaim | Pod]:
-    for other in it.view.sharing(ADDRESS, address(it.claim.network, ip)):
-        if isinstance(other, IPAMClaim | Pod) and _foreign(it.claim, other):
+def _others(ctx: ClaimContext, ip: str) -> Iterator[IPAMClaim | Pod]:
+    for other in ctx.view.sharing(ADDRESS, address(ctx.claim.network, ip)):
+        if isinstance(other, IPAMClaim | Pod) and _foreign(ctx.claim, other):
             yield other
 
 
@@ -111,7 +113,7 @@ def _foreign(claim: IPAMClaim, other: IPAMClaim | Pod) -> bool:
 
 
 def _last_given(claim: IPAMClaim, holders: Iterable[IPAMClaim | Pod]) -> Moment:
-    """When the last of the claims got the address, or else the pod that has it, where all of them tell."""
+    """When the last of the claims, or else the pod, got the address, where all of them say."""
     times = [claim.allocated, *(holder.allocated for holder in holders if isinstance(holder, IPAMClaim))]
     if len(times) == 1:
         times += [holder.created for holder in holders if isinstance(holder, Pod)]
@@ -119,53 +121,51 @@ def _last_given(claim: IPAMClaim, holders: Iterable[IPAMClaim | Pod]) -> Moment:
     return (max(known), Since.CONDITION) if len(known) == len(times) else (None, Since.FIRST_SEEN)
 
 
-def ip_drift(it: Situation) -> Finding | None:
-    """C-15: a pod that refers to the claim has other addresses. One without any yet is no evidence."""
-    for pod, given in _given(it):
+def ip_drift(ctx: ClaimContext) -> Finding | None:
+    """A pod that refers to the claim has other addresses. One without any yet proves nothing."""
+    for pod, given in _given(ctx):
         hosts = {host for host, _ in given}
-        if hosts != set(it.claim.hosts):
+        if hosts != set(ctx.claim.hosts):
             what = (
-                f"{pod.ref} has {', '.join(sorted(hosts))}: it moves to {', '.join(it.claim.hosts)} at its next start"
+                f"{pod.ref} has {', '.join(sorted(hosts))}: the VM gets {', '.join(ctx.claim.hosts)} at its next start"
             )
-            return it.finding("IpDrift", Severity.CRITICAL, what, (pod.created, Since.CREATION), related=[pod.ref])
+            return ctx.finding("IpDrift", Severity.CRITICAL, what, (pod.created, Since.CREATION), related=[pod.ref])
     return None
 
 
-def prefix_mismatch(it: Situation) -> Finding | None:
-    """C-15, sub-code PrefixMismatch."""
-    lengths = dict(zip(it.claim.hosts, it.claim.prefixes, strict=True))
-    for pod, given in _given(it):
+def prefix_mismatch(ctx: ClaimContext) -> Finding | None:
+    lengths = dict(zip(ctx.claim.hosts, ctx.claim.prefixes, strict=True))
+    for pod, given in _given(ctx):
         other = [(host, length) for host, length in given if lengths.get(host, length) != length]
         if other:
             host, length = other[0]
-            what = f"{pod.ref} has {host}/{length}, and the claim /{lengths[host]}"
-            return it.finding(
+            what = f"{pod.ref} has {host}/{length}, and the IPAMClaim {host}/{lengths[host]}"
+            return ctx.finding(
                 "PrefixMismatch", Severity.WARNING, what, (pod.created, Since.CREATION), related=[pod.ref]
             )
     return None
 
 
-def _given(it: Situation) -> Iterator[tuple[Pod, list[tuple[str, int]]]]:
+def _given(ctx: ClaimContext) -> Iterator[tuple[Pod, list[tuple[str, int]]]]:
     """(host, prefix length) that the claim's network gave to each pod that refers to the claim."""
-    keys = {f"{nad.namespace}/{nad.name}" for nad in it.nads}
-    own = f"{it.claim.namespace}/{it.claim.name}"
-    for pod in it.users if it.claim.hosts else ():
+    keys = {f"{nad.namespace}/{nad.name}" for nad in ctx.nads}
+    for pod in ctx.users if ctx.claim.hosts else ():
         given = [(host, length) for nad, host, length in pod.addresses if nad in keys]
-        if own in pod.claims and given:
+        if ctx.key in pod.claims and given:
             yield pod, given
 
 
-def family_incomplete(it: Situation) -> Finding | None:
-    """C-15: OVN-Kubernetes then gives the pod that family alone, so claim and pod agree."""
-    if it.ruler is None or not it.claim.hosts:
+def family_incomplete(ctx: ClaimContext) -> Finding | None:
+    """OVN-Kubernetes then gives the pod that family alone, so claim and pod agree."""
+    if ctx.ruler is None or not ctx.claim.hosts:
         return None
-    offered = {":" in subnet for subnet in it.ruler.subnets}
-    held = {":" in host for host in it.claim.hosts}
+    offered = {":" in subnet for subnet in ctx.ruler.subnets}
+    held = {":" in host for host in ctx.claim.hosts}
     if len(offered) < 2 or held >= offered:
         return None
     missing = "IPv6" if True not in held else "IPv4"
-    return it.finding(
+    return ctx.finding(
         "FamilyIncomplete",
         Severity.WARNING,
-        f"network {it.claim.network} has {missing} too, and the claim holds none of it",
+        f"network {ctx.claim.network} also has {missing}, and the IPAMClaim holds no {missing} address",
     )

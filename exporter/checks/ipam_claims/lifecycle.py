@@ -1,12 +1,12 @@
-"""Claims and their VMs: who is gone, who came again, what holds a claim (ipamclaims C-01 to C-05, C-24)."""
+"""IPAMClaims and their VMs: the owner is gone, was recreated or never set; what holds a claim in deletion."""
 
 from __future__ import annotations
 
 from ...findings import Finding, Severity, Since
 from ...model.kinds.ipam_claim import FINALIZER, IPAMClaim
 from ...model.kinds.namespace import Namespace
+from .context import ClaimContext, Moment
 from .owner import OwnerState
-from .situation import UNKNOWN_MOMENT, Moment, Situation
 
 __all__ = [
     "foreign_claim",
@@ -20,116 +20,116 @@ __all__ = [
 ]
 
 
-def foreign_claim(it: Situation) -> Finding | None:
-    """C-24."""
-    if it.claim.managed:
+def foreign_claim(ctx: ClaimContext) -> Finding | None:
+    if ctx.claim.managed:
         return None
-    return it.finding("ForeignClaim", Severity.INFO, "KubeVirt did not make it: no finalizer, label or owner says so")
+    return ctx.finding("ForeignClaim", Severity.INFO, "it has no finalizer, label or owner of KubeVirt")
 
 
-def stuck_terminating(it: Situation) -> Finding | None:
-    """C-02, its classes in the order d, c, b, a; class e is C-03."""
-    claim, owned = it.claim, it.owned
-    if claim.deleting is None or FINALIZER not in claim.finalizers or owned.state is OwnerState.REPLACED:
+def stuck_terminating(ctx: ClaimContext) -> Finding | None:
+    """With its finalizer still on it; one whose VM was recreated has a reason of its own."""
+    claim, owner = ctx.claim, ctx.owner
+    if claim.deleting is None or FINALIZER not in claim.finalizers or owner.state is OwnerState.REPLACED:
         return None
-    if owned.state is OwnerState.LIVE:
-        return _stuck(
-            it,
-            "DeletedByHand",
-            Severity.WARNING,
-            f"it was deleted while {owned.ref} lives; only the finalizer still protects it",
-        )
-    if owned.running_vmi or it.users:
-        state = "is gone" if owned.state is OwnerState.GONE else "is being deleted"
-        holder = owned.running_vmi or it.users[0].ref
-        what = f"{owned.ref} {state}, and {holder} is still there; nothing to do here until it is gone"
-        return _stuck(it, "OwnerDeleting", Severity.INFO, what)
-    if owned.state is OwnerState.DELETING:
-        what = f"{owned.ref} no longer runs and can't go before this claim's finalizer {FINALIZER} is taken off"
-        return _stuck(it, "BlocksOwnerDeletion", Severity.CRITICAL, what)
-    what = f"{owned.ref} is gone, and nobody takes the finalizer {FINALIZER} off; {_taken(claim)}"
-    if any(each.terminating for each in it.view.all(Namespace)):
-        return _stuck(it, "OwnerGone", Severity.CRITICAL, f"{what}; namespace {claim.namespace} can't go before it")
-    return _stuck(it, "OwnerGone", Severity.WARNING, what)
+    if owner.state is OwnerState.LIVE:
+        what = f"it was deleted while {owner.ref} exists; only the finalizer still protects its addresses"
+        return _stuck(ctx, "DeletedByHand", Severity.WARNING, what)
+    if owner.running_vmi or ctx.users:
+        state = "is gone" if owner.state is OwnerState.GONE else "is being deleted"
+        holder = owner.running_vmi or ctx.users[0].ref
+        return _stuck(ctx, "OwnerDeleting", Severity.INFO, f"{owner.ref} {state}, and {holder} still exists")
+    if owner.state is OwnerState.DELETING:
+        what = f"{owner.ref} has stopped, and the finalizer {FINALIZER} of this IPAMClaim blocks its deletion"
+        return _stuck(ctx, "BlocksOwnerDeletion", Severity.CRITICAL, what)
+    what = f"{owner.ref} is gone, and nothing removes the finalizer {FINALIZER}; {_held(claim)}"
+    if any(each.terminating for each in ctx.view.all(Namespace)):
+        return _stuck(ctx, "OwnerGone", Severity.CRITICAL, f"{what}; this blocks the deletion of the namespace")
+    return _stuck(ctx, "OwnerGone", Severity.WARNING, what)
 
 
-def _stuck(it: Situation, why: str, severity: Severity, what: str) -> Finding:
-    since: Moment = (it.claim.deleting, Since.DELETION)
-    owned = it.owned
-    return it.finding(f"StuckTerminating{why}", severity, what, since, related=owned.related, ownerUid=owned.ref.uid)
+def _stuck(ctx: ClaimContext, why: str, severity: Severity, what: str) -> Finding:
+    since: Moment = (ctx.claim.deleting, Since.DELETION)
+    owner = ctx.owner
+    return ctx.finding(f"StuckTerminating{why}", severity, what, since, related=owner.related, ownerUid=owner.ref.uid)
 
 
-def foreign_finalizer(it: Situation) -> Finding | None:
-    """C-02f: reported beside another class."""
-    others = [each for each in it.claim.finalizers if each != FINALIZER]
-    if it.claim.deleting is None or not others:
+def foreign_finalizer(ctx: ClaimContext) -> Finding | None:
+    """Reported beside another reason."""
+    others = [each for each in ctx.claim.finalizers if each != FINALIZER]
+    if ctx.claim.deleting is None or not others:
         return None
-    what = f"it can't go before {', '.join(others)} is taken off, which is not KubeVirt's"
-    return it.finding("StuckTerminatingForeignFinalizer", Severity.WARNING, what, (it.claim.deleting, Since.DELETION))
+    what = f"finalizers other than KubeVirt's block its deletion: {', '.join(others)}"
+    return ctx.finding("StuckTerminatingForeignFinalizer", Severity.WARNING, what, (ctx.claim.deleting, Since.DELETION))
 
 
-def owner_uid_mismatch(it: Situation) -> Finding | None:
-    """C-03 (and C-02e): a VM of the owner's name has another uid."""
-    claim, owned = it.claim, it.owned
-    if owned.state is not OwnerState.REPLACED or owned.replacement is None:
+def owner_uid_mismatch(ctx: ClaimContext) -> Finding | None:
+    """A VM of the owner's name has another uid."""
+    claim, owner = ctx.claim, ctx.owner
+    if owner.state is not OwnerState.REPLACED or owner.replacement is None:
         return None
-    now = owned.replacement
-    use = f"{it.users[0].ref} runs on its addresses" if it.users else "it does not run now"
+    now = owner.replacement
+    use = f"{ctx.users[0].ref} uses its addresses" if ctx.users else "it is stopped"
     terminating: Moment = (claim.deleting, Since.DELETION)
-    return it.finding(
+    next_step = ""
+    if claim.deleting is not None and ctx.users:
+        next_step = "Keep the finalizer and the VM running; agree on a stop with its owner."
+    elif claim.deleting is not None:
+        next_step = "Keep the VM stopped, and remove the finalizer; the VM gets new addresses when it starts."
+    return ctx.finding(
         "OwnerUidMismatch",
-        Severity.CRITICAL if it.users else Severity.WARNING,
-        f"it belongs to {owned.ref} of uid {owned.ref.uid}; {now} of uid {now.uid} has its name; {use}",
-        terminating if claim.deleting is not None else (owned.replaced_at, Since.CREATION),
-        related=owned.related,
-        ownerUid=owned.ref.uid,
+        Severity.CRITICAL if ctx.users else Severity.WARNING,
+        f"its owner is {owner.ref} with uid {owner.ref.uid}, but {now} now has uid {now.uid}; {use}",
+        terminating if claim.deleting is not None else (owner.replaced_at, Since.CREATION),
+        related=owner.related,
+        next_step=next_step,
+        oldUid=owner.ref.uid,
+        ownerUid=now.uid,
     )
 
 
-def ownerless_claim(it: Situation) -> Finding | None:
-    """C-04: a where the VM of its label is there, b where not."""
-    claim, owned = it.claim, it.owned
+def ownerless_claim(ctx: ClaimContext) -> Finding | None:
+    """Where the VM of its label exists it wants its owner reference again; where not, it is left over."""
+    claim, owner = ctx.claim, ctx.owner
     if claim.deleting is not None or claim.owners or claim.other_owners:
         return None
-    if owned.state is OwnerState.GONE and not it.users:
-        what = f"it has no owner reference, and {owned.ref} is gone: until somebody deletes it, {_taken(claim)}"
-    else:
-        what = f"it has no owner reference to {owned.ref}: it will outlive the VM"
-    return it.finding("OwnerlessClaim", Severity.WARNING, what, related=owned.related)
+    what, next_step = f"it has no owner reference to {owner.ref}: it will outlive the VM", ""
+    if owner.state is OwnerState.GONE and not ctx.users:
+        what = f"it has no owner reference, and {owner.ref} is gone; {_held(claim)}"
+        next_step = "Verify that the VM is NotFound and no import or restore is about to create it, then delete it."
+    return ctx.finding("OwnerlessClaim", Severity.WARNING, what, related=owner.related, next_step=next_step)
 
 
-def orphan_claim(it: Situation) -> Finding | None:
-    """C-01."""
-    claim, owned = it.claim, it.owned
-    in_use = owned.running_vmi or it.users or claim.other_owners
-    if claim.deleting is not None or owned.state is not OwnerState.GONE or in_use or not claim.owners:
+def orphan_claim(ctx: ClaimContext) -> Finding | None:
+    claim, owner = ctx.claim, ctx.owner
+    in_use = owner.running_vmi or ctx.users or claim.other_owners
+    if claim.deleting is not None or owner.state is not OwnerState.GONE or in_use or not claim.owners:
         return None
-    what = f"{owned.ref} is gone, and {_taken(claim)}"
-    return it.finding("OrphanClaim", Severity.WARNING, what, related=owned.related, ownerUid=owned.ref.uid)
+    what = f"{owner.ref} is gone; {_held(claim)}"
+    return ctx.finding("OrphanClaim", Severity.WARNING, what, related=owner.related, ownerUid=owner.ref.uid)
 
 
-def unprotected_claim(it: Situation) -> Finding | None:
-    """C-05: no finalizer, while the VM lives."""
-    if it.claim.deleting is not None or FINALIZER in it.claim.finalizers or it.owned.state is not OwnerState.LIVE:
+def unprotected_claim(ctx: ClaimContext) -> Finding | None:
+    """No finalizer, while the VM exists."""
+    if ctx.claim.deleting is not None or FINALIZER in ctx.claim.finalizers or ctx.owner.state is not OwnerState.LIVE:
         return None
-    what = f"it has no finalizer {FINALIZER}: whoever deletes it takes {it.owned.ref} its addresses"
-    return it.finding("UnprotectedClaim", Severity.WARNING, what, UNKNOWN_MOMENT, related=it.owned.related)
+    what = f"it lacks the finalizer {FINALIZER}: deleting it releases the addresses of {ctx.owner.ref} at once"
+    return ctx.finding("UnprotectedClaim", Severity.WARNING, what, related=ctx.owner.related)
 
 
-def unlabelled_claim(it: Situation) -> Finding | None:
-    """C-05: no label, or another VM's, while the VM lives."""
-    claim, owned = it.claim, it.owned
-    if claim.deleting is not None or not claim.owners or owned.state is not OwnerState.LIVE:
+def unlabelled_claim(ctx: ClaimContext) -> Finding | None:
+    """No label, or another VM's, while the VM exists."""
+    claim, owner = ctx.claim, ctx.owner
+    if claim.deleting is not None or not claim.owners or owner.state is not OwnerState.LIVE:
         return None
-    names = {owner.name for owner in claim.owners}
+    names = {each.name for each in claim.owners}
     if claim.vm in names:
         return None
-    has = f"says {claim.vm!r}" if claim.vm else "is missing"
-    what = f"its label kubevirt.io/vm {has}, and it belongs to {', '.join(sorted(names))}: it will be stuck at deletion"
-    return it.finding("UnlabelledClaim", Severity.WARNING, what, related=owned.related)
+    label = f"is {claim.vm!r}" if claim.vm else "is missing"
+    what = f"its label kubevirt.io/vm {label}, and its owner is {', '.join(sorted(names))}: its deletion will hang"
+    return ctx.finding("UnlabelledClaim", Severity.WARNING, what, related=owner.related)
 
 
-def _taken(claim: IPAMClaim) -> str:
+def _held(claim: IPAMClaim) -> str:
     if not claim.hosts:
         return "it holds no address"
-    return f"{', '.join(claim.hosts)} of network {claim.network} {'stay' if len(claim.hosts) > 1 else 'stays'} taken"
+    return f"it still holds {', '.join(claim.hosts)} of network {claim.network}"

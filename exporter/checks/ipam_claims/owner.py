@@ -1,4 +1,4 @@
-"""Who an IPAMClaim belongs to, and what became of it (`owner_state` of ipamclaims C.0)."""
+"""Which VM an IPAMClaim belongs to, and whether that still exists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.record import Owner, Ref
 from ..base import View
 
-__all__ = ["Owned", "OwnerState", "owner_of"]
+__all__ = ["ClaimOwner", "OwnerState", "owner_of"]
 
 
 class OwnerState(Enum):
@@ -22,12 +22,12 @@ class OwnerState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
-    """The owner that decides, its state, and what stands beside it."""
+class ClaimOwner:
+    """The owner that decides, its state, and the VMI or VM that has its name now."""
 
     state: OwnerState
     ref: Ref  # as the claim names it
-    running_vmi: Ref | None = None  # a VirtualMachineInstance of this owner that is still there
+    running_vmi: Ref | None = None  # a VirtualMachineInstance of this owner that still exists
     replacement: Ref | None = None
     replaced_at: float | None = None
 
@@ -41,24 +41,24 @@ _KINDS: dict[str, type[VirtualMachine] | type[VirtualMachineInstance]] = {
     "VirtualMachine": VirtualMachine,
     "VirtualMachineInstance": VirtualMachineInstance,
 }
-_MOST_ALIVE = (OwnerState.LIVE, OwnerState.DELETING, OwnerState.REPLACED, OwnerState.GONE)
+_BY_PRECEDENCE = (OwnerState.LIVE, OwnerState.DELETING, OwnerState.REPLACED, OwnerState.GONE)
 
 
-def owner_of(view: View, claim: IPAMClaim) -> Owned:
-    """The most alive of the claim's owners; a claim without owner references goes by its label."""
+def owner_of(view: View, claim: IPAMClaim) -> ClaimOwner:
+    """The owner that decides, a live one first; a claim without owner references goes by its label."""
     owners = claim.owners or (Owner("VirtualMachine", claim.vms[0], ""),)
     evaluated = [_evaluate(view, claim.namespace, owner) for owner in owners]
     if claim.vm and all(owner.name != claim.vm for owner in owners):
         evaluated.append(_labelled(view, claim))
-    return min(evaluated, key=lambda owned: _MOST_ALIVE.index(owned.state))
+    return min(evaluated, key=lambda owner: _BY_PRECEDENCE.index(owner.state))
 
 
-def _labelled(view: View, claim: IPAMClaim) -> Owned:
+def _labelled(view: View, claim: IPAMClaim) -> ClaimOwner:
     """The VM that the label names beside an owner of another name: it may be in use, so it counts as alive."""
     return _evaluate(view, claim.namespace, Owner("VirtualMachine", claim.vm, ""))
 
 
-def _evaluate(view: View, namespace: str, owner: Owner) -> Owned:
+def _evaluate(view: View, namespace: str, owner: Owner) -> ClaimOwner:
     ref = Ref(owner.kind, namespace, owner.name, owner.uid)
     found = [view.named(kind, namespace, owner.name) for kind in _KINDS.values()]
     vm, vmi = found[0], found[1]
@@ -66,11 +66,11 @@ def _evaluate(view: View, namespace: str, owner: Owner) -> Owned:
     running_vmi = vmi.ref if isinstance(vmi, VirtualMachineInstance) and _vmi_of(vmi, owner) else None
     if alive is not None:
         state = OwnerState.LIVE if alive.deleting is None else OwnerState.DELETING
-        return Owned(state, alive.ref, running_vmi)
+        return ClaimOwner(state, alive.ref, running_vmi)
     other = vm or (vmi if running_vmi is None else None)
     if other is not None:
-        return Owned(OwnerState.REPLACED, ref, running_vmi, other.ref, other.created)
-    return Owned(OwnerState.GONE, ref, running_vmi)
+        return ClaimOwner(OwnerState.REPLACED, ref, running_vmi, other.ref, other.created)
+    return ClaimOwner(OwnerState.GONE, ref, running_vmi)
 
 
 def _same(view: View, namespace: str, owner: Owner) -> VirtualMachine | VirtualMachineInstance | None:

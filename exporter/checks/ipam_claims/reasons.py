@@ -1,9 +1,24 @@
-"""What can be wrong with an IPAMClaim, in the words a user reads, and the metric families."""
+"""What can be wrong with an IPAMClaim: the metric families, the meanings and what to do."""
 
 from __future__ import annotations
 
 from ...findings import Severity
 from ..base import Family, Reason
+from ..ipam_commands import (
+    ANNOTATE_POD,
+    ANNOTATE_VM,
+    CLAIM_CONTROLLER,
+    CLAIMS_WITH_ADDRESS,
+    CUDNS,
+    NADS,
+    NETWORK_STACK,
+    PODS_WITH_ADDRESS,
+    READ_CLAIM,
+    READ_VM,
+    READ_VMI,
+    USERS,
+    VM_PODS,
+)
 
 __all__ = ["REASONS"]
 
@@ -14,155 +29,257 @@ _BOTH = (Severity.WARNING, Severity.CRITICAL)
 _LABELS = ("namespace", "name", "network", "severity", "reason")
 _ORPHANED = Family(
     "kubevirt_ipamclaim_orphaned",
-    "An IPAMClaim whose VM is gone keeps its addresses.",
+    "The IPAMClaim still holds its addresses although its VM is gone, or has no owner reference.",
     ("namespace", "name", "network", "reason"),
 )
 _STUCK = Family(
-    "kubevirt_ipamclaim_stuck_terminating", "An IPAMClaim is being deleted and a finalizer holds it.", _LABELS
+    "kubevirt_ipamclaim_stuck_terminating", "The IPAMClaim is terminating, and a finalizer holds it.", _LABELS
 )
 _REPLACED = Family(
     "kubevirt_ipamclaim_owner_replaced",
-    "An IPAMClaim belongs to a VM that is gone, while another VM has its name.",
+    "The VM that owns the IPAMClaim is gone, and another VM has its name.",
     _LABELS,
 )
 _DUPLICATE = Family(
     "kubevirt_ipamclaim_ip_duplicate",
-    "An address of an IPAMClaim has a second holder in the same network.",
+    "An address of the IPAMClaim is also held by another IPAMClaim or pod in the same network.",
     ("namespace", "name", "network", "group", "severity", "reason"),
 )
-_METADATA = Family("kubevirt_ipamclaim_unprotected", "An IPAMClaim lacks what protects or finds it.", _LABELS)
+_METADATA = Family(
+    "kubevirt_ipamclaim_unprotected",
+    "The IPAMClaim lacks its finalizer or label, or the VM's pod does not reference it.",
+    _LABELS,
+)
 _ADDRESS = Family(
-    "kubevirt_ipamclaim_address_invalid", "An IPAMClaim's addresses do not fit its network or its pod.", _LABELS
+    "kubevirt_ipamclaim_address_invalid", "The IPAMClaim's addresses do not match its network or its pod.", _LABELS
 )
 _NETWORK = Family(
-    "kubevirt_ipamclaim_network_mismatch", "An IPAMClaim's network is not there, or another one.", _LABELS
+    "kubevirt_ipamclaim_network_mismatch", "The IPAMClaim's network is missing or differs from the VM's.", _LABELS
 )
-_UNUSED = Family("kubevirt_ipamclaim_unused", "An IPAMClaim does not do what it is for.", _LABELS)
+_UNUSED = Family("kubevirt_ipamclaim_unused", "The IPAMClaim has no address, or nothing uses it.", _LABELS)
+
+_OWNER = (READ_CLAIM, READ_VM, READ_VMI, USERS)
+_REPLACE = (READ_CLAIM, NADS, READ_VM, READ_VMI, USERS)
 
 REASONS = {
-    "ForeignClaim": Reason(_INFO, "KubeVirt did not make the claim, so nothing is said about it.", _UNUSED, "C-24"),
+    "ForeignClaim": Reason(
+        _INFO,
+        "KubeVirt did not create the IPAMClaim, so it is not evaluated.",
+        _UNUSED,
+        next="Nothing to do: whoever created the IPAMClaim manages it.",
+        commands=(READ_CLAIM,),
+    ),
     "StuckTerminatingDeletedByHand": Reason(
         _WARNING,
-        "The claim was deleted while its VM lives; the finalizer alone still protects the address.",
+        "The IPAMClaim was deleted while its VM exists; only the finalizer still protects the addresses.",
         _STUCK,
-        "C-02d",
+        next="Keep the finalizer while the VM runs; agree on a stop with the VM's owner, then remove it.",
+        commands=_OWNER,
+        alert="VMIPAMClaimDeletedByHand",
     ),
     "StuckTerminatingOwnerDeleting": Reason(
         _INFO,
-        "The claim waits for its VM, whose VMI or pod is still there: normal while a VM is deleted.",
+        "The IPAMClaim is terminating, and the VMI or pod of its VM still exists: normal while a VM is deleted.",
         _STUCK,
-        "C-02c",
+        next="Wait until the VMI and its pod are gone: KubeVirt then removes the finalizer.",
+        commands=_OWNER,
     ),
     "StuckTerminatingBlocksOwnerDeletion": Reason(
         _CRITICAL,
-        "The VM no longer runs and waits to be deleted, and this claim's finalizer holds it up.",
+        "The VM has stopped and is terminating, and the finalizer of this IPAMClaim blocks its deletion.",
         _STUCK,
-        "C-02b",
+        next="Annotate the VM so that KubeVirt's IPAM controller reconciles it; if the IPAMClaim still exists after "
+        "2 minutes, remove the finalizer.",
+        commands=(*_OWNER, CLAIM_CONTROLLER, ANNOTATE_VM),
+        alert="VMIPAMClaimBlocksVMDeletion",
     ),
     "StuckTerminatingOwnerGone": Reason(
         _BOTH,
-        "The VM is gone, and nobody takes the claim's finalizer off; critical where it holds up its namespace.",
+        "The VM is gone, and nothing removes the IPAMClaim's finalizer; critical where it blocks its namespace.",
         _STUCK,
-        "C-02a",
+        next="Verify that the VM and its VMI are NotFound and no pod uses the IPAMClaim, then remove the finalizer.",
+        commands=(*_OWNER, CLAIM_CONTROLLER),
+        alert="VMIPAMClaimStuckTerminating",
     ),
     "StuckTerminatingForeignFinalizer": Reason(
         _WARNING,
-        "The claim is being deleted, and a finalizer that is not KubeVirt's holds it too.",
+        "The IPAMClaim is terminating, and a finalizer that is not KubeVirt's holds it too.",
         _STUCK,
-        "C-02f",
-        10 * MINUTE,
+        grace=10 * MINUTE,
+        next="Find out which controller set the finalizer and let it finish; do not remove it yourself.",
+        commands=(
+            READ_CLAIM,
+            "kubectl get ipamclaims.k8s.cni.cncf.io -n NAMESPACE NAME --show-managed-fields -o yaml",
+            USERS,
+        ),
+        alert="VMIPAMClaimForeignFinalizer",
     ),
     "OwnerUidMismatch": Reason(
         _BOTH,
-        "A VM was made again under the same name and uses its predecessor's claim; critical while a pod uses it.",
+        "A VM was recreated under the same name and uses its predecessor's IPAMClaim; critical while a pod uses it.",
         _REPLACED,
-        "C-03",
+        next="Make the new VM the owner of the IPAMClaim before garbage collection deletes it.",
+        commands=_OWNER,
+        alert="VMIPAMClaimOwnerReplaced",
     ),
     "OwnerlessClaim": Reason(
-        _WARNING, "The claim has no owner reference, so garbage collection never takes it.", _ORPHANED, "C-04"
+        _WARNING,
+        "The IPAMClaim has no owner reference, so garbage collection never deletes it.",
+        _ORPHANED,
+        next="Add the owner reference to the VM again.",
+        commands=_OWNER,
+        alert="VMIPAMClaimOwnerless",
     ),
     "OrphanClaim": Reason(
-        _WARNING, "The VM is gone, and garbage collection has not deleted the claim.", _ORPHANED, "C-01"
+        _WARNING,
+        "The VM is gone, and garbage collection has not deleted the IPAMClaim.",
+        _ORPHANED,
+        next="Check garbage collection; if it works, verify that the VM is NotFound and delete the IPAMClaim.",
+        commands=(*_OWNER, "kubectl get apiservices.apiregistration.k8s.io"),
+        alert="VMIPAMClaimOrphaned",
     ),
     "IpOutsidePool": Reason(
         (Severity.CRITICAL, Severity.WARNING),
-        "The claim holds an address that its network can't give out: its control plane fails at its next start.",
+        "The network cannot allocate an address of the IPAMClaim: ovnkube-control-plane fails at its next start.",
         _ADDRESS,
-        "C-16",
+        next="Do not restart ovnkube-control-plane; restore the network's subnets, or replace the IPAMClaim while "
+        "its VM is stopped.",
+        commands=(*_REPLACE, NETWORK_STACK),
+        alert="VMIPAMClaimIPOutsidePool",
     ),
     "IpExcluded": Reason(
-        _WARNING, "The claim holds an address that its network excludes or keeps for itself.", _ADDRESS, "C-16"
+        _WARNING,
+        "The IPAMClaim holds an address that its network excludes or reserves.",
+        _ADDRESS,
+        next="Check whether another host uses the address; if not, take it out of the excluded ranges, else replace "
+        "the IPAMClaim while its VM is stopped.",
+        commands=_REPLACE,
+        alert="VMIPAMClaimAddressUnfit",
     ),
     "DuplicateIP": Reason(
         (Severity.CRITICAL, Severity.WARNING),
-        "An address of the claim is also held by another claim or pod of its network; a warning while all are stopped.",
+        "Another IPAMClaim or pod in the network also holds an address of the IPAMClaim; a warning while all are "
+        "stopped.",
         _DUPLICATE,
-        "C-14",
+        next="Delete nothing yet; decide with the owners which VM gets a new address, and stop that one.",
+        commands=(READ_CLAIM, CLAIMS_WITH_ADDRESS, PODS_WITH_ADDRESS),
+        alert="VMIPAMClaimDuplicateIP",
     ),
     "IpDrift": Reason(
         _CRITICAL,
-        "The VM's pod has other addresses than its claim: the next restart moves it to the claim's.",
+        "The VM's pod has other addresses than the IPAMClaim: the VM changes to the IPAMClaim's at its next start.",
         _ADDRESS,
-        "C-15",
-        MINUTE,
+        grace=MINUTE,
+        next="Decide with the VM's owner which addresses are right, then correct the IPAMClaim or restart the VM.",
+        commands=(READ_CLAIM, VM_PODS, CLAIMS_WITH_ADDRESS, PODS_WITH_ADDRESS),
+        alert="VMIPAMClaimIPDrift",
     ),
     "PrefixMismatch": Reason(
-        _WARNING, "The pod's prefix length differs from the claim's for the same address.", _ADDRESS, "C-15", MINUTE
+        _WARNING,
+        "The pod has the IPAMClaim's address with another prefix length.",
+        _ADDRESS,
+        grace=MINUTE,
+        next="Compare both with the network's subnet; migrate or restart the VM if its pod is wrong, else correct the "
+        "IPAMClaim.",
+        commands=_REPLACE,
+        alert="VMIPAMClaimAddressUnfit",
     ),
     "FamilyIncomplete": Reason(
-        _WARNING, "The network has IPv4 and IPv6, and the claim holds an address of one only.", _ADDRESS, "C-15"
+        _WARNING,
+        "The network is dual-stack, and the IPAMClaim holds an address of one IP family only.",
+        _ADDRESS,
+        next="Leave it unless the VM needs the other IP family; then replace the IPAMClaim while the VM is stopped.",
+        commands=_REPLACE,
+        alert="VMIPAMClaimAddressUnfit",
     ),
     "NetworkMismatch": Reason(
         _BOTH,
-        "The VM's interface now refers to another network than its claim; critical where it runs.",
+        "The VM's interface refers to another network than its IPAMClaim; critical while the VM runs.",
         _NETWORK,
-        "C-09",
-        5 * MINUTE,
+        grace=5 * MINUTE,
+        next="Revert the change if it was a mistake; otherwise replace the IPAMClaim while the VM is stopped.",
+        commands=(*_REPLACE, "kubectl get virtualmachineinstancemigrations.kubevirt.io -n NAMESPACE"),
+        alert="VMIPAMClaimNetworkMismatch",
     ),
     "NetworkMissing": Reason(
         _BOTH,
-        "No NAD in the cluster is of the claim's network; critical where the VM runs.",
+        "The cluster has no NAD of the IPAMClaim's network; critical while the VM runs.",
         _NETWORK,
-        "C-06",
-        15 * MINUTE,
+        grace=15 * MINUTE,
+        next="Create the network again under the same name, with at least the same subnets; do not delete the "
+        "IPAMClaim.",
+        commands=(
+            READ_CLAIM,
+            NADS,
+            "kubectl get userdefinednetworks.k8s.ovn.org -n NAMESPACE -o yaml",
+            CUDNS,
+            READ_VM,
+            READ_VMI,
+        ),
+        alert="VMIPAMClaimNetworkMissing",
     ),
     "NetworkNotInNamespace": Reason(
         _BOTH,
-        "The claim's network has NADs, but none in the claim's namespace; critical where the VM runs.",
+        "The IPAMClaim's network has NADs, but none in the IPAMClaim's namespace; critical while the VM runs.",
         _NETWORK,
-        "C-06",
-        15 * MINUTE,
+        grace=15 * MINUTE,
+        next="Restore the namespace label that the network's selector matches, or create the NAD in the namespace.",
+        commands=(READ_CLAIM, NADS, CUDNS, "kubectl get namespaces NAMESPACE --show-labels", READ_VM, READ_VMI),
+        alert="VMIPAMClaimNetworkMissing",
     ),
     "LeakedClaim": Reason(
-        _INFO, "The VM no longer has the interface that the claim was made for.", _UNUSED, "C-10", HOUR
+        _INFO,
+        "The VM no longer has the interface that the IPAMClaim was created for.",
+        _UNUSED,
+        grace=HOUR,
+        next="Delete the IPAMClaim if the network needs its addresses; the interface gets others if it comes back.",
+        commands=_OWNER,
     ),
     "EmptyClaim": Reason(
         _BOTH,
-        "The VM runs and the network has given the claim no address; critical while its pod hangs for it.",
+        "The VM runs, and the IPAMClaim has no address; critical while the VM's pod is pending.",
         _UNUSED,
-        "C-13",
-        10 * MINUTE,
+        grace=10 * MINUTE,
+        next="Look at the events of the VM's pod and at ovnkube-control-plane.",
+        commands=(READ_CLAIM, NADS, NETWORK_STACK),
+        alert="VMIPAMClaimEmpty",
     ),
     "NotReferenced": Reason(
         _WARNING,
-        "The VM's pod does not refer to the claim, so its address is given away when the pod goes.",
+        "The VM's pod does not reference the IPAMClaim, so its address is released when the pod ends.",
         _METADATA,
-        "C-12",
-        5 * MINUTE,
+        grace=5 * MINUTE,
+        next="Annotate the pod before the VM stops: the webhook then adds the reference.",
+        commands=(
+            READ_CLAIM,
+            "kubectl get pods -n NAMESPACE LAUNCHERPOD -o yaml",
+            NETWORK_STACK,
+            ANNOTATE_POD,
+        ),
+        alert="VMIPAMClaimNotReferenced",
     ),
     "UnprotectedClaim": Reason(
         _WARNING,
-        "The claim lacks KubeVirt's finalizer: any deletion frees the running VM's address.",
+        "The IPAMClaim lacks KubeVirt's finalizer: deleting it releases the VM's addresses at once.",
         _METADATA,
-        "C-05",
+        next="Add the finalizer kubevirt.io/persistent-ipam again.",
+        commands=_OWNER,
+        alert="VMIPAMClaimUnprotected",
     ),
     "UnlabelledClaim": Reason(
         _WARNING,
-        "The claim lacks its VM's label: it will be stuck when the VM is deleted.",
+        "The IPAMClaim lacks its VM's label: it will be stuck in deletion together with the VM.",
         _METADATA,
-        "C-05",
+        next="Set the label kubevirt.io/vm to the name of the VM that owns the IPAMClaim.",
+        commands=_OWNER,
+        alert="VMIPAMClaimUnprotected",
     ),
     "IdleReservation": Reason(
-        _INFO, "The VM has been stopped for a month and keeps its addresses.", _UNUSED, "C-18", 30 * DAY
+        _INFO,
+        "The VM has been stopped for a month, and its addresses are still reserved.",
+        _UNUSED,
+        grace=30 * DAY,
+        next="Ask the VM's owner whether it is still needed; deleting the VM releases its addresses.",
+        commands=(READ_CLAIM, READ_VM),
     ),
 }

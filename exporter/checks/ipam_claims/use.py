@@ -1,81 +1,128 @@
-"""What a claim is for: leaked, empty, not referred to, idle (ipamclaims C-10, C-12, C-13, C-18)."""
+"""How an IPAMClaim is used: its interface was removed, it has no address, its pod does not reference it, it is idle."""
 
 from __future__ import annotations
 
 from ...findings import Finding, Severity, Since
 from ...model.kinds.pod import Pod
+from ..ipam_commands import ANNOTATE_POD, NADS, NETWORK_STACK, READ_CLAIM
+from .context import ClaimContext, controller_away
 from .owner import OwnerState
-from .situation import Situation, controller_away
 
 __all__ = ["empty_claim", "idle_reservation", "leaked_claim", "not_referenced"]
 
+# What is said of each cause of an empty claim, and the next step; any other is OVN-Kubernetes' own reason.
+_CAUSES = {
+    "NetworkMissing": (
+        "no NAD is of this network",
+        "Create the network again under the same name, with at least the same subnets.",
+    ),
+    "CrossNamespaceNad": (
+        "OVN-Kubernetes looks for it in the namespace of the NAD, which is not the VM's",
+        "Let the VM's interface refer to a NAD of the network in the VM's own namespace.",
+    ),
+    "SameNadTwice": (
+        "two interfaces of the VM use one NAD, and only one of their IPAMClaims gets an address",
+        "Let one of the two interfaces use a NAD of another network.",
+    ),
+    "NotReferenced": (
+        "the VM's pod does not reference it",
+        "Annotate the VM's pod, so that the webhook adds the reference.",
+    ),
+    "SubnetExhausted": (
+        "OVN-Kubernetes reports SubnetExhausted",
+        "Free addresses of the network: `steward networks` lists the reclaimable ones.",
+    ),
+    "IPAddressConflict": (
+        "OVN-Kubernetes reports IPAddressConflict",
+        "Find out which pod or IPAMClaim holds the requested address.",
+    ),
+    "unknown": (
+        "no object says why",
+        "",
+    ),
+}
+_EVENTS = "kubectl get events -n NAMESPACE --field-selector involvedObject.name=LAUNCHERPOD"
 
-def leaked_claim(it: Situation) -> Finding | None:
-    """C-10: neither the VM nor its VMI has the interface, and no pod holds on to the claim.
 
-    An interface whose unplug was asked for is still in the spec, and so no leak yet.
+def leaked_claim(ctx: ClaimContext) -> Finding | None:
+    """Neither the VM nor its VMI has the interface, and no pod uses the claim.
+
+    An interface whose unplug was requested is still in the spec, so its claim is not leaked yet.
     """
-    if it.owned.state is not OwnerState.LIVE or it.vm is None or it.interfaces or it.users:
+    if ctx.owner.state is not OwnerState.LIVE or ctx.vm is None or ctx.interfaces or ctx.users:
         return None
-    what = f"{it.vm.ref} has no interface of this name any more, and keeps {', '.join(it.claim.hosts) or 'no address'}"
-    return it.finding("LeakedClaim", Severity.INFO, what, related=[it.vm.ref])
+    what = (
+        f"{ctx.vm.ref} no longer has this interface; the IPAMClaim holds {', '.join(ctx.claim.hosts) or 'no address'}"
+    )
+    return ctx.finding("LeakedClaim", Severity.INFO, what, related=[ctx.vm.ref])
 
 
-def empty_claim(it: Situation) -> Finding | None:
-    """C-13: the VM runs, or its pod has a node, and the network has given no address."""
-    waiting = [pod for pod in it.pods if pod.node]
-    running = it.vmi is not None and it.vmi.phase == "Running"
-    if it.claim.hosts or not (running or waiting) or controller_away(it.view):
+def empty_claim(ctx: ClaimContext) -> Finding | None:
+    """The VM runs, or its pod has a node, and the network has allocated no address."""
+    waiting = [pod for pod in ctx.pods if pod.node]
+    running = ctx.vmi is not None and ctx.vmi.phase == "Running"
+    if ctx.claim.hosts or not (running or waiting) or controller_away(ctx.view):
         return None
-    hangs = any(pod.phase == "Pending" for pod in waiting)
-    cause, words = _cause(it, waiting)
-    return it.finding(
+    cause = _cause(ctx, waiting)
+    words, next_step = _CAUSES.get(cause, (f"OVN-Kubernetes reports {cause}", ""))
+    attached = {f"{nad.namespace}/{nad.name}" for nad in ctx.nads}
+    has_address = any(nad in attached for pod in waiting for nad, _, _ in pod.addresses)
+    if has_address and cause == "unknown":
+        next_step = "Annotate the VM's pod: OVN-Kubernetes then writes the pod's addresses to the IPAMClaim."
+    annotate = has_address or cause == "NotReferenced"
+    return ctx.finding(
         "EmptyClaim",
-        Severity.CRITICAL if hangs else Severity.WARNING,
-        f"network {it.claim.network} has given it no address: {words}",
-        (it.claim.created, Since.CREATION),
+        Severity.CRITICAL if any(pod.phase == "Pending" for pod in waiting) else Severity.WARNING,
+        f"network {ctx.claim.network} has allocated no address: {words}",
+        (ctx.claim.created, Since.CREATION),
         related=[pod.ref for pod in waiting],
+        next_step=next_step,
+        commands=(
+            READ_CLAIM,
+            *([_EVENTS] if waiting else []),
+            NADS,
+            NETWORK_STACK,
+            *([ANNOTATE_POD] if annotate else []),
+        ),
         cause=cause,
     )
 
 
-def _cause(it: Situation, pods: list[Pod]) -> tuple[str, str]:
-    own = f"{it.claim.namespace}/{it.claim.name}"
-    keys = [nad for _, nad in it.interfaces if nad]
-    if it.claim.refused:
-        return it.claim.refused, f"OVN-Kubernetes says {it.claim.refused}"
-    if not it.nads:
-        return "NetworkMissing", "no NAD is of this network"
-    if any(key.partition("/")[0] != it.claim.namespace for key in keys):
-        return "CrossNamespaceNad", "its NAD is in another namespace, where OVN-Kubernetes looks for the claim"
+def _cause(ctx: ClaimContext, pods: list[Pod]) -> str:
+    keys = [nad for _, nad in ctx.interfaces if nad]
+    if ctx.claim.refused:
+        return ctx.claim.refused
+    if not ctx.nads:
+        return "NetworkMissing"
+    if any(key.partition("/")[0] != ctx.claim.namespace for key in keys):
+        return "CrossNamespaceNad"
     if any(sum(key == other for other, _ in pod.selections) > 1 for pod in pods for key in keys):
-        return (
-            "SameNadTwice",
-            "two interfaces of the VM use one NAD, and only one of their claims is filled",
-        )
-    if pods and not any(own in pod.claims for pod in pods):
-        return "NotReferenced", "the VM's pod does not refer to it"
-    return "unknown", "no object says why; look at the events of the pod and at ovnkube-control-plane"
+        return "SameNadTwice"
+    if pods and not any(ctx.key in pod.claims for pod in pods):
+        return "NotReferenced"
+    return "unknown"
 
 
-def not_referenced(it: Situation) -> Finding | None:
-    """C-12: a pod of the VM is on the claim's network without referring to a claim there."""
-    if not it.effective or controller_away(it.view):
+def not_referenced(ctx: ClaimContext) -> Finding | None:
+    """A pod of the VM is on the claim's network without referring to a claim there."""
+    if not ctx.effective or controller_away(ctx.view):
         return None
-    own = f"{it.claim.namespace}/{it.claim.name}"
-    keys = {f"{nad.namespace}/{nad.name}" for nad in it.effective}
-    for pod in it.pods:
+    keys = {f"{nad.namespace}/{nad.name}" for nad in ctx.effective}
+    for pod in ctx.pods:
         attached = [claim for key, claim in pod.selections if key in keys]
-        if attached and not any(attached) and own not in pod.claims:
-            what = f"{pod.ref} is on network {it.claim.network} and does not refer to it: its address goes with the pod"
-            return it.finding("NotReferenced", Severity.WARNING, what, (pod.created, Since.CREATION), related=[pod.ref])
+        if attached and not any(attached) and ctx.key not in pod.claims:
+            what = (
+                f"{pod.ref} is on network {ctx.claim.network} without a reference to it: the address ends with the pod"
+            )
+            since = (pod.created, Since.CREATION)
+            return ctx.finding("NotReferenced", Severity.WARNING, what, since, related=[pod.ref], launcherPod=pod.name)
     return None
 
 
-def idle_reservation(it: Situation) -> Finding | None:
-    """C-18: the VM's condition says since when it has no VMI."""
-    vm = it.vm
-    if it.owned.state is not OwnerState.LIVE or vm is None or vm.stopped is None or it.vmi or not it.claim.hosts:
+def idle_reservation(ctx: ClaimContext) -> Finding | None:
+    """The VM's condition says since when it has no VMI."""
+    vm = ctx.vm
+    if ctx.owner.state is not OwnerState.LIVE or vm is None or vm.stopped is None or ctx.vmi or not ctx.claim.hosts:
         return None
-    what = f"{vm.ref} is stopped and keeps {', '.join(it.claim.hosts)} of network {it.claim.network}"
-    return it.finding("IdleReservation", Severity.INFO, what, (vm.stopped, Since.CONDITION), related=[vm.ref])
+    what = f"{vm.ref} is stopped; reserved for it: {', '.join(ctx.claim.hosts)} of network {ctx.claim.network}"
+    return ctx.finding("IdleReservation", Severity.INFO, what, (vm.stopped, Since.CONDITION), related=[vm.ref])

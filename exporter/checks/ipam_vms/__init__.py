@@ -1,9 +1,9 @@
-"""VMs whose interfaces can't get, or can't keep, the address that they should.
+"""VMs whose interfaces cannot get, or cannot keep, a persistent IP.
 
-KubeVirt's webhook lets a pod refer to a claim by the name it should have; whether that claim exists, whose it is,
-and where the network looks for it, nobody checks. A VM on such an interface starts without a word and hangs.
+KubeVirt's webhook lets a pod refer to an IPAMClaim by the name it should have. Nothing checks whether that IPAMClaim
+exists, which VM it belongs to, and where the network looks for it. The pod of such a VM hangs without an event.
 
-Not seen here: whether the cluster honours addresses that a VM asks for (a flag of OVN-Kubernetes).
+Not seen here: whether the cluster honours addresses that a VM requests (a flag of OVN-Kubernetes).
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def find(view: View) -> Iterator[Finding]:
         *view.all(VirtualMachine),
         *view.all(VirtualMachineInstance),
     ]
-    for one in vms:
-        for finding in _evaluated(interfaces_of(view, one)):
+    for vm in vms:
+        for finding in _evaluated(interfaces_of(view, vm)):
             if finding:
                 yield finding
 
 
 def _evaluated(interfaces: list[Interface]) -> Iterator[Finding | None]:
-    """At most one finding for each reason of a VM: the worst interface speaks for all."""
+    """At most one finding for each reason of a VM: that of its worst interface."""
     for predicate in (missing_claim, name_too_long, name_collision, cross_namespace_nad, static_request_conflict):
         found = [finding for each in interfaces if (finding := predicate(each))]
         yield max(found, key=lambda finding: finding.severity.rank, default=None)
@@ -51,7 +51,7 @@ def _evaluated(interfaces: list[Interface]) -> Iterator[Finding | None]:
 
 CHECK = Check(
     id="ipam_vms",
-    title="VMs whose interfaces can't get or keep their address",
+    title="VMs whose interfaces cannot get or keep a persistent IP",
     reads=(
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
@@ -64,4 +64,5 @@ CHECK = Check(
     joins=(REFERENCE, CLAIM, CLAIM_NAME),
     reasons=REASONS,
     find=find,
+    about=(ipam_claim.KIND, network_attachment_definition.KIND),
 )

@@ -1,4 +1,4 @@
-"""One interface of a VM, with the NAD that it refers to and the claim that it should have."""
+"""One interface of a VM, with the NAD that it refers to and the IPAMClaim that it should have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.vm_networks import claim_name
 from ..base import View
-from ..ipam_claims.situation import referred_to
+from ..ipam_claims.context import referred_to
 
 __all__ = ["Interface", "interfaces_of"]
 
@@ -57,19 +57,24 @@ class Interface:
         return self.view.all(Pod)
 
     def sibling_without_nad(self) -> str:
-        """An interface whose NAD is not there or can't be read: no claim is made before it is."""
+        """An interface whose NAD is missing or can't be decoded: no claim is created before that is repaired."""
         for network, key in self.siblings:
             nad = referred_to(self.view, self.vm.namespace, key) if key else None
             if key and (nad is None or not nad.readable):
                 return network
         return ""
 
-    def finding(self, reason: str, severity: Severity, message: str, **evidence: object) -> Finding:
+    def finding(
+        self, reason: str, severity: Severity, message: str, *, next_step: str = "", **evidence: object
+    ) -> Finding:
+        """`next_step` replaces that of the reason."""
+        nad_namespace, _, nad_name = self.key.partition("/")
         facts = {
             "kind": self.vm.ref.kind,
             "interface": self.network,
             "claim": self.claim_name,
-            "nad": self.key,
+            "nadNamespace": nad_namespace,
+            "nadName": nad_name,
             **evidence,
         }
         return Finding(
@@ -79,6 +84,7 @@ class Interface:
             message=f"interface {self.network}: {message}",
             related=(self.nad.ref,) if self.nad else (),
             network=self.nad.network if self.nad else "",
+            next=next_step,
             evidence={name: fact for name, fact in facts.items() if fact},
         )
 

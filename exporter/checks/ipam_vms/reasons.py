@@ -1,49 +1,76 @@
-"""What can be wrong with a VM's interface on a network with persistent addresses."""
+"""What can be wrong with a VM's interface on a network with persistent IPs: the meanings and what to do."""
 
 from __future__ import annotations
 
 from ...findings import Severity
 from ..base import Family, Reason
+from ..ipam_commands import ANNOTATE_VMI, NADS, NETWORK_STACK, READ_VMI, VM_PODS
 
 __all__ = ["REASONS"]
 
 _BOTH = (Severity.WARNING, Severity.CRITICAL)
 _INTERFACE = Family(
     "kubevirt_vm_persistent_ip_broken",
-    "An interface of a VM can't get or keep its persistent address.",
+    "An interface of the VM cannot get or keep its persistent IP.",
     ("namespace", "name", "kind", "network", "severity", "reason"),
+)
+_READ_CLAIM = "kubectl get ipamclaims.k8s.cni.cncf.io -n NAMESPACE CLAIM -o yaml"
+_INTERFACES = (
+    "kubectl get virtualmachines.kubevirt.io -n NAMESPACE -o custom-columns='VM:.metadata.name,"
+    "INTERFACES:.spec.template.spec.networks[*].name,NADS:.spec.template.spec.networks[*].multus.networkName'"
 )
 
 REASONS = {
     "MissingClaim": Reason(
         _BOTH,
-        "The VMI's interface has no IPAMClaim; critical where its pod refers to the one that is missing.",
+        "The VMI's interface has no IPAMClaim; critical where its pod refers to the missing one.",
         _INTERFACE,
-        "C-11",
-        300.0,
+        grace=300.0,
+        next="Annotate the VMI so that KubeVirt's IPAM controller reconciles it; if it is still missing after "
+        "2 minutes, create the IPAMClaim before the VM stops.",
+        commands=(
+            READ_VMI,
+            _READ_CLAIM,
+            "kubectl get network-attachment-definitions.k8s.cni.cncf.io -n NAMESPACE -o yaml",
+            NETWORK_STACK,
+            VM_PODS,
+            ANNOTATE_VMI,
+        ),
+        alert="VMIPAMClaimMissing",
     ),
     "NameTooLong": Reason(
         (Severity.WARNING,),
-        "The VM's name is too long for the label of a claim, or the claim's for a name: it never gets one.",
+        "The VM's name is too long for the IPAMClaim's label, or the IPAMClaim's for a name: it is never created.",
         _INTERFACE,
-        "C-20",
+        next="Create the VM again under a shorter name, with the same disks.",
+        commands=(_INTERFACES,),
+        alert="VMIPAMClaimNameUnusable",
     ),
     "NameCollision": Reason(
         _BOTH,
-        "Two interfaces in the namespace would have a claim of the same name; critical while both VMs run.",
+        "Two interfaces in the namespace share the name of their IPAMClaim; critical while both VMs run.",
         _INTERFACE,
-        "C-20",
+        next="Rename the interface of the VM that does not own the IPAMClaim; that VM gets a new address.",
+        commands=(_INTERFACES, _READ_CLAIM),
+        alert="VMIPAMClaimNameUnusable",
     ),
     "CrossNamespaceNad": Reason(
         _BOTH,
-        "The NAD is in another namespace, where OVN-Kubernetes looks for the claim; critical while it runs.",
+        "The NAD is in another namespace, where OVN-Kubernetes looks for the IPAMClaim; critical while the VM runs.",
         _INTERFACE,
-        "C-21",
+        next="Let the interface refer to a NAD of the network in the VM's own namespace.",
+        commands=(
+            _INTERFACES,
+            "kubectl get network-attachment-definitions.k8s.cni.cncf.io -n NADNAMESPACE NADNAME -o yaml",
+            NADS,
+        ),
+        alert="VMNetworkInAnotherNamespace",
     ),
     "StaticRequestConflict": Reason(
         (Severity.INFO,),
-        "The VM asks for an address that its claim does not hold: where that is honoured, it can't start.",
+        "The VM requests an address that its IPAMClaim does not hold: where requests are honoured, it cannot start.",
         _INTERFACE,
-        "C-22",
+        next="Correct the requested address, or remove the request.",
+        commands=(READ_VMI, _READ_CLAIM),
     ),
 }

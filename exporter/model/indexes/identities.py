@@ -51,7 +51,7 @@ def _pools(record: Record, _: Lookup) -> Iterable[str]:
 # What a VM is depends on its VMI: it is found here by the VMI's `namespace/name`.
 _VMI = Index("VM of a VMI", _vms)
 # Comparable UUIDs that VMs have, or start with next time.
-IDENTITY = Index("firmware UUID", _identities, through=(VirtualMachineInstance, _VMI))
+IDENTITY = Index("firmware UUID", _identities, through=((VirtualMachineInstance, _VMI),))
 # The UUID that KubeVirt makes of a VM's name, whichever it has; of VMs, and of those that were saved.
 LEGACY_NAME = Index("UUID of a name", _names)
 SERIAL = Index("serial", _serials)

@@ -116,10 +116,10 @@ def primary(namespace: str) -> str:
 
 VM = Index("vm", _vms)
 ATTACHMENT = Index("attachment", _attachments)
-ADDRESS = Index("address", _addresses, through=(NetworkAttachmentDefinition, ATTACHMENT))
+ADDRESS = Index("address", _addresses, through=((NetworkAttachmentDefinition, ATTACHMENT),))
 CLAIM = Index("claim", _claims)
 # Of what network a NAD is, and which NADs VMs refer to; VMs and claims only listen.
 NAD = Index("nad", _nads, dependents=(IPAMClaim,))
 REFERENCE = Index("reference", _references, dependents=(VirtualMachine, VirtualMachineInstance, Pod))
 CLAIM_NAME = Index("claim name", _claim_names)
-NETWORK = Index("network", _networks, through=(NetworkAttachmentDefinition, ATTACHMENT))
+NETWORK = Index("network", _networks, through=((NetworkAttachmentDefinition, ATTACHMENT),))

@@ -75,7 +75,7 @@ def _system_uuids(record: Record, _: Lookup) -> Iterable[str]:
 
 _PART = Index("part of a VMI", _parts)
 # A node with the VMIs on it, their pods and migrations wherever those are, all pods on it, and its maintenance.
-NODE = Index("node", _nodes, through=(VirtualMachineInstance, _PART))
+NODE = Index("node", _nodes, through=((VirtualMachineInstance, _PART),))
 # The PDBs of a namespace; its VMIs that they may matter to only listen.
 PDB = Index("PDB", _pdbs, dependents=(VirtualMachineInstance,))
 # The node that a VMI is to leave, which need not be the one that it is on; such VMIs only listen.

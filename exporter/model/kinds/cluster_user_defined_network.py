@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sys import intern
 
-from .._user_defined import Network, Status, facts_of, trouble_of
+from .._user_defined import Network, Status, facts_of, failure_of
 from ..kind import ApiKind
 from ..record import Record, Wire, WireMeta, identity
 
@@ -26,17 +26,17 @@ class ClusterUserDefinedNetwork(Record, frozen=True, gc=False):
     topology: str  # as NADs spell it: layer2, layer3, localnet
     role: str  # primary or secondary
     subnets: tuple[str, ...]  # canonical; none of layer 3
-    persistent: bool  # its addresses shall outlive pods
-    failed: str  # the condition that says that the network does not come about, or empty
+    persistent: bool  # it requests persistent IPs
+    failed: str  # the condition that says that the network was not created, or empty
     reason: str  # of that condition, as are the following
     message: str
     since: float | None
-    flag_off: bool  # it fails since OVN-Kubernetes runs without --enable-persistent-ips
+    flag_off: bool  # it fails because OVN-Kubernetes runs without --enable-persistent-ips
 
 
 def _reduce(wire: _ClusterUserDefinedNetwork) -> ClusterUserDefinedNetwork:
     fields = identity(wire.metadata)
-    facts, trouble = facts_of(wire.spec.network if wire.spec else None), trouble_of(wire.status)
+    facts, failure = facts_of(wire.spec.network if wire.spec else None), failure_of(wire.status)
     return ClusterUserDefinedNetwork(
         *fields,
         intern(f"cluster_udn_{fields[1]}"),
@@ -44,11 +44,11 @@ def _reduce(wire: _ClusterUserDefinedNetwork) -> ClusterUserDefinedNetwork:
         facts.role,
         facts.subnets,
         facts.persistent,
-        trouble.failed,
-        trouble.reason,
-        trouble.message,
-        trouble.since,
-        trouble.flag_off,
+        failure.failed,
+        failure.reason,
+        failure.message,
+        failure.since,
+        failure.flag_off,
     )
 
 

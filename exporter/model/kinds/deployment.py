@@ -1,4 +1,4 @@
-"""Deployments of the network stack: whether what makes and honours IPAMClaims runs (ipamclaims A.5, C-23)."""
+"""Deployments of the network stack: whether what creates and honours IPAMClaims runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Deployment(Wire, frozen=True, gc=False):
 
 
 class Deployment(Record, frozen=True, gc=False):
-    """One that a role of the network stack is known by; others are not kept."""
+    """A Deployment with a role in the network stack; others are not kept."""
 
     role: str
     wanted: int

@@ -1,4 +1,4 @@
-"""IPAMClaims: the addresses that a VM keeps over restarts and migrations (ipamclaims part A)."""
+"""IPAMClaims: the persistent IPs of a VM, kept over restarts and migrations."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ class IPAMClaim(Record, frozen=True, gc=False):
     deleting: float | None
     vm: str  # the label kubevirt.io/vm, by which KubeVirt's controller finds it; empty where it has none
     owners: tuple[Owner, ...]  # of the group kubevirt.io
-    other_owners: int  # owner references of other groups, which we can't evaluate
+    other_owners: int  # owner references of other API groups, which are not evaluated
     finalizers: tuple[str, ...]
     network: str
-    hosts: tuple[str, ...]  # canonical addresses without prefix; text that is no address is left as it is
+    hosts: tuple[str, ...]  # canonical addresses without prefix; text that is not an address is left as it is
     prefixes: tuple[int, ...]  # of the hosts, in their order; -1 where one has none
     numbers: tuple[int, ...]  # the hosts that are addresses, as integers (cidr.py)
     ips: tuple[str, ...]  # as they are written
-    allocated: float | None  # when the addresses were given out, where the condition says so
+    allocated: float | None  # when the addresses were allocated, where the condition says so
     refused: str  # why none were, the reason of the condition where it is False
 
     @property
     def managed(self) -> bool:
-        """Whether KubeVirt made it; anything else is somebody else's to evaluate (ipamclaims C.0)."""
+        """Whether KubeVirt created it; any other is not evaluated."""
         return FINALIZER in self.finalizers or bool(self.vm) or bool(self.owners)
 
     @property
     def vms(self) -> tuple[str, ...]:
-        """The names of the VMs it says that it belongs to; it is evaluated with the first one.
+        """The names of the VMs that its label and owners say; it is evaluated with the first one.
 
         One without any name stands alone, under the empty name.
         """

@@ -1,4 +1,4 @@
-"""Mutating webhooks: the one by which launcher pods come to refer to their claims (ipamclaims A.5)."""
+"""Mutating webhooks: the one that adds the IPAMClaim reference to launcher pods."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class _Configuration(Wire, frozen=True, gc=False):
 
 
 class MutatingWebhookConfiguration(Record, frozen=True, gc=False):
-    """The configuration that holds the claims' webhook; others are not kept."""
+    """The configuration that has the IPAMClaim webhook; others are not kept."""
 
-    trusted: bool  # whether the API server knows by which CA to trust it
+    trusted: bool  # whether it has a CA bundle
 
 
 def _reduce(wire: _Configuration) -> MutatingWebhookConfiguration | None:

@@ -15,7 +15,7 @@ class _Namespace(Wire, frozen=True, gc=False):
 
 
 class Namespace(Record, frozen=True, gc=False):
-    """A Namespace object; as a record its `namespace` is its own name, so that it stands among what it holds."""
+    """A Namespace object; as a record its `namespace` is its own name, so that it is in its own partition."""
 
     terminating: bool
 

@@ -1,7 +1,7 @@
 """NetworkAttachmentDefinitions: which network a `namespace/name` that pods attach to stands for, and how it is set up.
 
-Two programs read `spec.config`, and each reads it in its own way (ipamclaims B.1): OVN-Kubernetes takes the first entry
-of `plugins` where there is such a list, KubeVirt's ipam-extensions the top level alone.
+OVN-Kubernetes and KubeVirt's ipam-extensions each parse `spec.config` in their own way: OVN-Kubernetes takes the first
+entry of `plugins` where there is such a list, ipam-extensions the top level alone.
 """
 
 from __future__ import annotations
@@ -50,26 +50,26 @@ class NetworkAttachmentDefinition(Record, frozen=True, gc=False):
     ovn: bool  # of the type ovn-k8s-cni-overlay
     topology: str
     role: str  # primary or secondary
-    persistent: bool  # allowPersistentIPs as ipam-extensions reads it: it makes claims
-    effective: bool  # OVN-Kubernetes keeps the addresses of claims, as far as this NAD tells
+    persistent: bool  # allowPersistentIPs as ipam-extensions reads it: it creates IPAMClaims
+    effective: bool  # OVN-Kubernetes honours IPAMClaims, as far as this NAD says
     subnets: tuple[str, ...]  # these and the following ranges in canonical form, in their order
     excludes: tuple[str, ...]
     infrastructure: tuple[str, ...]
     reserved: tuple[str, ...]
     gateways: tuple[str, ...]
-    accepted: bool  # OVN-Kubernetes gave the network a number here
+    accepted: bool  # OVN-Kubernetes wrote the network's ID here
     made_by: str  # UserDefinedNetwork, ClusterUserDefinedNetwork, or empty
-    problems: tuple[str, ...]  # sub-codes of C-19 that this NAD alone shows
+    problems: tuple[str, ...]  # reasons of the check ipam_namespaces that this NAD alone shows
     signature: tuple[str, ...]  # what NADs of one network must agree on; compare with `differing`
 
     @property
     def shared(self) -> bool:
-        """Whether it is one NAD of a network of OVN-Kubernetes that others may define too."""
+        """Whether its network is one of OVN-Kubernetes that may have other NADs too."""
         return self.ovn and bool(self.network and self.topology) and self.network not in _RESERVED
 
     @property
     def rejected(self) -> bool:
-        """Whether OVN-Kubernetes refuses it as it stands, and may still run what stood there before."""
+        """Whether OVN-Kubernetes rejects it, and may still run its earlier configuration."""
         return not _REJECTING.isdisjoint(self.problems)
 
 
@@ -83,9 +83,9 @@ def pool_of(nad: NetworkAttachmentDefinition) -> Pool:
 
 
 def ruling(nads: Iterable[NetworkAttachmentDefinition]) -> NetworkAttachmentDefinition | None:
-    """Of several NADs of one network the one that OVN-Kubernetes most likely runs.
+    """Of several NADs of one network the one that is most likely in effect.
 
-    One that it has accepted and does not refuse, set up as most of those are; the first by name where that leaves more.
+    One that OVN-Kubernetes has accepted and does not reject, configured like most of those; else the first by name.
     """
     shared = [each for each in nads if each.shared]
     accepted = [each for each in shared if each.accepted and not each.rejected] or shared

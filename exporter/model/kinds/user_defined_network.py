@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sys import intern
 
-from .._user_defined import WireUserDefined, facts_of, trouble_of
+from .._user_defined import WireUserDefined, facts_of, failure_of
 from ..kind import ApiKind
 from ..record import Record, identity
 
@@ -16,17 +16,17 @@ class UserDefinedNetwork(Record, frozen=True, gc=False):
     topology: str  # as NADs spell it: layer2, layer3, localnet
     role: str  # primary or secondary
     subnets: tuple[str, ...]  # canonical; none of layer 3
-    persistent: bool  # its addresses shall outlive pods
-    failed: str  # the condition that says that the network does not come about, or empty
+    persistent: bool  # it requests persistent IPs
+    failed: str  # the condition that says that the network was not created, or empty
     reason: str  # of that condition, as are the following
     message: str
     since: float | None
-    flag_off: bool  # it fails since OVN-Kubernetes runs without --enable-persistent-ips
+    flag_off: bool  # it fails because OVN-Kubernetes runs without --enable-persistent-ips
 
 
 def _reduce(wire: WireUserDefined) -> UserDefinedNetwork:
     fields = identity(wire.metadata)
-    facts, trouble = facts_of(wire.spec), trouble_of(wire.status)
+    facts, failure = facts_of(wire.spec), failure_of(wire.status)
     return UserDefinedNetwork(
         *fields,
         intern(f"{fields[0]}_{fields[1]}"),
@@ -34,11 +34,11 @@ def _reduce(wire: WireUserDefined) -> UserDefinedNetwork:
         facts.role,
         facts.subnets,
         facts.persistent,
-        trouble.failed,
-        trouble.reason,
-        trouble.message,
-        trouble.since,
-        trouble.flag_off,
+        failure.failed,
+        failure.reason,
+        failure.message,
+        failure.since,
+        failure.flag_off,
     )
 
 

@@ -5,6 +5,7 @@ Pure: it reads the cluster and evaluates; nothing is evicted and nothing is writ
 
 from __future__ import annotations
 
+from ...model.reader import Reading
 from .filters import NoSuchNodeError, chosen, selector
 from .probing import probed, unsafe, unsettled
 from .report import STAYS, TITLES, Drain, NodeReport, Outcome, Reason, VMReport, exit_code
@@ -14,6 +15,7 @@ __all__ = [
     "CHECK",
     "INDEXES",
     "KINDS",
+    "READER",
     "STAYS",
     "TITLES",
     "Drain",
@@ -32,3 +34,5 @@ __all__ = [
     "unsafe",
     "unsettled",
 ]
+
+READER = Reading("drain", KINDS, INDEXES)

@@ -1,4 +1,4 @@
-"""Claims that lost their VM, or what protects them."""
+"""IPAMClaims whose VM, finalizer or label is gone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["STORIES"]
 
 
 def _deleted(stage: Stage, **meta: Any) -> Object:
-    """The VM is gone, and garbage collection has marked its claim."""
+    """The VM is gone, and garbage collection has deleted its claim."""
     stage.nad()
     owner = stage.vm()
     stage.claim(owner, **meta)

@@ -1,4 +1,4 @@
-"""Networks that can't do what they are for."""
+"""Networks that are misconfigured, in conflict or full."""
 
 from __future__ import annotations
 

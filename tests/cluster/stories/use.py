@@ -1,4 +1,4 @@
-"""Claims whose addresses, network or use are not right."""
+"""IPAMClaims with wrong addresses or networks, or that are not used as they should be."""
 
 from __future__ import annotations
 

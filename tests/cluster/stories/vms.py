@@ -1,4 +1,4 @@
-"""VMs that can't have a claim, and a network stack that does not run."""
+"""VMs that can't have an IPAMClaim, and a network stack that does not run."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ def _no_claim(stage: Stage) -> Mapping[str, str]:
     owner = stage.vm()
     stage.running(owner)
     stage.pod()
-    return {"OWNERUID": owner["metadata"]["uid"]}
+    return {"OWNERUID": owner["metadata"]["uid"], "CLAIM": "db.blue"}
 
 
 def _no_claim_of_an_old_pod(stage: Stage) -> Mapping[str, str]:
     stage.nad()
     owner = stage.vm()
     stage.running(owner)
-    return {"OWNERUID": owner["metadata"]["uid"]}
+    return {"OWNERUID": owner["metadata"]["uid"], "CLAIM": "db.blue"}
 
 
 def _long_name(stage: Stage) -> Mapping[str, str]:
     name = "d" * 64
     stage.nad()
     stage.client.create(fleet.vm(stage.namespace, name, NETWORKS))
-    return {"VMNAME": name, "NAME": f"{name}.blue"}
+    return {"VMNAME": name, "CLAIM": f"{name}.blue"}
 
 
 def _collision(stage: Stage) -> Mapping[str, str]:
     stage.nad()
     stage.nad("red", network=f"{stage.network}-red", subnets="10.1.0.0/16")
     stage.claim(stage.vm(blue="blue", Blue="red"))
-    return {}
+    return {"CLAIM": "db.blue"}
 
 
 def _elsewhere(stage: Stage) -> Mapping[str, str]:
@@ -50,7 +50,7 @@ def _elsewhere(stage: Stage) -> Mapping[str, str]:
     stage.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}})
     stage.nad(namespace=other)
     stage.claim(stage.vm(blue=f"{other}/blue"))
-    return {"NADNAMESPACE": other, "NAD": "blue"}
+    return {"NADNAMESPACE": other, "NADNAME": "blue"}
 
 
 # -- the stack
@@ -107,7 +107,7 @@ STORIES = [
         "CrossNamespaceNad",
         _elsewhere,
         (acts.MAKE, acts.SAVE_VM, acts.REPLACE),
-        files=lambda stage: {"blue.yaml": fleet.nad(stage.namespace, "blue", stage.network)},
+        files=lambda stage: {"NAD.yaml": fleet.nad(stage.namespace, "blue", stage.network)},
         edits=("-other/blue", "/blue"),
     ),
     Story("KubeVirtIPAMControllerDown", "ControllerNotReady", _controller_away, (acts.SCALE,), leaves=_scaled),

@@ -1,9 +1,9 @@
-"""What a claim is evaluated by: its owner, the pods that use it, its network, and how a finding on it is made."""
+"""What an IPAMClaim is evaluated with: its owner, the pods that use it and its network."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,31 +17,37 @@ from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.record import Record, Ref
 from ...model.vm_networks import claim_name
+from ..advice import advised
 from ..base import View
-from .owner import Owned, owner_of
+from .owner import ClaimOwner, owner_of
+from .reasons import REASONS
 
-__all__ = ["Moment", "Situation", "controller_away", "referred_to"]
+__all__ = ["ClaimContext", "Moment", "controller_away", "referred_to"]
 
 Moment = tuple[float | None, Since]
 UNKNOWN_MOMENT: Moment = (None, Since.FIRST_SEEN)
 
 
 @dataclass(frozen=True)
-class Situation:
+class ClaimContext:
     view: View
     claim: IPAMClaim
 
+    @property
+    def key(self) -> str:
+        return f"{self.claim.namespace}/{self.claim.name}"
+
     @cached_property
-    def owned(self) -> Owned:
+    def owner(self) -> ClaimOwner:
         return owner_of(self.view, self.claim)
 
     @cached_property
     def users(self) -> list[Pod]:
-        """Pods that refer to the claim, hold one of its addresses, or are of its VM (ipamclaims C.0)."""
+        """Pods that refer to the claim, hold one of its addresses, or are of its VM."""
         view, claim = self.view, self.claim
         names = [name for name in claim.vms if name]
         found: list[Record] = [
-            *view.sharing(CLAIM, f"{claim.namespace}/{claim.name}"),
+            *view.sharing(CLAIM, self.key),
             *(other for ip in claim.hosts for other in view.sharing(ADDRESS, address(claim.network, ip))),
             *(other for name in names for other in view.sharing(VM, vm_key(claim.namespace, name))),
         ]
@@ -50,7 +56,7 @@ class Situation:
 
     @cached_property
     def pods(self) -> list[Pod]:
-        """The launcher pods of the claim's VM that are not going."""
+        """The launcher pods of the claim's VM that are not completed."""
         own = self.claim.namespace, self.claim.vms
         return [pod for pod in self.users if pod.domain and pod.namespace == own[0] and pod.domain in own[1]]
 
@@ -78,17 +84,17 @@ class Situation:
 
     @cached_property
     def effective(self) -> list[NetworkAttachmentDefinition]:
-        """Those of them that make claims count (ipamclaims B.1)."""
+        """Those of them that allow persistent IPs."""
         return [nad for nad in self.nads if nad.effective]
 
     @cached_property
     def ruler(self) -> NetworkAttachmentDefinition | None:
-        """The one of them whose pool the network has, where there are several that differ (C-08)."""
+        """The one of them whose pool the network most likely has, where several differ."""
         return self.effective[0] if len(self.effective) == 1 else ruling(self.effective)
 
     @property
     def unreadable_nad(self) -> bool:
-        """Whether a NAD in the claim's namespace can't be read: it may be of any network."""
+        """Whether a NAD in the claim's namespace can't be decoded: it may be of any network."""
         found = self.view.sharing(NAD, unreadable(self.claim.namespace))
         return any(isinstance(record, NetworkAttachmentDefinition) for record in found)
 
@@ -116,35 +122,45 @@ class Situation:
         *,
         related: Iterable[Ref] = (),
         group: str = "",
+        next_step: str = "",
+        commands: tuple[str, ...] = (),
         **evidence: Any,
     ) -> Finding:
-        """A finding on the claim; facts that are empty are left out of its evidence."""
+        """A finding on the claim; empty facts are left out of its evidence.
+
+        `next_step` and `commands` replace those of the reason.
+        """
         claim = self.claim
         facts = {
+            "vmName": self.owner.ref.name,
+            "address": claim.hosts[0] if claim.hosts else "",
+            "launcherPod": self.pods[0].name if self.pods else "",
             "ips": list(claim.hosts),
             "finalizers": list(claim.finalizers),
             "pods": [f"{pod.namespace}/{pod.name}" for pod in self.users],
             "ipLoss": ip_loss(claim, in_use=bool(self.users)),
             **evidence,
         }
-        return Finding(
+        found = Finding(
             reason=reason,
             severity=severity,
             subject=claim.ref,
             message=message,
             related=tuple(related),
             network=claim.network,
+            next=next_step,
             since=since[0],
             since_source=since[1] if since[0] is not None else Since.FIRST_SEEN,
             group=group,
             evidence={name: fact for name, fact in facts.items() if fact},
         )
+        return advised(found, replace(REASONS[reason], commands=commands)) if commands else found
 
 
 def referred_to(view: View, namespace: str, key: str) -> NetworkAttachmentDefinition | None:
     """The NAD that a VM refers to by `namespace/name`; by empty text, its namespace's primary one.
 
-    Of several primary ones, which is a fault of its own, the first by its name.
+    Of several primary ones, which is a finding of its own, the first by name.
     """
     return min(
         (
@@ -158,20 +174,18 @@ def referred_to(view: View, namespace: str, key: str) -> NetworkAttachmentDefini
 
 
 def ip_loss(claim: IPAMClaim, *, in_use: bool) -> str:
-    """What becomes of its addresses when the claim goes: only its disappearance frees them (ipamclaims C-26)."""
+    """What happens to its addresses when the claim is deleted: they are released once the object is gone."""
     if not claim.hosts:
         return "none: it holds no address"
     when = (
-        "once the finalizer is taken off"
-        if FINALIZER in claim.finalizers
-        else "at once when it is deleted: no finalizer"
+        "when the finalizer is removed" if FINALIZER in claim.finalizers else "as soon as it is deleted: no finalizer"
     )
     if in_use:
-        return f"an address in use becomes free {when}, and may be given to somebody else"
-    return f"its addresses become free {when}; its VM gets other ones at its next start"
+        return f"an address in use is released {when}, and may be allocated to another VM or pod"
+    return f"its addresses are released {when}; its VM gets new ones at its next start"
 
 
 def controller_away(view: View) -> bool:
-    """Whether the controller that makes claims is known not to run: what it would do is then no fault of a claim."""
+    """Whether the IPAM controller is known not to run: what it would do is then missing for that reason."""
     found = [each for each in view.all(Deployment) if each.role == CLAIM_CONTROLLER]
     return bool(found) and not any(each.ready for each in found)

@@ -1,0 +1,136 @@
+"""The one way to evaluate a check: on one partition of a cluster, by whoever asks.
+
+The engine does so as the cluster changes, a dump is evaluated so once, a preview evaluates a changed copy, and a repair
+is confirmed by it. Pure: no clock, no client.
+
+A check has one of four answers. *Findings* or *none* need all that it reads: listed, current, and readable. It is *not
+applicable* where the cluster does not serve what it is about. Else it is *unknown*, with the reason: could not see is
+never the same as not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from .checks.base import PER_CLUSTER, Check, View
+from .findings import Finding
+from .model.cluster import Cluster
+from .model.kind import Kind
+from .model.reader import Seen
+from .model.source import UNREADABLE, Source, SyncState, Undecodable
+
+__all__ = ["Answer", "Outcome", "Standing", "evaluate", "hidden", "standing"]
+
+
+class Outcome(StrEnum):
+    FINDINGS = "findings"
+    NONE = "none"
+    UNKNOWN = "unknown"
+    NOT_APPLICABLE = "not_applicable"
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """`unknown` and `not_applicable` say why, and are empty otherwise. `error` is what the check raised."""
+
+    findings: tuple[Finding, ...] = ()
+    unknown: str = ""
+    not_applicable: str = ""
+    error: Exception | None = None
+    seen: Seen | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.not_applicable:
+            return Outcome.NOT_APPLICABLE
+        if self.unknown:
+            return Outcome.UNKNOWN
+        return Outcome.FINDINGS if self.findings else Outcome.NONE
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a check can answer at all, as far as that depends on what is served and seen.
+
+    `unseen` has a sentence for each kind that can't be seen; `waiting` says that a kind is about to catch up with what
+    was missed, so that there is no new answer for the moment.
+    """
+
+    not_applicable: str = ""
+    unseen: tuple[str, ...] = ()
+    waiting: bool = False
+
+    @property
+    def answers(self) -> bool:
+        return not (self.not_applicable or self.unseen or self.waiting)
+
+
+def standing(check: Check, cluster: Cluster) -> Standing:
+    absent = [source for kind in check.about if (source := _source(cluster, kind)) and _not_served(source)]
+    if absent:
+        return Standing(not_applicable=f"the cluster does not serve {absent[0].resource}")
+    unseen, waiting = [], False
+    for kind in check.reads:
+        source = _source(cluster, kind)
+        if kind.record in _OWN or (source is not None and source.current):
+            continue
+        waiting = True
+        if source is None or not source.readable:
+            unseen.append(f"{kind.name}: {source.why if source is not None else 'nobody looks for it'}")
+    return Standing(unseen=tuple(unseen), waiting=waiting)
+
+
+def hidden(check: Check, cluster: Cluster, partition: str) -> Iterator[Undecodable]:
+    """The undecodable objects that leave the partition without an answer: each may be one of those that count in it."""
+    if check.scope is PER_CLUSTER:
+        keys = [kind.name for kind in check.reads]
+    else:
+        namespaces = {"", *check.namespaces(partition, cluster)}
+        keys = [f"{kind.name} {namespace}" for kind in check.reads for namespace in namespaces]
+    for key in keys:
+        for record in cluster.sharing(UNREADABLE, key):
+            if isinstance(record, Undecodable):
+                yield record
+
+
+def evaluate(
+    check: Check,
+    cluster: Cluster,
+    partition: str = "",
+    settings: Any = None,
+    *,
+    known: Standing | None = None,
+    record: bool = False,
+) -> Answer:
+    """What a check answers for one partition; never raises.
+
+    `settings` are the check's, its defaults where there are none. `known` is the check's standing, where somebody has
+    it already. With `record` the answer has all that was read.
+    """
+    known = known or standing(check, cluster)
+    if known.not_applicable:
+        return Answer(not_applicable=known.not_applicable)
+    if not known.answers:
+        return Answer(unknown="; ".join(known.unseen) or "a watch is connecting again; what it missed is not there yet")
+    if cluster.count(Undecodable) and (undecodable := next(hidden(check, cluster, partition), None)):
+        return Answer(unknown=f"{undecodable.ref} could not be read: {undecodable.why}")
+    seen = Seen() if record else None
+    try:
+        found = tuple(check.find(View(cluster, check, partition, settings, seen)))
+    except Exception as error:  # noqa: BLE001 # whatever a check raises, its partition has no answer
+        why = f"the check raised {type(error).__name__}: {error}; please report it"
+        return Answer(unknown=why, error=error, seen=seen)
+    return Answer(findings=found, seen=seen)
+
+
+def _source(cluster: Cluster, kind: Kind[Any]) -> Source | None:
+    return cluster.get(Source, "", kind.name)
+
+
+def _not_served(source: Source) -> bool:
+    return source.sync_state is SyncState.ABSENT
+
+
+_OWN = (Source, Undecodable)
