@@ -1,235 +1,246 @@
-"""The parts of rows that tell of a VM's firmware, its evictions, and the nodes that it may run on."""
+"""The rows of VMs, their pods and migrations, and of the nodes that they may run on."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-__all__ = ["BUILDERS", "launcher", "vm", "vmi"]
+from exporter.demo import objects
+from exporter.demo import surroundings as around
+from exporter.demo.objects import condition, filled, new, owner
+from exporter.demo.pods import attached, launcher, pod
+
+__all__ = ["BUILDERS"]
+
+Row = dict[str, Any]
 
 
-def _condition(type_: str, status: str, since: str | None = None, **more: Any) -> dict[str, Any]:
-    return {"type": type_, "status": status, "lastTransitionTime": since, **more}
+def _spec(row: Row) -> Row:
+    """The spec of a VMI.
 
-
-def _domain(row: dict[str, Any]) -> dict[str, Any]:
-    """`uuid` and `serial`, or a whole `firmware`; `tpm` and `efi` for state that is kept; `terminate`, `cpu`."""
+    `networks` are logical names with the NAD of each, or `pod`; those named in `absent` are being unplugged.
+    `uuid` and `serial`, or a whole `firmware`; `tpm` and `efi` for state that is kept; `terminate`, `cpu`.
+    """
     firmware = {key: row[key] for key in ("uuid", "serial") if key in row} | row.get("firmware", {})
     if row.get("efi"):
         firmware["bootloader"] = {"efi": {"persistent": True}}
-    return {
-        "firmware": firmware or None,
-        "devices": {"tpm": {"persistent": True}} if row.get("tpm") else {},
-        "rebootPolicy": "Terminate" if row.get("terminate") else None,
-        "cpu": {"model": row["cpu"]} if "cpu" in row else None,
-    }
+    return objects.vmi_spec(
+        row.get("networks", {"blue": "blue", "red": "red"}),
+        unplugged=row.get("absent", ()),
+        primary=row.get("default", ()),
+        domain=filled(
+            firmware=firmware or None,
+            devices={"tpm": {"persistent": True}} if row.get("tpm") else {},
+            rebootPolicy="Terminate" if row.get("terminate") else None,
+            cpu={"model": row["cpu"]} if "cpu" in row else None,
+        ),
+        evictionStrategy=row.get("strategy"),
+        priorityClassName=row.get("priorityClass"),
+        terminationGracePeriodSeconds=row.get("termination"),
+    )
 
 
-def vm(row: dict[str, Any]) -> dict[str, Any]:
-    """What a VirtualMachine's row adds to its `metadata`, `spec`, template (`domain`, `strategy`) and `status`."""
-    meta: dict[str, Any] = {"labels": dict(row.get("labels", {})), "annotations": dict(row.get("annotations", {}))}
+def _vm(namespace: str, row: Row, meta: Row) -> Row:
+    """`origin` is where it came from: a `restore`, a `backup`, a `manifest`."""
+    labels, notes, owners = dict(row.get("labels", {})), dict(row.get("annotations", {})), []
     if row.get("origin") == "restore":
-        meta["annotations"]["restore.kubevirt.io/lastRestoreUID"] = "r1"
+        notes["restore.kubevirt.io/lastRestoreUID"] = "r1"
     if row.get("origin") == "backup":
-        meta["labels"]["velero.io/restore-name"] = "r1"
+        labels["velero.io/restore-name"] = "r1"
     if row.get("origin") == "manifest":
         applied = f'{{"firmware":{{"uuid":"{row["uuid"]}"}}}}'
-        meta["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = applied
+        notes["kubectl.kubernetes.io/last-applied-configuration"] = applied
     if "pool" in row:
-        owner = {"apiVersion": "pool.kubevirt.io/v1beta1", "kind": "VirtualMachinePool", "name": row["pool"]}
-        meta["ownerReferences"] = [{**owner, "uid": f"uid-{row['pool']}", "controller": True}]
-    conditions = [_condition("Failure", "True", reason=row["failure"])] if "failure" in row else []
-    return {
-        "metadata": meta,
-        "spec": {"runStrategy": row.get("runStrategy")},
-        "template": {
-            "domain": _domain(row),
-            "evictionStrategy": row.get("strategy"),
-            "priorityClassName": row.get("priorityClass"),
-        },
-        "status": {"conditions": conditions, "printableStatus": row.get("status")},
-    }
+        owners.append(owner("VirtualMachinePool", row["pool"], f"uid-{row['pool']}", "pool.kubevirt.io/v1beta1"))
+    conditions = [condition("Failure", True, reason=row["failure"])] if "failure" in row else []
+    if "stopped" in row:
+        conditions.append(condition("Ready", False, row["stopped"], reason="VMINotExists"))
+    return objects.vm(
+        namespace,
+        row["name"],
+        _spec(row),
+        run_strategy=row.get("runStrategy"),
+        status=filled(conditions=conditions, printableStatus=row.get("status")),
+        labels=labels,
+        annotations=notes,
+        owners=owners,
+        **meta,
+    )
 
 
-def vmi(row: dict[str, Any]) -> dict[str, Any]:
-    """What a VMI's row adds. `migratable` is true, false, or the reason why it is not; left out, not evaluated.
+def _vmi(namespace: str, row: Row, meta: Row) -> Row:
+    """`migratable` is true, false, or the reason why it is not; left out, not evaluated.
 
-    `marked` is the time since when it is to leave the node `evacuation`; `migration` is status.migrationState.
+    `evacuation` is the node that it is to leave, `evacuation_since` since when; `migration` is status.migrationState.
     """
-    meta: dict[str, Any] = {"labels": dict(row.get("labels", {})), "annotations": {}}
+    labels, notes = dict(row.get("labels", {})), {}
     if row.get("descheduled"):
-        meta["annotations"]["kubevirt.io/eviction-source"] = "descheduler"
+        notes["kubevirt.io/eviction-source"] = "descheduler"
+    if "requested" in row:
+        notes["network.kubevirt.io/addresses"] = json.dumps(row["requested"])
     if row.get("outdated"):
-        meta["labels"]["kubevirt.io/outdatedLauncherImage"] = ""
-    conditions = []
-    if "migratable" in row:
-        able = row["migratable"]
-        reason = able if isinstance(able, str) else None if able else "DisksNotLiveMigratable"
-        conditions.append(_condition("LiveMigratable", "True" if able is True else "False", reason=reason))
+        labels["kubevirt.io/outdatedLauncherImage"] = ""
+    owners = [owner("VirtualMachine", row["name"], row["vm"])] if "vm" in row else []
+    if "set" in row:
+        owners.append(owner("VirtualMachineInstanceReplicaSet", row["set"], "uid-set"))
+    conditions = [objects.migratable(row["migratable"])] if "migratable" in row else []
     if "evacuation_since" in row:
-        conditions.append(_condition("EvictionRequested", "True", row["evacuation_since"], reason="EvictionRequested"))
+        conditions.append(condition("EvictionRequested", True, row["evacuation_since"], reason="EvictionRequested"))
     if row.get("paused"):
-        conditions.append(_condition("Paused", "True"))
-    return {
-        "metadata": meta,
-        "spec": {
-            "domain": _domain(row),
-            "evictionStrategy": row.get("strategy"),
-            "terminationGracePeriodSeconds": row.get("termination"),
-        },
-        "status": {
-            "nodeName": row.get("node", "node01"),
-            "evacuationNodeName": row.get("evacuation"),
-            "conditions": conditions,
-            "migrationState": row.get("migration"),
-        },
-    }
+        conditions.append(condition("Paused", True))
+    return objects.vmi(
+        namespace,
+        row["name"],
+        _spec(row),
+        node=row.get("node", "node01"),
+        phase=row.get("phase", "Running"),
+        evacuation=row.get("evacuation"),
+        conditions=conditions,
+        status={"migrationState": row.get("migration")},
+        labels=labels,
+        annotations=notes,
+        owners=owners,
+        **meta,
+    )
 
 
-def launcher(row: dict[str, Any]) -> dict[str, Any]:
-    """What a pod's row adds: who made it, and what the scheduler says of it.
+def _pod(namespace: str, row: Row, meta: Row) -> Row:
+    """`domain` makes it a launcher; `vmi` is its VMI's uid, `migration` that of the migration that it is the target of.
 
-    `vmi` is the uid of a launcher's VMI, `hotplug` the launcher that a volume's pod belongs to, `migration` the
-    uid of the migration that it is the target of; `by` is a controller's kind.
+    `claims` are those it refers to, or `attached` its NADs with the claim of each; `addresses` are what it holds.
+    `hotplug` is the launcher that a volume's pod belongs to, `by` a controller's kind.
     """
-    labels, notes, owners = dict(row.get("labels", {})), {}, []
-    if "vmi" in row:
-        labels["kubevirt.io/created-by"] = row["vmi"]
-    if "migration" in row:
-        labels["kubevirt.io/migrationJobUID"] = row["migration"]
+    attachments = [("ns/blue", claim) for claim in row.get("claims", ())]
+    attachments += [(key, claim) for key, claim in row.get("attached", ())]
+    own = "10.244.0.9/24" if "addresses" in row else ""
+    notes = attached(attachments, row.get("addresses"), own)
+    marks, owners = {}, []
     if "hotplug" in row:
-        labels["kubevirt.io"] = "hotplug-disk"
-        owners.append({"apiVersion": "v1", "kind": "Pod", "name": row["hotplug"], "uid": "p", "controller": True})
+        marks["kubevirt.io"] = "hotplug-disk"
+        owners.append(owner("Pod", row["hotplug"], "p", "v1"))
     if "by" in row:
-        owners.append({"apiVersion": "apps/v1", "kind": row["by"], "name": "set", "uid": "s", "controller": True})
+        owners.append(owner(row["by"], "set", "s", "apps/v1"))
     if row.get("mirror"):
         notes["kubernetes.io/config.mirror"] = "x"
-    conditions = [_condition("Ready", "True" if row.get("ready", True) else "False")]
-    if "unschedulable" in row:
-        conditions.append(_condition("PodScheduled", "False", reason="Unschedulable", message=row["unschedulable"]))
-    return {
-        "metadata": {"labels": labels, "annotations": notes, "ownerReferences": owners},
-        "spec": {"containers": [{"resources": {"requests": row.get("requests", {})}}], **row.get("placement", {})},
-        "status": {"conditions": conditions},
+    unschedulable = row.get("unschedulable")
+    more: Row = {
+        "node": row.get("node", "" if unschedulable else "node01"),
+        "phase": row.get("phase", "Pending" if unschedulable else "Running"),
+        "ready": row.get("ready", True),
+        "unschedulable": unschedulable,
+        "requests": row.get("requests"),
+        "spec": row.get("placement"),
+        "annotations": notes,
+        "owners": owners,
+        **meta,
     }
+    ids = filled(**{"kubevirt.io/created-by": row.get("vmi"), "kubevirt.io/migrationJobUID": row.get("migration")})
+    labels = ids | marks | row.get("labels", {})
+    if "domain" in row:
+        return launcher(namespace, row["name"], row["domain"], labels=labels, **more)
+    return pod(namespace, row["name"], labels=labels, **more)
 
 
-def _node(row: dict[str, Any]) -> dict[str, Any]:
+def _node(_: str, row: Row, meta: Row) -> Row:
     """`taints` are texts such as `kubevirt.io/drain:NoSchedule`."""
-    taints = [{"key": text.partition(":")[0], "effect": text.partition(":")[2]} for text in row.get("taints", ())]
-    if row.get("cordoned"):
-        since = row["cordoned"] if isinstance(row["cordoned"], str) else None
-        taints.append({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule", "timeAdded": since})
-    return {
-        "metadata": {"labels": {"kubernetes.io/hostname": row["name"], **row.get("labels", {})}},
-        "spec": {"unschedulable": bool(row.get("cordoned")), "taints": taints},
-        "status": {
-            "allocatable": row.get("allocatable", {"cpu": "16", "memory": "64Gi", "pods": "110"}),
-            "conditions": [_condition("Ready", "True" if row.get("ready", True) else "False")],
-            "nodeInfo": {"systemUUID": row.get("systemUUID", "")},
-        },
-    }
+    return around.node(
+        row["name"],
+        room=row.get("allocatable", {"cpu": "16", "memory": "64Gi", "pods": "110"}),
+        cordoned=row.get("cordoned"),
+        taints=row.get("taints", ()),
+        ready=row.get("ready", True),
+        labels=row.get("labels"),
+        status={"nodeInfo": {"systemUUID": row.get("systemUUID", "")}},
+        **meta,
+    )
 
 
-def _pdb(row: dict[str, Any]) -> dict[str, Any]:
+def _pdb(namespace: str, row: Row, meta: Row) -> Row:
     """`owner` is the VMI that controls it, by `name/uid`; `selects` are its matchLabels."""
-    owners = []
-    if "owner" in row:
-        name, _, uid = row["owner"].partition("/")
-        owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": name, "uid": uid}
-        owners.append({**owner, "controller": True})
-    refused = row.get("refused")
-    conditions = [_condition("DisruptionAllowed", "False", row.get("since"), reason=refused)] if refused else []
-    return {
-        "metadata": {"generation": row.get("generation", 1), "ownerReferences": owners},
-        "spec": {
-            "selector": row.get("selector", {"matchLabels": row["selects"]} if "selects" in row else None),
-            "minAvailable": row.get("minAvailable"),
-            "maxUnavailable": row.get("maxUnavailable"),
-            "unhealthyPodEvictionPolicy": row.get("unhealthy"),
-        },
-        "status": {
-            "observedGeneration": row.get("observed", 1),
-            "disruptionsAllowed": row.get("allowed", 0),
-            "currentHealthy": row.get("healthy", 0),
-            "desiredHealthy": row.get("desired", 0),
-            "expectedPods": row.get("expected", 0),
-            "conditions": conditions,
-        },
-    }
+    name, _, uid = row.get("owner", "").partition("/")
+    return around.pdb(
+        namespace,
+        row["name"],
+        row.get("selector", {"matchLabels": row["selects"]} if "selects" in row else None),
+        min_available=row.get("minAvailable"),
+        max_unavailable=row.get("maxUnavailable"),
+        allowed=row.get("allowed", 0),
+        healthy=row.get("healthy", row.get("allowed", 0) + row.get("desired", 0)),
+        desired=row.get("desired", 0),
+        expected=row.get("expected", 0),
+        refused=row.get("refused"),
+        since=row.get("since"),
+        observed=row.get("observed", 1),
+        generation=row.get("generation", 1),
+        unhealthy=row.get("unhealthy"),
+        owners=[owner("VirtualMachineInstance", name, uid)] if name else (),
+        **meta,
+    )
 
 
-def _migration(row: dict[str, Any]) -> dict[str, Any]:
+def _migration(namespace: str, row: Row, meta: Row) -> Row:
     """`evacuates` is the node to empty, `rejected` a condition that holds it up, `sends` or `receives` a pair's id."""
-    notes = {"kubevirt.io/evacuationMigration": row["evacuates"]} if "evacuates" in row else None
-    spec: dict[str, Any] = {"vmiName": row["vmi"]}
-    if "sends" in row:
-        spec["sendTo"] = {"migrationID": row["sends"], "connectURL": "x"}
-    if "receives" in row:
-        spec["receive"] = {"migrationID": row["receives"]}
-    return {
-        "metadata": {"annotations": notes},
-        "spec": spec,
-        "status": {
-            "phase": row.get("phase"),
-            "phaseTransitionTimestamps": [{"phase": row.get("phase"), "phaseTransitionTimestamp": row["phaseSince"]}]
-            if "phaseSince" in row
-            else [],
-            "conditions": [_condition(row["rejected"], "True")] if "rejected" in row else [],
-            "migrationState": {"failureReason": row["failed"]} if "failed" in row else None,
-        },
-    }
+    sends, receives = row.get("sends"), row.get("receives")
+    return objects.migration(
+        namespace,
+        row["name"],
+        row["vmi"],
+        phase=row.get("phase"),
+        since=row.get("phaseSince"),
+        evacuates=row.get("evacuates"),
+        failure=row.get("failed"),
+        conditions=[condition(row["rejected"], True)] if "rejected" in row else [],
+        spec=filled(
+            sendTo={"migrationID": sends, "connectURL": "x"} if sends else None,
+            receive={"migrationID": receives} if receives else None,
+        ),
+        **meta,
+    )
 
 
-def _kubevirt(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "spec": {
-            "configuration": {"evictionStrategy": row.get("strategy"), "migrations": row.get("migrations")},
-        },
-        "status": {
-            "phase": "Deployed",
-            "observedKubeVirtVersion": row.get("version", "v1.7.0"),
-            "targetKubeVirtVersion": row.get("target", row.get("version", "v1.7.0")),
-        },
-    }
+def _kubevirt(namespace: str, row: Row, meta: Row) -> Row:
+    configuration = {"evictionStrategy": row.get("strategy"), "migrations": row.get("migrations")}
+    version, target = row.get("version", "v1.7.0"), row.get("target")
+    return around.kubevirt(namespace, row["name"], version, target=target, configuration=configuration, **meta)
 
 
-def _pool(row: dict[str, Any]) -> dict[str, Any]:
-    vm = {"spec": {"template": {"spec": {"domain": _domain(row)}}}}
-    return {"spec": {"replicas": row.get("replicas"), "virtualMachineTemplate": vm}}
+def _pool(namespace: str, row: Row, meta: Row) -> Row:
+    spec = filled(replicas=row.get("replicas"), virtualMachineTemplate={"spec": {"template": {"spec": _spec(row)}}})
+    return new("VirtualMachinePool", namespace, row["name"], spec=spec, **meta)
 
 
-def _replica_set(row: dict[str, Any]) -> dict[str, Any]:
-    return {"spec": {"replicas": row.get("replicas"), "template": {"spec": {"domain": _domain(row)}}}}
+def _replica_set(namespace: str, row: Row, meta: Row) -> Row:
+    spec = filled(replicas=row.get("replicas"), template={"spec": _spec(row)})
+    return new("VirtualMachineInstanceReplicaSet", namespace, row["name"], spec=spec, **meta)
 
 
-def _snapshot_content(row: dict[str, Any]) -> dict[str, Any]:
+def _snapshot_content(namespace: str, row: Row, meta: Row) -> Row:
     """`snapshot` is what it is of, `source` the VM that was saved."""
-    saved = {"metadata": {"name": row["source"]}, "spec": {"template": {"spec": {"domain": _domain(row)}}}}
-    return {"spec": {"source": {"virtualMachine": saved}, "virtualMachineSnapshotName": row.get("snapshot")}}
+    saved = {"metadata": {"name": row["source"]}, "spec": {"template": {"spec": _spec(row)}}}
+    spec = filled(source={"virtualMachine": saved}, virtualMachineSnapshotName=row.get("snapshot"))
+    return new("VirtualMachineSnapshotContent", namespace, row["name"], spec=spec, **meta)
 
 
-def _slice(row: dict[str, Any]) -> dict[str, Any]:
+def _slice(namespace: str, row: Row, meta: Row) -> Row:
     """One of virt-api; `ready` and `unready` are numbers of endpoints."""
-    ready = [True] * row.get("ready", 1) + [False] * row.get("unready", 0)
-    return {
-        "metadata": {"labels": {"kubernetes.io/service-name": row.get("service", "virt-api")}},
-        "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": each}} for each in ready],
-    }
+    counts = {"ready": row.get("ready", 1), "unready": row.get("unready", 0)}
+    return around.endpoints(namespace, row["name"], row.get("service", "virt-api"), **counts, **meta)
 
 
-def _maintenance(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "spec": {"nodeName": row["node"]},
-        "status": {"phase": row.get("phase", "Running"), "lastError": row.get("error")},
-    }
+def _maintenance(_: str, row: Row, meta: Row) -> Row:
+    status = filled(phase=row.get("phase", "Running"), lastError=row.get("error"))
+    return new("NodeMaintenance", "", row["name"], spec={"nodeName": row["node"]}, status=status, **meta)
 
 
-def _kubevirt_machine(row: dict[str, Any]) -> dict[str, Any]:
+def _kubevirt_machine(namespace: str, row: Row, meta: Row) -> Row:
     notes = {"capk.cluster.x-k8s.io/vmi-deletion-grace-time": row["deadline"]} if "deadline" in row else None
-    return {"metadata": {"annotations": notes}}
+    return new("KubevirtMachine", namespace, row["name"], annotations=notes, **meta)
 
 
 BUILDERS = {
+    "VirtualMachine": _vm,
+    "VirtualMachineInstance": _vmi,
+    "Pod": _pod,
     "EndpointSlice": _slice,
     "NodeMaintenance": _maintenance,
     "Node": _node,

@@ -18,9 +18,9 @@ from typing import Any
 from ..app import Steward, assemble, serve, wait_until_seen
 from ..config.forms import address
 from ..config.settings import Config
-from ..demo.apiserver import ApiServer
 from ..demo.fleet import sample_fleet
-from ..demo.story import tell
+from ..demo.story import play
+from ..fakeapi.apiserver import ApiServer
 from ..kube.transport import Transport
 from ..views.findings import rfc3339
 from .listening import add_listen_option, run_until_signalled
@@ -49,7 +49,7 @@ async def _demo(arguments: argparse.Namespace) -> int:
         url = await _serve(stack, steward, *address(arguments.listen or Config().listen))
         await wait_until_seen(steward, 30)
         _say_what_to_look_at(url, folder, fleet.troubles)
-        await tell(
+        await play(
             server, lambda sentence: _say(f"{rfc3339(datetime.now(UTC).timestamp())[11:19]} {sentence}"), arguments.pace
         )
     return 0

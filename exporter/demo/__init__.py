@@ -1,6 +1,5 @@
-"""A cluster to look at without having one: an API server over HTTP, a sample fleet, and a story reported with it.
+"""A cluster to look at without having one: a sample fleet, and a story that happens to it.
 
-`steward demo` starts it and points the exporter at it; tests use it to inject faults that a
-real API server won't produce on demand. It knows nothing of the rest of the exporter: whoever
-reads it does so through HTTP, as with a real cluster.
+`steward demo` loads it into an API server of this process (`exporter.fakeapi`) and points the exporter at it. It
+knows nothing of who reads it.
 """

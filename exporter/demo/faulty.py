@@ -1,17 +1,13 @@
-"""What is wrong with addresses in the sample fleet: one function per case.
-
-The codes are those of the reference on IPAMClaims: C-01 orphaned, C-02 stuck on its way out,
-C-03 owner replaced, C-04 ownerless, C-14 one address twice.
-"""
+"""What is wrong with addresses in the sample fleet: one function per case."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from ..fakeapi.resources import Obj
 from .networks import BILLING, LAB, LEGACY, NODES, SHOP, TELECOM, Network, addresses
-from .running import launcher, plain_pod, start_revision, vmi_of
-from .samples import SampleVM, claim, disk, virtual_machine
+from .samples import SampleVM, claim, complete, disk, plain_pod, virtual_machine, while_running
 from .trouble import Case, deleting, minutes, trouble
 
 
@@ -22,13 +18,13 @@ def faulty(now: datetime) -> list[Case]:
 def orphaned(now: datetime, network: Network, name: str, host: int) -> Case:
     left = claim(_sample(now, network, name, host, age=timedelta(days=9)))
     wrong = "its VM is gone for good, nobody deletes the claim, its address stays taken"
-    return Case([left], [trouble(left, "C-01", wrong)])
+    return Case([left], [trouble(left, wrong)])
 
 
 def stuck(now: datetime, network: Network, name: str, host: int, ago: timedelta) -> Case:
     left = deleting(claim(_sample(now, network, name, host)), now - ago)
     wrong = f"deleted {minutes(ago)} ago, VM and VMI are gone, but the finalizer was never taken off"
-    return Case([left], [trouble(left, "C-02a", wrong)])
+    return Case([left], [trouble(left, wrong)])
 
 
 def blocks_its_vm(now: datetime) -> Case:
@@ -38,95 +34,83 @@ def blocks_its_vm(now: datetime) -> Case:
     vm["status"]["printableStatus"] = "Terminating"
     left = deleting(claim(sample), since)
     wrong = "its VM waits in Terminating for the claim, and nobody takes the claim's finalizer off"
-    return Case([vm, disk(sample), left], [trouble(left, "C-02b", wrong)])
+    return Case([vm, disk(sample), left], [trouble(left, wrong)])
 
 
 def vmi_still_there(now: datetime) -> Case:
     sample = _sample(now, LAB, "trainer-9", 111, node=NODES[1])
     since = now - timedelta(minutes=4)
-    vm = virtual_machine(sample)
+    vm, volume, left, vmi, *rest = complete(sample)
     vm = deleting(vm, since, [*vm["metadata"]["finalizers"], "foregroundDeletion"])
     vm["status"]["printableStatus"] = "Terminating"
-    vmi, left = deleting(vmi_of(sample), since), deleting(claim(sample), since)
+    vmi, left = deleting(vmi, since), deleting(left, since)
     wrong = "on its way out with its VM, which still waits for its VMI: normal for some minutes"
-    objects = [vm, disk(sample), vmi, launcher(sample), start_revision(sample), left]
-    return Case(objects, [trouble(left, "C-02c", wrong)])
+    return Case([vm, volume, left, vmi, *rest], [trouble(left, wrong)])
 
 
 def recreated(now: datetime, name: str, host: int, node: str) -> Case:
     old = _sample(now, BILLING, name, host)
     new = replace(old, node=node, generation="again", age=timedelta(hours=3), up=timedelta(hours=2))
     left = deleting(claim(old), now - timedelta(hours=3, minutes=10))
-    objects = [virtual_machine(new), disk(new), left]
-    if new.running:
-        objects += [vmi_of(new), launcher(new), start_revision(new)]
+    objects = [virtual_machine(new), disk(new), left, *(while_running(new) if new.running else ())]
     use = "runs on the address of this dying claim" if new.running else "is stopped and gets no claim of its own"
     wrong = f"belongs to an earlier VM of that name; the new one {use}"
-    return Case(objects, [trouble(left, "C-03", wrong)])
+    return Case(objects, [trouble(left, wrong)])
 
 
 def ownerless_and_left(now: datetime) -> Case:
     left = claim(_sample(now, LAB, "import-5", 113))
     del left["metadata"]["ownerReferences"]
     wrong = "has no owner, so the garbage collector never deletes it, and its VM is gone"
-    return Case([left], [trouble(left, "C-04b", wrong)])
+    return Case([left], [trouble(left, wrong)])
 
 
 def ownerless_in_use(now: datetime) -> Case:
     sample = _sample(now, SHOP, "search-9", 114, node=NODES[2])
-    left = claim(sample)
+    objects, left = _with_claim(sample)
     del left["metadata"]["ownerReferences"]
-    objects = [virtual_machine(sample), disk(sample), left]
-    objects += [vmi_of(sample), launcher(sample), start_revision(sample)]
     wrong = "lost its owner reference; its VM runs, but its address will outlive it"
-    return Case(objects, [trouble(left, "C-04a", wrong)])
+    return Case(objects, [trouble(left, wrong)])
 
 
 def cloned(now: datetime) -> Case:
     first = _sample(now, TELECOM, "hlr-1", 115, node=NODES[3])
-    clone = replace(first, name="hlr-1-clone", node="", age=timedelta(days=2))
-    objects = [virtual_machine(first), disk(first), claim(first)]
-    objects += [vmi_of(first), launcher(first), start_revision(first)]
-    twin = claim(clone)
-    objects += [virtual_machine(clone), disk(clone), twin]
+    objects, original = _with_claim(first)
+    others, copy = _with_claim(replace(first, name="hlr-1-clone", node="", age=timedelta(days=2)))
     wrong = "has the same addresses as {}, in the same network"
     troubles = [
-        trouble(claim(first), "C-14", wrong.format("hlr-1-clone.sig, whose VM is stopped")),
-        trouble(twin, "C-14", wrong.format("hlr-1.sig, whose VM runs")),
+        trouble(original, wrong.format("hlr-1-clone.sig, whose VM is stopped")),
+        trouble(copy, wrong.format("hlr-1.sig, whose VM runs")),
     ]
-    return Case(objects, troubles)
+    return Case([*objects, *others], troubles)
 
 
 def held_by_a_pod(now: datetime) -> Case:
     sample = _sample(now, SHOP, "promo-9", 116)
-    left = claim(sample)
-    pod = plain_pod(sample, "debug-shell", NODES[0])
+    objects, left = _with_claim(sample)
     wrong = "its VM is stopped, and pod shop/debug-shell holds its address meanwhile"
-    return Case([virtual_machine(sample), disk(sample), left, pod], [trouble(left, "C-14", wrong)])
+    return Case([*objects, plain_pod(sample, "debug-shell", NODES[0])], [trouble(left, wrong)])
 
 
 def of_an_earlier_network(now: datetime) -> Case:
-    sample = _sample(now, LAB, "archive-2", 118)
-    left = claim(sample)
-    left["status"] = left["status"] | {"ips": ["10.99.0.18/24"]}
+    objects, left = _with_claim(_sample(now, LAB, "archive-2", 118))
+    left["status"]["ips"] = ["10.99.0.18/24"]
     wrong = "its network was made again with other subnets: OVN-Kubernetes' control plane fails at its next start"
-    return Case([virtual_machine(sample), disk(sample), left], [trouble(left, "C-16", wrong)])
+    return Case(objects, [trouble(left, wrong)])
 
 
 def unprotected(now: datetime) -> Case:
-    sample = _sample(now, SHOP, "cache-7", 119)
-    bare = claim(sample)
-    bare["metadata"] = {key: value for key, value in bare["metadata"].items() if key != "finalizers"}
+    objects, bare = _with_claim(_sample(now, SHOP, "cache-7", 119))
+    del bare["metadata"]["finalizers"]
     wrong = "lost its finalizer: whoever deletes it takes the VM its address"
-    return Case([virtual_machine(sample), disk(sample), bare], [trouble(bare, "C-05", wrong)])
+    return Case(objects, [trouble(bare, wrong)])
 
 
 def misshapen(now: datetime) -> Case:
-    sample = _sample(now, LEGACY, "old-import", 10)
-    left = claim(sample)
+    objects, left = _with_claim(sample := _sample(now, LEGACY, "old-import", 10))
     left["status"] = {"ips": sample.addresses[0]}
     wrong = "its status.ips is a string instead of a list: nothing can be said about the claims of this namespace"
-    return Case([virtual_machine(sample), disk(sample), left], [trouble(left, "undecodable", wrong)])
+    return Case(objects, [trouble(left, wrong)])
 
 
 CASES: tuple[Callable[[datetime], Case], ...] = (
@@ -146,6 +130,12 @@ CASES: tuple[Callable[[datetime], Case], ...] = (
     unprotected,
     misshapen,
 )
+
+
+def _with_claim(sample: SampleVM) -> tuple[list[Obj], Obj]:
+    """All of a VM, and its claim among that."""
+    objects = complete(sample)
+    return objects, objects[2]
 
 
 def _sample(

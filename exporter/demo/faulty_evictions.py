@@ -1,223 +1,177 @@
-"""A node of the sample fleet that is being drained, and what can't leave it: one function per case.
+"""A node of the sample fleet that is being drained, and what can't leave it: one function per case."""
 
-The codes are those of the reference on evictions.
-"""
-
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
+from ..fakeapi.registry import timestamp
+from ..fakeapi.resources import Obj
+from . import objects, surroundings
 from .networks import NODES, node
-from .registry import timestamp
-from .resources import Obj
-from .running import launcher, start_revision, vmi_of
-from .samples import SampleVM, disk, uid, virtual_machine
+from .objects import condition, new
+from .pods import launcher
+from .samples import SampleVM, complete, uid
 from .trouble import Case, trouble
 
 DRAINED = "node05"
-_DEADLINE = "capk.cluster.x-k8s.io/vmi-deletion-grace-time"
 _SINCE = timedelta(minutes=47)  # the drain has been going on for
 
 
 def blocked(now: datetime) -> list[Case]:
-    return [Case([_drained(now)], []), *(case(now) for case in _CASES)]
+    return [case(now) for case in _CASES]
 
 
-def _drained(now: datetime) -> Obj:
-    since = timestamp(now - _SINCE)
-    drained = node(DRAINED, timestamp(now - timedelta(days=300)), timestamp(now - timedelta(days=30)))
-    taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule", "timeAdded": since}
-    drained["spec"] |= {"unschedulable": True, "taints": [taint]}
-    return drained
+def drained(now: datetime) -> Case:
+    born, ready = timestamp(now - timedelta(days=300)), timestamp(now - timedelta(days=30))
+    cordoned = node(DRAINED, born, ready, cordoned=timestamp(now - _SINCE))
+    return Case([cordoned], [trouble(cordoned, "is drained, and some of its VMs don't leave it")])
 
 
 def not_migratable(now: datetime) -> Case:
-    objects = _running(_sample(now, "billing", "oracle-1", 150))
-    able = next(each for each in objects[1]["status"]["conditions"] if each["type"] == "LiveMigratable")
-    able |= {
-        "status": "False",
-        "reason": "DisksNotLiveMigratable",
-        "message": "cannot migrate VMI: PVC oracle-1-root is not shared, live migration requires that all PVCs must be "
-        "shared (using ReadWriteMany access mode)",
-    }
-    return Case(objects, [trouble(objects[1], "NotMigratable", "its disk is on the node, so the drain waits for it")])
+    why = (
+        "cannot migrate VMI: PVC oracle-1-root is not shared, live migration requires that all PVCs must be "
+        "shared (using ReadWriteMany access mode)"
+    )
+    made = complete(_sample(now, "billing", "oracle-1", 150, hindrance=why))
+    return Case(made, [trouble(made[2], "its disk is on the node, so the drain waits for it")])
 
 
 def external(now: datetime) -> Case:
     """A VM that is a node of another cluster, whose controller has to empty it first."""
-    objects = _running(_sample(now, "lab", "tenant-worker-2", 151), strategy="External")
-    objects[1]["metadata"]["labels"] |= {
-        "capk.cluster.x-k8s.io/kubevirt-machine-name": "tenant-worker-2",
-        "capk.cluster.x-k8s.io/kubevirt-machine-namespace": "lab",
-    }
-    _mark(objects[1], now)
-    manager = {
-        "apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1",
-        "kind": "KubevirtMachine",
-        "metadata": {
-            "name": "tenant-worker-2",
-            "namespace": "lab",
-            "uid": uid("KubevirtMachine", "lab", "tenant-worker-2"),
-            "creationTimestamp": timestamp(now - timedelta(days=40)),
-            "annotations": {_DEADLINE: timestamp(now - _SINCE + timedelta(minutes=10))},
-        },
-        "spec": {},
-    }
-    wrong = "the controller that should answer does not"
-    return Case([*objects, manager], [trouble(objects[1], "ExternalAwaiting", wrong)])
+    capk = "capk.cluster.x-k8s.io"
+    labels = {f"{capk}/kubevirt-machine-name": "tenant-worker-2", f"{capk}/kubevirt-machine-namespace": "lab"}
+    made = complete(_sample(now, "lab", "tenant-worker-2", 151, strategy="External", labels=labels))
+    _request_evacuation(made[2], now - _SINCE)
+    manager = new(
+        "KubevirtMachine",
+        "lab",
+        "tenant-worker-2",
+        uid=uid("KubevirtMachine", "lab", "tenant-worker-2"),
+        created=timestamp(now - timedelta(days=40)),
+        annotations={f"{capk}/vmi-deletion-grace-time": timestamp(now - _SINCE + timedelta(minutes=10))},
+        spec={},
+    )
+    return Case([*made, manager], [trouble(made[2], "the controller that should answer does not")])
 
 
 def no_room(now: datetime) -> Case:
     sample = _sample(now, "lab", "trainer-big", 152, memory="480Gi")
-    objects = _running(sample)
-    _mark(objects[1], now)
-    migration = _migration(sample, now - timedelta(minutes=3), "Scheduling")
-    target = launcher(sample)
+    made = complete(sample)
+    _request_evacuation(made[2], now - _SINCE)
+    since = now - timedelta(minutes=3)
+    migration = _migration(sample, since, "Scheduling")
     name = f"virt-launcher-{sample.name}-target"
-    target["metadata"] |= {"name": name, "uid": uid("Pod", "lab", name)}
-    target["metadata"]["creationTimestamp"] = timestamp(now - timedelta(minutes=3))
-    target["metadata"]["labels"]["kubevirt.io/migrationJobUID"] = migration["metadata"]["uid"]
-    del target["spec"]["nodeName"]
-    message = "0/5 nodes are available: 1 node(s) were unschedulable, 4 Insufficient memory."
-    scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
-    target["status"] = {"phase": "Pending", "qosClass": "Burstable", "conditions": [scheduled]}
-    wrong = "its migration finds no node with enough memory"
-    return Case([*objects, migration, target], [trouble(objects[1], "TargetUnschedulable", wrong)])
+    target = launcher(
+        sample.namespace,
+        name,
+        sample.name,
+        vmi_uid=sample.uid("VirtualMachineInstance"),
+        migration_uid=migration["metadata"]["uid"],
+        phase="Pending",
+        unschedulable="0/5 nodes are available: 1 node(s) were unschedulable, 4 Insufficient memory.",
+        since=timestamp(since),
+        requests=made[3]["spec"]["containers"][0]["resources"]["requests"],
+        uid=uid("Pod", "lab", name),
+        created=timestamp(since),
+        owners=made[3]["metadata"]["ownerReferences"],
+    )
+    return Case([*made, migration, target], [trouble(made[2], "its migration finds no node with enough memory")])
 
 
 def keeps_failing(now: datetime) -> Case:
     sample = _sample(now, "telecom", "hss-legacy", 153)
-    objects = _running(sample)
-    _mark(objects[1], now)
+    made = complete(sample)
+    _request_evacuation(made[2], now - _SINCE)
     reason = "Live migration failed: operation failed: guest CPU doesn't match specification: missing features: mpx"
     failed = [_migration(sample, now - timedelta(minutes=age), "Failed", reason) for age in (40, 31, 17)]
     waiting = _migration(sample, now - timedelta(minutes=1), "Pending")
-    wrong = "three migrations failed one after the other"
-    return Case([*objects, *failed, waiting], [trouble(objects[1], "MigrationFailing", wrong)])
+    return Case([*made, *failed, waiting], [trouble(made[2], "three migrations failed one after the other")])
 
 
-def budgeted(now: datetime) -> Case:
-    sample = _sample(now, "shop", "queue-1", 154)
-    objects = _running(sample, strategy="None")
-    labels = objects[3]["metadata"]["labels"]
-    labels["app"] = "queue"
-    pdb = _pdb(now - timedelta(days=60), "shop", "queue", {"app": "queue"})
-    return Case([*objects, pdb], [trouble(objects[1], "UserPDB", "a PDB of its owner wants it to stay")])
+def kept_by_a_pdb(now: datetime) -> Case:
+    app = {"app": "queue"}
+    made = complete(_sample(now, "shop", "queue-1", 154, strategy="None", labels=app))
+    pdb = _pdb(now - timedelta(days=60), "shop", "queue", app)
+    return Case([*made, pdb], [trouble(made[2], "a PDB of its owner wants it to stay")])
 
 
 def moving(now: datetime) -> Case:
     """Nothing is wrong with it: it is on its way."""
     sample = _sample(now, "shop", "web-canary", 155)
-    objects = _running(sample)
-    _mark(objects[1], now, timedelta(minutes=1))
+    made = complete(sample)
+    _request_evacuation(made[2], now - timedelta(minutes=1))
     started = timestamp(now - timedelta(seconds=40))
     state = {"migrationUid": "m", "startTimestamp": started, "sourceNode": DRAINED, "targetNode": NODES[0]}
-    objects[1]["status"]["migrationState"] = state
-    return Case([*objects, _migration(sample, now - timedelta(minutes=1), "Running")], [])
+    made[2]["status"]["migrationState"] = state
+    return Case([*made, _migration(sample, now - timedelta(minutes=1), "Running")], [])
 
 
 def stale(now: datetime) -> Case:
-    sample = _sample(now, "windows-desktops", "terminal-1", 156, on=NODES[1])
-    objects = _running(sample)
-    _mark(objects[1], now, timedelta(days=6))
-    objects[1]["status"]["evacuationNodeName"] = NODES[2]
-    wrong = f"it left {NODES[2]} days ago and is still marked to leave it, so no drain can move it"
-    return Case(objects, [trouble(objects[1], "StaleEvacuationRequest", wrong)])
+    made = complete(replace(_sample(now, "windows-desktops", "terminal-1", 156), node=NODES[1]))
+    _request_evacuation(made[2], now - timedelta(days=6), NODES[2])
+    wrong = f"it left {NODES[2]} days ago and is still to be evacuated from it, so no drain can move it"
+    return Case(made, [trouble(made[2], wrong)])
 
 
 def left_pdb(now: datetime) -> Case:
-    pdb = _pdb(now - timedelta(days=200), "telecom", "kubevirt-disruption-budget-6fk2c", {})
-    pdb["spec"]["selector"] = {"matchLabels": {"kubevirt.io/created-by": uid("a VM of the past")}}
-    pdb["status"] |= {"expectedPods": 0, "currentHealthy": 0}
-    wrong = "was KubeVirt's own, of a release before 1.6, and its VM is gone"
-    return Case([pdb], [trouble(pdb, "OrphanPDB", wrong)])
+    labels = {"kubevirt.io/created-by": uid("a VM of the past")}
+    pdb = _pdb(now - timedelta(days=200), "telecom", "kubevirt-disruption-budget-6fk2c", labels, expected=0, healthy=0)
+    return Case([pdb], [trouble(pdb, "was KubeVirt's own, of a release before 1.6, and its VM is gone")])
 
 
 _CASES: tuple[Callable[[datetime], Case], ...] = (
+    drained,
     not_migratable,
     external,
     no_room,
     keeps_failing,
-    budgeted,
+    kept_by_a_pdb,
     moving,
     stale,
     left_pdb,
 )
 
 
-def _sample(
-    now: datetime, namespace: str, name: str, number: int, *, memory: str = "4Gi", on: str = DRAINED
-) -> SampleVM:
-    return SampleVM(namespace=namespace, name=name, now=now, node=on, number=number, memory=memory)
+def _sample(now: datetime, namespace: str, name: str, number: int, **more: Any) -> SampleVM:
+    how = {"node": DRAINED, "memory": "4Gi"} | more
+    return SampleVM(namespace=namespace, name=name, now=now, number=number, **how)
 
 
-def _running(sample: SampleVM, *, strategy: str = "LiveMigrate") -> list[Obj]:
-    """All of a running VM: the VirtualMachine, its VMI, disk, launcher pod and start revision."""
-    vm, vmi, revision = virtual_machine(sample), vmi_of(sample), start_revision(sample)
-    for spec in (vm["spec"]["template"]["spec"], vmi["spec"], revision["data"]["spec"]["template"]["spec"]):
-        spec["evictionStrategy"] = strategy
-    return [vm, vmi, disk(sample), launcher(sample), revision]
-
-
-def _mark(vmi: Obj, now: datetime, ago: timedelta = _SINCE) -> None:
+def _request_evacuation(vmi: Obj, when: datetime, node: str = DRAINED) -> None:
     """As KubeVirt's webhook does when an eviction is asked for."""
-    since = timestamp(now - ago)
-    vmi["status"]["evacuationNodeName"] = vmi["status"]["nodeName"]
-    mark = {"reason": "EvictionRequested", "message": "VMI is marked for eviction", "lastProbeTime": since}
-    condition = {"type": "EvictionRequested", "status": "True", "lastTransitionTime": since} | mark
-    vmi["status"]["conditions"] = [*vmi["status"]["conditions"], condition]
+    status, since = vmi["status"], timestamp(when)
+    status["evacuationNodeName"] = node
+    why = {"reason": "EvictionRequested", "message": "VMI is marked for eviction", "lastProbeTime": since}
+    status["conditions"] = [*status["conditions"], condition("EvictionRequested", True, since, **why)]
 
 
-def _migration(sample: SampleVM, made: datetime, phase: str, failure: str = "") -> Obj:
+def _migration(sample: SampleVM, made: datetime, phase: str, failure: str | None = None) -> Obj:
     name = f"kubevirt-evacuation-{uid(sample.name, phase, timestamp(made))[:5]}"
-    status: Obj = {"phase": phase, "phaseTransitionTimestamps": [_transition(phase, made)]}
-    if failure:
-        status["migrationState"] = {"failed": True, "completed": True, "failureReason": failure}
-    return {
-        "apiVersion": "kubevirt.io/v1",
-        "kind": "VirtualMachineInstanceMigration",
-        "metadata": {
-            "name": name,
-            "namespace": sample.namespace,
-            "uid": uid("VirtualMachineInstanceMigration", sample.namespace, name),
-            "creationTimestamp": timestamp(made),
-            "generation": 1,
-            "labels": {"kubevirt.io/vmi-name": sample.name},
-            "annotations": {"kubevirt.io/evacuationMigration": sample.node},
-        },
-        "spec": {"vmiName": sample.name},
-        "status": status,
-    }
+    return objects.migration(
+        sample.namespace,
+        name,
+        sample.name,
+        phase=phase,
+        since=timestamp(made + timedelta(seconds=2)),
+        evacuates=sample.node,
+        failure=failure,
+        uid=uid("VirtualMachineInstanceMigration", sample.namespace, name),
+        created=timestamp(made),
+        generation=1,
+        labels={"kubevirt.io/vmi-name": sample.name},
+    )
 
 
-def _transition(phase: str, made: datetime) -> Obj:
-    return {"phase": phase, "phaseTransitionTimestamp": timestamp(made + timedelta(seconds=2))}
-
-
-def _pdb(made: datetime, namespace: str, name: str, labels: dict[str, str]) -> Obj:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "uid": uid("PodDisruptionBudget", namespace, name),
-            "creationTimestamp": timestamp(made),
-            "generation": 1,
-        },
-        "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}},
-        "status": {
-            "observedGeneration": 1,
-            "disruptionsAllowed": 0,
-            "currentHealthy": 1,
-            "desiredHealthy": 1,
-            "expectedPods": 1,
-            "conditions": [
-                {
-                    "type": "DisruptionAllowed",
-                    "status": "False",
-                    "reason": "InsufficientPods",
-                    "lastTransitionTime": timestamp(made),
-                }
-            ],
-        },
-    }
+def _pdb(made: datetime, namespace: str, name: str, labels: Mapping[str, str], **status: int) -> Obj:
+    return surroundings.pdb(
+        namespace,
+        name,
+        {"matchLabels": dict(labels)},
+        min_available=1,
+        refused="InsufficientPods",
+        since=timestamp(made),
+        uid=uid("PodDisruptionBudget", namespace, name),
+        created=timestamp(made),
+        **status,  # type: ignore[arg-type]
+    )

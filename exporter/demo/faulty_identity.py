@@ -1,18 +1,14 @@
-"""What is wrong with identities in the sample fleet: one function per case.
-
-The codes are those of the reference on firmware UUIDs.
-"""
+"""What is wrong with identities in the sample fleet: one function per case."""
 
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from ..fakeapi.registry import timestamp
 from .networks import NODES
-from .registry import timestamp
-from .resources import Obj
-from .running import launcher, start_revision, vmi_of
-from .samples import SampleVM, disk, uid, virtual_machine
+from .objects import new
+from .samples import SampleVM, complete, disk, uid, virtual_machine
 from .trouble import Case, trouble
 
 _BY_NAME = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")  # from which KubeVirt made UUIDs of names
@@ -24,96 +20,89 @@ def confused(now: datetime) -> list[Case]:
 
 def same_name(now: datetime) -> Case:
     """Older than the release that gives each VM a UUID of its own."""
-    derived = str(uuid.uuid5(_BY_NAME, "print-server"))
-    samples = [_sample(now, "shop", "print-server", 130, 0), _sample(now, "billing", "print-server", 131, 1)]
+    derived = {"uuid": str(uuid.uuid5(_BY_NAME, "print-server"))}
     wrong = "has the UUID that its name gives, as {} does, and both run"
-    cases = [_running(sample, uuid=derived) for sample in samples]
-    return Case(
-        [each for objects in cases for each in objects],
-        [
-            trouble(cases[0][0], "Duplicate", wrong.format("billing/print-server")),
-            trouble(cases[1][0], "Duplicate", wrong.format("shop/print-server")),
-        ],
-    )
+    shop = complete(_sample(now, "shop", "print-server", 130, 0, **derived))
+    billing = complete(_sample(now, "billing", "print-server", 131, 1, **derived))
+    troubles = [
+        trouble(shop[0], wrong.format("billing/print-server")),
+        trouble(billing[0], wrong.format("shop/print-server")),
+    ]
+    return Case([*shop, *billing], troubles)
 
 
 def restored(now: datetime) -> Case:
     source = _sample(now, "lab", "simulator", 132, 2)
-    copy = replace(source, name="simulator-restored", node="", number=133, age=timedelta(days=3))
+    same = {"uuid": source.uid("firmware")}
+    copy = replace(source, name="simulator-restored", node="", number=133, age=timedelta(days=3), firmware=same)
     vm = virtual_machine(copy)
     vm["metadata"]["annotations"] = {"restore.kubevirt.io/lastRestoreUID": "restore-of-simulator"}
-    _set_firmware(vm["spec"]["template"]["spec"], uuid=source.uid("firmware"))
-    wrong = "was restored from simulator under a new name, and will start with its UUID"
-    objects = _running(source)
-    return Case(
-        [*objects, vm, disk(copy)],
-        [
-            trouble(vm, "LatentDuplicate", wrong),
-            trouble(objects[0], "LatentDuplicate", "its restored copy has the same UUID"),
-        ],
-    )
+    objects = complete(source)
+    troubles = [
+        trouble(vm, "was restored from simulator under a new name, and will start with its UUID"),
+        trouble(objects[0], "its restored copy has the same UUID"),
+    ]
+    return Case([*objects, vm, disk(copy)], troubles)
 
 
 def changes_with_its_next_start(now: datetime) -> Case:
-    objects = _running(_sample(now, "telecom", "billing-gw", 134, 3))
-    _set_firmware(objects[0]["spec"]["template"]["spec"], uuid=uid("firmware", "another"))
+    sample = _sample(now, "telecom", "billing-gw", 134, 3)
+    edited = virtual_machine(replace(sample, firmware={"uuid": uid("firmware", "another")}))
     wrong = "its UUID was edited while it runs: it comes back as another VM"
-    return Case(objects, [trouble(objects[0], "SpecRunMismatch", wrong)])
+    return Case([edited, *complete(sample)[1:]], [trouble(edited, wrong)])
 
 
 def placeholder(now: datetime) -> Case:
-    objects = _running(_sample(now, "windows-desktops", "kiosk", 135, 0), uuid="03000200-0400-0500-0006-000700080009")
-    wrong = "has the UUID that boards have whose maker gave them none"
-    return Case(objects, [trouble(objects[0], "InvalidUUID", wrong)])
+    objects = complete(_sample(now, "windows-desktops", "kiosk", 135, 0, uuid="03000200-0400-0500-0006-000700080009"))
+    return Case(objects, [trouble(objects[0], "has the UUID that boards have whose maker gave them none")])
 
 
 def same_serial(now: datetime) -> Case:
-    samples = [_sample(now, "windows-desktops", f"erp-{i}", 135 + i, i) for i in (1, 2)]
-    cases = [_running(sample, serial="VMware-42 1d 6f 1e 58") for sample in samples]
+    serial = "VMware-42 1d 6f 1e 58"
+    first, second = (complete(_sample(now, "windows-desktops", f"erp-{i}", 135 + i, i, serial=serial)) for i in (1, 2))
     wrong = "was imported with the serial of one source, as {} was"
-    return Case(
-        [each for objects in cases for each in objects],
-        [
-            trouble(cases[0][0], "SerialDuplicate", wrong.format("erp-2")),
-            trouble(cases[1][0], "SerialDuplicate", wrong.format("erp-1")),
-        ],
-    )
+    troubles = [trouble(first[0], wrong.format("erp-2")), trouble(second[0], wrong.format("erp-1"))]
+    return Case([*first, *second], troubles)
 
 
 def pinned(now: datetime) -> Case:
-    sample = _sample(now, "lab", "render", 138, 0).stopped()
-    template = virtual_machine(sample)["spec"]
-    pool = {
-        "apiVersion": "pool.kubevirt.io/v1beta1",
-        "kind": "VirtualMachinePool",
-        "metadata": _meta(now, "VirtualMachinePool", "lab", "render"),
-        "spec": {
+    labels = {"app": "render"}
+    vm = virtual_machine(_sample(now, "lab", "render", 138, 0).stopped())
+    pool = new(
+        "VirtualMachinePool",
+        "lab",
+        "render",
+        uid=uid("VirtualMachinePool", "lab", "render"),
+        created=timestamp(now),
+        generation=1,
+        spec={
             "replicas": 0,
-            "selector": {"matchLabels": {"app": "render"}},
-            "virtualMachineTemplate": {"metadata": {"labels": {"app": "render"}}, "spec": template},
+            "selector": {"matchLabels": labels},
+            "virtualMachineTemplate": {"metadata": {"labels": labels}, "spec": vm["spec"]},
         },
-    }
-    wrong = "its template has a UUID, so every VM of it will have the same"
-    return Case([pool], [trouble(pool, "TemplatePinsUUID", wrong)])
+    )
+    return Case([pool], [trouble(pool, "its template has a UUID, so every VM of it will have the same")])
 
 
 def snapshot_without(now: datetime) -> Case:
     sample = _sample(now, "billing", "archive", 139, 0).stopped()
-    vm = virtual_machine(sample)
-    source = virtual_machine(sample)
+    source, taken = virtual_machine(sample), timestamp(now - timedelta(days=400))
     del source["spec"]["template"]["spec"]["domain"]["firmware"]
-    content = {
-        "apiVersion": "snapshot.kubevirt.io/v1beta1",
-        "kind": "VirtualMachineSnapshotContent",
-        "metadata": _meta(now - timedelta(days=400), "VirtualMachineSnapshotContent", "billing", "archive-2025"),
-        "spec": {
+    content = new(
+        "VirtualMachineSnapshotContent",
+        "billing",
+        "archive-2025",
+        uid=uid("VirtualMachineSnapshotContent", "billing", "archive-2025"),
+        created=taken,
+        generation=1,
+        spec={
             "source": {"virtualMachine": {"metadata": source["metadata"], "spec": source["spec"]}},
             "virtualMachineSnapshotName": "archive-2025",
         },
-        "status": {"readyToUse": True, "creationTime": timestamp(now - timedelta(days=400))},
-    }
+        status={"readyToUse": True, "creationTime": taken},
+    )
     wrong = "holds no UUID: a VM restored from it gets another one"
-    return Case([vm, disk(sample), content], [trouble(content, "SnapshotLacksUUID", wrong)])
+    return Case([*complete(sample), content], [trouble(content, wrong)])
 
 
 _CASES: tuple[Callable[[datetime], Case], ...] = (
@@ -127,29 +116,13 @@ _CASES: tuple[Callable[[datetime], Case], ...] = (
 )
 
 
-def _sample(now: datetime, namespace: str, name: str, number: int, node: int) -> SampleVM:
+def _sample(now: datetime, namespace: str, name: str, number: int, node: int, **firmware: str) -> SampleVM:
     return SampleVM(
-        namespace=namespace, name=name, now=now, node=NODES[node], number=number, age=timedelta(days=20 + number)
+        namespace=namespace,
+        name=name,
+        now=now,
+        node=NODES[node],
+        number=number,
+        age=timedelta(days=20 + number),
+        firmware=firmware,
     )
-
-
-def _running(sample: SampleVM, **firmware: str) -> list[Obj]:
-    """All of a running VM, the VirtualMachine first."""
-    vm, vmi, revision = virtual_machine(sample), vmi_of(sample), start_revision(sample)
-    for spec in (vm["spec"]["template"]["spec"], vmi["spec"], revision["data"]["spec"]["template"]["spec"]):
-        _set_firmware(spec, **firmware)
-    return [vm, vmi, disk(sample), launcher(sample), revision]
-
-
-def _set_firmware(spec: Obj, **firmware: str) -> None:
-    spec["domain"]["firmware"] = spec["domain"]["firmware"] | firmware
-
-
-def _meta(born: datetime, kind: str, namespace: str, name: str) -> Obj:
-    return {
-        "name": name,
-        "namespace": namespace,
-        "uid": uid(kind, namespace, name),
-        "creationTimestamp": timestamp(born),
-        "generation": 1,
-    }

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
 
+from ..fakeapi.resources import Obj
 from .faulty import faulty
 from .faulty_evictions import blocked
 from .faulty_identity import confused
 from .networks import BILLING, LAB, NODES, SHOP, TELECOM, Network, addresses, ground
-from .resources import Obj
-from .running import launcher, start_revision, vmi_of
-from .samples import SampleVM, claim, disk, virtual_machine
+from .samples import SampleVM, complete
 from .trouble import Trouble
 
 
@@ -97,13 +96,3 @@ def healthy_vms(now: datetime) -> list[SampleVM]:
                 )
             )
     return samples
-
-
-def complete(sample: SampleVM) -> list[Obj]:
-    """Everything that exists of a healthy VM, running or stopped."""
-    objects = [virtual_machine(sample), disk(sample)]
-    if sample.network:
-        objects.append(claim(sample))
-    if sample.running:
-        objects += [vmi_of(sample), launcher(sample), start_revision(sample)]
-    return objects

@@ -11,20 +11,19 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from .apiserver import ApiServer
-from .errors import ApiError
-from .fleet import complete, healthy_vms
-from .registry import utc_now
-from .resources import Obj
-from .running import launcher, plain_pod, start_revision, vmi_of
-from .samples import SampleVM, virtual_machine
+from ..fakeapi.apiserver import ApiServer
+from ..fakeapi.errors import ApiError
+from ..fakeapi.registry import utc_now
+from ..fakeapi.resources import Obj
+from .fleet import healthy_vms
+from .samples import SampleVM, complete, plain_pod, virtual_machine, vmi, while_running
 
 Step = tuple[Callable[[], None], str]
 """What happens, and the sentence that says so."""
 
 
-async def tell(server: ApiServer, say: Callable[[str], None], pace: float = 10.0) -> None:
-    """Tells the story for ever, one step every `pace` seconds; cancel it to end it."""
+async def play(server: ApiServer, say: Callable[[str], None], pace: float = 10.0) -> None:
+    """Plays the story for ever, one step every `pace` seconds; cancel it to end it."""
     turn = 0
     while True:
         turn += 1
@@ -159,7 +158,7 @@ def _restarted(stage: _Stage, sample: SampleVM, turn: int) -> Iterator[Step]:
     def started() -> None:
         generation = stage.next_generation(sample)
         new = replace(sample, boot=f"turn {turn}", up=timedelta(seconds=30), vm_generation=generation)
-        stage.create(start_revision(new), vmi_of(new), launcher(new))
+        stage.create(*while_running(new))
         change = {"spec": {"runStrategy": "Always"}, "status": virtual_machine(new)["status"]}
         stage.patch("virtualmachines", sample, sample.name, change)
 
@@ -191,18 +190,15 @@ def _drained(stage: _Stage, sample: SampleVM) -> Iterator[Step]:
         with suppress(ApiError):
             stage.server.patch("nodes", "", sample.node, {"spec": spec})
 
-    def able(*, migratable: bool) -> None:
-        conditions = vmi_of(sample)["status"]["conditions"]
-        if not migratable:
-            hindered = {"status": "False", "reason": "DisksNotLiveMigratable", "message": "disk scratch is not shared"}
-            conditions = [c | hindered if c["type"] == "LiveMigratable" else c for c in conditions]
+    def disks(hindrance: str) -> None:
+        conditions = vmi(replace(sample, hindrance=hindrance))["status"]["conditions"]
         stage.patch("virtualmachineinstances", sample, sample.name, {"status": {"conditions": conditions}})
 
     def cordoned() -> None:
-        able(migratable=False)
+        disks("disk scratch is not shared")
         node(unschedulable=True)
 
     title = f"{sample.namespace}/{sample.name}"
     yield cordoned, f"Node {sample.node} is drained, and VM {title} can't leave it: a disk of it is on that node."
-    yield lambda: able(migratable=True), f"The disk is unplugged from VM {title}: it can migrate."
+    yield lambda: disks(""), f"The disk is unplugged from VM {title}: it can migrate."
     yield lambda: node(unschedulable=None), f"Node {sample.node} is uncordoned."

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .registry import timestamp
-from .resources import Obj
+from ..fakeapi.registry import timestamp
+from ..fakeapi.resources import Obj
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,6 @@ class Trouble:
     kind: str
     namespace: str
     name: str
-    code: str
     wrong: str
 
 
@@ -25,7 +24,7 @@ class Case:
 
 
 def deleting(obj: Obj, since: datetime, finalizers: list[str] | None = None) -> Obj:
-    """The object, marked as being deleted."""
+    """The object while it is being deleted."""
     meta = obj["metadata"] | {"deletionTimestamp": timestamp(since), "deletionGracePeriodSeconds": 0}
     if "generation" in meta:
         meta["generation"] += 1
@@ -34,9 +33,9 @@ def deleting(obj: Obj, since: datetime, finalizers: list[str] | None = None) -> 
     return obj | {"metadata": meta}
 
 
-def trouble(obj: Obj, code: str, wrong: str) -> Trouble:
+def trouble(obj: Obj, wrong: str) -> Trouble:
     meta = obj["metadata"]
-    return Trouble(obj["kind"], meta.get("namespace", ""), meta["name"], code, wrong)
+    return Trouble(obj["kind"], meta.get("namespace", ""), meta["name"], wrong)
 
 
 def minutes(ago: timedelta) -> str:

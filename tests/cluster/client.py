@@ -28,7 +28,7 @@ class _Discovered(NamedTuple):
 
 
 class Client:
-    """Talks to one API server as one account. Close it, or use it in a `with`. Every method raises ApiError."""
+    """Talks to one API server as one user. Close it, or use it in a `with`. Every method raises ApiError."""
 
     def __init__(self, url: str, ca_file: Path, token: str | None, **how: Any) -> None:
         self.connection = Connection(url, ca_file, token, **how)

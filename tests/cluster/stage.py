@@ -48,7 +48,7 @@ class Stage:
         return self.client.make(made)
 
     def running(self, owner: Object) -> Object:
-        return self.client.make(fleet.vmi_of(owner))
+        return self.client.make(fleet.vmi(owner))
 
     def pod(
         self, claim: str = "db.blue", ip: str = "10.0.0.5/24", domain: str = "db", phase: str = "Running"

@@ -43,7 +43,7 @@ def vm(client: Client, namespace: str, name: str, uuid: str, **notes: str) -> Ob
 
 
 def start(client: Client, namespace: str, name: str) -> None:
-    client.make(fleet.vmi_of(client.get(VMS, namespace, name)))
+    client.make(fleet.vmi(client.get(VMS, namespace, name)))
 
 
 def restart(client: Client, namespace: str, name: str) -> None:

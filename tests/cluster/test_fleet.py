@@ -57,7 +57,7 @@ def run(cluster: Cluster, namespace: str, name: str, uuid: str) -> None:
     vm = fleet.vm(namespace, name)
     vm["spec"]["template"]["spec"]["domain"]["firmware"] = {"uuid": uuid}
     made = cluster.client.create(vm)
-    cluster.client.make(fleet.vmi_of(made))
+    cluster.client.make(fleet.vmi(made))
 
 
 def over(clusters: dict[str, Cluster], prometheus: MakePrometheus, rules: Path) -> Prometheus:
@@ -94,7 +94,7 @@ def test_one_uuid_in_two_clusters_is_alerted_on_until_the_runbook_is_followed(
     wait_until(lambda: not alerts("firing") | alerts("pending"), 90, "one that is stopped is not alerted on")
     follow(Kubectl(binary, west.server, namespace, tmp_path), west.client, "copy")
     changed = west.client.get(VMS, namespace, "copy")
-    west.client.make(fleet.vmi_of(changed))
+    west.client.make(fleet.vmi(changed))
     server.wait_for(f'kubevirt_vm_firmware_uuid_info{{name="copy", uuid="{NEW}", running="true"}}')
     shared = "VM:kubevirt_vm_firmware_uuid_info:max_last6m"
     wait_until(lambda: not server.query(shared) and not alerts("firing") | alerts("pending"), 60, "none is shared")

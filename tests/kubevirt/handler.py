@@ -20,7 +20,7 @@ from tests.manifests import Object
 __all__ = ["Handler"]
 
 NOT_SHARED = "cannot migrate VMI: PVC disk is not shared, live migration requires that all PVCs must be shared"
-MARK, SOURCE_OF_MARK = "evacuationNodeName", "kubevirt.io/eviction-source"
+REQUEST, SOURCE = "evacuationNodeName", "kubevirt.io/eviction-source"
 PORTS = {"49152": 0}
 
 
@@ -58,7 +58,7 @@ def _step(vmi: Object, world: World) -> str | None:
         _start(status)
     if status["phase"] != "Running":
         return None
-    _tell_whether_it_can_migrate(status, key(vmi) not in orders.fixed)
+    _report_whether_it_can_migrate(status, key(vmi) not in orders.fixed)
     return _migrate(vmi, world)
 
 
@@ -86,7 +86,7 @@ def _set(status: Object, row: Object) -> None:
         status["conditions"] = [*(each for each in rows if each is not old), row]
 
 
-def _tell_whether_it_can_migrate(status: Object, can: bool) -> None:
+def _report_whether_it_can_migrate(status: Object, can: bool) -> None:
     if can:
         row = condition("LiveMigratable")
     else:
@@ -133,15 +133,15 @@ def _fail(state: Object, why: str, **more: Any) -> None:
 
 
 def _arrive(vmi: Object, state: Object, *, requested: bool) -> None:
-    """As the target's virt-handler sees it in: with that, a mark for eviction has had its effect and goes.
+    """As the target's virt-handler sees it in: with that, an evacuation request has had its effect and goes.
 
-    An eviction that is asked for in that very moment may put it again: it is `marked` for the node that it left.
+    An eviction that is asked for in that very moment may make it again: it is then for the node that it left.
     """
     moment = now()
     state.update(targetNodeDomainDetected=True, targetNodeDomainReadyTimestamp=moment)
     state.update(endTimestamp=moment, completed=True)
     vmi["metadata"].setdefault("labels", {})["kubevirt.io/nodeName"] = state["targetNode"]
-    vmi["metadata"].get("annotations", {}).pop(SOURCE_OF_MARK, None)
+    vmi["metadata"].get("annotations", {}).pop(SOURCE, None)
     vmi["status"]["nodeName"] = state["targetNode"]
     if not requested:
-        vmi["status"].pop(MARK, None)
+        vmi["status"].pop(REQUEST, None)

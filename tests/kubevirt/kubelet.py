@@ -46,7 +46,7 @@ class Kubelet:
             yield partial(self._step, pod, world)
 
     def _beat(self, name: str, node: Object) -> None:
-        """By what a kubelet, and virt-handler, tell that they live, and the status."""
+        """The leases and heartbeats of a kubelet and of virt-handler, and the status."""
         if not true(node, "Ready"):
             ready = condition("Ready", reason="KubeletReady") | {"lastHeartbeatTime": now()}
             room = {**ROOM, **DEVICES}

@@ -24,8 +24,8 @@ class Orders:
     unplaced: set[Key] = field(default_factory=set)  # no node has room for the target of its migration
     powers_off: set[Key] = field(default_factory=set)  # its guest shuts itself down
     crashes: set[Key] = field(default_factory=set)  # its guest ends in failure, at once
-    stay_requested: set[Key] = field(default_factory=set)  # its mark is put again just as its migration ends
-    dead: set[str] = field(default_factory=set)  # nodes that do nothing and tell nothing
+    stay_requested: set[Key] = field(default_factory=set)  # its eviction is requested again just as its migration ends
+    dead: set[str] = field(default_factory=set)  # nodes that do nothing and report nothing
 
     def forget(self, namespace: str) -> None:
         """Takes away the orders on VMIs of a namespace."""

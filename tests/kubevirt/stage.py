@@ -13,7 +13,7 @@ from typing import Any
 from tests.cluster.client import ApiError, Client
 from tests.cluster.resources import EVENTS, NAMESPACES, NODES, PODS, VMIMS, VMIS, VMS, Resource
 from tests.kubevirt.control_plane import ControlPlane
-from tests.kubevirt.installation import NODES as MACHINE_NODES
+from tests.kubevirt.installation import NODES as VM_NODES
 from tests.kubevirt.orders import Key, Orders, true
 from tests.manifests import Object
 from tests.waiting import wait_until
@@ -24,6 +24,13 @@ PATIENCE = 60  # seconds for what takes two
 LAUNCHERS = "kubevirt.io=virt-launcher"
 # KubeVirt's subresources answer 406 to who accepts JSON alone.
 ANYTHING = {"Accept": "application/json, */*"}
+# A stop, start or restart that virt-controller has not taken off the VM's status yet (500), a write of the VM between
+# virt-api's look at it and its patch (409), a migration that has moved the guest and is not yet over (500).
+IN_HAND = (
+    "stop/start already underway",
+    "jsonpatch test operation does not apply",
+    "in-flight migration detected",
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,11 @@ class Answer:
 
     code: int | None = None
     message: str = ""
+
+    @property
+    def in_hand(self) -> bool:
+        """Whether KubeVirt refused only because an earlier request is still under way, or something wrote meanwhile."""
+        return any(words in self.message for words in IN_HAND)
 
 
 @dataclass
@@ -115,8 +127,16 @@ class Stage:
         wait_until(lambda: self.vmi(name) is None and not self.pods(name), PATIENCE, f"nothing of {name} runs")
 
     def act(self, name: str, verb: str, **body: Any) -> Answer:
-        """What `virtctl` does to a VM: start, stop, restart, migrate."""
-        return self._put("virtualmachines", name, verb, body)
+        """What `virtctl` does to a VM: start, stop, restart, migrate; again, while what was asked before is in hand."""
+        last = Answer()
+
+        def answered() -> bool:
+            nonlocal last
+            last = self._put("virtualmachines", name, verb, body)
+            return not last.in_hand
+
+        wait_until(answered, PATIENCE, f"KubeVirt takes the request to {verb} {name}", every=0.2)
+        return last
 
     def vmi(self, name: str) -> Object | None:
         return self.client.find(VMIS, self.namespace, name)
@@ -160,7 +180,7 @@ class Stage:
     @contextmanager
     def only_on(self, node: str) -> Iterator[None]:
         """What starts meanwhile starts there."""
-        others = [each for each in MACHINE_NODES if each != node]
+        others = [each for each in VM_NODES if each != node]
         for each in others:
             self.cordon(each)
         yield
@@ -175,16 +195,16 @@ class Stage:
         what = f"{node} is {'ready' if ready else 'not ready'}"
         wait_until(lambda: true(self.client.get(NODES, None, node), "Ready") == ready, PATIENCE, what)
 
-    def mark(self, name: str) -> str:
-        """The node that the VM is to leave, by its mark for eviction; empty if it has none."""
+    def evacuation(self, name: str) -> str:
+        """The node that the VMI is requested to leave; empty without such a request."""
         status: Object = self.client.get(VMIS, self.namespace, name).get("status", {})
         return str(status.get("evacuationNodeName", ""))
 
-    def wait_mark(self, name: str, node: str) -> None:
-        wait_until(lambda: self.mark(name) == node, PATIENCE, f"the mark of {name} is {node!r}")
+    def wait_evacuation(self, name: str, node: str) -> None:
+        wait_until(lambda: self.evacuation(name) == node, PATIENCE, f"{name} is requested to leave {node!r}")
 
     def cancel_evacuation(self, name: str, node: str) -> Answer:
-        """Takes the mark off a VMI, if it is this one."""
+        """Cancels the evacuation request of a VMI, if it is for this node."""
         return self._put("virtualmachineinstances", name, "evacuate/cancel", {"evacuationNodeName": node})
 
     # -- migrations

@@ -40,9 +40,13 @@ def test_a_vm_runs_is_stopped_and_started_by_hand(stage: Stage) -> None:
 
     assert stage.act("db", "stop") == Answer()
     stage.wait_gone("db")
-    assert stage.client.get(VMS, stage.namespace, "db")["status"]["printableStatus"] == "Stopped"
+    wait_until(lambda: printed(stage) == "Stopped", 30, "the VM says that it is stopped")
     assert stage.act("db", "start") == Answer()
     stage.wait_running("db")
+
+
+def printed(stage: Stage) -> str:
+    return str(stage.client.get(VMS, stage.namespace, "db")["status"]["printableStatus"])
 
 
 def test_a_guest_that_shuts_down_is_started_again_if_its_vm_is_always_to_run(stage: Stage) -> None:
@@ -77,19 +81,19 @@ def test_an_eviction_of_a_vm_that_can_migrate_moves_it(stage: Stage) -> None:
     source = stage.running("db", eviction="LiveMigrate")["status"]["nodeName"]
     stage.orders.holds.add(stage.key("db"))
     assert stage.evict("db", dry_run=True) == triggered(stage, "db")
-    assert stage.mark("db") == ""
+    assert stage.evacuation("db") == ""
 
     assert stage.evict("db") == triggered(stage, "db")
-    assert stage.mark("db") == source
-    wait_until(lambda: requested(stage.vmi("db")), 30, "the VMI says that it is marked")
+    assert stage.evacuation("db") == source
+    wait_until(lambda: requested(stage.vmi("db")), 30, "the VMI says that its eviction is requested")
     stage.wait_phases("db", "Running")
 
     stage.orders.holds.clear()
     stage.wait_phases("db", "Succeeded")
-    stage.wait_mark("db", "")
+    stage.wait_evacuation("db", "")
     vmi = stage.wait_running("db")
     assert vmi["status"]["nodeName"] != source
-    wait_until(lambda: not requested(stage.vmi("db")), 30, "the VMI says no more that it is marked")
+    wait_until(lambda: not requested(stage.vmi("db")), 30, "the VMI says no more that its eviction is requested")
     wait_until(lambda: len(running_pods(stage)) == 1, 30, "the pod that it left has ended")
 
 
@@ -97,12 +101,12 @@ def running_pods(stage: Stage) -> list[Object]:
     return [pod for pod in stage.pods("db") if pod["status"]["phase"] == "Running"]
 
 
-def test_an_eviction_of_a_vm_that_cannot_migrate_is_denied_without_a_mark(stage: Stage) -> None:
+def test_an_eviction_of_a_vm_that_cannot_migrate_is_denied_without_a_request(stage: Stage) -> None:
     stage.orders.fixed.add(stage.key("db"))
     stage.running("db", eviction="LiveMigrate")
     words = "VMI db is configured with an eviction strategy but is not live-migratable"
     assert stage.evict("db") == Answer(429, DENIED + words)
-    assert stage.mark("db") == ""
+    assert stage.evacuation("db") == ""
     assert stage.migrations("db") == []
 
 
@@ -119,11 +123,11 @@ def test_a_migration_that_fails_is_tried_again_after_a_while(stage: Stage) -> No
     stage.evict("db")
     stage.wait_phases("db", "Failed", "Pending")
     wait_until(lambda: "MigrationBackoff" in reasons(stage), 30, "KubeVirt says that it waits")
-    assert stage.mark("db") == source
+    assert stage.evacuation("db") == source
 
     stage.orders.fails.clear()
     stage.wait_phases("db", "Failed", "Succeeded")
-    stage.wait_mark("db", "")
+    stage.wait_evacuation("db", "")
     failed, succeeded = stage.migrations("db")
     assert moment(succeeded, "Scheduling") - moment(failed, "Failed") >= 19  # of the 20 s there are, in whole ones
 
@@ -153,27 +157,27 @@ def why(stage: Stage) -> list[tuple[str, str]]:
     return [(pod["phase"], row.get("reason", "")) for pod in pods for row in pod.get("conditions", [])]
 
 
-def test_an_eviction_of_a_vm_that_others_move_marks_it_and_nobody_acts(stage: Stage) -> None:
+def test_an_eviction_of_a_vm_that_others_move_is_a_request_and_nobody_acts(stage: Stage) -> None:
     source = stage.running("db", eviction="External")["status"]["nodeName"]
     assert stage.evict("db") == triggered(stage, "db")
-    wait_until(lambda: requested(stage.vmi("db")), 30, "the VMI says that it is marked")
-    # KubeVirt looks at all marks at once: when it has moved this one, it has seen the other.
+    wait_until(lambda: requested(stage.vmi("db")), 30, "the VMI says that its eviction is requested")
+    # KubeVirt looks at all requests at once: when it has moved this one, it has seen the other.
     stage.running("other", eviction="LiveMigrate")
     stage.evict("other")
     stage.wait_phases("other", "Succeeded")
-    assert stage.mark("db") == source
+    assert stage.evacuation("db") == source
     assert stage.migrations("db") == []
     again = Answer(429, triggered(stage, "db").message.replace("Eviction t", "Evacuation in progress: Eviction t"))
     assert stage.evict("db") == again
 
 
-def test_a_mark_is_taken_off_by_who_names_its_node(stage: Stage) -> None:
+def test_a_request_is_cancelled_by_who_names_its_node(stage: Stage) -> None:
     source = stage.running("db", eviction="External")["status"]["nodeName"]
     stage.evict("db")
     assert stage.cancel_evacuation("db", "node99").code == 500
-    assert stage.mark("db") == source
+    assert stage.evacuation("db") == source
     assert stage.cancel_evacuation("db", source) == Answer()
-    assert stage.mark("db") == ""
+    assert stage.evacuation("db") == ""
 
 
 def test_a_vm_does_not_move_to_a_node_that_is_cordoned(stage: Stage) -> None:
@@ -181,7 +185,7 @@ def test_a_vm_does_not_move_to_a_node_that_is_cordoned(stage: Stage) -> None:
     others = sorted({*NODES} - {source})
     stage.cordon(others[0])
     stage.evict("db")
-    stage.wait_mark("db", "")
+    stage.wait_evacuation("db", "")
     assert stage.wait_running("db")["status"]["nodeName"] == others[1]
 
 
@@ -209,11 +213,11 @@ def test_a_namespace_goes_with_all_that_is_in_it(stage: Stage) -> None:
     wait_until(lambda: gone(NAMESPACES, None, stage.namespace) is None, 60, "the namespace is gone")
 
 
-def test_without_virt_controller_a_mark_waits_for_it(kubevirt: ControlPlane, stage: Stage) -> None:
+def test_without_virt_controller_a_request_waits_for_it(kubevirt: ControlPlane, stage: Stage) -> None:
     source = stage.running("db", eviction="LiveMigrate")["status"]["nodeName"]
     with kubevirt.without("virt-controller"):
         assert stage.evict("db") == triggered(stage, "db")
-        assert (stage.mark("db"), stage.migrations("db")) == (source, [])
+        assert (stage.evacuation("db"), stage.migrations("db")) == (source, [])
     stage.wait_phases("db", "Succeeded")
 
 

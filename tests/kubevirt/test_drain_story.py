@@ -107,7 +107,7 @@ def the_drain_begins(story: Story, stage: Stage) -> None:
     assert stage.evict("licence").code == 429
     assert stage.evict("old") == Answer()
     stage.evict("tenant")
-    story.comes_to(STAYS | LEFT, lambda: stage.mark("tenant"))
+    story.comes_to(STAYS | LEFT, lambda: stage.evacuation("tenant"))
 
 
 def a_migration_is_held_up_fails_and_succeeds(story: Story, stage: Stage) -> None:
@@ -130,7 +130,7 @@ def a_migration_is_held_up_fails_and_succeeds(story: Story, stage: Stage) -> Non
     story.comes_to(STAYS | LEFT | {"db": "MigrationFailing"}, two_failed)
 
     stage.orders.fails.clear()
-    story.comes_to(STAYS | LEFT, lambda: stage.phases("db")[-1] == "Succeeded" and not stage.mark("db"))
+    story.comes_to(STAYS | LEFT, lambda: stage.phases("db")[-1] == "Succeeded" and not stage.evacuation("db"))
 
 
 def used(stage: Stage) -> str:

@@ -43,7 +43,7 @@ def test_every_answer_is_the_expected_one_and_nothing_is_requested(
     assert {name: vm["state"] for name, vm in reported.items()} == {name: ends for name, *_, ends in VMS}
     assert [name for name, vm in reported.items() if vm["probe"]["contradicts"]] == []
     assert code == 1
-    assert {name: stage.mark(name) for name, *_ in VMS} == {name: "" for name, *_ in VMS}
+    assert {name: stage.evacuation(name) for name, *_ in VMS} == {name: "" for name, *_ in VMS}
     assert {pod["metadata"]["uid"] for pod in stage.client.list(PODS, stage.namespace)["items"]} == before
 
 

@@ -36,10 +36,10 @@ def test_a_request_is_cancelled_as_the_runbooks_say(
     assert len(commands) > 1
     for path, block in commands:
         stage.evict("db")
-        assert stage.mark("db") == source, path.name
+        assert stage.evacuation("db") == source, path.name
         script = block.replace("NAMESPACE", stage.namespace).replace("EVACUATIONNODENAME", source).replace("NAME", "db")
         assert run(script, kubevirt, binary, tmp_path) == 0, path.name
-        assert stage.mark("db") == "", path.name
+        assert stage.evacuation("db") == "", path.name
 
 
 def test_a_request_for_another_node_is_not_cancelled(
@@ -52,7 +52,7 @@ def test_a_request_for_another_node_is_not_cancelled(
         block.replace("NAMESPACE", stage.namespace).replace("EVACUATIONNODENAME", "control01").replace("NAME", "db")
     )
     assert run(script, kubevirt, binary, tmp_path) != 0
-    assert stage.mark("db") == source
+    assert stage.evacuation("db") == source
 
 
 def run(script: str, kubevirt: ControlPlane, binary: Tools, folder: Path) -> int:

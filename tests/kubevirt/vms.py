@@ -50,25 +50,25 @@ class VMs:
         client = self._make()
         parts = Kubelet(client, self._addresses), Handler(self._handler)
         while not self._ends.wait(EVERY):
-            with self._telling():
+            with self._reporting():
                 world = self._look(client)
                 for step in (step for part in parts for step in part.steps(world)):
-                    with self._telling():
+                    with self._reporting():
                         step()
 
     def _look(self, client: Client) -> World:
         return World(_all(client, NODES), _all(client, PODS), _all(client, VMIS), self.orders)
 
     def _handler(self, node: str) -> Client:
-        """virt-handler's account, as its pod on this node has it."""
+        """virt-handler's ServiceAccount, as its pod on this node has it."""
         if node not in self._handlers:
             headers = {"Impersonate-User": HANDLER, "Impersonate-Group": "system:serviceaccounts", NODE_EXTRA: node}
             self._handlers[node] = self._make(**headers)
         return self._handlers[node]
 
     @contextlib.contextmanager
-    def _telling(self) -> Iterator[None]:
-        """Tells of what failed, and goes on: what is still due is seen in the next round."""
+    def _reporting(self) -> Iterator[None]:
+        """Reports what failed, and goes on: what is still due is seen in the next round."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - whatever it is, the nodes live on

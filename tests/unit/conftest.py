@@ -14,9 +14,9 @@ import trustme
 
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.cli.demo import kubeconfig
-from exporter.demo.apiserver import ApiServer
 from exporter.demo.fleet import sample_fleet
 from exporter.kube.transport import Transport
+from tests.fakeapi.apiserver import FakeApiServer
 
 __all__ = ["Tls"]
 
@@ -59,9 +59,9 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[ApiServer]:
+async def cluster() -> AsyncIterator[FakeApiServer]:
     """The sample fleet, served."""
-    server = ApiServer()
+    server = FakeApiServer()
     server.load(sample_fleet(datetime.now(UTC)).objects)
     await server.start()
     yield server
@@ -69,7 +69,7 @@ async def cluster() -> AsyncIterator[ApiServer]:
 
 
 @pytest.fixture
-async def http(cluster: ApiServer, tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
+async def http(cluster: FakeApiServer, tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
     """Asks a steward that has seen all of `cluster`."""
     steward = assemble(Transport.from_environment(str(kubeconfig(tmp_path, cluster.url))), settle=0.01)
     async with serve(steward, "127.0.0.1", 0) as url:

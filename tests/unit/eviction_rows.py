@@ -80,7 +80,8 @@ def _migration(draw: st.DrawFn, name: str, _: str) -> dict[str, Any]:
 def _pod(draw: st.DrawFn, name: str, uid: str) -> dict[str, Any]:
     vmi = uid.replace("Pod-", "VirtualMachineInstance-")
     row = {"node": draw(st.sampled_from(NODES)), "vmi": vmi, "labels": {"app": name}}
-    pending = {"phase": "Pending", "unschedulable": "no", "migration": "VirtualMachineInstanceMigration-ns-m1-u1"}
+    target = {"migration": "VirtualMachineInstanceMigration-ns-m1-u1"}
+    pending = {"node": "", "phase": "Pending", "unschedulable": "no"} | target
     return row | _one_of(draw, {}, {}, {"hotplug": "a"}) | _one_of(draw, {}, {}, pending)
 
 

@@ -6,11 +6,11 @@ import copy
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from exporter.demo import faults
-from exporter.demo.apiserver import ApiServer
-from exporter.demo.errors import PlainError
-from exporter.demo.faults import Fault
+from exporter.fakeapi.errors import PlainError
 from exporter.model.source import SyncState
+from tests.fakeapi import faults
+from tests.fakeapi.apiserver import FakeApiServer
+from tests.fakeapi.faults import Fault
 
 from .fault_stage import Stage
 
@@ -71,7 +71,7 @@ def body(text: str) -> faults.Answer:
     return lambda _call, _target: PlainError(200, text)
 
 
-def plain_lists(server: ApiServer) -> None:
+def plain_lists(server: FakeApiServer) -> None:
     server.streaming_lists = False
 
 
@@ -157,7 +157,7 @@ async def restarted(stage: Stage) -> None:
     stage.over()
 
 
-def group_down(server: ApiServer) -> None:
+def group_down(server: FakeApiServer) -> None:
     server.faults.add(Fault("/apis/k8s.cni.cncf.io/v1alpha1", answer=faults.unavailable()))
 
 

@@ -18,18 +18,18 @@ from unittest import mock
 
 from exporter.app import Steward, assemble
 from exporter.checks import all_checks
-from exporter.demo.apiserver import ApiServer
-from exporter.demo.faults import Fault
 from exporter.demo.faulty import faulty
-from exporter.demo.fleet import complete, healthy_vms
+from exporter.demo.fleet import healthy_vms
 from exporter.demo.networks import SHOP, addresses, ground
-from exporter.demo.samples import SampleVM
+from exporter.demo.samples import SampleVM, complete
 from exporter.engine.engine import Engine
 from exporter.findings import Finding, Since
 from exporter.kube.pace import Pace
 from exporter.kube.transport import Transport
 from exporter.model.source import Source, SyncState
 from tests.evaluation import Evaluation, api_kinds
+from tests.fakeapi.apiserver import FakeApiServer
+from tests.fakeapi.faults import Fault
 
 from .secure_server import config
 
@@ -76,7 +76,7 @@ def facts(engine: Engine) -> Facts:
 
 @dataclass
 class Stage:
-    server: ApiServer
+    server: FakeApiServer
     steward: Steward
     clock: Clock
     before: Facts = field(default_factory=dict)
@@ -223,9 +223,11 @@ class _Collect(logging.Handler):
 
 
 @asynccontextmanager
-async def staged(folder: Path, prepare: Callable[[ApiServer], None], pace: dict[str, float]) -> AsyncIterator[Stage]:
+async def staged(
+    folder: Path, prepare: Callable[[FakeApiServer], None], pace: dict[str, float]
+) -> AsyncIterator[Stage]:
     """A server with a small fleet, and a steward that watches it."""
-    server = ApiServer()
+    server = FakeApiServer()
     server.load([*ground(_NOW), *(obj for vm in (*_FLEET[:3], *_STOPPED) for obj in complete(vm))])
     server.load([obj for case in faulty(_NOW) for obj in case.objects])
     await server.start()

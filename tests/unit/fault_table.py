@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exporter.demo import faults
-from exporter.demo.apiserver import ApiServer
-from exporter.demo.faults import Garbled, Swapped, twice
 from exporter.model.source import SyncState
+from tests.fakeapi import faults
+from tests.fakeapi.apiserver import FakeApiServer
+from tests.fakeapi.faults import Garbled, Swapped, twice
 
 from .fault_acts import (
     Act,
@@ -48,7 +48,7 @@ class Row:
     fault: str
     does: str
     act: Act | None = None
-    prepare: Callable[[ApiServer], None] = lambda _: None
+    prepare: Callable[[FakeApiServer], None] = lambda _: None
     pace: dict[str, float] = field(default_factory=dict)
     peak: int | None = None  # the most bytes that may be allocated on the way
 

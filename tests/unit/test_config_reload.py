@@ -25,13 +25,13 @@ from exporter.cli.demo import kubeconfig
 from exporter.cli.serve import follow
 from exporter.config.loading import Loaded, Sources, digest_of, load
 from exporter.config.reloading import Watched
-from exporter.demo.apiserver import ApiServer
 from exporter.findings import Finding, Severity
 from exporter.kube.transport import Transport
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.series_limit import SeriesLimit
 from exporter.model.kinds import ipam_claim
 from exporter.views import all_views
+from tests.fakeapi.apiserver import FakeApiServer
 from tests.unit.test_exposition import names, orphan
 
 
@@ -95,7 +95,7 @@ async def until(so: Callable[[], Awaitable[bool]], seconds: float = 10) -> None:
 
 
 @asynccontextmanager
-async def served(cluster: ApiServer, folder: Path, text: str, look: float = 0.02) -> AsyncIterator[Served]:
+async def served(cluster: FakeApiServer, folder: Path, text: str, look: float = 0.02) -> AsyncIterator[Served]:
     file = folder / "config.yaml"
     file.write_text(text)
     sources = Sources(file, {}, {})
@@ -118,7 +118,7 @@ GOOD = "settle: 10ms\nlogLevel: error\nseriesLimit: {family: 1000}\n"
 
 
 async def test_good_then_bad_then_good_again(
-    cluster: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    cluster: FakeApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with served(cluster, tmp_path, GOOD) as steward:
 
@@ -171,7 +171,7 @@ async def test_good_then_bad_then_good_again(
 
 
 async def test_what_takes_effect_at_the_next_start_is_reported_and_counts_as_success(
-    cluster: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    cluster: FakeApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     said = "listen changed; it takes effect at the next start"
     async with served(cluster, tmp_path, GOOD) as steward:
@@ -196,7 +196,7 @@ async def test_what_takes_effect_at_the_next_start_is_reported_and_counts_as_suc
         await until(untold)
 
 
-async def test_sighup_has_the_file_read_at_once(cluster: ApiServer, tmp_path: Path) -> None:
+async def test_sighup_has_the_file_read_at_once(cluster: FakeApiServer, tmp_path: Path) -> None:
     async with served(cluster, tmp_path, GOOD, look=3600) as steward:
         assert signal.getsignal(signal.SIGHUP) not in (signal.SIG_DFL, None)
         steward.file.write_text("seriesLimit: {family: 2}\n")
@@ -209,7 +209,7 @@ async def test_sighup_has_the_file_read_at_once(cluster: ApiServer, tmp_path: Pa
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_DFL
 
 
-async def test_a_check_that_is_not_enabled_is_not_there(cluster: ApiServer, tmp_path: Path) -> None:
+async def test_a_check_that_is_not_enabled_is_not_there(cluster: FakeApiServer, tmp_path: Path) -> None:
     off = [check.id for check in all_checks() if check.id != "sources"]
     text = f"checks: {{{', '.join(f'{check}: {{enabled: false}}' for check in off)}}}\n"
     async with served(cluster, tmp_path, text) as steward:

@@ -15,10 +15,10 @@ import yaml
 from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.cli.demo import kubeconfig
-from exporter.demo.apiserver import ApiServer
 from exporter.model.kind import ApiKind
 from exporter.views import drain
 from tests.evaluation import api_kinds
+from tests.fakeapi.apiserver import FakeApiServer
 from tests.rows import full
 from tests.unit.asking import get
 from tests.unit.drain_rows import Row, guest, migration, node, slices
@@ -51,8 +51,8 @@ def objects(rows: list[Row]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[ApiServer]:
-    server = ApiServer()
+async def cluster() -> AsyncIterator[FakeApiServer]:
+    server = FakeApiServer()
     server.load(list(objects(ROWS)))
     await server.start()
     yield server
@@ -89,7 +89,7 @@ async def test_the_api_answers_for_the_nodes_asked_for_or_for_those_being_emptie
 
 
 async def test_an_unchanged_answer_is_not_sent_twice_and_a_changed_one_is(
-    http: aiohttp.ClientSession, cluster: ApiServer
+    http: aiohttp.ClientSession, cluster: FakeApiServer
 ) -> None:
     path = "/api/v1/drain?node=node01"
     _, _, headers = await get(http, path)
@@ -137,7 +137,7 @@ async def test_a_page_of_its_own_without_script(http: aiohttp.ClientSession) -> 
     assert "no VM" in empty
 
 
-async def test_pages_escape_what_objects_say(http: aiohttp.ClientSession, cluster: ApiServer) -> None:
+async def test_pages_escape_what_objects_say(http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
     hostile = {"type": "LiveMigratable", "status": "False", "reason": "<script>alert(1)</script>"}
     cluster.patch("virtualmachineinstances", "ns", "device", {"status": {"conditions": [hostile]}})
     async with asyncio.timeout(10):
@@ -169,7 +169,7 @@ def written(folder: Path, rows: list[Row]) -> str:
 
 
 async def test_live_and_of_a_dump_it_is_the_same(
-    cluster: ApiServer, tmp_path: Path, dump: str, capsys: pytest.CaptureFixture[str]
+    cluster: FakeApiServer, tmp_path: Path, dump: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = str(kubeconfig(tmp_path, cluster.url))
     for output, load in (("json", json.loads), ("yaml", yaml.safe_load)):
@@ -182,7 +182,7 @@ async def test_live_and_of_a_dump_it_is_the_same(
 
 
 async def test_live_nothing_is_asked_for_that_a_drain_has_nothing_to_do_with(
-    cluster: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: FakeApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = str(kubeconfig(tmp_path, cluster.url))
     await asyncio.to_thread(run, ["node01", "--kubeconfig", config], capsys)

@@ -67,6 +67,8 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
     if kind in ("VirtualMachine", "VirtualMachineInstance"):
         networks = st.sampled_from(("blue", "red", "other/red", "pod"))
         row["networks"] = draw(st.dictionaries(st.sampled_from(("n.1", "n_1", "blue")), networks, max_size=2))
+        if list(row["networks"].values()) == ["pod", "pod"]:
+            row["networks"].popitem()
     if kind == "VirtualMachineInstance" and draw(st.booleans()):
         row["vm"] = vm
     row |= _firmware(draw, kind, name)
@@ -86,7 +88,7 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
         row |= draw(st.sampled_from(({}, {"failed": "no"})))
     if kind == "IPAMClaim":
         row |= {"network": draw(st.sampled_from(NETWORKS)), "ips": draw(st.lists(st.sampled_from(IPS), max_size=2))}
-        row |= draw(st.sampled_from(({}, {"finalizers": []}, {"vm": name}, {"vm": "b"})))
+        row |= draw(st.sampled_from(({}, {"finalizers": [], "deleting": False}, {"vm": name}, {"vm": "b"})))
         row |= draw(st.sampled_from(({}, {"owner": vm, "ownerName": name}, {"owner": vm, "ownerName": "b"})))
     if kind == "Pod":
         row |= draw(st.sampled_from(({}, {"domain": name})))

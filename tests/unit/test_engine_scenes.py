@@ -40,7 +40,7 @@ CHANGES: dict[str, tuple[Row, ...]] = {
     "VirtualMachineInstance": (
         {"uid": "another"},
         {"node": "node02"},
-        {"node": ""},
+        {"node": "", "phase": "Pending"},
         {"phase": "Failed"},
         {"evacuation": None},
         {"evacuation": "node02"},
@@ -53,10 +53,16 @@ CHANGES: dict[str, tuple[Row, ...]] = {
         {"phase": "Running"},
         {"phase": "Pending"},
         {"phase": "Failed"},
-        {"phase": "Succeeded"},
+        {"phase": "Succeeded", "failed": None},
         {"vmi": "web"},
     ),
-    "Pod": ({"node": "node02"}, {"phase": "Succeeded"}, {"vmi": "another"}, {"labels": {}}, {"domain": "web"}),
+    "Pod": (
+        {"node": "node02", "unschedulable": None},
+        {"phase": "Succeeded"},
+        {"vmi": "another"},
+        {"labels": {}},
+        {"domain": "web"},
+    ),
     "Node": ({"cordoned": True}, {"cordoned": False}, {"taints": []}, {"taints": ["kubevirt.io/drain:NoSchedule"]}),
     "NodeMaintenance": ({"node": "node02"}, {"deleting": True}),
     "KubeVirt": (
@@ -66,7 +72,11 @@ CHANGES: dict[str, tuple[Row, ...]] = {
         {"migrations": {"nodeDrainTaintKey": "example.com/drain"}},
         {"migrations": {"parallelMigrationsPerCluster": 1}},
     ),
-    "PodDisruptionBudget": ({"allowed": 1, "refused": None}, {"selects": {"app": "other"}}, {"owner": "web/i2"}),
+    "PodDisruptionBudget": (
+        {"allowed": 1, "healthy": 2, "desired": 1, "refused": None},
+        {"selects": {"app": "other"}},
+        {"owner": "web/i2"},
+    ),
     "EndpointSlice": ({"ready": 1}, {"ready": 0}),
     "KubevirtMachine": ({"deadline": "2026-09-21T15:00:00Z"},),
 }

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.demo.fleet import sample_fleet
 from exporter.findings import Finding, Severity
 from exporter.model.departure import REMEDIES
 from tests.evaluation import NOW, Evaluation
@@ -177,23 +176,6 @@ def test_no_command_of_a_finding_has_a_word_left_to_fill_in(case: dict[str, Any]
         for text in (finding.next, *finding.commands):
             assert not re.search(r"\b(NAMESPACE|NAME|VMNAME|NODE|UID|PDB|EVACUATIONNODENAME)\b", text), finding
         assert "next" not in finding.evidence
-
-
-def test_what_is_wrong_in_the_sample_fleet_is_found() -> None:
-    now = datetime.now(UTC)
-    fleet = sample_fleet(now)
-    evaluation = Evaluation(
-        [check for check in all_checks() if "evictions" in check.id or "eviction_" in check.id], now=now.timestamp()
-    )
-    for thing in fleet.objects:
-        if thing["kind"] in evaluation.kinds:
-            evaluation.seen(thing)
-    found = {(name, reason) for _, name, reason, severity in evaluation.found()}
-    known = {reason for check in evaluation.engine.checks for reason in check.reasons}
-
-    assert {(each.name, each.code) for each in fleet.troubles if each.code in known} == found - {
-        ("node05", "NodeDrainResidual")
-    }
 
 
 class Drain:

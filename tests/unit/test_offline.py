@@ -18,16 +18,16 @@ from exporter.__main__ import main
 from exporter.app import assemble, read_dump, wait_until_seen
 from exporter.cli.demo import kubeconfig
 from exporter.config.settings import Config
-from exporter.demo.apiserver import ApiServer
 from exporter.demo.fleet import sample_fleet
-from exporter.demo.resources import RESOURCES
 from exporter.engine.engine import Engine
+from exporter.fakeapi.resources import RESOURCES
 from exporter.findings import Finding
 from exporter.kube.transport import Transport
 from exporter.model.source import Source, Undecodable
 from tests.corpus import objects as real_objects
 from tests.dumps import LAYOUTS, many, plain_list
 from tests.evaluation import NOW, api_kinds
+from tests.fakeapi.apiserver import FakeApiServer
 from tests.manifests import Object
 from tests.shared import SHARED
 
@@ -56,7 +56,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Object], Outli
     """The objects of the demo's fleet as an API server has them, and the findings of watching it."""
 
     async def live() -> tuple[list[Object], list[Finding]]:
-        server = ApiServer()
+        server = FakeApiServer()
         server.load(sample_fleet(datetime.now(UTC)).objects)
         await server.start()
         steward = assemble(Transport.from_environment(str(kubeconfig(tmp_path_factory.mktemp("live"), server.url))))

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 from exporter.app import assemble
-from exporter.demo import faults
-from exporter.demo.apiserver import ApiServer
-from exporter.demo.calls import Call
-from exporter.demo.faults import Fault
 from exporter.engine.intake import Intake
+from exporter.fakeapi.calls import Call
 from exporter.kube.decode import Decoder
 from exporter.kube.live import LiveSource
 from exporter.kube.transport import Transport
 from exporter.model.kinds.ipam_claim import IPAMClaim
 from exporter.model.source import Source, SyncState
 from tests.evaluation import Evaluation
+from tests.fakeapi import faults
+from tests.fakeapi.apiserver import FakeApiServer
+from tests.fakeapi.faults import Fault
 
 from .fault_acts import plain_lists
 from .fault_stage import PACE, Stage, staged
@@ -50,7 +50,7 @@ def why(stage: Stage, kind: str = "IPAMClaim") -> str:
     return source.why
 
 
-def nothing(_: ApiServer) -> None:
+def nothing(_: FakeApiServer) -> None:
     pass
 
 
@@ -96,7 +96,7 @@ async def test_a_watch_resumes_from_a_bookmark(tmp_path: Path) -> None:
 
 
 async def test_a_watch_that_times_out_resumes_from_its_last_event(tmp_path: Path) -> None:
-    def short(server: ApiServer) -> None:
+    def short(server: FakeApiServer) -> None:
         server.pace.longest, server.pace.bookmarks = 0.15, None
 
     async with staged(tmp_path, short, {}) as stage:
@@ -120,7 +120,7 @@ async def test_a_relist_changes_only_what_differs(tmp_path: Path) -> None:
 
 
 async def test_a_streaming_list_may_take_longer_than_a_watch(tmp_path: Path) -> None:
-    def slow(server: ApiServer) -> None:
+    def slow(server: FakeApiServer) -> None:
         server.faults.add(Fault("/namespaces", watch=True, drip=0, times=1))
 
     async with staged(tmp_path, slow, {"watch": 0.05, "grace": 0.01, "silence": 3, "longest_list": 5}) as stage:
@@ -156,7 +156,7 @@ async def test_what_is_held_is_current_up_to_the_last_word_of_a_live_watch(tmp_p
 
 
 async def test_the_sync_state_and_its_reason_follow_the_api_server(tmp_path: Path) -> None:
-    def failing(server: ApiServer) -> None:
+    def failing(server: FakeApiServer) -> None:
         server.faults.add(Fault("/ipamclaims", answer=faults.internal_error()))
 
     async with staged(tmp_path, failing, {}) as stage:
@@ -239,7 +239,7 @@ async def test_retry_after_0_does_not_shorten_the_backoff(tmp_path: Path) -> Non
 async def test_a_watch_that_ends_immediately_again_and_again_backs_off(tmp_path: Path) -> None:
     times: list[float] = []
 
-    def at_once(server: ApiServer) -> None:
+    def at_once(server: FakeApiServer) -> None:
         server.pace.longest, server.pace.bookmarks = 0.0, None
         server.faults.add(Fault("/ipamclaims", watch=True, before=lambda: times.append(time.monotonic())))
 

@@ -18,7 +18,6 @@ from exporter.checks import all_checks
 from exporter.checks.base import PER_FLEET
 from exporter.cli.demo import kubeconfig
 from exporter.config.settings import Config, MetricsSettings, SeriesLimitSettings
-from exporter.demo.apiserver import ApiServer
 from exporter.demo.fleet import sample_fleet
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
@@ -31,6 +30,7 @@ from exporter.model.source import SyncState
 from exporter.states import all_states
 from exporter.states.base import Aggregates, State
 from tests.evaluation import api_kinds
+from tests.fakeapi.apiserver import FakeApiServer
 
 STATES = [pytest.param(state, id=state.gauges[0].name) for state in all_states()]
 OPTIONS = set(MetricsSettings.model_fields)
@@ -105,7 +105,7 @@ UUID = "1b4e28ba-2fa1-41d2-883f-0016d3cca427"
 
 @asynccontextmanager
 async def serving(
-    cluster: ApiServer, folder: Path, config: Config
+    cluster: FakeApiServer, folder: Path, config: Config
 ) -> AsyncIterator[Callable[[], Awaitable[list[str]]]]:
     """Gives what answers with the lines of a scrape once all that has changed is seen."""
     steward = assemble(Transport.from_environment(str(kubeconfig(folder, cluster.url))), config, settle=0.01)
@@ -119,7 +119,7 @@ async def serving(
         yield scrape
 
 
-def identified(cluster: ApiServer) -> int:
+def identified(cluster: FakeApiServer) -> int:
     """How many VMs have a UUID that tells them from others; one without any has it from its name."""
     domains = (vm["spec"]["template"]["spec"]["domain"] for vm in cluster.objects("virtualmachines"))
     return sum(not invalid(domain.get("firmware", {}).get("uuid", "")) for domain in domains)
@@ -129,12 +129,12 @@ def of(lines: list[str], namespace: str, name: str) -> list[str]:
     return [line for line in lines if line.startswith(f'{INFO}{{namespace="{namespace}",name="{name}",')]
 
 
-async def test_firmware_uuids_are_not_there_until_asked_for(cluster: ApiServer, tmp_path: Path) -> None:
+async def test_firmware_uuids_are_not_there_until_asked_for(cluster: FakeApiServer, tmp_path: Path) -> None:
     async with serving(cluster, tmp_path, Config()) as scrape:
         assert not [line for line in await scrape() if INFO in line]
 
 
-async def test_firmware_uuids_follow_their_vms(cluster: ApiServer, tmp_path: Path) -> None:
+async def test_firmware_uuids_follow_their_vms(cluster: FakeApiServer, tmp_path: Path) -> None:
     async def until(wanted: list[str]) -> None:
         async with asyncio.timeout(10):
             while of(await scrape(), "shop", vm) != wanted:
@@ -167,7 +167,7 @@ async def test_firmware_uuids_follow_their_vms(cluster: ApiServer, tmp_path: Pat
         await until([])
 
 
-async def test_firmware_uuids_keep_to_the_series_limit(cluster: ApiServer, tmp_path: Path) -> None:
+async def test_firmware_uuids_keep_to_the_series_limit(cluster: FakeApiServer, tmp_path: Path) -> None:
     config = Config(
         series_limit=SeriesLimitSettings(family=10_000, total=100), metrics=MetricsSettings(firmware_uuid_info=True)
     )

@@ -20,11 +20,11 @@ from msgspec import inspect
 from exporter import views
 from exporter.__main__ import main
 from exporter.cli.demo import kubeconfig
-from exporter.demo.apiserver import ApiServer
 from exporter.demo.fleet import sample_fleet
 from exporter.http import page
 from exporter.views.findings import Report
 from tests.evaluation import api_kinds
+from tests.fakeapi.apiserver import FakeApiServer
 from tests.unit.asking import get
 
 FIELDS = {
@@ -82,7 +82,7 @@ async def test_an_unchanged_report_is_not_sent_twice(http: aiohttp.ClientSession
     assert (status, text) == (304, "")
 
 
-async def test_a_long_poll_answers_when_something_changes(http: aiohttp.ClientSession, cluster: ApiServer) -> None:
+async def test_a_long_poll_answers_when_something_changes(http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
     generation = (await report(http))["generation"]
     polling = asyncio.create_task(report(http, f"?generation={generation}&wait=30&namespace=shop"))
     await asyncio.sleep(0)
@@ -94,7 +94,7 @@ async def test_a_long_poll_answers_when_something_changes(http: aiohttp.ClientSe
     assert "checkout-canary.blue" not in [f["subject"]["name"] for f in changed["findings"]]
 
 
-async def test_the_page_escapes_what_objects_are_called(http: aiohttp.ClientSession, cluster: ApiServer) -> None:
+async def test_the_page_escapes_what_objects_are_called(http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
     claim = cluster.get("ipamclaims", "shop", "checkout-canary.blue")
     hostile = {"spec": {"network": '"><script>alert(1)</script>'}}
     generation = (await report(http))["generation"]
@@ -143,7 +143,7 @@ async def test_networks_are_on_the_page_and_in_the_scrape(http: aiohttp.ClientSe
     assert 'kubevirt_steward_series_dropped{family="kubevirt_ipam_pool_used"} 0.0' in text
 
 
-async def test_an_upgrade_of_kubevirt_is_in_the_scrape(http: aiohttp.ClientSession, cluster: ApiServer) -> None:
+async def test_an_upgrade_of_kubevirt_is_in_the_scrape(http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
     sample = 'kubevirt_upgrade_in_progress{namespace="kubevirt",name="kubevirt"}'
     assert f"{sample} 0" in (await get(http, "/metrics"))[1]
 
@@ -231,7 +231,7 @@ def test_every_field_of_the_api_is_documented(shape: type) -> None:
     assert {name for name in names if f'"{name}"' not in text} == set()
 
 
-async def test_hostile_names_stay_one_label_value(http: aiohttp.ClientSession, cluster: ApiServer) -> None:
+async def test_hostile_names_stay_one_label_value(http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
     hostile = 'a"} 1\nup{x="\\'
     generation = (await report(http))["generation"]
     cluster.patch("ipamclaims", "shop", "checkout-canary.blue", {"spec": {"network": hostile}})
@@ -248,13 +248,13 @@ def run(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str,
     return code, shown.out, shown.err
 
 
-async def looked(cluster: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+async def looked(cluster: FakeApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     config = str(kubeconfig(tmp_path, cluster.url))
     return await asyncio.to_thread(run, ["check", "--kubeconfig", config, *words], capsys)
 
 
 async def test_check_reports_findings_and_that_it_is_incomplete(
-    cluster: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: FakeApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, _ = await looked(cluster, tmp_path, capsys)
     assert code == 2
@@ -273,7 +273,7 @@ async def test_check_reports_findings_and_that_it_is_incomplete(
 
 
 async def test_check_shows_of_a_cluster_what_is_asked_for(
-    cluster: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: FakeApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, _ = await looked(cluster, tmp_path, capsys, "--check", "sources", "-n", "legacy", "-o", "json")
     report = json.loads(out)
@@ -282,7 +282,7 @@ async def test_check_shows_of_a_cluster_what_is_asked_for(
 
 
 async def test_networks_as_a_table_and_as_json(
-    cluster: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cluster: FakeApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = str(kubeconfig(tmp_path, cluster.url))
     code, out, _ = await asyncio.to_thread(run, ["networks", "--kubeconfig", config], capsys)
@@ -305,7 +305,7 @@ def test_networks_of_a_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 async def test_check_of_a_healthy_cluster_finds_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    server = ApiServer()
+    server = FakeApiServer()
     await server.start()
     code, out, _ = await looked(server, tmp_path, capsys)
     server.unserve("ipamclaims")

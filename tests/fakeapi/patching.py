@@ -1,11 +1,14 @@
-"""JSON merge patch (RFC 7386), and the four operations of JSON patch (RFC 6902) that clients here use."""
+"""Patches over HTTP: JSON merge patch, and the four operations of JSON patch (RFC 6902) that clients here use."""
 
 import copy
 import json
 from typing import Any
 
-from .errors import bad_request, patch_failed, unsupported_patch
-from .resources import Obj
+from exporter.fakeapi.errors import bad_request
+from exporter.fakeapi.registry import merged
+from exporter.fakeapi.resources import Obj
+
+from .errors import patch_failed, unsupported_patch
 
 MERGE = "application/merge-patch+json"
 JSON = "application/json-patch+json"
@@ -25,18 +28,6 @@ def patched(old: Obj, content_type: str, body: bytes) -> Obj:
     if content_type in (MERGE, JSON):
         raise bad_request("error decoding patch: json: cannot unmarshal")
     raise unsupported_patch()
-
-
-def merged(old: Any, patch: Any) -> Any:
-    if not isinstance(patch, dict):
-        return copy.deepcopy(patch)
-    result = dict(old) if isinstance(old, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
 
 
 def _all_applied(old: Obj, operations: list[Any]) -> Obj:

@@ -1,4 +1,4 @@
-"""A plain HTTP client for tests of the demo's API server, and the fixtures around it."""
+"""A plain HTTP client for tests of the API server of this process, and the fixtures around it."""
 
 import json
 from collections.abc import AsyncIterator
@@ -7,8 +7,8 @@ from typing import Any
 
 import aiohttp
 
-from exporter.demo.apiserver import ApiServer
-from exporter.demo.watching import Pace
+from exporter.fakeapi.watching import Pace
+from tests.fakeapi.apiserver import FakeApiServer
 
 Obj = dict[str, Any]
 
@@ -60,7 +60,7 @@ class Lines:
 
 
 class Client:
-    def __init__(self, server: ApiServer, session: aiohttp.ClientSession) -> None:
+    def __init__(self, server: FakeApiServer, session: aiohttp.ClientSession) -> None:
         self.server = server
         self.session = session
 
@@ -96,7 +96,7 @@ def _query(options: dict[str, Any]) -> dict[str, str]:
 
 @asynccontextmanager
 async def running(pace: Pace | None = None, history: int = 10_000) -> AsyncIterator[Client]:
-    server = ApiServer(pace=pace, history=history)
+    server = FakeApiServer(pace=pace, history=history)
     await server.start()
     try:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:

@@ -75,7 +75,7 @@ class PlainError(ApiError):
         return "text/plain"
 
 
-def _named(resource: Resource, name: str) -> Obj:
+def named(resource: Resource, name: str) -> Obj:
     details: Obj = {"name": name, "kind": resource.plural}
     return details | {"group": resource.group} if resource.group else details
 
@@ -96,28 +96,12 @@ def method_not_allowed() -> ApiError:
 
 def not_found(resource: Resource, name: str) -> ApiError:
     text = f'{resource.qualified} "{name}" not found'
-    return ApiError(404, "NotFound", text, details=_named(resource, name))
+    return ApiError(404, "NotFound", text, details=named(resource, name))
 
 
 def already_exists(resource: Resource, name: str) -> ApiError:
     text = f'{resource.qualified} "{name}" already exists'
-    return ApiError(409, "AlreadyExists", text, details=_named(resource, name))
-
-
-def modified(resource: Resource, name: str) -> ApiError:
-    """A write that carries the resourceVersion of an older state."""
-    text = (
-        f'Operation cannot be fulfilled on {resource.qualified} "{name}": the object has been modified; '
-        "please apply your changes to the latest version and try again"
-    )
-    return ApiError(409, "Conflict", text, details=_named(resource, name))
-
-
-def precondition(resource: Resource, name: str, text: str) -> ApiError:
-    """A DELETE whose preconditions don't hold. The real server puts the kind where the plural belongs."""
-    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    details = _named(resource, name) | {"kind": resource.kind}
-    return ApiError(409, "Conflict", f'Operation cannot be fulfilled on {kind} "{name}": {text}', details=details)
+    return ApiError(409, "AlreadyExists", text, details=named(resource, name))
 
 
 def invalid(kind: str, name: str, field: str, text: str) -> ApiError:
@@ -127,27 +111,8 @@ def invalid(kind: str, name: str, field: str, text: str) -> ApiError:
     return ApiError(422, "Invalid", message, details={"name": name, "kind": kind, "causes": [cause]})
 
 
-def invalid_object(resource: Resource, name: str, field: str, text: str) -> ApiError:
-    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    return invalid(kind, name, field, text)
-
-
-def patch_failed() -> ApiError:
-    """A JSON patch with a failed `test`, or one that can't be applied: the answer doesn't say which."""
-    text = "the server rejected our request due to an error in our request"
-    return ApiError(422, "Invalid", text, details={})
-
-
 def bad_request(text: str) -> ApiError:
     return ApiError(400, "BadRequest", text)
-
-
-def unsupported_patch() -> ApiError:
-    text = (
-        "the body of the request was in an unknown format - accepted media types include: "
-        "application/json-patch+json, application/merge-patch+json"
-    )
-    return ApiError(415, "UnsupportedMediaType", text)
 
 
 def too_old(asked: int, oldest: int) -> ApiError:

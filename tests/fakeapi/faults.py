@@ -6,15 +6,15 @@
 The first fault that matches a request is used, once per request; without `times` it stays
 until it is removed.
 
-Not here: what an API server does by itself when reported to. Old versions (`compact`), a kind
-that vanishes (`unserve`) and lost connections (`drop_connections`) are calls of ApiServer.
+Not here: what an API server does by itself on request. Old versions (`compact`), a kind
+that vanishes (`unserve`) and lost connections (`drop_connections`) are calls of FakeApiServer.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .calls import Call, Target
-from .errors import ApiError, PlainError
+from exporter.fakeapi.calls import Call, Target
+from exporter.fakeapi.errors import ApiError, PlainError
 
 Answer = Callable[[Call, Target | None], ApiError]
 """Makes the refusal of a request; some texts name what was asked for."""

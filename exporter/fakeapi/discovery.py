@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from .errors import page_not_found
 from .resources import Obj, Resource
 
-VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
+VERBS = ["get", "list", "watch"]
 
 
 def document(path: str, served: Iterable[Resource], git_version: str) -> Obj | None:
@@ -55,7 +55,5 @@ def _resource_list(group: str, version: str, served: Iterable[Resource]) -> Obj:
         }
         resources.append(entry | ({"shortNames": list(row.short)} if row.short else {}))
         if row.status:
-            resources.append(
-                entry | {"name": f"{row.plural}/status", "singularName": "", "verbs": VERBS[2:3] + VERBS[4:6]}
-            )
+            resources.append(entry | {"name": f"{row.plural}/status", "singularName": "", "verbs": ["get"]})
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": rows[0].api_version, "resources": resources}

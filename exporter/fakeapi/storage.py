@@ -103,11 +103,6 @@ class Storage:
             raise too_old(version, self.compacted)
         return [c for c in self._history if c.version > version and c.resource == resource]
 
-    def compact(self) -> None:
-        """Forgets all earlier changes: older watches and lists are too old from here on."""
-        self._history.clear()
-        self.compacted = self.version
-
     def _table(self, resource: Resource) -> _Table:
         return self._tables.setdefault(resource, _Table())
 
@@ -138,7 +133,7 @@ class Storage:
     def _record(self, change: Change) -> None:
         self._history.append(change)
         if len(self._history) > self._kept:
-            self.compacted = self._history.popleft().version
+            self.compacted = max(self.compacted, self._history.popleft().version)
         for listener in self.listeners:
             listener(change)
 

@@ -1,38 +1,21 @@
 """One request as the API server sees it: the call, and what its path leads to."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .errors import bad_request, page_not_found
-from .resources import Obj, Resource
-
-NOTED = ("Accept", "Accept-Encoding", "Authorization", "Content-Type", "User-Agent")
-"""Request headers that are kept."""
+from .errors import page_not_found
+from .resources import Resource
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request, whole; the server keeps the last ones for tests to look at."""
-
     method: str
     path: str
     query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: bytes = b""
 
     @property
     def watch(self) -> bool:
         return self.method == "GET" and self.query.get("watch", "") in ("1", "true")
-
-    def json(self) -> Obj:
-        try:
-            body = json.loads(self.body)
-        except ValueError as err:
-            raise bad_request(f"couldn't parse the body as JSON: {err}") from err
-        if not isinstance(body, dict):
-            raise bad_request("the body of the request is no object")
-        return body
 
 
 @dataclass(frozen=True, slots=True)

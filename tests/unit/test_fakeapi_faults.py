@@ -1,4 +1,4 @@
-"""The demo's API server: what tests can make go wrong."""
+"""The API server of this process: what tests can make go wrong."""
 
 import asyncio
 import json
@@ -8,10 +8,10 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from exporter.demo import faults
-from exporter.demo.faults import Answer, Fault
+from tests.fakeapi import faults
+from tests.fakeapi.faults import Answer, Fault
 
-from .demo_client import CLAIMS, IN_SHOP, Client, claim, running
+from .fake_client import CLAIMS, IN_SHOP, Client, claim, running
 
 FORBIDDEN = (
     'ipamclaims.k8s.cni.cncf.io is forbidden: User "me" cannot list resource "ipamclaims" '

@@ -1,4 +1,4 @@
-"""The demo's API server: watches, bookmarks and streaming lists."""
+"""The API server of this process: watches, bookmarks and streaming lists."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,9 +7,9 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from exporter.demo.watching import Pace
+from exporter.fakeapi.watching import Pace
 
-from .demo_client import CLAIMS, IN_SHOP, Client, claim, pod, running
+from .fake_client import CLAIMS, IN_SHOP, Client, claim, pod, running
 
 STREAMING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
 SOON = Pace(bookmarks=None, longest=0.05)

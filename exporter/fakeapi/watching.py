@@ -9,7 +9,7 @@ The watch is registered before the answer begins: a client that has the headers 
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -20,9 +20,6 @@ from .selection import Selection, selection
 from .storage import Change, Storage, Stored, stored
 
 END_OF_LIST = {"k8s.io/initial-events-end": "true"}
-NO_STREAMING_LIST = (
-    "a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled"
-)
 
 
 @dataclass(slots=True)
@@ -48,12 +45,12 @@ class _Asked:
 
 @dataclass(eq=False, slots=True)
 class Watch:
-    """One open watch: what it looks at, and the lines that wait to be sent. None ends it."""
+    """One open watch: what it looks at, and the lines that wait to be sent."""
 
     target: Target
     selected: Selection
     bookmarks: bool
-    lines: asyncio.Queue[bytes | None] = field(default_factory=asyncio.Queue)
+    lines: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
 
     def offer(self, change: Change) -> None:
         """Takes a change in, if it concerns this watch."""
@@ -77,61 +74,29 @@ class Watches:
 
     def __init__(self, storage: Storage, pace: Pace) -> None:
         self.pace = pace
-        self.streaming_lists = True
-        """False answers streaming lists as an API server on etcd 3.4: 200, then one ERROR event."""
+        self.open: list[Watch] = []
         self._storage = storage
-        self._open: list[Watch] = []
-        self._changed = asyncio.Condition()
         storage.listeners.append(self._publish)
-
-    def count(self, resource: Resource | None = None) -> int:
-        return sum(resource in (None, w.target.resource) for w in self._open)
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        """Waits until something holds of the open watches."""
-        async with self._changed:
-            await self._changed.wait_for(holds)
-
-    def bookmark_all(self) -> None:
-        """Sends every watch that wants bookmarks one, now."""
-        for watch in self._open:
-            watch.bookmark(self._storage.version)
-
-    def end(self, resource: Resource) -> None:
-        """Ends the watches on a resource, after what they still have to send."""
-        for watch in self._open:
-            if watch.target.resource == resource:
-                watch.lines.put_nowait(None)
 
     async def stream(self, target: Target, query: Mapping[str, str]) -> AsyncGenerator[bytes]:
         """The lines of a watch; an empty first one stands for "it has begun"."""
         asked = self._read(query)
         watch = Watch(target, selection(target.resource, query), asked.bookmarks)
-        if "sendInitialEvents" in query and not self.streaming_lists:
-            yield error(ApiError(500, "", NO_STREAMING_LIST))
-            return
         try:
             self._begin(watch, asked)
         except ApiError as err:
             yield error(err)
             return
         try:
-            await self._report()
             yield b""
             async with aclosing(self._live(watch, asked.timeout)) as live:
                 async for line in live:
                     yield line
         finally:
-            self._open.remove(watch)
-            await self._report()
-
-    async def _report(self) -> None:
-        """Wakes those who wait for watches to open or end."""
-        async with self._changed:
-            self._changed.notify_all()
+            self.open.remove(watch)
 
     def _publish(self, change: Change) -> None:
-        for watch in self._open:
+        for watch in self.open:
             watch.offer(change)
 
     def _begin(self, watch: Watch, asked: _Asked) -> None:
@@ -144,7 +109,7 @@ class Watches:
         elif asked.version is not None:
             for change in self._storage.since(watch.target.resource, asked.version):
                 watch.offer(change)
-        self._open.append(watch)
+        self.open.append(watch)
 
     async def _live(self, watch: Watch, timeout: float) -> AsyncGenerator[bytes]:
         """Lines as they come, and bookmarks when it is time, until the end."""
@@ -163,8 +128,6 @@ class Watches:
                     watch.bookmark(self._storage.version)
                 due = end if due >= last_call else min(last_call, due + (self.pace.bookmarks or timeout))
                 continue
-            if line is None:
-                return
             yield line
 
     def _read(self, query: Mapping[str, str]) -> _Asked:

@@ -1,4 +1,4 @@
-"""What the demo's API server serves: one row per resource, and a row is all it takes."""
+"""What the API server serves: one row per resource, and a row is all it takes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -70,7 +70,6 @@ RESOURCES = (
     Resource("pool.kubevirt.io", "v1beta1", "virtualmachinepools", "VirtualMachinePool"),
     Resource("snapshot.kubevirt.io", "v1beta1", "virtualmachinesnapshots", "VirtualMachineSnapshot"),
     Resource("snapshot.kubevirt.io", "v1beta1", "virtualmachinesnapshotcontents", "VirtualMachineSnapshotContent"),
-    Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", status=False),
     Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt", short=("kv",)),
     Resource("nodemaintenance.medik8s.io", "v1beta1", "nodemaintenances", "NodeMaintenance", namespaced=False),
     Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim"),

@@ -1,0 +1,4 @@
+"""An API server in this process, over real HTTP: discovery, get, list and watch, as kube-apiserver answers them.
+
+It knows nothing of the rest of the exporter: whoever reads it does so through HTTP, as with a real cluster.
+"""

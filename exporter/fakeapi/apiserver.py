@@ -1,0 +1,141 @@
+"""The server: its objects are written from within, and read over HTTP.
+
+    server = ApiServer()
+    server.load(objects)
+    await server.start()      # then read server.url
+
+It behaves as kube-apiserver 1.36 was seen to behave, where a client could notice the
+difference. Calls from within are plain and synchronous, take the whole object including
+its status, and reach watches like any other write.
+
+Not here: writes over HTTP, authentication, authorization, admission, schemas, managed fields, protobuf,
+tables, garbage collection, and every controller.
+"""
+
+import copy
+from collections.abc import Iterable
+
+from aiohttp import web
+
+from . import wire
+from .calls import Call, Target, target
+from .discovery import document
+from .errors import ApiError, method_not_allowed, no_such_subresource, page_not_found
+from .listing import list_body
+from .registry import Registry, merged
+from .resources import RESOURCES, Obj, Resource
+from .storage import Storage
+from .watching import Pace, Watches
+
+__all__ = ["ApiServer"]
+
+VERSION = "v1.33.2"
+
+
+class ApiServer:
+    def __init__(self, *, history: int = 10_000, pace: Pace | None = None) -> None:
+        self.pace = pace or Pace()
+        self._storage = Storage(history)
+        self._registry = Registry(self._storage)
+        self._watches = Watches(self._storage, self.pace)
+        self._served = list(RESOURCES)
+        self._http: web.Server | None = None
+        self._runner: web.ServerRunner | None = None
+        self._url = ""
+
+    @property
+    def url(self) -> str:
+        """Where it listens, without a slash at the end."""
+        return self._url
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        """Begins to listen; port 0 takes a free one."""
+        self._http = web.Server(self._handle, handler_cancellation=True, access_log=None)
+        self._runner = web.ServerRunner(self._http, shutdown_timeout=1.0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port)
+        await site.start()
+        at, bound = self._runner.addresses[0][:2]
+        self._url = f"http://[{at}]:{bound}" if ":" in at else f"http://{at}:{bound}"
+
+    async def stop(self) -> None:
+        """Ends all connections and stops listening; the objects stay."""
+        self.drop_connections()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    def drop_connections(self) -> None:
+        """Ends all open connections at once, as a load balancer does that goes away."""
+        for connection in list(self._http.connections) if self._http else ():
+            if connection.transport is not None:
+                connection.transport.abort()
+
+    # Objects, from within.
+
+    def load(self, objects: Iterable[Obj]) -> None:
+        """Creates objects as they are, with the uid and times that they carry."""
+        for obj in objects:
+            self.create(obj)
+
+    def create(self, obj: Obj) -> Obj:
+        return copy.deepcopy(self._registry.create(self._of(obj), obj).body)
+
+    def get(self, plural: str, namespace: str, name: str) -> Obj:
+        return copy.deepcopy(self._registry.read(self._named(plural), (namespace, name)).body)
+
+    def objects(self, plural: str) -> list[Obj]:
+        return [copy.deepcopy(row.body) for _, row in self._storage.rows(self._named(plural))]
+
+    def patch(self, plural: str, namespace: str, name: str, merge_patch: Obj) -> Obj:
+        resource = self._named(plural)
+        old = self._registry.read(resource, (namespace, name)).body
+        return copy.deepcopy(self._registry.update(resource, merged(old, merge_patch)).body)
+
+    def delete(self, plural: str, namespace: str, name: str) -> None:
+        """Removes an object; while it has finalizers it only gets its deletionTimestamp."""
+        self._registry.delete(self._named(plural), (namespace, name))
+
+    # Requests.
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await self._respond(request)
+        except ApiError as err:
+            return wire.refusal(err)
+
+    async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
+        return await wire.send(request, self._answer(Call(request.method, request.path, dict(request.query))))
+
+    def _answer(self, call: Call) -> wire.Answer:
+        if call.method != "GET":
+            raise method_not_allowed()
+        found = document(call.path, self._served, VERSION)
+        if found is not None:
+            return 200, wire.encode(found)
+        at = self._target(call)
+        if call.watch:
+            return self._watches.stream(at, call.query)
+        if at.name:
+            return 200, self._registry.read(at.resource, at.key).encoded
+        return 200, list_body(self._storage, at, call.query)
+
+    def _target(self, call: Call) -> Target:
+        at = target(call.path, self._lookup)
+        if at.subresource and not (at.subresource == "status" and at.resource.status):
+            raise no_such_subresource()
+        return at
+
+    def _lookup(self, group: str, version: str, plural: str) -> Resource | None:
+        asked = (group, version, plural)
+        return next((r for r in self._served if (r.group, r.version, r.plural) == asked), None)
+
+    def _named(self, plural: str) -> Resource:
+        return next(r for r in RESOURCES if r.plural == plural)
+
+    def _of(self, obj: Obj) -> Resource:
+        asked = (obj["apiVersion"], obj["kind"])
+        found = next((r for r in RESOURCES if (r.api_version, r.kind) == asked), None)
+        if found is None:
+            raise page_not_found()
+        return found

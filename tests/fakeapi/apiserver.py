@@ -1,0 +1,141 @@
+"""An API server that can be made to fail, that takes writes over HTTP, and that keeps what was asked of it.
+
+server = FakeApiServer()
+server.faults.add(Fault("/ipamclaims", watch=True, times=2, cut_after=300))
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from aiohttp import web
+
+from exporter.fakeapi import calls, watching, wire
+from exporter.fakeapi.apiserver import ApiServer
+from exporter.fakeapi.calls import Target
+from exporter.fakeapi.errors import ApiError
+from exporter.fakeapi.watching import Pace
+
+from .calls import Call, read
+from .faults import Faults
+from .faulty_wire import send
+from .writing import Writer
+
+__all__ = ["FakeApiServer"]
+
+NO_STREAMING_LIST = (
+    "a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled"
+)
+_END = b"end"
+
+
+class FakeApiServer(ApiServer):
+    def __init__(self, *, history: int = 10_000, pace: Pace | None = None) -> None:
+        super().__init__(history=history, pace=pace)
+        self.faults = Faults()
+        self.requests: deque[Call] = deque(maxlen=1000)
+        """The last requests, oldest first."""
+        self.streaming_lists = True
+        """False answers streaming lists as an API server on etcd 3.4: 200, then one ERROR event."""
+        self._writer = Writer(self._storage)
+        self._changed = asyncio.Condition()
+
+    @property
+    def version(self) -> int:
+        """The resourceVersion of the last write."""
+        return self._storage.version
+
+    # The server's own state.
+
+    def serve(self, plural: str) -> None:
+        """A CRD appears."""
+        resource = self._named(plural)
+        if resource not in self._served:
+            self._served.append(resource)
+
+    def unserve(self, plural: str) -> None:
+        """A CRD vanishes: its objects go, its watches end, its path answers 404."""
+        resource = self._named(plural)
+        for key, row in self._storage.rows(resource):
+            self._storage.remove(resource, key, row.body)
+        for watch in self._watches.open:
+            if watch.target.resource == resource:
+                watch.lines.put_nowait(_END)
+        if resource in self._served:
+            self._served.remove(resource)
+
+    def compact(self) -> None:
+        """Makes every version before this one too old, for watches and for lists that go on."""
+        self._storage.compacted = self._storage.version
+
+    def bookmark(self) -> None:
+        """Sends a bookmark to all watches that asked for them."""
+        for watch in self._watches.open:
+            watch.bookmark(self._storage.version)
+
+    def watching(self, plural: str) -> int:
+        """How many watches on a resource are open."""
+        resource = self._named(plural)
+        return sum(watch.target.resource == resource for watch in self._watches.open)
+
+    async def until_watched(self, plural: str, count: int = 1) -> None:
+        """Waits until so many watches on a resource are open."""
+        await self._until(lambda: self.watching(plural) >= count)
+
+    async def until_unwatched(self, plural: str) -> None:
+        """Waits until no watch on a resource is open."""
+        await self._until(lambda: not self.watching(plural))
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        async with self._changed:
+            await self._changed.wait_for(holds)
+
+    # Requests.
+
+    async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
+        call = await read(request)
+        self.requests.append(call)
+        fault = self.faults.take(call)
+        if fault is None:
+            return await wire.send(request, self._answer(call))
+        if fault.before:
+            fault.before()
+        if fault.answer:
+            raise fault.answer(call, self._target_or_none(call))
+        return await send(request, self._answer(call), fault)
+
+    def _answer(self, call: calls.Call) -> wire.Answer:
+        if isinstance(call, Call) and call.method != "GET":
+            return self._writer.write(call, self._target(call))
+        if call.watch and "sendInitialEvents" in call.query and not self.streaming_lists:
+            return _only(watching.error(ApiError(500, "", NO_STREAMING_LIST)))
+        answer = super()._answer(call)
+        return answer if isinstance(answer, tuple) else self._reported(answer)
+
+    async def _reported(self, lines: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+        """The lines of a watch; wakes those who wait for watches to open or end."""
+        try:
+            async with aclosing(lines):
+                async for line in lines:
+                    if line is _END:
+                        return
+                    if not line:
+                        await self._report()
+                    yield line
+        finally:
+            await self._report()
+
+    async def _report(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _target_or_none(self, call: Call) -> Target | None:
+        try:
+            return self._target(call)
+        except ApiError:
+            return None
+
+
+async def _only(line: bytes) -> AsyncGenerator[bytes]:
+    yield line
