@@ -133,6 +133,11 @@ def blind(engine: Engine, holes: set[tuple[str, str]]) -> set[tuple[str, str]]:
         for check in engine.checks
         for partition in {*everything(check, engine.cluster), *_extra_keys(check, engine)}
         if any((check.id, namespace) in holes for namespace in check.namespaces(partition, engine.cluster))
+    } | {
+        # Its last object is gone, and what it was last found for stays open until its namespace can be seen.
+        (finding.check, engine.partition_of(finding))
+        for finding in engine.findings()
+        if (finding.check, finding.subject.namespace) in holes
     }
 
 
