@@ -138,7 +138,7 @@ def departing(draw: st.DrawFn) -> list[dict[str, Any]]:
         rows += _fleet_vmi(draw, name)
     for name in ("p1", "p2")[: draw(st.integers(0, 2))]:
         selects = {"selector": {}} if draw(st.booleans()) else {"selects": {"app": draw(st.sampled_from("abc"))}}
-        counts = {"allowed": draw(st.integers(0, 1)), "healthy": 1, "desired": 1, "expected": draw(st.integers(1, 2))}
+        counts = {"allowed": draw(st.integers(0, 1)), "desired": 1, "expected": draw(st.integers(1, 2))}
         rows.append({"kind": "PodDisruptionBudget", "name": name, **selects, **counts})
     if draw(st.booleans()):
         rows.append({"kind": "NodeMaintenance", "name": "m", "node": draw(st.sampled_from(NODES))})
