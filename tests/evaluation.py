@@ -35,10 +35,10 @@ class Evaluation:
         unsynced: Iterable[str] = (),
         now: float = NOW,
         *,
-        patient: bool = False,
+        initial: bool = True,
         indexes: Iterable[Index] = (),
     ) -> None:
-        """An engine that is not patient shows at once what is first seen; what has a time waits for its grace.
+        """An `initial` engine opens at once what has no known beginning; what has one waits for its grace.
 
         `indexes` are kept beside those of the checks.
         """
@@ -48,7 +48,7 @@ class Evaluation:
             checks,
             clock=lambda: self.now,
             timer=lambda: next(ticks) * 1e-9,
-            initial=not patient,
+            initial=initial,
             readers=[Reading("test", (), tuple(indexes))],
         )
         self.intake = Intake(self.engine, lambda: self.now)

@@ -34,9 +34,8 @@ def values_of(finding: Finding) -> dict[str, str]:
     Not a UUID: it is shown in the evidence only, and UUID is a word of sentences.
     """
     subject = finding.subject
-    vm = subject.name if subject.kind in ("VirtualMachine", "VirtualMachineInstance") else ""
     texts = ((key.upper(), value) for key, value in finding.evidence.items() if isinstance(value, str))
     values = {key: value for key, value in texts if key != "UUID"}
     values |= {"NAMESPACE": subject.namespace, "NAME": subject.name, "UID": subject.uid}
     values |= {"NODE": finding.node, "NETWORK": finding.network}
-    return values | ({"VMNAME": vm} if vm else {})
+    return values | ({"VMNAME": finding.vm} if finding.vm else {})

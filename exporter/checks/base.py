@@ -83,7 +83,6 @@ class Reason:
     severities: tuple[Severity, ...]
     meaning: str
     family: Family
-    code: str = ""
     grace: float = 0.0
     next: str = ""
     commands: tuple[str, ...] = ()
@@ -138,7 +137,7 @@ class Check:
     @cached_property
     def used(self) -> dict[type[Record], frozenset[str]]:
         """The fields that count, by the type of record, where they are declared."""
-        return {kind.record: frozenset(names.split()) for kind, names in self.uses.items()}
+        return {kind.record: frozenset(("uid", *names.split())) for kind, names in self.uses.items()}
 
     def concerned_by(self, change: Change) -> bool:
         """Whether the change alters anything that the check uses, or by which it finds what it uses."""

@@ -122,5 +122,9 @@ CHECK = Check(
     joins=(VM,),
     reasons=_REASONS,
     find=find,
+    uses={
+        virtual_machine_instance.KIND: "",
+        pod.KIND: "deleting domain label_pairs migration vmi_uid",
+    },
     about=(virtual_machine_instance.KIND,),
 )

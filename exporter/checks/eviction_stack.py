@@ -71,5 +71,8 @@ CHECK = Check(
     scope=Scope("the whole cluster", VIRT_API, (LAUNCHERS,)),
     reasons=_REASONS,
     find=find,
+    uses={
+        pod.KIND: "role",
+    },
     about=(kube_virt.KIND,),
 )

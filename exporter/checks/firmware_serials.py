@@ -77,5 +77,9 @@ CHECK = Check(
     joins=(VM,),
     reasons=_REASONS,
     find=find,
+    uses={
+        virtual_machine.KIND: "deleting run_strategy serial",
+        virtual_machine_instance.KIND: "deleting phase serial vm_uid",
+    },
     about=(virtual_machine.KIND, virtual_machine_instance.KIND),
 )

@@ -245,5 +245,8 @@ CHECK = Check(
     scope=PER_NETWORK,
     reasons=_REASONS,
     find=find,
+    uses={
+        pod.KIND: "addresses numbers",
+    },
     about=(ipam_claim.KIND, network_attachment_definition.KIND),
 )

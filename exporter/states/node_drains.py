@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..model.cluster import Change, Cluster
-from ..model.departure import ClusterReader, DrainContext, DrainState, departures, drain_context, node_context
+from ..model.departure import DrainContext, DrainState, departures, drain_context, node_context
 from ..model.departure.context import INDEXES
 from ..model.indexes.nodes import NODE, PDB, RUNNING
 from ..model.kinds import (
@@ -23,6 +23,7 @@ from ..model.kinds import (
 from ..model.kinds.kube_virt import KubeVirt
 from ..model.kinds.pod_disruption_budget import PodDisruptionBudget
 from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ..model.reader import ClusterView
 from .base import Gauge, Sample, State
 
 __all__ = ["STATE", "Drains"]
@@ -53,7 +54,7 @@ class Drains:
     def settle(self) -> Iterator[None]:
         done = 0
         while self._changed:
-            drain = drain_context(ClusterReader(self._cluster))
+            drain = drain_context(ClusterView(self._cluster, STATE))
             name = self._changed.popitem()[0]
             counts = _counted(drain, name)
             if counts is None:

@@ -41,7 +41,7 @@ class Exporter:
     ) -> None:
         """`graces` is what the graces of all reasons are multiplied by."""
         self._kubeconfig, self._pace, self._config = kubeconfig, pace, config
-        self._checks = [_patient(check, graces) for check in all_checks()]
+        self._checks = [_waiting(check, graces) for check in all_checks()]
         self._up, self._end = threading.Event(), asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._error: BaseException | None = None
@@ -125,7 +125,7 @@ class Exporter:
         wait_until(lambda: self.state(kind) in states, seconds, f"{kind} is {' or '.join(states)}")
 
 
-def _patient(check: Check, times: float) -> Check:
+def _waiting(check: Check, times: float) -> Check:
     reasons = {name: replace(reason, grace=reason.grace * times) for name, reason in check.reasons.items()}
     return replace(check, reasons=reasons)
 

@@ -81,7 +81,6 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
             )
         )
         row["accepted"] = draw(st.booleans())
-        row["uid"] += row["name"]
     if kind == "ClusterUserDefinedNetwork":
         row |= {"namespace": "", "undecodable": False}
     if kind == "UserDefinedNetwork":
@@ -101,6 +100,7 @@ def rows(draw: st.DrawFn) -> dict[str, Any]:
         row |= {"namespace": "", "undecodable": False}
     if kind == "KubeVirt":
         row |= {"namespace": "ns", "name": "a", "undecodable": False}
+    row["uid"] = f"{kind}-{row['namespace']}-{row['name']}-{uid}"  # no two objects share one
     return row
 
 

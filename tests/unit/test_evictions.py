@@ -182,7 +182,7 @@ class Drain:
     """A drain of a node with VMs, as KubeVirt does it, on a clock of its own."""
 
     def __init__(self, vms: int) -> None:
-        self.evaluation = Evaluation([CHECK], patient=True)
+        self.evaluation = Evaluation([CHECK], initial=False)
         self.names = [f"vm-{number}" for number in range(vms)]
         self.put({"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": "v1.9.0"})
         for node in ("node01", "node02"):

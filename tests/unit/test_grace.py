@@ -13,8 +13,8 @@ CREATED = "2026-09-21T14:00:00Z"  # 800 seconds before NOW
 HOUR = 3600.0
 
 
-def claims(*, patient: bool = True) -> Evaluation:
-    return Evaluation([check for check in all_checks() if check.id == "ipam_claims"], patient=patient)
+def claims(*, initial: bool = False) -> Evaluation:
+    return Evaluation([check for check in all_checks() if check.id == "ipam_claims"], initial=initial)
 
 
 def seen(evaluation: Evaluation, *rows: dict[str, Any]) -> None:

@@ -107,5 +107,13 @@ CHECK = Check(
     joins=(PDB, HANDLER, REQUESTED, RUNNING),
     reasons=REASONS,
     find=find,
+    uses={
+        virtual_machine_instance.KIND: (
+            "deleting descheduled evacuation evacuation_since handler hindered hindrance migratable "
+            "migration node outdated owner paused phase strategy termination vm_uid"
+        ),
+        pod.KIND: ("created deleting domain label_pairs migration node owner phase ready role unschedulable vmi_uid"),
+        node.KIND: "ready taints unschedulable",
+    },
     about=(virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
 )

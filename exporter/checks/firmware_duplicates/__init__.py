@@ -97,5 +97,11 @@ CHECK = Check(
     joins=(VM,),
     reasons=REASONS,
     find=find,
+    uses={
+        virtual_machine.KIND: (
+            "created critical deleting identity origin pool reboots_anew run_strategy sealed serial stopped uuid"
+        ),
+        virtual_machine_instance.KIND: "created deleting identity owner phase sealed uuid vm_uid",
+    },
     about=(virtual_machine.KIND, virtual_machine_instance.KIND),
 )

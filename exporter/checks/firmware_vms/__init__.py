@@ -61,5 +61,11 @@ CHECK = Check(
     joins=(POOL,),
     reasons=REASONS,
     find=find,
+    uses={
+        virtual_machine.KIND: (
+            "created deleting failure identity pool reboots_anew run_strategy sealed serial uuid waits_for_disks"
+        ),
+        virtual_machine_instance.KIND: "deleting identity phase sealed serial uuid vm_uid",
+    },
     about=(virtual_machine.KIND, virtual_machine_instance.KIND),
 )

@@ -126,5 +126,10 @@ CHECK = Check(
     joins=(ADDRESS, CLAIM, NAD, REFERENCE),
     reasons=REASONS,
     find=find,
+    uses={
+        virtual_machine.KIND: "created deleting networks stopped",
+        virtual_machine_instance.KIND: "deleting networks phase vm_uid",
+        pod.KIND: "addresses claims created domain node phase selections",
+    },
     about=(ipam_claim.KIND,),
 )

@@ -64,5 +64,10 @@ CHECK = Check(
     joins=(REFERENCE, CLAIM, CLAIM_NAME),
     reasons=REASONS,
     find=find,
+    uses={
+        virtual_machine.KIND: "networks",
+        virtual_machine_instance.KIND: "deleting networks phase requested",
+        pod.KIND: "claims domain selections",
+    },
     about=(ipam_claim.KIND, network_attachment_definition.KIND),
 )

@@ -8,7 +8,7 @@ Pure; whether another node has room for a VMI is not asked here.
 
 from __future__ import annotations
 
-from .context import INDEXES, ClusterReader, DrainContext, NodeContext, drain_context, node_context
+from .context import INDEXES, DrainContext, NodeContext, drain_context, node_context
 from .node import departures, orphans
 from .remedies import REMEDIES, Remedy
 from .shape import Departure, DrainState
@@ -17,7 +17,6 @@ from .states import departure
 __all__ = [
     "INDEXES",
     "REMEDIES",
-    "ClusterReader",
     "Departure",
     "DrainContext",
     "DrainState",

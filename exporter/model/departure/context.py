@@ -6,11 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, TypeVar
 
-from ..cluster import Cluster
 from ..eviction import cordoned, drain_taints, left_to_drain
-from ..index import Index
 from ..indexes.nodes import HANDLER, NODE, PDB, RUNNING
 from ..kinds.kube_virt import DRAIN_TAINT, KubeVirt
 from ..kinds.node import CORDON, Node
@@ -18,49 +15,34 @@ from ..kinds.node_maintenance import NodeMaintenance
 from ..kinds.pod import Pod, Role
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ..reader import ClusterView
 from ..record import Record
 from ..since import UNKNOWN, Since, Time
 
-__all__ = ["INDEXES", "ClusterReader", "DrainContext", "NodeContext", "drain_context", "node_context"]
+__all__ = ["INDEXES", "DrainContext", "NodeContext", "drain_context", "node_context"]
 
 INDEXES = (NODE, PDB, RUNNING, HANDLER)  # a reader has to know them
-R = TypeVar("R", bound=Record)
-
-
-class Reader(Protocol):
-    def named(self, kind: type[R], namespace: str, name: str) -> R | None: ...
-
-    def sharing(self, index: Index, key: str) -> Iterable[Record]: ...
-
-    def all(self, kind: type[R]) -> Iterable[R]: ...
-
-
-class ClusterReader:
-    """The whole cluster, to be read as the view of a check is."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.named, self.sharing, self.all = cluster.get, cluster.sharing, cluster.all
 
 
 @dataclass(frozen=True)
 class DrainContext:
     """What all nodes share. `unseen` are the names of the kinds that can't be seen."""
 
-    reader: Reader
+    view: ClusterView
     kubevirt: KubeVirt | None
     unseen: frozenset[str] = frozenset()
 
     @cached_property
     def running(self) -> int:
         """How many migrations run in the whole cluster."""
-        return sum(1 for _ in self.reader.sharing(RUNNING, ""))
+        return sum(1 for _ in self.view.sharing(RUNNING, ""))
 
     def seen(self, kind: type[Record]) -> bool:
         return kind.__name__ not in self.unseen
 
 
-def drain_context(reader: Reader, unseen: frozenset[str] = frozenset()) -> DrainContext:
-    return DrainContext(reader, min(reader.all(KubeVirt), key=lambda each: each.ref, default=None), unseen)
+def drain_context(view: ClusterView, unseen: frozenset[str] = frozenset()) -> DrainContext:
+    return DrainContext(view, min(view.all(KubeVirt), key=lambda each: each.ref, default=None), unseen)
 
 
 @dataclass
@@ -166,7 +148,7 @@ class NodeContext:
 
 def node_context(drain: DrainContext, name: str) -> NodeContext:
     context = NodeContext(drain, name)
-    for record in drain.reader.sharing(NODE, name):
+    for record in drain.view.sharing(NODE, name):
         if isinstance(record, Pod):
             context.pods.append(record)
         elif isinstance(record, VirtualMachineInstance):

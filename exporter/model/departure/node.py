@@ -45,7 +45,7 @@ def _strays(node: NodeContext) -> Iterator[tuple[Pod, VirtualMachineInstance | N
     here = {(vmi.namespace, vmi.name) for vmi in node.vmis}
     for pod in node.launchers:
         if pod.node == node.name and pod.domain and (pod.namespace, pod.domain) not in here:
-            yield pod, node.drain.reader.named(VirtualMachineInstance, pod.namespace, pod.domain)
+            yield pod, node.drain.view.named(VirtualMachineInstance, pod.namespace, pod.domain)
 
 
 def _arrives(pod: Pod, vmi: VirtualMachineInstance) -> bool:

@@ -100,7 +100,16 @@ def _pdbs(own: VMIContext) -> Departure:
     values = {"PDB": names[-1]}
     if refusal is None:
         why = f"PDBs {', '.join(names)} all select its pod: an eviction fails with an error, and a drain gives up"
-        made = of(own, DrainState.BLOCKED, "MultiplePDB", why, since=own.node.since, values=values, pdbs=names)
+        made = of(
+            own,
+            DrainState.BLOCKED,
+            "MultiplePDB",
+            why,
+            since=own.node.since,
+            values=values,
+            pdb=values["PDB"],
+            pdbs=names,
+        )
         return replace(made, related=related)
     (pdb,) = found
     paused = own.vmi.paused and refusal is Refusal.INSUFFICIENT_PODS
@@ -147,7 +156,7 @@ def _stale(own: VMIContext) -> bool:
 def _stale_request(own: VMIContext) -> Departure:
     """The API server lets a request be cancelled only by the node that it names, and only while that exists."""
     vmi, drain = own.vmi, own.node.drain
-    gone = drain.reader.named(Node, "", vmi.evacuation) is None
+    gone = drain.view.named(Node, "", vmi.evacuation) is None
     cancels = not gone and drain.kubevirt is not None and drain.kubevirt.release >= _CANCEL
     times: list[Time] = [own.since]
     if vmi.migration is not None:

@@ -36,7 +36,7 @@ class VMIContext:
 
     @cached_property
     def verdict(self) -> Verdict:
-        found = self.node.drain.reader.sharing(PDB, self.vmi.namespace)
+        found = self.node.drain.view.sharing(PDB, self.vmi.namespace)
         pdbs = (each for each in found if isinstance(each, PodDisruptionBudget))
         return evicted(self.vmi, self.pod, self.strategy, pdbs)
 
@@ -106,7 +106,7 @@ class VMIContext:
         """When its controller ends it, drained or not, in seconds since 1970; None where that is not known."""
         found: Iterable[object] = ()
         if self.vmi.handler:
-            found = self.node.drain.reader.sharing(HANDLER, self.vmi.handler)
+            found = self.node.drain.view.sharing(HANDLER, self.vmi.handler)
         return next((each.deadline for each in found if isinstance(each, KubevirtMachine)), None)
 
     def plugged(self) -> list[str]:

@@ -5,11 +5,10 @@ Pure: nothing is evicted and nothing is written. Whether a VM leaves is evaluate
 
 from __future__ import annotations
 
-from ...model.reader import Reading
 from .filters import NoSuchNodeError, chosen, selector
 from .probing import probed, unsafe, unsettled
 from .report import STAYS, TITLES, Drain, NodeReport, VMReport, exit_code
-from .view import CHECK, INDEXES, KINDS, draining, steps, take
+from .view import CHECK, INDEXES, KINDS, READER, draining, steps, take
 
 __all__ = [
     "CHECK",
@@ -32,5 +31,3 @@ __all__ = [
     "unsafe",
     "unsettled",
 ]
-
-READER = Reading("drain", KINDS, INDEXES)

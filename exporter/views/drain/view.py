@@ -13,7 +13,6 @@ from ...findings import Finding
 from ...model.cluster import Cluster
 from ...model.departure import (
     REMEDIES,
-    ClusterReader,
     Departure,
     DrainContext,
     DrainState,
@@ -41,13 +40,14 @@ from ...model.kinds.node import Node
 from ...model.kinds.pod import Pod
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...model.reader import ClusterView, Reading
 from ...model.record import Record, Ref
 from ...model.source import FILE, Source, Undecodable
 from ..findings import rfc3339
 from .report import Drain, Limits, NodeReport, Shown, Unseen, VMReport
 from .room import Place, Rooms, placement_on_moving
 
-__all__ = ["CHECK", "INDEXES", "KINDS", "draining", "steps", "take"]
+__all__ = ["CHECK", "INDEXES", "KINDS", "READER", "draining", "steps", "take"]
 
 CHECK = "evictions"  # the check whose findings are shown beside
 INDEXES = (*OF_DEPARTURES, EVACUATED)
@@ -60,6 +60,7 @@ KINDS: tuple[ApiKind[Any], ...] = (
     kube_virt.KIND,
     endpoint_slice.KIND,
 )
+READER = Reading("drain", KINDS, INDEXES)
 _ALL_STAND_ON = {Node.__name__, VirtualMachineInstance.__name__, Pod.__name__}
 _WEBHOOK = (
     "virt-api has no ready endpoint: every eviction of a launcher pod fails, in the whole cluster; bring virt-api back "
@@ -89,7 +90,7 @@ def steps(
 ) -> Generator[None, None, Drain]:
     """Of nodes that are there, drained together; stops after every few, so that others get their turn."""
     unseen = tuple(_unseen(cluster))
-    context = drain_context(ClusterReader(cluster), frozenset(each.kind for each in unseen))
+    context = drain_context(ClusterView(cluster, READER), frozenset(each.kind for each in unseen))
     asked = [] if _ALL_STAND_ON & context.unseen else [cluster.get(Node, "", name) for name in dict.fromkeys(nodes)]
     there = [each for each in asked if each is not None]
     found: dict[str, list[Departure]] = {}
