@@ -1,0 +1,266 @@
+"""What a reflector makes of the lines of a watch, and where it goes on: a script stands in for the API server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from exporter.kube.client import Client
+from exporter.kube.errors import StatusError, UnreachableError
+from exporter.kube.pace import Pace
+from exporter.kube.reflector import Reflector
+from exporter.model.kinds.ipam_claim import IPAMClaim
+from exporter.model.source import Source, SyncState
+from tests.evaluation import Evaluation
+from tests.rows import full
+
+PACE = Pace(first_wait=0.0, longest_wait=0.0, look_again=0.0, catch_up=0.0, silence=5.0, jitter=False)
+CLAIMS = "ipamclaims.k8s.cni.cncf.io"
+Line = dict[str, Any]
+Watch = Iterable[Line] | Exception
+
+
+def claim(name: str, version: int | str, **row: Any) -> dict[str, Any]:
+    thing = full({"kind": "IPAMClaim", "name": name, "uid": f"uid-{name}", **row})
+    thing["metadata"]["resourceVersion"] = str(version)
+    return thing
+
+
+def added(name: str, version: int | str, **row: Any) -> Line:
+    return {"type": "ADDED", "object": claim(name, version, **row)}
+
+
+def deleted(name: str, version: int | str) -> Line:
+    return {"type": "DELETED", "object": claim(name, version)}
+
+
+def bookmark(version: int, *, ends: bool = False) -> Line:
+    notes = {"k8s.io/initial-events-end": "true"} if ends else {}
+    return {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(version), "annotations": notes}}}
+
+
+def error(code: int) -> Line:
+    return {"type": "ERROR", "object": {"kind": "Status", "code": code, "message": "too old resource version"}}
+
+
+@dataclass
+class Script:
+    """Answers watches in turn, lists with `page`, and takes down from where each watch was asked for.
+
+    After the last answer nothing comes any more.
+    """
+
+    watches: list[Watch]
+    page_of: list[dict[str, Any]] = field(default_factory=list)
+    pages: list[bytes] = field(default_factory=list)  # the first answers to a list
+    since: list[str | None] = field(default_factory=list)
+    lists: int = 0
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def served_version(self, _: Any) -> str:
+        return "v1alpha1"
+
+    async def page(self, *_: Any) -> bytes:
+        self.lists += 1
+        if self.pages:
+            return self.pages.pop(0)
+        return json.dumps({"metadata": {"resourceVersion": "50"}, "items": self.page_of}).encode()
+
+    @asynccontextmanager
+    async def watch(self, _: Any, __: str, since: str | None, ___: int) -> AsyncIterator[AsyncIterator[bytes]]:
+        self.since.append(since)
+        answer = self.watches.pop(0) if self.watches else None
+        if isinstance(answer, Exception):
+            raise answer
+        yield self._lines(answer)
+
+    async def _lines(self, answer: Iterable[Line] | None) -> AsyncIterator[bytes]:
+        if answer is None:
+            self.over.set()
+            await asyncio.Event().wait()
+        for line in () if answer is None else answer:
+            yield json.dumps(line).encode()
+
+
+@dataclass
+class Played:
+    since: list[str | None]
+    lists: int
+    held: dict[str, IPAMClaim]
+    reflector: Reflector
+    source: Source
+    why: list[tuple[SyncState, str]]
+
+
+async def play(*watches: Watch, pace: Pace = PACE, **script: Any) -> Played:
+    """What is held, and was asked for, when all of the script has been played."""
+    evaluation = Evaluation(())
+    states: list[tuple[SyncState, str]] = []
+    evaluation.engine.observe(
+        lambda change: (
+            states.append((change.after.sync_state, change.after.why)) if isinstance(change.after, Source) else None
+        )
+    )
+    server = Script(list(watches), **script)
+    reflector = Reflector(evaluation.kinds["IPAMClaim"], cast(Client, server), evaluation.intake, pace)
+    task = asyncio.create_task(reflector.run())
+    over = asyncio.create_task(server.over.wait())
+    async with asyncio.timeout(10):
+        await asyncio.wait((task, over), return_when=asyncio.FIRST_COMPLETED)
+    for each in (task, over):
+        each.cancel()
+    done = await asyncio.gather(task, over, return_exceptions=True)
+    if not isinstance(done[0], asyncio.CancelledError):
+        raise cast(BaseException, done[0])
+    cluster = evaluation.engine.cluster
+    source = cluster.get(Source, "", "IPAMClaim")
+    assert source is not None
+    held = {each.name: each for each in cluster.all(IPAMClaim)}
+    return Played(server.since, server.lists, held, reflector, source, states)
+
+
+START: tuple[Line, ...] = (added("a", 5), added("b", 6), bookmark(10, ends=True))
+
+
+# -- where it goes on
+
+
+async def test_a_watch_goes_on_from_the_list() -> None:
+    played = await play(START)
+    assert played.since == [None, "10"]
+    assert set(played.held) == {"a", "b"}
+
+
+@pytest.mark.parametrize("line", [added("c", 12), deleted("a", 12), bookmark(12)], ids=lambda line: str(line["type"]))
+async def test_a_watch_goes_on_from_the_last_line(line: Line) -> None:
+    """Asked from an older version, a server that has compacted it answers 410, and all is listed again."""
+    assert (await play(START, [line])).since == [None, "10", "12"]
+
+
+async def test_a_line_after_the_streaming_list_counts_as_well() -> None:
+    played = await play([*START, added("c", 11), deleted("a", 12)])
+    assert played.since == [None, "12"]
+    assert set(played.held) == {"b", "c"}
+
+
+async def test_a_watch_that_breaks_goes_on_from_its_last_line() -> None:
+    class Broken(list[Line]):
+        def __iter__(self) -> Any:
+            yield added("c", 12)
+            raise UnreachableError("connection reset")
+
+    played = await play(START, Broken())
+    assert played.since == [None, "10", "12"]
+    assert "c" in played.held
+
+
+async def test_a_watch_that_goes_back_in_time_is_listed_again() -> None:
+    played = await play(START, [added("c", 20), deleted("a", 15)], [added("c", 20), bookmark(30, ends=True)])
+    assert played.since == [None, "10", None, "30"]
+    assert set(played.held) == {"c"}
+
+
+async def test_two_lines_of_one_version_are_no_step_back() -> None:
+    assert (await play(START, [bookmark(12), bookmark(12)])).since == [None, "10", "12"]
+
+
+async def test_a_deletion_that_is_older_than_what_is_held_was_overtaken() -> None:
+    """A list may have objects that are newer than its own version; their earlier deletions are still to come."""
+    played = await play([added("a", 20), bookmark(10, ends=True)], [deleted("a", 15)])
+    assert set(played.held) == {"a"}
+    assert played.since == [None, "10", "15"]
+
+
+async def test_versions_that_are_no_numbers_are_not_compared() -> None:
+    played = await play(START, [added("c", "x-9"), added("d", "x-8")])
+    assert set(played.held) == {"a", "b", "c", "d"}
+    assert played.since == [None, "10", "x-8"]
+
+
+@pytest.mark.parametrize("code", [410, 500])
+async def test_an_error_event_has_all_listed_again(code: int) -> None:
+    played = await play(START, [added("c", 12), error(code)], [added("c", 12), bookmark(30, ends=True)])
+    assert played.since == [None, "10", None, "30"]
+    assert set(played.held) == {"c"}
+    assert played.reflector.stats.errors == {str(code): 1}
+
+
+async def test_429_goes_on_from_where_it_was() -> None:
+    assert (await play(START, StatusError(429, "slow down"))).since == [None, "10", "10"]
+
+
+async def test_what_is_held_stays_until_a_new_list_is_complete() -> None:
+    played = await play(START, [error(410)], [added("c", 30)], StatusError(503, "busy"), page_of=[claim("d", 40)])
+    assert set(played.held) == {"d"}
+    assert played.lists == 1
+
+
+# -- streaming lists and pages
+
+
+@pytest.mark.parametrize("code", [400, 422, 500])
+async def test_where_streaming_lists_are_not_offered_pages_are_asked_for(code: int) -> None:
+    played = await play(StatusError(code, "unknown field"), page_of=[claim("a", 40)])
+    assert (played.since, played.lists) == ([None, "50"], 1)
+    assert set(played.held) == {"a"}
+
+
+@pytest.mark.parametrize("code", [401, 403, 404, 429, 502, 503])
+async def test_other_answers_say_nothing_of_streaming_lists(code: int) -> None:
+    played = await play(StatusError(code, "not now"), START)
+    assert (played.since, played.lists) == ([None, None, "10"], 0)
+
+
+async def test_a_streaming_list_that_ends_early_is_no_list() -> None:
+    played = await play([added("x", 5)], page_of=[claim("a", 40)])
+    assert (played.since, played.lists) == ([None, "50"], 1)
+    assert set(played.held) == {"a"}
+
+
+async def test_a_list_without_a_version_is_no_empty_list() -> None:
+    played = await play(StatusError(400, "no"), pages=[b"{}"], page_of=[claim("a", 40)])
+    assert played.lists == 2
+    assert (SyncState.FAILING, f"cannot see {CLAIMS}: the answer is no list: it has no resourceVersion") in played.why
+    assert set(played.held) == {"a"}
+
+
+# -- what it says
+
+
+async def test_it_is_behind_between_two_watches_and_live_again() -> None:
+    played = await play(START, [added("c", 12)])
+    said = [state for state, _ in played.why]
+    assert said[:3] == [SyncState.STARTING, SyncState.LIVE, SyncState.BEHIND]
+    assert (SyncState.BEHIND, "the watch has just ended") in played.why
+
+
+async def test_a_watch_that_ends_at_once_says_so_and_waits_longer_each_time() -> None:
+    played = await play(START, [], [], [])
+    assert (SyncState.BEHIND, "the API server ends the watch at once") in played.why
+    assert played.since == [None, "10", "10", "10", "10"]
+
+
+@pytest.mark.parametrize(("code", "says"), [(401, "log in again"), (403, 'grant "list" and "watch" on ipamclaims')])
+async def test_what_may_not_be_seen_is_forbidden_and_what_is_held_stays(code: int, says: str) -> None:
+    played = await play(START, StatusError(code, "no"), [added("c", 12), bookmark(30, ends=True)])
+    (why,) = (why for state, why in played.why if state is SyncState.FORBIDDEN)
+    assert says in why
+    assert played.since == [None, "10", None, "30"]
+
+
+async def test_what_was_never_listed_is_failing() -> None:
+    played = await play(UnreachableError("no connection"), START)
+    assert played.why[1] == (SyncState.FAILING, f"cannot see {CLAIMS}: no connection")
+
+
+async def test_it_counts_what_it_saw() -> None:
+    played = await play(START, [added("c", 12), bookmark(13), deleted("c", 14)], [error(410)], START)
+    stats = played.reflector.stats
+    assert (stats.events, stats.relists, stats.errors) == (2, 1, {"410": 1})
+    assert stats.last_event >= stats.last_bookmark > 0
