@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -258,6 +259,26 @@ def test_what_is_found_later_waits_for_its_grace_to_the_second() -> None:
     }
 
 
+def test_what_ends_within_its_grace_and_begins_again_waits_anew() -> None:
+    world = World(initial=False)
+    world.engine.configure("x", Settings("Slow"))
+    world.engine.step()
+    world.put("a")
+    world.engine.step()
+    world.clock += 30.0
+    world.engine.remove(VirtualMachine, "a", "db")
+    world.engine.step()
+    world.clock += 10.0
+    world.put("a")
+    world.engine.step()
+    world.clock += 59.0
+    world.engine.step()
+    assert world.found() == []
+    world.clock += 1.0
+    world.engine.step()
+    assert [f.since for f in world.engine.findings()] == [1040.0]
+
+
 # -- for ever
 
 
@@ -295,6 +316,34 @@ async def test_whoever_waits_is_woken_when_all_is_evaluated_though_nothing_was_f
             await until(world.engine, lambda: not world.engine.caught_up)
             world.engine.remove(VirtualMachine, "a", "db")
         await until(world.engine, lambda: world.engine.caught_up)
+
+
+async def test_the_end_of_a_swap_is_enough_to_wake_it() -> None:
+    world = World()
+    async with running(world.engine):
+        with world.engine.held():
+            world.put("a")
+            for _ in range(5):
+                await asyncio.sleep(0)  # it looks, and finds that it may not
+        await until(world.engine, lambda: world.found() == ["a/db"])
+
+
+async def test_what_settles_is_evaluated_without_another_event() -> None:
+    world = World()
+    engine = Engine([world.check], clock=time.time, timer=time.monotonic, settle=0.05, initial=True)
+    Intake(engine, time.time).sync_state(virtual_machine.KIND, SyncState.LIVE)
+    async with running(engine):
+        engine.put(_vm("a", "db"))
+        await until(engine, lambda: [f.subject.name for f in engine.findings()] == ["db"])
+
+
+async def test_other_settings_wake_it() -> None:
+    world = World()
+    world.put("a")
+    async with running(world.engine):
+        await until(world.engine, lambda: world.found() == ["a/db"])
+        world.engine.configure("x", Settings("Slow"))
+        await until(world.engine, lambda: {f.reason for f in world.engine.findings()} == {"Slow"})
 
 
 async def test_it_wakes_up_when_a_grace_ends() -> None:

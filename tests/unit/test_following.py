@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pytest
@@ -23,7 +24,7 @@ from tests.rows import full
 PACE = Pace(first_wait=0.0, longest_wait=0.0, look_again=0.0, catch_up=0.0, silence=5.0, jitter=False)
 CLAIMS = "ipamclaims.k8s.cni.cncf.io"
 Line = dict[str, Any]
-Watch = Iterable[Line] | Exception
+Watch = Iterable[Line | float] | Exception
 
 
 def claim(name: str, version: int | str, **row: Any) -> dict[str, Any]:
@@ -53,6 +54,7 @@ def error(code: int) -> Line:
 class Script:
     """Answers watches in turn, lists with `page`, and takes down from where each watch was asked for.
 
+    A number among the lines of a watch is seconds in which the server says nothing.
     After the last answer nothing comes any more.
     """
 
@@ -80,12 +82,15 @@ class Script:
             raise answer
         yield self._lines(answer)
 
-    async def _lines(self, answer: Iterable[Line] | None) -> AsyncIterator[bytes]:
+    async def _lines(self, answer: Iterable[Line | float] | None) -> AsyncIterator[bytes]:
         if answer is None:
             self.over.set()
             await asyncio.Event().wait()
         for line in () if answer is None else answer:
-            yield json.dumps(line).encode()
+            if isinstance(line, float):
+                await asyncio.sleep(line)
+            else:
+                yield json.dumps(line).encode()
 
 
 @dataclass
@@ -230,6 +235,50 @@ async def test_a_list_without_a_version_is_no_empty_list() -> None:
     assert set(played.held) == {"a"}
 
 
+# -- how patient it is
+
+IMPATIENT = replace(PACE, silence=0.1)
+
+
+async def test_a_watch_may_be_quiet_for_longer_than_a_list() -> None:
+    played = await play(START, [0.3, added("c", 12)], pace=IMPATIENT)
+    assert played.since == [None, "10", "12"]
+    assert "frozen" not in played.reflector.stats.errors
+
+
+async def test_so_may_the_watch_that_a_streaming_list_goes_over_into() -> None:
+    played = await play([*START, 0.3, added("c", 12)], pace=IMPATIENT)
+    assert played.since == [None, "12"]
+
+
+async def test_a_watch_that_outlives_its_timeout_is_cut_off_and_goes_on() -> None:
+    short = replace(PACE, watch=0.05, grace=0.05)
+    played = await play(START, [added("c", 12), 30.0], pace=short)
+    assert played.since[:3] == [None, "10", "12"]
+    assert played.reflector.stats.errors["frozen"] >= 1
+
+
+async def test_a_streaming_list_may_take_its_time_while_it_goes_on() -> None:
+    played = await play([added("a", 1), 0.07, added("b", 2), 0.07, bookmark(10, ends=True)], pace=IMPATIENT)
+    assert (played.since, played.lists) == ([None, "10"], 0)
+
+
+async def test_a_streaming_list_that_falls_silent_is_given_up_for_pages() -> None:
+    played = await play([added("a", 1), 30.0], pace=IMPATIENT, page_of=[claim("b", 40)])
+    assert (played.since, played.lists) == ([None, "50"], 1)
+    assert played.reflector.stats.errors == {"unreachable": 1}
+    assert set(played.held) == {"b"}
+
+
+async def test_waits_grow_with_each_failure_up_to_a_bound() -> None:
+    began = time.monotonic()
+    await play(START, *[StatusError(503, "busy")] * 4, pace=replace(PACE, first_wait=0.02, longest_wait=5.0))
+    assert time.monotonic() - began >= 0.02 + 0.04 + 0.08 + 0.16
+    began = time.monotonic()
+    await play(START, *[StatusError(503, "busy")] * 12, pace=replace(PACE, first_wait=0.02, longest_wait=0.04))
+    assert time.monotonic() - began < 0.02 * 2**8
+
+
 # -- what it says
 
 
@@ -252,6 +301,14 @@ async def test_what_may_not_be_seen_is_forbidden_and_what_is_held_stays(code: in
     (why,) = (why for state, why in played.why if state is SyncState.FORBIDDEN)
     assert says in why
     assert played.since == [None, "10", None, "30"]
+
+
+async def test_a_watch_that_ended_before_it_had_caught_up_does_not_count_as_live_later_on() -> None:
+    pace = replace(PACE, catch_up=0.03, look_again=0.1)
+    played = await play(START, [], StatusError(403, "no"), StatusError(403, "no"), pace=pace)
+    said = [state for state, _ in played.why]
+    assert said[:4] == [SyncState.STARTING, SyncState.LIVE, SyncState.BEHIND, SyncState.FORBIDDEN]
+    assert said.count(SyncState.FORBIDDEN) == 1
 
 
 async def test_what_was_never_listed_is_failing() -> None:
