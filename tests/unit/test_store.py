@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
+from exporter.checks.base import Check
 from exporter.findings import Finding
 from exporter.model.kinds.ipam_claim import IPAMClaim
 from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.source import Source
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
+from tests.unit.test_checks import cases_of, evaluated
 
 HOUR = 3600.0
 
@@ -78,6 +81,30 @@ def test_a_deletion_counts_unless_it_is_older_than_what_is_held(version: int, le
     evaluation.seen(versioned({"kind": "VirtualMachine", "name": "db"}, 900))
     evaluation.intake.gone(evaluation.kinds["VirtualMachine"], "ns", "db", version)
     assert evaluation.engine.cluster.count(VirtualMachine) == left
+
+
+# -- nothing is left of what is gone
+
+
+@pytest.mark.parametrize("check", [each for each in all_checks() if each.id != "sources"], ids=lambda each: each.id)
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_cluster_that_is_emptied_has_no_findings(check: Check, turn: int) -> None:
+    """Also where the last object of a partition was what the finding is about."""
+    found = 0
+    for case in cases_of(check).values():
+        if case["finds"] == "unknown" or "unknown_in" in case or "sync_state" in case:
+            continue
+        evaluation = evaluated(check, case)
+        if evaluation.engine.not_applicable():
+            continue
+        kinds = [kind.record for kind in check.reads]
+        held = [record for kind in kinds for record in evaluation.engine.cluster.all(kind)]
+        for record in held[::turn]:
+            if not isinstance(record, Source):
+                found += len(evaluation.found())
+                evaluation.gone(type(record).__name__, record.namespace, record.name)
+        assert evaluation.found() == []
+    assert found
 
 
 # -- a finding whose object changes its VM
