@@ -203,7 +203,7 @@ def main() -> int:
     print(f"{len(mutants)} mutants", file=OUT, flush=True)
     if options.sample and options.sample < len(mutants):
         mutants = random.Random(options.seed).sample(mutants, options.sample)
-    runner = Runner([Mutant(*vars(each).values()) for each in mutants], options.jobs, options.budget)
+    runner = Runner(mutants, options.jobs, options.budget)
     groups = {next(each for each in TESTS if str(mutant.path).startswith(each)) for mutant in mutants}
     tests = dict.fromkeys(f"tests/unit/test_{name}.py" for group in groups for name in TESTS[group])
     without = [option for name in ("cacheprovider", "xdist", "terminal") for option in ("-p", f"no:{name}")]

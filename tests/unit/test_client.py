@@ -51,7 +51,8 @@ class Table:
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     @asynccontextmanager
-    async def open(self, _: str, path: str, query: Any, **__: Any) -> AsyncIterator[Body]:
+    async def open(self, _: str, path: str, query: Any, read_seconds: float) -> AsyncIterator[Body]:
+        assert read_seconds >= float(dict(query).get("timeoutSeconds", 0))
         self.asked.append((path, dict(query)))
         answer = self.answers.get(path, 404)
         if isinstance(answer, int):

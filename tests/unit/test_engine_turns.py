@@ -40,7 +40,16 @@ class World:
         self.timer = 0.0
         self.cost = cost
         self.broken: set[str] = set()
-        self.check = Check("x", "X", (virtual_machine.KIND,), PER_NAMESPACE, REASONS, self._find, settings=Settings)
+        self.check = Check(
+            "x",
+            "X",
+            (virtual_machine.KIND,),
+            PER_NAMESPACE,
+            REASONS,
+            self._find,
+            settings=Settings,
+            about=(virtual_machine.KIND,),
+        )
         self.engine = Engine(
             [self.check], clock=lambda: self.clock, timer=lambda: self.timer, settle=settle, initial=initial
         )
@@ -135,6 +144,21 @@ def test_a_partition_whose_check_raises_keeps_its_findings_and_says_why() -> Non
     world.engine.step()
     assert world.found() == ["a/api", "a/db", "a/web", "b/db", "b/web"]
     assert world.engine.unknowns() == []
+
+
+def test_what_a_check_raised_is_no_news_where_it_is_not_applicable() -> None:
+    world = World()
+    world.broken = {"a"}
+    world.put("a")
+    world.engine.step()
+    assert world.engine.unknowns()
+    world.sees(SyncState.ABSENT, "gone")
+    assert world.engine.unknowns() == []
+    assert list(world.engine.not_applicable()) == ["x"]
+    world.broken = set()
+    world.sees(SyncState.LIVE)
+    world.engine.step()
+    assert world.found() == ["a/db"]
 
 
 def test_other_settings_have_everything_evaluated_again_and_the_same_ones_nothing() -> None:
@@ -335,6 +359,24 @@ async def test_what_settles_is_evaluated_without_another_event() -> None:
     async with running(engine):
         engine.put(_vm("a", "db"))
         await until(engine, lambda: [f.subject.name for f in engine.findings()] == ["db"])
+
+
+async def test_others_have_their_turn_between_two_slices() -> None:
+    world = World(cost=0.003)
+    turns: list[int] = []
+
+    async def others() -> None:
+        while True:
+            turns.append(len(world.found()))
+            await asyncio.sleep(0)
+
+    for namespace in "abcdefghij":
+        world.put(namespace)
+    task = asyncio.create_task(others())
+    async with running(world.engine):
+        await until(world.engine, lambda: len(world.found()) == 10)
+    task.cancel()
+    assert {2, 4, 6, 8} <= set(turns)
 
 
 async def test_other_settings_wake_it() -> None:

@@ -24,7 +24,8 @@ from tests.rows import full
 PACE = Pace(first_wait=0.0, longest_wait=0.0, look_again=0.0, catch_up=0.0, silence=5.0, jitter=False)
 CLAIMS = "ipamclaims.k8s.cni.cncf.io"
 Line = dict[str, Any]
-Watch = Iterable[Line | float] | Exception
+NEVER = float("inf")
+Watch = Iterable[Line | float] | Exception | float
 
 
 def claim(name: str, version: int | str, **row: Any) -> dict[str, Any]:
@@ -54,7 +55,8 @@ def error(code: int) -> Line:
 class Script:
     """Answers watches in turn, lists with `page`, and takes down from where each watch was asked for.
 
-    A number among the lines of a watch is seconds in which the server says nothing.
+    A number among the lines of a watch is seconds in which the server says nothing; NEVER in place of them is a watch
+    that it does not accept.
     After the last answer nothing comes any more.
     """
 
@@ -80,7 +82,10 @@ class Script:
         answer = self.watches.pop(0) if self.watches else None
         if isinstance(answer, Exception):
             raise answer
-        yield self._lines(answer)
+        if isinstance(answer, float):
+            await asyncio.Event().wait()
+        else:
+            yield self._lines(answer)
 
     async def _lines(self, answer: Iterable[Line | float] | None) -> AsyncIterator[bytes]:
         if answer is None:
@@ -246,6 +251,13 @@ async def test_a_watch_may_be_quiet_for_longer_than_a_list() -> None:
     assert "frozen" not in played.reflector.stats.errors
 
 
+async def test_a_watch_that_is_not_accepted_is_given_up_as_soon_as_a_list() -> None:
+    played = await play(START, NEVER, pace=IMPATIENT)
+    assert played.since == [None, "10", "10"]
+    assert played.reflector.stats.errors == {"unreachable": 1}
+    assert (SyncState.BEHIND, f"cannot see {CLAIMS}: no answer to the watch within 0 s") in played.why
+
+
 async def test_so_may_the_watch_that_a_streaming_list_goes_over_into() -> None:
     played = await play([*START, 0.3, added("c", 12)], pace=IMPATIENT)
     assert played.since == [None, "12"]
@@ -309,6 +321,14 @@ async def test_a_watch_that_ended_before_it_had_caught_up_does_not_count_as_live
     said = [state for state, _ in played.why]
     assert said[:4] == [SyncState.STARTING, SyncState.LIVE, SyncState.BEHIND, SyncState.FORBIDDEN]
     assert said.count(SyncState.FORBIDDEN) == 1
+
+
+async def test_what_is_stale_stays_so_until_a_watch_goes_again() -> None:
+    pace = replace(PACE, stale_after=0.03, first_wait=0.05, longest_wait=0.05)
+    played = await play(START, *[StatusError(503, "busy")] * 4, pace=pace)
+    said = [state for state, _ in played.why]
+    assert said.count(SyncState.STALE) == 1
+    assert SyncState.BEHIND not in said[said.index(SyncState.STALE) :]
 
 
 async def test_what_was_never_listed_is_failing() -> None:

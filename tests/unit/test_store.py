@@ -10,6 +10,7 @@ import pytest
 from exporter.checks import all_checks
 from exporter.checks.base import Check
 from exporter.findings import Finding
+from exporter.model.cluster import Change
 from exporter.model.kinds.ipam_claim import IPAMClaim
 from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.source import Source
@@ -73,6 +74,22 @@ def test_a_vm_made_anew_under_its_name_has_left_its_claim() -> None:
     before = evaluation.found()
     evaluation.seen(versioned({**vm, "uid": "u2"}, 17))
     assert ("ns", "db.blue") in {found[:2] for found in set(evaluation.found()) - set(before)}
+
+
+def test_a_change_says_which_facts_differ() -> None:
+    evaluation = Evaluation(())
+    changes: list[Change] = []
+    evaluation.engine.observe(lambda change: changes.append(change) if change.kind is IPAMClaim else None)
+    evaluation.seen(claim("u1", 900, "blue"))
+    evaluation.seen(claim("u1", 901, "red"))
+    evaluation.seen(claim("u1", 902, "red"))
+    evaluation.gone("IPAMClaim", "ns", "db.blue")
+    assert [change.facts for change in changes] == [None, {"network", "rv"}, None]
+    assert [(change.before is None, change.after is None) for change in changes] == [
+        (True, False),
+        (False, False),
+        (False, True),
+    ]
 
 
 @pytest.mark.parametrize(("version", "left"), [(0, 0), (899, 1), (900, 0), (901, 0)])
