@@ -62,18 +62,23 @@ class Script:
 
     watches: list[Watch]
     page_of: list[dict[str, Any]] = field(default_factory=list)
-    pages: list[bytes] = field(default_factory=list)  # the first answers to a list
+    pages: list[bytes | Exception] = field(default_factory=list)  # the first answers to a list
     since: list[str | None] = field(default_factory=list)
     lists: int = 0
+    asked: list[tuple[str, int | None]] = field(default_factory=list)  # where a page begins, and its size
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def served_version(self, _: Any) -> str:
         return "v1alpha1"
 
-    async def page(self, *_: Any) -> bytes:
+    async def page(self, _: Any, __: str, rest: str, limit: int | None = None) -> bytes:
         self.lists += 1
-        if self.pages:
-            return self.pages.pop(0)
+        self.asked.append((rest, limit))
+        answer = self.pages.pop(0) if self.pages else None
+        if isinstance(answer, Exception):
+            raise answer
+        if answer is not None:
+            return answer
         return json.dumps({"metadata": {"resourceVersion": "50"}, "items": self.page_of}).encode()
 
     @asynccontextmanager
@@ -102,6 +107,7 @@ class Script:
 class Played:
     since: list[str | None]
     lists: int
+    pages: list[tuple[str, int | None]]
     held: dict[str, IPAMClaim]
     reflector: Reflector
     source: Source
@@ -132,7 +138,7 @@ async def play(*watches: Watch, pace: Pace = PACE, **script: Any) -> Played:
     source = cluster.get(Source, "", "IPAMClaim")
     assert source is not None
     held = {each.name: each for each in cluster.all(IPAMClaim)}
-    return Played(server.since, server.lists, held, reflector, source, states)
+    return Played(server.since, server.lists, server.asked, held, reflector, source, states)
 
 
 START: tuple[Line, ...] = (added("a", 5), added("b", 6), bookmark(10, ends=True))
@@ -238,6 +244,21 @@ async def test_a_list_without_a_version_is_no_empty_list() -> None:
     assert played.lists == 2
     assert (SyncState.FAILING, f"cannot see {CLAIMS}: the answer is no list: it has no resourceVersion") in played.why
     assert set(played.held) == {"a"}
+
+
+async def test_a_list_whose_snapshot_expires_between_two_pages_comes_in_one_piece() -> None:
+    first = {"metadata": {"resourceVersion": "40", "continue": "more"}, "items": [claim("gone", 30)]}
+    pages = [json.dumps(first).encode(), StatusError(410, "expired")]
+    played = await play(StatusError(400, "no"), pages=pages, page_of=[claim("a", 45)])
+    assert played.pages == [("", None), ("more", None), ("", 0)]
+    assert set(played.held) == {"a"}
+    assert played.since == [None, "50"]
+
+
+async def test_a_first_page_that_is_410_is_asked_for_again_after_a_wait() -> None:
+    played = await play(StatusError(400, "no"), pages=[StatusError(410, "expired")], page_of=[claim("a", 45)])
+    assert played.pages == [("", None), ("", None)]
+    assert played.reflector.stats.errors == {"410": 1}
 
 
 # -- how patient it is
