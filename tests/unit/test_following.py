@@ -312,6 +312,12 @@ async def test_waits_grow_with_each_failure_up_to_a_bound() -> None:
     assert time.monotonic() - began < 0.02 * 2**8
 
 
+async def test_a_first_failure_without_retry_after_is_no_long_wait() -> None:
+    began = time.monotonic()
+    await play(START, StatusError(503, "busy"), pace=replace(PACE, first_wait=0.001, longest_wait=30.0))
+    assert time.monotonic() - began < 1.0
+
+
 # -- what it says
 
 

@@ -10,9 +10,11 @@ import pytest
 from exporter.checks import all_checks
 from exporter.checks.base import Check
 from exporter.findings import Finding
-from exporter.model.cluster import Change
+from exporter.model.cluster import Change, Cluster
+from exporter.model.index import Index
 from exporter.model.kinds.ipam_claim import IPAMClaim
 from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.record import Record
 from exporter.model.source import Source
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
@@ -98,6 +100,24 @@ def test_a_deletion_counts_unless_it_is_older_than_what_is_held(version: int, le
     evaluation.seen(versioned({"kind": "VirtualMachine", "name": "db"}, 900))
     evaluation.intake.gone(evaluation.kinds["VirtualMachine"], "ns", "db", version)
     assert evaluation.engine.cluster.count(VirtualMachine) == left
+
+
+# -- records that share a value
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 9, 10, 30])
+def test_all_that_share_a_value_are_found_however_many_come_and_go(count: int) -> None:
+    index = Index("uid", lambda record, _: (record.uid,))
+    cluster = Cluster([index])
+    made = [Record("ns", f"r{number}", "u", 1) for number in range(count)]
+    for place, record in enumerate(made):
+        cluster.put(record)
+        assert {each.name for each in cluster.sharing(index, "u")} == {each.name for each in made[: place + 1]}
+    assert list(cluster.keys(index)) == ["u"]
+    for place, record in enumerate(made):
+        cluster.remove(Record, "ns", record.name)
+        assert {each.name for each in cluster.sharing(index, "u")} == {each.name for each in made[place + 1 :]}
+    assert list(cluster.keys(index)) == []
 
 
 # -- nothing is left of what is gone
