@@ -14,6 +14,7 @@ import argparse
 import gc
 import os
 import random
+import signal
 import sys
 import time
 from collections import Counter, defaultdict
@@ -62,21 +63,26 @@ class Runner:
         if report.failed:
             print(report.longrepr, file=OUT, flush=True)
 
+    def pytest_internalerror(self, excrepr: object) -> None:
+        print(excrepr, file=OUT, flush=True)
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if session.testsfailed:
             return True  # something could not be collected
         self._prepare(_spread(session.items))
         functions = _functions()
-        waiting, running = list(reversed(self.mutants)), dict[int, tuple[Mutant, float]]()
+        waiting, running = list(reversed(self.mutants)), dict[int, Mutant]()
         while waiting or running:
             while waiting and len(running) < self.jobs:
                 mutant = waiting.pop()
                 tests = self._tests(mutant)
+                patience = 20 + int(6 * sum(self._seconds[test] for test in tests))
                 child = os.fork()
                 if not child:
+                    signal.alarm(patience)  # which ends it, whatever it hangs in
                     os._exit(self._child(mutant, tests, functions))
-                running[child] = mutant, time.monotonic() + 20 + 6 * sum(self._seconds[test] for test in tests)
+                running[child] = mutant
             self._collect(running)
         return True
 
@@ -132,24 +138,16 @@ class Runner:
         except BaseException:  # noqa: BLE001 # a child ends here, whatever the mutant does to pytest
             return _KILLED
 
-    def _collect(self, running: dict[int, tuple[Mutant, float]]) -> None:
-        """Takes in the children that ended, and ends those whose time is over."""
-        time.sleep(0.01)
-        for child, (mutant, deadline) in list(running.items()):
-            done, status = os.waitpid(child, os.WNOHANG)
-            if not done and time.monotonic() < deadline:
-                continue
-            if not done:
-                os.kill(child, 9)
-                os.waitpid(child, 0)
-            del running[child]
-            code = os.waitstatus_to_exitcode(status) if done else None
-            if code == _REFUSED:
-                continue
-            result = "timeout" if code is None else "survived" if code == _SURVIVED else "killed"
-            self.results[result].append(mutant)
-            if result == "survived":
-                print(f"survived {mutant}", file=OUT, flush=True)
+    def _collect(self, running: dict[int, Mutant]) -> None:
+        """Takes in the next child that ends."""
+        child, status = os.wait()
+        mutant, code = running.pop(child), os.waitstatus_to_exitcode(status)
+        if code == _REFUSED:
+            return
+        result = "timeout" if code == -signal.SIGALRM else "survived" if code == _SURVIVED else "killed"
+        self.results[result].append(mutant)
+        if result == "survived":
+            print(f"survived {mutant}", file=OUT, flush=True)
 
 
 def _spread(items: list[pytest.Item]) -> list[pytest.Item]:
@@ -211,7 +209,7 @@ def main() -> int:
     os.dup2(silence, 1)
     os.dup2(silence, 2)  # what the tests print and log is of no use here
     pytest.main(["-s", "-o", "addopts=", *without, *tests], plugins=[runner])
-    print(report(runner.results), file=OUT)
+    print(report(runner.results), file=OUT, flush=True)
     return 0 if runner.results else 1
 
 
