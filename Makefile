@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint types contracts test test-unit test-rules test-kubevirt generate verify clean
+.PHONY: help demo check lint types contracts test test-unit test-rules test-kubevirt mutants generate verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ test-kubevirt: $(VENV)/.dev ## against KubeVirt's own control plane, as root or 
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl kube-controller-manager \
 	  virt-operator virt-api virt-controller resource-generator
 	$(BIN)/pytest tests/kubevirt
+
+mutants: $(VENV)/.dev ## whether the tests notice changes of the core; MUTANTS="--sample 120 --seed 1"; not part of check
+	$(BIN)/python -m tests.tools.mutants $(MUTANTS)
 
 generate: $(VENV)/.dev ## write the generated files again
 	$(BIN)/python -m exporter.docgen

@@ -18,7 +18,8 @@ __all__ = ["Pending", "concerned", "everything"]
 def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
     """The partitions whose findings may differ after the change; some may come twice."""
     reach = next(kind.reach for kind in check.reads if kind.record is change.kind)
-    records = [record for record in (change.before, change.after) if record is not None]
+    # Where it is now comes first: a finding that is there already when its old place is evaluated has only moved.
+    records = [record for record in (change.after, change.before) if record is not None]
     scope = check.scope
     if scope is PER_CLUSTER or reach is Reach.CLUSTER:
         yield from everything(check, cluster)

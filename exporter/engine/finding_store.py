@@ -62,40 +62,36 @@ class FindingStore:
         fresh = {fingerprint(self._check.id, finding): finding for finding in found}
         if not fresh and not before and not early:
             return _NOTHING
-        moved = [finding for key in fresh for finding in self._taken(partition, key)]
-        known = {finding.fingerprint: finding for finding in (*before, *early, *moved)}
+        for key in fresh:
+            before += self._taken(self._open, partition, key)
+            early += self._taken(self._early, partition, key)
+        known = {finding.fingerprint: finding for finding in (*before, *early)}
         whole = {key: self._complete(key, each, known.get(key), now) for key, each in fresh.items()}
         dues = {key: self._due(each) for key, each in whole.items()}
         if initial:
             dues |= {key: 0.0 for key, each in whole.items() if each.since_source is Since.FIRST_SEEN}
         # What is open stays open while it is found, whatever happens to the clock.
-        opened = {finding.fingerprint for finding in (*before, *moved)}
-        after = {key: each for key, each in whole.items() if dues[key] <= now or key in opened}
+        shown = {finding.fingerprint: finding for finding in before}
+        after = {key: each for key, each in whole.items() if dues[key] <= now or key in shown}
         _keep(self._open, partition, tuple(after.values()))
         _keep(self._early, partition, tuple(each for key, each in whole.items() if key not in after))
         for key in known.keys() - whole.keys():
             del self._partitions[key]
         self._partitions.update(dict.fromkeys(whole, partition))
-        shown = {finding.fingerprint: finding for finding in known.values() if finding not in early}
         return Entry(
             tuple(finding for key, finding in shown.items() if after.get(key) != finding),
             tuple(finding for key, finding in after.items() if shown.get(key) != finding),
             min((due for key, due in dues.items() if key not in after), default=None),
         )
 
-    def _taken(self, partition: str, key: str) -> list[Finding]:
-        """What was open elsewhere and is found here now (its object changed its VM), off its old place."""
+    def _taken(self, table: dict[str, tuple[Finding, ...]], partition: str, key: str) -> tuple[Finding, ...]:
+        """What was found elsewhere and is found here now (its object changed its VM), off its old place."""
         partition_before = self._partitions.get(key, partition)
         if partition_before == partition:
-            return []
-        there = self._open.get(partition_before, ())
-        _keep(self._open, partition_before, tuple(each for each in there if each.fingerprint != key))
-        _keep(
-            self._early,
-            partition_before,
-            tuple(each for each in self._early.get(partition_before, ()) if each.fingerprint != key),
-        )
-        return [finding for finding in there if finding.fingerprint == key]
+            return ()
+        there = table.get(partition_before, ())
+        _keep(table, partition_before, tuple(each for each in there if each.fingerprint != key))
+        return tuple(each for each in there if each.fingerprint == key)
 
     def _complete(self, key: str, finding: Finding, earlier: Finding | None, now: float) -> Finding:
         since, source = finding.since, finding.since_source

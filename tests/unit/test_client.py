@@ -1,0 +1,137 @@
+"""What is asked of an API server, and what its answers are taken for: a table stands in for the connection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from exporter.kube.client import Client
+from exporter.kube.errors import AbsentError, GarbledError, StatusError
+from exporter.kube.pace import Pace
+from exporter.kube.transport import Transport
+from exporter.model.kind import ApiKind
+from exporter.model.record import Record
+
+KIND = ApiKind(
+    Record, group="example.org", versions=("v2", "v1"), plural="things", selectors=(("labelSelector", "app=x"),)
+)
+V1, V2 = "/apis/example.org/v1", "/apis/example.org/v2"
+
+
+def resources(*names: str) -> bytes:
+    return json.dumps({"resources": [{"name": name} for name in names]}).encode()
+
+
+@dataclass
+class Body:
+    chunks: list[bytes]
+
+    @property
+    def content(self) -> Body:
+        return self
+
+    async def read(self) -> bytes:
+        return b"".join(self.chunks)
+
+    async def iter_any(self) -> AsyncIterator[bytes]:
+        for chunk in self.chunks:
+            yield chunk
+
+
+@dataclass
+class Table:
+    """Answers by path: a body, the chunks of one, or an error status. 404 for others."""
+
+    answers: dict[str, Any]
+    asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def open(self, _: str, path: str, query: Any, read_seconds: float) -> AsyncIterator[Body]:
+        assert read_seconds >= float(dict(query).get("timeoutSeconds", 0))
+        self.asked.append((path, dict(query)))
+        answer = self.answers.get(path, 404)
+        if isinstance(answer, int):
+            raise StatusError(answer, "no")
+        yield Body(answer if isinstance(answer, list) else [answer])
+
+
+def client(answers: dict[str, Any], **pace: Any) -> tuple[Client, Table]:
+    table = Table(answers)
+    return Client(cast(Transport, table), Pace(**pace)), table
+
+
+@pytest.mark.parametrize(
+    ("answers", "version"),
+    [
+        ({V2: resources("things"), V1: resources("things")}, "v2"),
+        ({V2: resources("others", "things/status"), V1: resources("others", "things")}, "v1"),
+        ({V1: resources("things")}, "v1"),
+        ({V2: b'{"resources": null}', V1: resources("things")}, "v1"),
+        ({V2: 403, V1: resources("things")}, "v2"),  # who may not ask learns the rest from the list
+        ({V1: 403}, "v2"),
+    ],
+)
+async def test_the_first_version_that_is_served(answers: dict[str, Any], version: str) -> None:
+    assert await client(answers)[0].served_version(KIND) == version
+
+
+@pytest.mark.parametrize("answers", [{}, {V2: resources(), V1: resources("others")}])
+async def test_a_kind_that_is_not_served_is_absent(answers: dict[str, Any]) -> None:
+    with pytest.raises(AbsentError, match=r"the cluster does not serve things\.example\.org"):
+        await client(answers)[0].served_version(KIND)
+
+
+@pytest.mark.parametrize("code", [401, 429, 500, 503])
+async def test_a_group_whose_server_is_down_is_not_absent(code: int) -> None:
+    with pytest.raises(StatusError) as caught:
+        await client({V2: code, V1: resources("things")})[0].served_version(KIND)
+    assert caught.value.code == code
+
+
+async def test_a_discovery_that_is_none_is_no_answer() -> None:
+    with pytest.raises(GarbledError, match=f"the discovery of {V2} can't be read"):
+        await client({V2: b"<html>"})[0].served_version(KIND)
+
+
+@pytest.mark.parametrize(
+    ("rest", "limit", "query"),
+    [
+        ("", None, {"limit": "7"}),
+        ("more", None, {"limit": "7", "continue": "more"}),
+        ("", 0, {}),
+    ],
+)
+async def test_a_page_is_asked_for_by_its_size_and_where_the_last_one_ended(
+    rest: str, limit: int | None, query: dict[str, str]
+) -> None:
+    asking, table = client({f"{V2}/things": b"{}"}, page=7)
+    assert await asking.page(KIND, "v2", rest, limit) == b"{}"
+    assert table.asked == [(f"{V2}/things", {"labelSelector": "app=x", **query})]
+
+
+async def lines(chunks: list[bytes], since: str | None = "5") -> tuple[list[bytes], dict[str, str]]:
+    asking, table = client({f"{V2}/things": chunks})
+    async with asking.watch(KIND, "v2", since, 30) as watched:
+        found = [line async for line in watched]
+    return found, table.asked[0][1]
+
+
+async def test_a_watch_comes_in_whole_lines_however_it_is_cut() -> None:
+    found, query = await lines([b"on", b"e\ntwo\n\nth", b"ree\n", b"fo", b"ur"])
+    assert found == [b"one", b"two", b"three"]
+    watch = {"labelSelector": "app=x", "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": "30"}
+    assert query == {**watch, "resourceVersion": "5"}
+    _, query = await lines([], None)
+    assert query == {**watch, "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+
+
+async def test_a_line_without_an_end_is_given_up() -> None:
+    big = b"x" * (8 * 2**20)
+    assert (await lines([big, big, b"\n"]))[0] == [big + big]
+    with pytest.raises(GarbledError, match="longer than"):
+        await lines([big, big, b"x"])
