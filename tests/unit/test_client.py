@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from exporter.kube.client import Client
-from exporter.kube.errors import AbsentError, GarbledError, StatusError
+from exporter.kube.errors import AbsentError, MalformedError, StatusError
 from exporter.kube.pace import Pace
 from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
@@ -94,7 +94,7 @@ async def test_a_group_whose_server_is_down_is_not_absent(code: int) -> None:
 
 
 async def test_a_discovery_that_is_none_is_no_answer() -> None:
-    with pytest.raises(GarbledError, match=f"the discovery of {V2} can't be read"):
+    with pytest.raises(MalformedError, match=f"the discovery of {V2} can't be read"):
         await client({V2: b"<html>"})[0].served_version(KIND)
 
 
@@ -133,5 +133,5 @@ async def test_a_watch_comes_in_whole_lines_however_it_is_cut() -> None:
 async def test_a_line_without_an_end_is_given_up() -> None:
     big = b"x" * (8 * 2**20)
     assert (await lines([big, big, b"\n"]))[0] == [big + big]
-    with pytest.raises(GarbledError, match="longer than"):
+    with pytest.raises(MalformedError, match="larger than"):
         await lines([big, big, b"x"])

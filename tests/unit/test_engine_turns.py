@@ -21,7 +21,7 @@ from exporter.model.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full
 
-FAMILY = Family("x", "X.", ())
+FAMILY = Family("x", "X.")
 REASONS = {
     "Odd": Reason((Severity.INFO,), "Odd.", FAMILY),
     "Slow": Reason((Severity.INFO,), "Slow.", FAMILY, grace=60.0),

@@ -242,7 +242,10 @@ async def test_a_streaming_list_that_ends_early_is_no_list() -> None:
 async def test_a_list_without_a_version_is_no_empty_list() -> None:
     played = await play(StatusError(400, "no"), pages=[b"{}"], page_of=[claim("a", 40)])
     assert played.lists == 2
-    assert (SyncState.FAILING, f"cannot see {CLAIMS}: the answer is no list: it has no resourceVersion") in played.why
+    assert (
+        SyncState.FAILING,
+        f"cannot list or watch {CLAIMS}: the response is not a list: it has no resourceVersion",
+    ) in played.why
     assert set(played.held) == {"a"}
 
 
@@ -276,7 +279,7 @@ async def test_a_watch_that_is_not_accepted_is_given_up_as_soon_as_a_list() -> N
     played = await play(START, NEVER, pace=IMPATIENT)
     assert played.since == [None, "10", "10"]
     assert played.reflector.stats.errors == {"unreachable": 1}
-    assert (SyncState.BEHIND, f"cannot see {CLAIMS}: no answer to the watch within 0 s") in played.why
+    assert (SyncState.BEHIND, f"cannot list or watch {CLAIMS}: no response to the watch within 0 s") in played.why
 
 
 async def test_so_may_the_watch_that_a_streaming_list_goes_over_into() -> None:
@@ -330,11 +333,13 @@ async def test_it_is_behind_between_two_watches_and_live_again() -> None:
 
 async def test_a_watch_that_ends_at_once_says_so_and_waits_longer_each_time() -> None:
     played = await play(START, [], [], [])
-    assert (SyncState.BEHIND, "the API server ends the watch at once") in played.why
+    assert (SyncState.BEHIND, "the API server ends the watch immediately") in played.why
     assert played.since == [None, "10", "10", "10", "10"]
 
 
-@pytest.mark.parametrize(("code", "says"), [(401, "log in again"), (403, 'grant "list" and "watch" on ipamclaims')])
+@pytest.mark.parametrize(
+    ("code", "says"), [(401, "renew the credentials"), (403, 'grant "list" and "watch" on ipamclaims')]
+)
 async def test_what_may_not_be_seen_is_forbidden_and_what_is_held_stays(code: int, says: str) -> None:
     played = await play(START, StatusError(code, "no"), [added("c", 12), bookmark(30, ends=True)])
     (why,) = (why for state, why in played.why if state is SyncState.FORBIDDEN)
@@ -360,7 +365,7 @@ async def test_what_is_stale_stays_so_until_a_watch_goes_again() -> None:
 
 async def test_what_was_never_listed_is_failing() -> None:
     played = await play(UnreachableError("no connection"), START)
-    assert played.why[1] == (SyncState.FAILING, f"cannot see {CLAIMS}: no connection")
+    assert played.why[1] == (SyncState.FAILING, f"cannot list or watch {CLAIMS}: no connection")
 
 
 async def test_it_counts_what_it_saw() -> None:

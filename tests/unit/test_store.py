@@ -18,7 +18,7 @@ from exporter.model.record import Record
 from exporter.model.source import Source
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
-from tests.unit.test_checks import cases_of, evaluated
+from tests.unit.test_checks import CHECKS, cases_of, evaluated
 
 HOUR = 3600.0
 
@@ -123,7 +123,7 @@ def test_all_that_share_a_value_are_found_however_many_come_and_go(count: int) -
 # -- nothing is left of what is gone
 
 
-@pytest.mark.parametrize("check", [each for each in all_checks() if each.id != "sources"], ids=lambda each: each.id)
+@pytest.mark.parametrize("check", [each for each in CHECKS if each.id != "sources"], ids=lambda each: each.id)
 @pytest.mark.parametrize("turn", [1, -1])
 def test_a_cluster_that_is_emptied_has_no_findings(check: Check, turn: int) -> None:
     """Also where the last object of a partition was what the finding is about."""
@@ -171,9 +171,9 @@ class Shown:
             self.findings[finding.fingerprint] = finding
 
 
-def leaking(*, patient: bool = False) -> tuple[Evaluation, Shown]:
+def leaking(*, initial: bool = True) -> tuple[Evaluation, Shown]:
     """A claim of a VM that no longer has its network, reported since NOW; an hour and more has passed."""
-    evaluation = Evaluation([check for check in all_checks() if check.id == "ipam_claims"], patient=patient)
+    evaluation = Evaluation([check for check in all_checks() if check.id == "ipam_claims"], initial=initial)
     shown = Shown()
     evaluation.engine.listen(shown.update)
     for row in (BLUE, unplugged("web", "u1"), unplugged("api", "u2"), OF_WEB):
@@ -189,9 +189,9 @@ def agrees(evaluation: Evaluation, shown: Shown) -> Finding:
     return finding
 
 
-@pytest.mark.parametrize("patient", [True, False])
-def test_a_finding_that_moves_to_another_vm_stays_open_and_keeps_its_beginning(patient: bool) -> None:
-    evaluation, shown = leaking(patient=patient)
+@pytest.mark.parametrize("initial", [True, False])
+def test_a_finding_that_moves_to_another_vm_stays_open_and_keeps_its_beginning(initial: bool) -> None:
+    evaluation, shown = leaking(initial=initial)
     evaluation.seen(full(OF_API))
     assert evaluation.found() == [("ns", "web.blue", "LeakedClaim", "info")]
     finding = agrees(evaluation, shown)
@@ -220,7 +220,7 @@ def test_a_finding_that_moved_closes_where_it_is_now() -> None:
 
 
 def test_a_finding_that_moves_in_its_grace_opens_when_that_ends() -> None:
-    evaluation = Evaluation([check for check in all_checks() if check.id == "ipam_claims"], patient=True)
+    evaluation = Evaluation([check for check in all_checks() if check.id == "ipam_claims"], initial=False)
     shown = Shown()
     evaluation.engine.listen(shown.update)
     plugged = unplugged("web", "u1", networks={"blue": "blue"})
