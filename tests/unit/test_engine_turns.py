@@ -11,12 +11,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.checks.base import PER_NAMESPACE, Check, Family, Reason, View
+from exporter.checks.base import PER_CLUSTER, PER_NAMESPACE, Check, Family, Reason, View
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.findings import Finding, Severity, Since, Unknown
 from exporter.model.kinds import deployment, node_maintenance, virtual_machine
 from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.record import Ref
 from exporter.model.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full
@@ -106,6 +107,21 @@ def test_a_step_takes_a_few_milliseconds_and_says_whether_more_is_due() -> None:
     cost = world.engine.evaluated["x"]
     assert (cost.partitions, cost.errors, cost.once) == (5, 0, True)
     assert cost.seconds == pytest.approx(0.015)
+
+
+def test_a_check_of_the_whole_cluster_has_its_answer_before_any_object_is_there() -> None:
+    def nobody(view: View) -> Iterator[Finding]:
+        if not view.all(VirtualMachine):
+            yield Finding(reason="Odd", severity=Severity.INFO, subject=Ref("Cluster", "", "c"), message="m")
+
+    check = Check("nobody", "Nobody", (virtual_machine.KIND,), PER_CLUSTER, REASONS, nobody)
+    engine = Engine([check], clock=float, timer=float, initial=True)
+    Intake(engine, float).sync_state(virtual_machine.KIND, SyncState.LIVE)
+    engine.step()
+    assert [finding.subject.name for finding in engine.findings()] == ["c"]
+    engine.put(_vm("a", "db"))
+    engine.step()
+    assert list(engine.findings()) == []
 
 
 def test_nothing_is_evaluated_while_a_store_is_swapped() -> None:
