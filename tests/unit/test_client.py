@@ -94,7 +94,7 @@ async def test_a_group_whose_server_is_down_is_not_absent(code: int) -> None:
 
 
 async def test_a_discovery_that_is_none_is_no_answer() -> None:
-    with pytest.raises(MalformedError, match=f"the discovery of {V2} can't be read"):
+    with pytest.raises(MalformedError, match=f"malformed discovery document of {V2}"):
         await client({V2: b"<html>"})[0].served_version(KIND)
 
 
