@@ -283,8 +283,8 @@ async def test_a_watch_that_is_not_accepted_is_given_up_as_soon_as_a_list() -> N
 
 
 async def test_so_may_the_watch_that_a_streaming_list_goes_over_into() -> None:
-    played = await play([*START, 0.3, added("c", 12)], pace=IMPATIENT)
-    assert played.since == [None, "12"]
+    played = await play([*START, 0.3, added("c", 12), 0.3, added("d", 13)], pace=IMPATIENT)
+    assert played.since == [None, "13"]
 
 
 async def test_a_watch_that_outlives_its_timeout_is_cut_off_and_goes_on() -> None:
