@@ -34,12 +34,11 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """What one evaluation sees of the kinds that a check reads, beside cluster-wide objects and joins.
+    """What one evaluation sees of the kinds that a check reads, in addition to cluster-wide objects and joins.
 
-    One that is divided `by` an index has a partition for each of its keys; a change under a key of it, or of the
-    indexes `beside` it, has that partition evaluated again. Where it is `bridged` a record with several keys is
-    evaluated
-    with what stands under each of them, so that a change under one concerns them all.
+    A scope that is divided `by` an index has a partition for each key of it. A change under a key of that index, or of
+    the `extra_keys` indexes, makes the partition of this key dirty. With `multi_key` a record under several keys is
+    evaluated together with what stands under each of them, so a change under one makes all of them dirty.
     """
 
     title: str

@@ -1,8 +1,7 @@
 """Where sources hand in what they see; the same for a live cluster and for a dump.
 
-A list swaps the content of its kind: what is new, changed or gone is reported to the engine, and until that is done
-nothing
-is evaluated. Nothing here ever empties a store.
+A list swaps the content of its kind: what is new, changed or gone goes to the engine, and nothing is evaluated until
+that is done. Nothing here ever empties a store.
 """
 
 from __future__ import annotations
