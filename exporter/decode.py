@@ -55,7 +55,7 @@ class ObjectDecoder:
         """One object by itself; never raises."""
         try:
             return self.reduced(self._one.decode(raw))
-        except (*MALFORMED, ValueError) as error:
+        except MALFORMED as error:
             return self._undecodable(name_of(raw), str(error))
 
     def reduced(self, wire: Any) -> Decoded:
@@ -63,8 +63,8 @@ class ObjectDecoder:
         meta = wire.metadata
         try:
             record = self._kind.reduce(wire)
-        except ValueError as error:
-            return self._undecodable(meta, str(error))
+        except Exception as error:  # noqa: BLE001 # one object must not end the process, whatever it holds
+            return self._undecodable(meta, str(error) or type(error).__name__)
         if record is None:
             return Decoded(meta.namespace or "", meta.name or "", None)
         return Decoded(record.namespace, record.name, record)

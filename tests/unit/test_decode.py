@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from exporter.kube.decode import Decoder
 from exporter.kube.errors import MalformedError, StatusError
 from exporter.model.kind import ApiKind
+from exporter.model.kinds import network_attachment_definition, pod
 from tests.evaluation import api_kinds
 
 KINDS = api_kinds().values()
@@ -56,6 +57,27 @@ def test_malformed_objects(obj: bytes) -> None:
     for kind in KINDS:
         for type_ in ("ADDED", "DELETED", "BOOKMARK", "ERROR", ""):
             decode(kind, type_, obj)
+
+
+NESTED = '{"a":' * 5000 + "1" + "}" * 5000
+HOSTILE = {
+    "network selection": (pod.KIND, {"metadata": {"annotations": {"k8s.v1.cni.cncf.io/networks": NESTED}}}),
+    "pod networks": (pod.KIND, {"metadata": {"annotations": {"k8s.ovn.org/pod-networks": NESTED}}}),
+    "configuration of a NAD": (network_attachment_definition.KIND, {"metadata": {}, "spec": {"config": NESTED}}),
+}
+
+
+@pytest.mark.parametrize(("kind", "obj"), HOSTILE.values(), ids=HOSTILE)
+def test_text_that_is_nested_without_end_costs_its_object_alone(kind: ApiKind[Any], obj: dict[str, Any]) -> None:
+    decoder = DECODERS[kind.name]
+    name = {"name": "a", "namespace": "ns", "uid": "u"}
+    raw = json.dumps({**obj, "metadata": {**obj["metadata"], **name}}).encode()
+    fine = json.dumps({"metadata": {**name, "name": "fine"}}).encode()
+    event = decoder.event(b'{"type":"ADDED","object":' + raw + b"}")
+    page = decoder.page(b'{"metadata":{"resourceVersion":"1"},"items":[' + raw + b"," + fine + b"]}")
+    assert event.decoded == decoder.object(raw) == page.objects[0]
+    assert (page.objects[0].namespace, page.objects[0].name) == ("ns", "a")
+    assert (page.objects[1].name, page.objects[1].why) == ("fine", "")
 
 
 @untimed
