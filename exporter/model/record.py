@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from sys import intern
 
 import msgspec
@@ -116,8 +116,12 @@ def identity(meta: WireMeta) -> tuple[str, str, str, int]:
     return intern(meta.namespace or ""), meta.name, meta.uid or "", int(version) if version.isdecimal() else 0
 
 
+# What every calendar can show in every time zone; `creationTimestamp: 0001-01-01T00:00:00+14:00` is legal.
+_LAST = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
+
+
 def epoch(text: str | None) -> float | None:
-    """RFC 3339 text to seconds since 1970 in UTC.
+    """RFC 3339 text to seconds since 1970 in UTC, bounded to the years 1970 to 9999.
 
     Raises ValueError for text that is not a time, which makes the object undecodable.
     """
@@ -126,4 +130,4 @@ def epoch(text: str | None) -> float | None:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone")
-    return moment.timestamp()
+    return min(max(moment.timestamp(), 0.0), _LAST)
