@@ -34,6 +34,7 @@ PATHS = (
 )
 SOCKETS = ("exporter/kube/transport.py", "exporter/kube/credentials.py")  # tests of them need a server of their own
 TESTS = {  # the tests that a mutant has to get past, by where it is
+    "exporter/model/departure": ("checks", "evictions", "drain", "drain_agrees", "drain_probe", "eviction_states"),
     "exporter/kube": ("following", "client", "decode", "drain_probe", "reflector", "faults"),
     "exporter": (
         *("store", "blindness", "intake", "engine_turns", "grace", "evaluate", "checks", "engine_scenes"),
@@ -151,10 +152,10 @@ class Runner:
 
 
 def _spread(items: list[pytest.Item]) -> list[pytest.Item]:
-    """At most so many cases of each test, evenly over all of them: hundreds of them enter the same functions."""
+    """At most so many cases of each test and check, evenly over all of them: hundreds enter the same functions."""
     tests: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        tests[item.nodeid.partition("[")[0]].append(item)
+        tests[item.nodeid.partition("-")[0]].append(item)  # the id of a case begins with that of its check
     return [item for cases in tests.values() for item in cases[:: -(-len(cases) // CASES)]]
 
 
