@@ -25,5 +25,5 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 
 @lru_cache(4096)
 def _split(template: str) -> tuple[str, ...]:
-    """The text between the words and, at odd places, the words."""
+    """The text around the words and the words, in turn; the text comes first."""
     return tuple(_WORD.split(template))
