@@ -93,6 +93,8 @@ class Intake:
         if before is not None and before.sync_state is sync_state and before.why == why:
             return
         since = before.since if before is not None and before.sync_state is sync_state else self._clock()
+        if sync_state is SyncState.ABSENT and kind.optional:
+            self._empty(kind)  # with its CRD its objects went, whether or not a watch was there to see it
         self._engine.put(Source("", kind.name, "", 0, kind.resource, sync_state, why, since, kind.optional))
 
     def unread(self, file: str, why: str) -> None:
@@ -108,3 +110,10 @@ class Intake:
                 observed.namespace, name, observed.uid, 0, kind.name, observed.name, observed.why[:256], first_seen
             )
         )
+
+    def _empty(self, kind: ApiKind[Any]) -> None:
+        cluster = self._engine.cluster
+        for record in list(cluster.all(kind.record)):
+            self._engine.remove(kind.record, record.namespace, record.name)
+        for each in [each for each in cluster.all(Undecodable) if each.kind == kind.name]:
+            self._engine.remove(Undecodable, each.namespace, each.name)

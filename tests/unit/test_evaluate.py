@@ -16,6 +16,7 @@ from exporter.evaluate import Outcome, evaluate
 from exporter.findings import Finding, fingerprint
 from exporter.model.cluster import Cluster
 from exporter.model.index import Index, Lookup
+from exporter.model.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from exporter.model.reader import Seen, cluster_of
 from exporter.model.record import Record
 from exporter.model.source import Source, SyncState
@@ -98,9 +99,22 @@ def test_what_the_cluster_does_not_serve_is_not_applicable_and_comes_back() -> N
     assert evaluation.engine.ready
 
     evaluation.sync_state("IPAMClaim", SyncState.LIVE)
+    for row in ORPHAN["given"]:  # it is listed anew
+        evaluation.seen(full(row))
     evaluation.evaluate()
     assert [each.fingerprint for each in evaluation.engine.findings()] == [finding.fingerprint]
     assert not evaluation.engine.not_applicable()
+
+
+def test_what_went_with_its_crd_while_nobody_watched_is_not_read_on() -> None:
+    evaluation = evaluated(CLAIMS, ORPHAN)
+    evaluation.seen(full({"kind": "NetworkAttachmentDefinition", "name": "gone", "network": "other"}))
+    evaluation.seen(full({"kind": "NetworkAttachmentDefinition", "name": "unread", "undecodable": True}))
+    evaluation.sync_state("NetworkAttachmentDefinition", SyncState.ABSENT)
+    evaluation.evaluate()
+    assert not list(evaluation.engine.cluster.all(NetworkAttachmentDefinition))
+    assert not evaluation.engine.unknowns()
+    assert evaluate(CLAIMS, evaluation.engine.cluster, "ns/db").outcome is Outcome.FINDINGS
 
 
 def test_a_finding_says_why_it_may_be_old() -> None:
