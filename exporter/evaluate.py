@@ -21,7 +21,7 @@ from .findings import Finding
 from .model.cluster import Cluster
 from .model.kind import Kind
 from .model.reader import Seen
-from .model.source import UNREADABLE, Source, SyncState, Undecodable
+from .model.source import UNREADABLE, Source, SyncState, Undecodable, unreadable_in
 
 __all__ = ["Answer", "Outcome", "Standing", "evaluate", "hidden", "standing", "undecodables"]
 
@@ -34,12 +34,15 @@ class Outcome(StrEnum):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """`unknown` and `not_applicable` say why, and are empty otherwise. `error` is what the check raised."""
+    """`unknown` and `not_applicable` say why, and are empty otherwise. `error` is what the check raised, `hidden_by`
+    the undecodable object that leaves the partition without an answer.
+    """
 
     findings: tuple[Finding, ...] = ()
     unknown: str = ""
     not_applicable: str = ""
     error: Exception | None = None
+    hidden_by: Undecodable | None = None
     seen: Seen | None = None
 
     @property
@@ -90,17 +93,17 @@ def undecodables(check: Check, cluster: Cluster) -> Iterator[Undecodable]:
                 yield record
 
 
-def hidden(check: Check, cluster: Cluster, partition: str) -> Iterator[Undecodable]:
-    """The undecodable objects that leave the partition without an answer: each may be one of those that count in it."""
+def hidden(check: Check, cluster: Cluster, partition: str) -> Undecodable | None:
+    """An undecodable object that leaves the partition without an answer: it may be one of those that count in it."""
+    if not cluster.has(Undecodable):
+        return None
     if check.scope is PER_CLUSTER:
         keys = [kind.name for kind in check.reads]
     else:
         namespaces = {"", *check.namespaces(partition, cluster)}
-        keys = [f"{kind.name} {namespace}" for kind in check.reads for namespace in namespaces]
-    for key in keys:
-        for record in cluster.sharing(UNREADABLE, key):
-            if isinstance(record, Undecodable):
-                yield record
+        keys = [unreadable_in(kind.name, namespace) for kind in check.reads for namespace in namespaces]
+    found = (cluster.first(UNREADABLE, key) for key in keys)
+    return next((record for record in found if isinstance(record, Undecodable)), None)
 
 
 def evaluate(
@@ -122,8 +125,8 @@ def evaluate(
         return Answer(not_applicable=known.not_applicable)
     if not known.answers:
         return Answer(unknown="; ".join(known.unseen) or "a watch is connecting again; what it missed is not there yet")
-    if cluster.count(Undecodable) and (undecodable := next(hidden(check, cluster, partition), None)):
-        return Answer(unknown=undecodable.sentence)
+    if undecodable := hidden(check, cluster, partition):
+        return Answer(unknown=undecodable.sentence, hidden_by=undecodable)
     seen = Seen() if record else None
     try:
         found = tuple(check.find(View(cluster, check, partition, settings, seen)))

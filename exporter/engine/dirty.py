@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import TypeAlias
 
 from ..checks.base import PER_CLUSTER, Check
 from ..model.cluster import Change, Cluster
@@ -13,6 +14,9 @@ from ..model.kind import Reach
 from ..model.record import Record
 
 __all__ = ["Pending", "concerned", "everything"]
+
+
+_Group: TypeAlias = dict[str, None]  # partitions
 
 
 def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
@@ -67,45 +71,69 @@ def _within(check: Check, cluster: Cluster, namespace: str) -> Iterator[str]:
 class Pending:
     """Partitions that wait, in the order in which they became dirty, each with the time of that.
 
-    One that can't be evaluated for now is deferred when its turn comes, until `resume`.
+    One that an undecodable object leaves without an answer is deferred when its turn comes: it waits by the `hidden_by`
+    of that object until `resume`, and costs nothing meanwhile.
     """
 
     def __init__(self) -> None:
         # A dict would be searched from its first place on, past all that were taken.
         self._dirty_since: OrderedDict[str, float] = OrderedDict()
-        self._deferred: dict[str, float] = {}
+        self._deferred: dict[str, _Group] = {}
+        self._resumed: deque[tuple[float, _Group]] = deque()  # whole groups: of one there may be tens of thousands
+        self._group_of: dict[str, _Group] = {}  # of both, by the partition
 
     def add(self, partitions: Iterable[str], now: float) -> None:
         for partition in partitions:
             self._dirty_since.setdefault(partition, now)
 
-    def take(self, before: float) -> tuple[str, float] | None:
-        """The next one that became dirty no later than `before`, with the time of that."""
-        if not self._dirty_since:
+    def take(self, before: float) -> str | None:
+        """The next one that became dirty no later than `before`."""
+        since = self.oldest
+        if since is None or since > before:
             return None
-        partition, since = next(iter(self._dirty_since.items()))
-        if since > before:
-            return None
-        del self._dirty_since[partition]
-        return partition, since
+        if self._resumed and self._resumed[0][0] == since:
+            partition, _ = self._resumed[0][1].popitem()  # without a search past all that were taken
+        else:
+            partition = next(iter(self._dirty_since))
+        self.discard(partition)
+        return partition
 
-    def defer(self, partition: str, since: float) -> None:
-        self._deferred[partition] = since
+    def discard(self, partition: str) -> None:
+        """Takes out one that need not be evaluated any more."""
+        self._dirty_since.pop(partition, None)
+        group = self._group_of.pop(partition, None)
+        if group is not None:
+            group.pop(partition, None)
+            while self._resumed and not self._resumed[0][1]:
+                self._resumed.popleft()
 
-    def resume(self) -> None:
-        if self._deferred:
-            self._dirty_since, self._deferred = OrderedDict({**self._deferred, **self._dirty_since}), {}
+    def defer(self, partition: str, hidden_by: str) -> None:
+        group = self._deferred.setdefault(hidden_by, {})
+        group[partition] = None
+        self._group_of[partition] = group
+
+    def resume(self, hidden_by: str, now: float) -> None:
+        """What was deferred by it is dirty from now on."""
+        group = self._deferred.pop(hidden_by, None)
+        if group:
+            self._resumed.append((now, group))
 
     def clear(self) -> None:
-        self._dirty_since.clear()
-        self._deferred.clear()
+        for each in (self._dirty_since, self._deferred, self._resumed, self._group_of):
+            each.clear()
+
+    def __contains__(self, partition: object) -> bool:
+        """Whether it waits, or was deferred."""
+        return partition in self._dirty_since or partition in self._group_of
 
     @property
     def oldest(self) -> float | None:
-        """When the first of those that wait became dirty; None where nothing waits but what was set aside."""
-        return next(iter(self._dirty_since.values()), None)
+        """When the first of those that wait became dirty; None where nothing waits but what was deferred."""
+        dirty = next(iter(self._dirty_since.values()), None)
+        resumed = self._resumed[0][0] if self._resumed else None
+        return resumed if dirty is None or (resumed is not None and resumed < dirty) else dirty
 
     @property
     def empty(self) -> bool:
         """Whether nothing waits but what was deferred."""
-        return not self._dirty_since
+        return not self._dirty_since and not self._resumed

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from heapq import heappop, heappush
-from typing import Protocol
+from functools import partial
+from typing import Protocol, cast
 
 from ..checks.base import PER_FLEET, Check
 from ..evaluate import evaluate
@@ -25,14 +26,15 @@ from ..findings import Finding, Unknown
 from ..model.cluster import Change
 from ..model.reader import Reader, cluster_of
 from ..model.record import Record
-from ..model.source import Source, Undecodable
-from .dirty import concerned
+from ..model.source import Source, SyncState, Undecodable
+from .graces import Graces
 from .work import Evaluated, Work, work_on
 
 __all__ = ["Delays", "Engine", "Evaluated", "Listener"]
 
 log = logging.getLogger(__name__)
 _SLICE = 0.004  # seconds of evaluation between two looks at the event loop
+_FOLLOWED = {SyncState.LIVE, SyncState.BEHIND}  # between which an ordinary reconnect goes: no news for anybody
 
 Listener = Callable[[Iterable[Finding], Iterable[Finding]], None]
 
@@ -71,12 +73,15 @@ class Engine:
         self.changed = asyncio.Condition()  # notified when the generation grew, and when all is evaluated
         self._clock, self._timer, self.settle, self._initial = clock, timer, settle, initial
         self._work = {check.id: work_on(check, self.cluster, timer) for check in self.checks}
+        self._turns = deque(self._work.values())  # whose turn is next comes first
         self._readers: dict[type[Record], list[Work]] = {}
+        self._interested: dict[str, list[Work]] = {}  # in how a kind is seen, by its name
         for work in self._work.values():
             for kind in work.check.reads:
                 self._readers.setdefault(kind.record, []).append(work)
-        self._waiting: list[tuple[float, str, str]] = []  # a heap: when a grace ends, of which check and partition
-        self._dues: dict[tuple[str, str], float] = {}  # the last time put into it, so that events do not fill it
+            for name in {kind.name for kind in (*work.check.reads, *work.check.about)}:
+                self._interested.setdefault(name, []).append(work)
+        self._graces = Graces()
         self._listeners: list[Listener] = []
         self._observers: list[Callable[[Change], None]] = []
         self._held = 0
@@ -97,20 +102,33 @@ class Engine:
             return
         now = self._timer()
         for work in self._readers.get(change.kind, ()):
-            if not work.standing.not_applicable and work.check.concerned_by(change):
-                work.pending.add(concerned(work.check, self.cluster, change), now)
+            work.changed(change, now)
         for observer in self._observers:
             observer(change)
         if self.delays and self._ready:
             self.delays.arrived(now)
-        if change.kind in (Source, Undecodable):
-            self.generation += 1  # what is unknown may have changed
-            for work in self._work.values():
-                if change.kind is Source:
-                    self._look_again(work, now)
-                elif change.before is not None:
-                    work.pending.resume()
+        if change.kind is Source:
+            self._seen_otherwise(change, now)
+        elif change.kind is Undecodable:
+            self._decodable_otherwise(change, now)
         self._dirty.set()
+
+    def _seen_otherwise(self, change: Change, now: float) -> None:
+        """Takes in how a kind is seen now."""
+        states = {each.sync_state for each in (change.before, change.after) if isinstance(each, Source)}
+        if change.before is None or not states <= _FOLLOWED:
+            self.generation += 1  # what is unknown may have changed
+        source = change.after or change.before
+        for work in self._interested.get(source.name, ()) if source else ():
+            self._look_again(work, now)
+
+    def _decodable_otherwise(self, change: Change, now: float) -> None:
+        """Takes in that an object can no longer be decoded, or that it can again."""
+        self.generation += 1
+        before, after = cast(Undecodable | None, change.before), cast(Undecodable | None, change.after)
+        either = before or after
+        for work in self._interested.get(either.kind, ()) if either else ():
+            work.decodability_changed(before, after, now)
 
     def _look_again(self, work: Work, now: float) -> None:
         before = work.standing.not_applicable
@@ -121,6 +139,7 @@ class Engine:
         elif after and not before:
             work.pending.clear()
             work.broken.clear()
+            self._graces.forget(work.check.id)
             self._publish(work.findings.clear(), ())
 
     @contextmanager
@@ -177,6 +196,14 @@ class Engine:
         found = [unknown for work in self._work.values() for unknown in work.unknowns()]
         return sorted(set(found))
 
+    def unknown_everywhere(self) -> set[str]:
+        """The checks that have no answer for any partition, by their ids."""
+        return {name for name, work in self._work.items() if work.unknown_everywhere}
+
+    def unknown_places(self) -> dict[str, int]:
+        """For how many namespaces and single partitions each check has no answer, by its id."""
+        return {name: work.unknown_places for name, work in self._work.items()}
+
     @property
     def caught_up(self) -> bool:
         """Whether every check that has an answer has given it for the cluster as it is."""
@@ -198,19 +225,26 @@ class Engine:
     # -- evaluating
 
     def step(self) -> bool:
-        """Evaluates what is due, for a few milliseconds; whether more is due now."""
+        """Evaluates what is due, for a few milliseconds; whether more is due now.
+
+        The check that had no time left is the last to have its turn in the next step, so none starves another.
+        """
         if self._held:
             return False
         self._expire()
         started = self._timer()
         gone: list[Finding] = []
         come: list[Finding] = []
+        turns = 0
         left = False
         reflected = self._timer()  # up to when
-        for work in self._work.values():
-            if work.standing.answers:
-                left = self._work_off(work, started, gone, come) or left
+        for work in self._turns:
+            turns += not left
+            if work.answers(started):
+                left = left or self._work_off(work, started, gone, come)
                 reflected = min(reflected, work.pending.oldest or reflected)
+        if left:
+            self._turns.rotate(-turns)
         self._publish(gone, come)
         if self.delays:
             self.delays.reflected(reflected, self._timer())
@@ -228,42 +262,38 @@ class Engine:
         while left and now - started < _SLICE:
             taken = work.pending.take(started - self.settle)
             if taken is None:
-                work.evaluated.once = work.evaluated.once or work.pending.empty
+                work.worked_off()
                 left = False
             else:
-                self._evaluate(work, *taken, gone, come)
+                self._evaluate(work, taken, gone, come)
                 now = self._timer()
         work.evaluated.seconds += now - begun
         return left
 
-    def _evaluate(self, work: Work, partition: str, since: float, gone: list[Finding], come: list[Finding]) -> None:
+    def _evaluate(self, work: Work, partition: str, gone: list[Finding], come: list[Finding]) -> None:
         answer = evaluate(work.check, self.cluster, partition, work.settings, known=work.standing)
-        if answer.unknown and not answer.error:
-            work.pending.defer(partition, since)
+        if answer.hidden_by:
+            work.defer(partition, answer.hidden_by)
             return
         work.evaluated.partitions += 1
         if answer.error:
             log.error("check raised: check=%s partition=%s", work.check.id, partition, exc_info=answer.error)
             work.evaluated.errors += 1
-            work.broken[partition] = answer.unknown
+            if work.holds(partition):
+                work.broken[partition] = answer.unknown
             return
         work.broken.pop(partition, None)
         # What was there when we started may be old: after a restart its alert must not begin anew.
         initial = self._initial or not work.evaluated.once
-        entry = work.findings.evaluated(partition, answer.findings, self._clock(), initial=initial)
+        awaited = partial(work.awaited, partition)
+        entry = work.findings.evaluated(partition, answer.findings, self._clock(), initial=initial, awaited=awaited)
         gone += entry.gone
         come += entry.come
-        key = work.check.id, partition
-        if entry.due is not None and self._dues.get(key) != entry.due:
-            self._dues[key] = entry.due
-            heappush(self._waiting, (entry.due, *key))
+        self._graces.put(work.check.id, partition, entry.due)
 
     def _expire(self) -> None:
         """What has come out of its grace is evaluated once more."""
-        now = self._clock()
-        while self._waiting and self._waiting[0][0] <= now:
-            _, check_id, partition = heappop(self._waiting)
-            self._dues.pop((check_id, partition), None)
+        for check_id, partition in self._graces.ended(self._clock()):
             self._work[check_id].pending.add((partition,), self._timer() - self.settle)
 
     async def run(self) -> None:
@@ -281,7 +311,8 @@ class Engine:
 
     async def _something_due(self) -> None:
         """Until something is dirty or a grace ends; looks up once a minute, since the wall clock may jump."""
-        left = self._waiting[0][0] - self._clock() if self._waiting else 60.0
+        end = self._graces.next
+        left = end - self._clock() if end is not None else 60.0
         with suppress(TimeoutError):
             async with asyncio.timeout(min(max(left, 0.0), 60.0)):
                 await self._dirty.wait()

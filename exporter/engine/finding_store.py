@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -42,6 +42,10 @@ class FindingStore:
         """Those that hold findings, open or in their grace."""
         return {**self._open, **self._early}
 
+    def holds(self, partition: str) -> bool:
+        """Whether there are findings of the partition, open or in their grace."""
+        return partition in self._open or partition in self._early
+
     def clear(self) -> tuple[Finding, ...]:
         """Takes all out, and gives what was open."""
         found = tuple(self)
@@ -53,10 +57,20 @@ class FindingStore:
         """Where the finding with this fingerprint was found. Raises KeyError for one that is not open."""
         return self._partitions[key]
 
-    def evaluated(self, partition: str, found: Iterable[Finding], now: float, *, initial: bool = False) -> Entry:
+    def evaluated(
+        self,
+        partition: str,
+        found: Iterable[Finding],
+        now: float,
+        *,
+        initial: bool = False,
+        awaited: Callable[[Finding], str] = lambda _: "",
+    ) -> Entry:
         """Takes in what was found in a partition just now.
 
-        In an `initial` evaluation what has no known beginning does not wait for its grace: it may be old already.
+        In an `initial` evaluation what has no known beginning does not wait for its grace: it may be old already. What
+        is no longer found here is kept by the partition that is `awaited`, if there is one: its evaluation says whether
+        the finding is gone or has only moved.
         """
         before, early = self._open.get(partition, ()), self._early.get(partition, ())
         fresh = {fingerprint(self._check.id, finding): finding for finding in found}
@@ -75,11 +89,16 @@ class FindingStore:
         after = {key: each for key, each in whole.items() if dues[key] <= now or key in shown}
         _keep(self._open, partition, tuple(after.values()))
         _keep(self._early, partition, tuple(each for key, each in whole.items() if key not in after))
-        for key in known.keys() - whole.keys():
+        lost = known.keys() - whole.keys()
+        moved = {key: place for key in lost if (place := awaited(known[key]))}
+        for key in lost - moved.keys():
             del self._partitions[key]
-        self._partitions.update(dict.fromkeys(whole, partition))
+        for key, place in moved.items():
+            table = self._open if key in shown else self._early
+            table[place] = (*table.get(place, ()), known[key])
+        self._partitions.update(dict.fromkeys(whole, partition), **moved)
         return Entry(
-            tuple(finding for key, finding in shown.items() if after.get(key) != finding),
+            tuple(finding for key, finding in shown.items() if after.get(key) != finding and key not in moved),
             tuple(finding for key, finding in after.items() if shown.get(key) != finding),
             min((due for key, due in dues.items() if key not in after), default=None),
         )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from ..checks.base import PER_CLUSTER, Check
-from ..evaluate import Standing, hidden, standing, undecodables
-from ..findings import Unknown
-from ..model.cluster import Cluster
-from .dirty import Pending, everything
+from ..evaluate import Standing, hidden, standing
+from ..findings import Finding, Unknown
+from ..model.cluster import Change, Cluster
+from ..model.source import UNREADABLE, Undecodable, unreadable_in
+from .dirty import Pending, concerned, everything
 from .finding_store import FindingStore
+from .hidden import MOST, HiddenNamespaces
 
 __all__ = ["Evaluated", "Work"]
 
@@ -23,7 +26,7 @@ class Evaluated:
     partitions: int = 0
     seconds: float = 0.0
     errors: int = 0
-    once: bool = False  # nothing was left to evaluate, at least once
+    once: bool = False  # all that was there when the check could first answer
 
 
 @dataclass
@@ -37,7 +40,10 @@ class Work:
 
     def __post_init__(self) -> None:
         self.findings = FindingStore(self.check)
+        self.hidden_namespaces = HiddenNamespaces(self.check, self.cluster)
+        self._kinds = {kind.name: kind.record for kind in self.check.reads}
         self._standing: Standing | None = None
+        self._answers_since: float | None = None
 
     @property
     def standing(self) -> Standing:
@@ -46,9 +52,75 @@ class Work:
         return self._standing
 
     def look_again(self) -> None:
-        """After a change of what can be seen: the standing may be another, and what was deferred gets its turn."""
+        """After a change of how a kind is seen: the standing may be another."""
         self._standing = None
-        self.pending.resume()
+
+    def answers(self, now: float) -> bool:
+        """Whether the check can answer at all."""
+        if not self.standing.answers:
+            self._answers_since = None
+        elif self._answers_since is None:
+            self._answers_since = now
+        return self._answers_since is not None
+
+    def changed(self, change: Change, now: float) -> None:
+        """Takes in a change of one object of a kind that the check reads."""
+        if self.standing.not_applicable or not self.check.concerned_by(change):
+            return
+        partitions = concerned(self.check, self.cluster, change)
+        if self.standing.answers or not (change.moved or change.after is None):
+            self.pending.add(partitions, now)
+            return
+        for partition in partitions:  # nobody evaluates them for now, perhaps for ever: none may stay behind
+            if self.holds(partition):
+                self.pending.add((partition,), now)
+            else:
+                self.forget(partition)
+
+    def decodability_changed(self, before: Undecodable | None, after: Undecodable | None, now: float) -> None:
+        """Takes in that an object can no longer be decoded, or that it can again."""
+        either = before or after
+        if either is None or (before and after) or either.kind not in self._kinds:
+            return
+        self.hidden_namespaces.count(either.namespace, 1 if after else -1)
+        key = unreadable_in(either.kind, either.namespace)
+        if before and self.cluster.first(UNREADABLE, key) is None:
+            self.pending.resume(key, now)
+
+    def defer(self, partition: str, hidden_by: Undecodable) -> None:
+        """Has it wait until `hidden_by`, and its like of the same namespace, are gone."""
+        if self.holds(partition):
+            self.pending.defer(partition, unreadable_in(hidden_by.kind, hidden_by.namespace))
+
+    def worked_off(self) -> None:
+        """Takes in that nothing is due any more."""
+        oldest = self.pending.oldest
+        started = self._answers_since or 0.0
+        self.evaluated.once = self.evaluated.once or oldest is None or oldest > started
+
+    def holds(self, partition: str) -> bool:
+        """Whether anything of the partition is there, or was found there."""
+        if self.check.scope is PER_CLUSTER or self.findings.holds(partition):
+            return True
+        if self.check.scope.by is not None:
+            return any(self.cluster.first(index, partition) is not None for index in self.check.scope.indexes)
+        return any(self.cluster.within(kind.record, partition) for kind in self.check.reads)
+
+    def forget(self, partition: str) -> None:
+        """Drops what waits for a partition of which nothing is there."""
+        self.pending.discard(partition)
+        self.broken.pop(partition, None)
+
+    def awaited(self, partition: str, finding: Finding) -> str:
+        """The other partition that has to say whether the finding is still there, since its subject is there now; empty
+        where none does.
+        """
+        kind = self._kinds.get(finding.subject.kind)
+        record = self.cluster.get(kind, finding.subject.namespace, finding.subject.name) if kind else None
+        if record is None:
+            return ""
+        others = (each for each in self.check.partitions(record, self.cluster) if each != partition)
+        return next((each for each in others if each in self.pending), "")
 
     def everything(self) -> tuple[str, ...]:
         """All partitions, those that hold findings of what is gone among them."""
@@ -56,7 +128,7 @@ class Work:
 
     def hidden(self, partition: str) -> str:
         """Which object leaves the partition without an answer, in a sentence; empty where none does."""
-        found = next(hidden(self.check, self.cluster, partition), None)
+        found = hidden(self.check, self.cluster, partition)
         return found.sentence if found else ""
 
     @property
@@ -74,10 +146,25 @@ class Work:
         """Where there is no answer, and why."""
         if self.standing.not_applicable:
             return
-        for each in undecodables(self.check, self.cluster):
-            yield Unknown(self.check.id, each.namespace, each.sentence)
         yield from (Unknown(self.check.id, "", why) for why in self.standing.unseen)
-        yield from (Unknown(self.check.id, partition, why) for partition, why in self.broken.items())
+        yield from self.hidden_namespaces.unknowns()
+        yield from (Unknown(self.check.id, partition, why) for partition, why in islice(self.broken.items(), MOST))
+        if (more := len(self.broken) - MOST) > 0:
+            yield Unknown(self.check.id, f"{more} more", "the check has no answer there either")
+
+    @property
+    def unknown_everywhere(self) -> bool:
+        """Whether no partition has an answer."""
+        if self.standing.not_applicable:
+            return False
+        return bool(self.standing.unseen) or self.hidden_namespaces.everywhere or "" in self.broken
+
+    @property
+    def unknown_places(self) -> int:
+        """How many namespaces, and single partitions, have no answer; what is unknown everywhere does not count."""
+        if self.standing.not_applicable:
+            return 0
+        return self.hidden_namespaces.places + sum(1 for each in self.broken if each not in self.hidden_namespaces)
 
 
 # The partition of a check whose scope is the whole cluster is there before any object is.

@@ -20,7 +20,7 @@ class CheckState(StrEnum):
 def check_states(engine: Engine, disabled: Iterable[str]) -> dict[str, CheckState]:
     """The state of each check, by its id; `disabled` are those that the engine does not have."""
     not_applicable = engine.not_applicable()
-    unknown = {each.check for each in engine.unknowns() if not each.partition}
+    unknown = engine.unknown_everywhere()
     found = dict.fromkeys(disabled, CheckState.DISABLED)
     for check in engine.checks:
         if check.id in not_applicable:

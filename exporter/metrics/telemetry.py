@@ -14,7 +14,7 @@ from ..checks import all_checks
 from ..config.reloading import Status
 from ..engine.engine import Engine
 from ..kube.reflector import Reflector
-from ..model.source import Source, SyncState, Undecodable
+from ..model.source import UNREADABLE, Source, SyncState
 from .check_states import CheckState, check_states
 from .event_delay import EventDelay
 from .exposition import Exposition
@@ -145,7 +145,6 @@ class Telemetry(Collector):
 
     def _checks(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:
         engine = self._engine
-        unknowns = engine.unknowns()
         states = check_states(engine, self._disabled)
         evaluated = engine.evaluated.items()
         return {
@@ -153,10 +152,7 @@ class Telemetry(Collector):
                 ((name, each.value), each is state) for name, state in states.items() for each in CheckState
             ],
             "check_up": [((check.id,), states[check.id] is CheckState.ANSWERING) for check in engine.checks],
-            "check_unknown_partitions": [
-                ((check.id,), len({u.partition for u in unknowns if u.check == check.id and u.partition}))
-                for check in engine.checks
-            ],
+            "check_unknown_partitions": [((name,), count) for name, count in engine.unknown_places().items()],
             "check_errors": [((name,), each.errors) for name, each in evaluated],
             "check_duration_seconds": [((name,), each.seconds) for name, each in evaluated],
             "check_partitions": [((name,), each.partitions) for name, each in evaluated],
@@ -165,7 +161,6 @@ class Telemetry(Collector):
     def _kinds(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:
         cluster = self._engine.cluster
         sources = list(cluster.all(Source))
-        undecodable = [each.kind for each in cluster.all(Undecodable)]
         reported = [(each.kind, each.stats) for each in self._reflectors]
         return {
             "kind_synced": [((each.name,), each.current) for each in sources],
@@ -175,7 +170,7 @@ class Telemetry(Collector):
                 for sync_state in SyncState
             ],
             "kind_objects": [((kind.name,), cluster.count(kind.record)) for kind, _ in reported],
-            "kind_undecodable_objects": [((each.name,), undecodable.count(each.name)) for each in sources],
+            "kind_undecodable_objects": [((each.name,), cluster.shared_by(UNREADABLE, each.name)) for each in sources],
             "kind_events": [((kind.name,), stats.events) for kind, stats in reported],
             "kind_relists": [((kind.name,), stats.relists) for kind, stats in reported],
             "kind_errors": [((k.name, error), n) for k, stats in reported for error, n in stats.errors.items()],

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from msgspec.structs import force_setattr
 
-from .index import Buckets, Index, added, members, removed
+from .index import Buckets, Index, added, members, one, removed, size
 from .record import Record
 
 __all__ = ["Change", "Cluster"]
@@ -62,6 +62,10 @@ class Cluster:
         """The kinds that have, or had, records."""
         return self._records.keys()
 
+    def has(self, kind: type[Record]) -> bool:
+        """Whether there is any record of a kind."""
+        return bool(self._records.get(kind))
+
     def count(self, kind: type[Record]) -> int:
         found = self._records.get(kind)
         return sum(map(len, found.values())) if found else 0
@@ -69,6 +73,16 @@ class Cluster:
     def sharing(self, index: Index, key: str) -> Iterable[Record]:
         """The records under a key, without the dependents."""
         return members(self._indexes[index].get(key))
+
+    def first(self, index: Index, key: str) -> Record | None:
+        """One of the records under a key, without the dependents; None if there is none. However many there are, it
+        costs the same.
+        """
+        return one(self._indexes[index].get(key))
+
+    def shared_by(self, index: Index, key: str) -> int:
+        """How many records are under a key, without the dependents."""
+        return size(self._indexes[index].get(key))
 
     def dependents(self, index: Index, key: str) -> Iterable[Record]:
         """The dependents under a key."""
@@ -83,7 +97,7 @@ class Cluster:
     def put(self, record: Record) -> Change | None:
         """Stores the state of one object; None if no fact changed, or the state is older than the stored one."""
         kind = type(record)
-        before = self._records.setdefault(kind, {}).setdefault(record.namespace, {}).get(record.name)
+        before = self._records.get(kind, {}).get(record.namespace, {}).get(record.name)
         if before is not None:
             if before.uid == record.uid and 0 < record.rv < before.rv:
                 return None

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from .record import Record
 
-__all__ = ["Bucket", "Buckets", "Index", "Lookup", "added", "members", "removed"]
+__all__ = ["Bucket", "Buckets", "Index", "Lookup", "added", "members", "one", "removed", "size"]
 
 Lookup: TypeAlias = Callable[[type[Record], str, str], Record | None]
 
@@ -71,6 +71,20 @@ def members(bucket: Bucket | None) -> Iterable[Record]:
     if isinstance(bucket, tuple):
         return bucket
     return tuple(bucket.values()) if isinstance(bucket, dict) else (bucket,)
+
+
+def one(bucket: Bucket | None) -> Record | None:
+    """Any of its records."""
+    if isinstance(bucket, tuple):
+        return bucket[0]
+    # The latest, since the search for the first one of a dict walks past all that were taken out before it.
+    return next(reversed(bucket.values())) if isinstance(bucket, dict) else bucket
+
+
+def size(bucket: Bucket | None) -> int:
+    if bucket is None:
+        return 0
+    return len(bucket) if isinstance(bucket, tuple | dict) else 1
 
 
 def added(bucket: Bucket | None, record: Record) -> Bucket:

@@ -13,7 +13,17 @@ from .index import Index, Lookup
 from .kind import Kind
 from .record import Record, Ref
 
-__all__ = ["FILE", "SOURCE", "UNDECODABLE", "UNREADABLE", "Source", "SyncState", "Undecodable", "unseen"]
+__all__ = [
+    "FILE",
+    "SOURCE",
+    "UNDECODABLE",
+    "UNREADABLE",
+    "Source",
+    "SyncState",
+    "Undecodable",
+    "unreadable_in",
+    "unseen",
+]
 
 FILE = "File"  # the kind of an Undecodable that is a whole file of a dump
 
@@ -81,8 +91,13 @@ def unseen(cluster: Cluster, kinds: Iterable[type[Record]]) -> tuple[str, ...]:
     return tuple(name for name, source in sources if source is None or not source.readable)
 
 
+def unreadable_in(kind: str, namespace: str) -> str:
+    """The key of the undecodable objects of a kind in one namespace, or in none where it is empty."""
+    return f"{kind} {namespace}"
+
+
 def _unreadable(record: Record, _: Lookup) -> Iterable[str]:
-    return (record.kind, f"{record.kind} {record.namespace}") if isinstance(record, Undecodable) else ()
+    return (record.kind, unreadable_in(record.kind, record.namespace)) if isinstance(record, Undecodable) else ()
 
 
 SOURCE = Kind(Source)

@@ -1,0 +1,65 @@
+"""Which namespaces of one check have undecodable objects, kept so that nobody has to walk over all of these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+
+from ..checks.base import PER_CLUSTER, Check
+from ..findings import Unknown
+from ..model.cluster import Cluster
+from ..model.source import UNREADABLE, Undecodable, unreadable_in
+
+__all__ = ["MOST", "HiddenNamespaces"]
+
+MOST = 100  # places of a check that are named
+_MOST_OBJECTS = 10  # objects of one place that are named
+
+
+class HiddenNamespaces:
+    def __init__(self, check: Check, cluster: Cluster) -> None:
+        self._check, self._cluster = check, cluster
+        self._objects: Counter[str] = Counter()  # by namespace
+
+    def __contains__(self, namespace: object) -> bool:
+        return namespace in self._objects
+
+    def count(self, namespace: str, more: int) -> None:
+        """Takes in that there are so many more undecodable objects, or fewer, of the kinds that the check reads."""
+        self._objects[namespace] += more
+        if not self._objects[namespace]:
+            del self._objects[namespace]
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether no partition of the check has an answer."""
+        return bool(self._objects) if self._check.scope is PER_CLUSTER else "" in self._objects
+
+    @property
+    def places(self) -> int:
+        """In how many namespaces there is no answer; those that are everywhere do not count."""
+        return 0 if self._check.scope is PER_CLUSTER else len(self._objects) - ("" in self._objects)
+
+    def unknowns(self) -> Iterator[Unknown]:
+        """A sentence for each object; where there are many, how many more there are."""
+        for namespace in islice(self._objects, MOST):
+            partition = "" if self._check.scope is PER_CLUSTER else namespace
+            for each in islice(self._of(namespace), _MOST_OBJECTS):
+                yield Unknown(self._check.id, partition, each.sentence)
+            if (more := self._objects[namespace] - _MOST_OBJECTS) > 0:
+                yield Unknown(self._check.id, partition, f"{_objects(more)} of this place could not be read either")
+        if (places := len(self._objects) - MOST) > 0:
+            more = sum(islice(self._objects.values(), MOST, None))
+            why = f"{_objects(more)} of these namespaces could not be read either"
+            yield Unknown(self._check.id, f"{places} more", why)
+
+    def _of(self, namespace: str) -> Iterator[Undecodable]:
+        for kind in self._check.reads:
+            for record in self._cluster.sharing(UNREADABLE, unreadable_in(kind.name, namespace)):
+                if isinstance(record, Undecodable):
+                    yield record
+
+
+def _objects(count: int) -> str:
+    return f"{count} more object{'' if count == 1 else 's'}"
