@@ -12,10 +12,9 @@ from collections.abc import Iterator
 
 from ..findings import Finding, Severity, Since
 from ..model.record import Ref
-from ..model.source import FILE, SOURCE, UNDECODABLE, Source, SyncState, Undecodable
+from ..model.source import BY_ITSELF, FILE, SOURCE, UNDECODABLE, Source, SyncState, Undecodable
 from .advice import filled
-from .base import Check, Family, Reason, View
-from .scopes import PER_CLUSTER
+from .base import Check, Family, Reason, Scope, View
 
 __all__ = ["CHECK"]
 
@@ -83,7 +82,6 @@ _BY_SYNC_STATE = {
 
 
 def find(view: View) -> Iterator[Finding]:
-    resources = {source.name: source.resource for source in view.all(Source)}
     for source in view.all(Source):
         if source.current or source.sync_state not in _BY_SYNC_STATE:
             continue
@@ -101,7 +99,7 @@ def find(view: View) -> Iterator[Finding]:
     for undecodable in view.all(Undecodable):
         if undecodable.kind == FILE:
             continue  # of a dump, and reported by itself
-        resource = resources.get(undecodable.kind, undecodable.kind)
+        resource = undecodable.resource or undecodable.kind
         yield Finding(
             reason="UndecodableObject",
             severity=Severity.WARNING,
@@ -124,7 +122,7 @@ CHECK = Check(
     id="sources",
     title="What the steward can't see",
     reads=(SOURCE, UNDECODABLE),
-    scope=PER_CLUSTER,
+    scope=Scope("one kind, or one undecodable object", BY_ITSELF),
     reasons=_REASONS,
     find=find,
 )

@@ -107,7 +107,15 @@ class Intake:
         first_seen = before.first_seen if before is not None else self._clock()
         self._engine.put(
             Undecodable(
-                observed.namespace, name, observed.uid, 0, kind.name, observed.name, observed.why[:256], first_seen
+                observed.namespace,
+                name,
+                observed.uid,
+                0,
+                kind.name,
+                observed.name,
+                observed.why[:256],
+                first_seen,
+                kind.resource,
             )
         )
 

@@ -14,6 +14,7 @@ from .kind import Kind
 from .record import Record, Ref
 
 __all__ = [
+    "BY_ITSELF",
     "FILE",
     "SOURCE",
     "UNDECODABLE",
@@ -75,6 +76,7 @@ class Undecodable(Record, frozen=True, gc=False):
     object_name: str
     why: str
     first_seen: float
+    resource: str = ""  # of its kind, as its Source has it; empty where there is none
 
     @property
     def ref(self) -> Ref:
@@ -83,6 +85,12 @@ class Undecodable(Record, frozen=True, gc=False):
     @property
     def sentence(self) -> str:
         return f"{self.ref} could not be read: {self.why}"
+
+
+def _by_itself(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, Source):
+        return (record.name,)
+    return (f"{record.namespace}/{record.name}",) if isinstance(record, Undecodable) else ()
 
 
 def unseen(cluster: Cluster, kinds: Iterable[type[Record]]) -> tuple[str, ...]:
@@ -104,3 +112,5 @@ SOURCE = Kind(Source)
 UNDECODABLE = Kind(Undecodable)
 # The undecodable objects of a kind, and those of a kind in one namespace.
 UNREADABLE = Index("undecodable", _unreadable)
+# Each kind and each undecodable object by itself: of these there may be thousands.
+BY_ITSELF = Index("by itself", _by_itself)

@@ -294,7 +294,11 @@ def test_a_command_that_nothing_here_can_run(block: Block) -> None:
 def test_an_undecodable_object_can_be_read(kind: str, kubectl: Kubectl, namespace: str) -> None:
     evaluation = Evaluation([check for check in all_checks() if check.id == "sources"])
     within = "" if kind in CLUSTER_WIDE else namespace
-    evaluation.engine.put(Undecodable(within, f"{kind} none", "", 0, kind, "none", "Expected `object`", NOW))
+    evaluation.engine.put(
+        Undecodable(
+            within, f"{kind} none", "", 0, kind, "none", "Expected `object`", NOW, evaluation.kinds[kind].resource
+        )
+    )
     evaluation.evaluate()
     (finding,) = evaluation.engine.findings()
 
