@@ -68,13 +68,18 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             msgspec.structs.force_setattr(self, "message", _cut(self.message))
         if len(self.related) > NAMED:
             msgspec.structs.force_setattr(self, "related", self.related[:NAMED])
-        if any(isinstance(fact, _MANY) and len(fact) > NAMED for fact in self.evidence.values()):
+        if any(map(_long, self.evidence.values())):
             msgspec.structs.force_setattr(self, "evidence", dict(_few(self.evidence)))
 
 
 _VMS = ("VirtualMachine", "VirtualMachineInstance")
 _LONGEST = 1000  # characters of a text
-_MANY = (str, list, tuple, dict)
+
+
+def _long(fact: Any) -> bool:
+    if isinstance(fact, str):
+        return len(fact) > _LONGEST
+    return isinstance(fact, list | tuple | dict) and len(fact) > NAMED
 
 
 def _few(evidence: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -82,7 +87,7 @@ def _few(evidence: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, fact in evidence.items():
         if isinstance(fact, str):
             yield name, _cut(fact)
-        elif isinstance(fact, list | tuple | dict) and len(fact) > NAMED:
+        elif _long(fact):
             yield name, dict(islice(fact.items(), NAMED)) if isinstance(fact, dict) else fact[:NAMED]
             yield f"{name}InAll", len(fact)
         else:
