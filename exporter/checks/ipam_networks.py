@@ -30,6 +30,7 @@ from ..model.kinds.ipam_claim import IPAMClaim
 from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of, ruling
 from ..model.kinds.pod import Pod
 from ..model.kinds.user_defined_network import UserDefinedNetwork
+from ..model.naming import NAMED, named
 from ..model.pool import Pool
 from ..model.record import Ref
 from .base import Check, Family, Reason, View
@@ -38,7 +39,6 @@ from .scopes import PER_NETWORK
 
 __all__ = ["CHECK"]
 
-_NAMED = 10  # IPAMClaims and NADs that evidence names
 _FULL, _NEARLY = 0.95, 0.80  # of the fullest subnet
 
 _CONFLICT = Family(
@@ -170,7 +170,7 @@ def _without_addresses(subject: Ref, ruler: NetworkAttachmentDefinition) -> Iter
             subject=subject,
             related=_extra_keys(subject, ruler),
             network=ruler.network,
-            message=f"{', '.join(empty)} of network {ruler.network} has no allocatable address: no pod starts on it",
+            message=f"{named(empty)} of network {ruler.network} has no allocatable address: no pod starts on it",
             evidence={"subnets": empty},
         )
 
@@ -187,12 +187,12 @@ def _disabled(subject: Ref, nads: list[NetworkAttachmentDefinition], members: _M
             reason="PersistenceDisabled",
             severity=Severity.CRITICAL,
             subject=subject,
-            related=tuple(each.ref for each in accepted[:_NAMED] if each.ref != subject),
+            related=tuple(each.ref for each in accepted[:NAMED] if each.ref != subject),
             network=members.network,
             message=f"no NAD of network {members.network} allows persistent IPs, and {len(claims)} "
             f"{'IPAMClaims hold' if len(claims) > 1 else 'IPAMClaim holds'} addresses: those of stopped VMs can be "
             "allocated to others",
-            evidence={"claims": len(claims), "first": claims[:_NAMED]},
+            evidence={"claims": len(claims), "first": claims[:NAMED]},
         )
 
 
@@ -215,12 +215,14 @@ def _pressure(
         related=_extra_keys(subject, ruler),
         network=members.network,
         message=message,
-        evidence={"subnets": _fills(pool, used)} | ({"refused": starved[:_NAMED]} if starved else {}),
+        evidence={"subnets": _fills(pool, used)} | ({"refused": starved[:NAMED]} if starved else {}),
     )
 
 
 def _fills(pool: Pool, used: tuple[int, ...]) -> dict[str, str]:
-    return {c.subnet: f"{count} of {c.dynamic}" for c, count in zip(pool.capacity(), used, strict=True)}
+    """The fullest first."""
+    found = sorted(zip(pool.capacity(), used, strict=True), key=lambda each: -each[1] / max(each[0].dynamic, 1))
+    return {c.subnet: f"{count} of {c.dynamic}" for c, count in found}
 
 
 def _percent(share: float) -> str:

@@ -18,6 +18,30 @@ from ..ipam_claims.context import referred_to
 __all__ = ["Interface", "interfaces_of"]
 
 
+class Siblings:
+    """All interfaces of a VM, of which there may be thousands: looked through once for all of them."""
+
+    def __init__(self, view: View, vm: VirtualMachine | VirtualMachineInstance) -> None:
+        self._view, self._vm = view, vm
+
+    @cached_property
+    def by_claim(self) -> dict[str, list[str]]:
+        """The logical networks by the name of their IPAMClaim."""
+        found: dict[str, list[str]] = {}
+        for network, _, _ in self._vm.networks:
+            found.setdefault(claim_name(self._vm.name, network), []).append(network)
+        return found
+
+    @cached_property
+    def without_nad(self) -> str:
+        """An interface whose NAD is missing or can't be decoded: no claim is created before that is repaired."""
+        for network, key, _ in self._vm.networks:
+            nad = referred_to(self._view, self._vm.namespace, key) if key else None
+            if key and (nad is None or not nad.readable):
+                return network
+        return ""
+
+
 @dataclass(frozen=True)
 class Interface:
     view: View
@@ -25,7 +49,7 @@ class Interface:
     network: str  # the logical name
     key: str  # `namespace/name` of the NAD; empty for the pod network
     unplugged: bool
-    siblings: tuple[tuple[str, str], ...]  # (network, key) of all interfaces of the VM
+    siblings: Siblings
 
     @cached_property
     def nad(self) -> NetworkAttachmentDefinition | None:
@@ -56,14 +80,6 @@ class Interface:
     def pods(self) -> list[Pod]:
         return self.view.all(Pod)
 
-    def sibling_without_nad(self) -> str:
-        """An interface whose NAD is missing or can't be decoded: no claim is created before that is repaired."""
-        for network, key in self.siblings:
-            nad = referred_to(self.view, self.vm.namespace, key) if key else None
-            if key and (nad is None or not nad.readable):
-                return network
-        return ""
-
     def finding(
         self, reason: str, severity: Severity, message: str, *, next_step: str = "", **evidence: object
     ) -> Finding:
@@ -90,5 +106,5 @@ class Interface:
 
 
 def interfaces_of(view: View, vm: VirtualMachine | VirtualMachineInstance) -> list[Interface]:
-    siblings = tuple((network, key) for network, key, _ in vm.networks)
+    siblings = Siblings(view, vm)
     return [Interface(view, vm, network, key, unplugged, siblings) for network, key, unplugged in vm.networks]

@@ -7,7 +7,8 @@ from ...model.indexes.networks import CLAIM, CLAIM_NAME
 from ...model.kinds.pod import Pod
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...model.vm_networks import claim_name, whole_claim_name
+from ...model.naming import named
+from ...model.vm_networks import whole_claim_name
 from ..ipam_claims.context import controller_away
 from .interface import Interface
 
@@ -49,7 +50,7 @@ def missing_claim(interface: Interface) -> Finding | None:
 
 def _cause(interface: Interface) -> tuple[str, str, str]:
     """With its words in the message, and the next step."""
-    broken = interface.sibling_without_nad()
+    broken = interface.siblings.without_nad
     if broken:
         words = f", because the NAD of interface {broken} is missing or can't be decoded"
         return "NadMissing", words, f"Repair or create the NAD of interface {broken} first."
@@ -79,9 +80,7 @@ def name_collision(interface: Interface) -> Finding | None:
     """Another interface, of this VM or another one, has the same claim name."""
     if not isinstance(interface.vm, VirtualMachine) or not interface.persistent:
         return None
-    own = [
-        network for network, _ in interface.siblings if claim_name(interface.vm.name, network) == interface.claim_name
-    ]
+    own = interface.siblings.by_claim[interface.claim_name]
     key = f"{interface.vm.namespace}/{interface.claim_name}"
     found = list(interface.view.sharing(CLAIM_NAME, key))
     namesakes = [each for each in found if isinstance(each, VirtualMachine)]
@@ -90,9 +89,8 @@ def name_collision(interface: Interface) -> Finding | None:
     if len(own) < 2 and not others:
         return None
     running = [other for other in others if interface.runs and other.name in there]
-    whose = (
-        ", ".join(str(other.ref) for other in others) or f"interface {next(n for n in own if n != interface.network)}"
-    )
+    twin = next((network for network in own if network != interface.network), interface.network)
+    whose = named([other.ref for other in others]) or f"interface {twin}"
     return interface.finding(
         "NameCollision",
         Severity.CRITICAL if running or (len(own) > 1 and interface.runs) else Severity.WARNING,
@@ -123,5 +121,5 @@ def static_request_conflict(interface: Interface) -> Finding | None:
     missing = [address for network, address in vmi.requested if network == interface.network and address not in held]
     if not missing or not interface.persistent:
         return None
-    what = f"the VM requests {', '.join(missing)}, and its IPAMClaim holds {', '.join(claim.ips)}"
+    what = f"the VM requests {named(missing)}, and its IPAMClaim holds {named(claim.ips)}"
     return interface.finding("StaticRequestConflict", Severity.INFO, what, requested=missing)
