@@ -107,13 +107,16 @@ def _vmi(namespace: str, row: Row, meta: Row) -> Row:
 def _pod(namespace: str, row: Row, meta: Row) -> Row:
     """`domain` makes it a launcher; `vmi` is its VMI's uid, `migration` that of the migration that it is the target of.
 
-    `claims` are those it refers to, or `attached` its NADs with the claim of each; `addresses` are what it holds.
-    `hotplug` is the launcher that a volume's pod belongs to, `by` a controller's kind.
+    `claims` are those it refers to, or `attached` its NADs with the claim of each, `primary` that of the primary
+    network; `addresses` are what it holds.
+    `since` is when it was scheduled; `hotplug` the launcher that a volume's pod belongs to, `by` a controller's kind.
     """
     attachments = [("ns/blue", claim) for claim in row.get("claims", ())]
     attachments += [(key, claim) for key, claim in row.get("attached", ())]
     own = "10.244.0.9/24" if "addresses" in row else ""
     notes = attached(attachments, row.get("addresses"), own)
+    if "primary" in row:
+        notes["k8s.ovn.org/primary-udn-ipamclaim"] = row["primary"]
     marks, owners = {}, []
     if "hotplug" in row:
         marks["kubevirt.io"] = "hotplug-disk"
@@ -128,6 +131,7 @@ def _pod(namespace: str, row: Row, meta: Row) -> Row:
         "phase": row.get("phase", "Pending" if unschedulable else "Running"),
         "ready": row.get("ready", True),
         "unschedulable": unschedulable,
+        "since": row.get("since"),
         "requests": row.get("requests"),
         "spec": row.get("placement"),
         "annotations": notes,

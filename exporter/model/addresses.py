@@ -7,7 +7,8 @@ import re
 
 __all__ = ["host", "prefix"]
 
-_IPV4 = re.compile(r"\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}", re.ASCII)
+_PART = r"0*\d{1,3}"
+_IPV4 = re.compile(rf"{_PART}\.{_PART}\.{_PART}\.{_PART}", re.ASCII)
 
 
 def host(text: str) -> str | None:

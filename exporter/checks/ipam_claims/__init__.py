@@ -31,7 +31,15 @@ from ...model.kinds import (
 from ...model.kinds.ipam_claim import IPAMClaim
 from ..base import Check, View
 from ..scopes import PER_VM
-from .addresses import duplicate_ip, family_incomplete, ip_drift, ip_excluded, ip_outside_pool, prefix_mismatch
+from .addresses import (
+    duplicate_ip,
+    fails_the_control_plane,
+    family_incomplete,
+    ip_drift,
+    ip_excluded,
+    ip_outside_pool,
+    prefix_mismatch,
+)
 from .context import ClaimContext
 from .lifecycle import (
     foreign_claim,
@@ -40,6 +48,7 @@ from .lifecycle import (
     owner_uid_mismatch,
     ownerless_claim,
     stuck_terminating,
+    terminating_namespace,
     unlabelled_claim,
     unprotected_claim,
 )
@@ -75,7 +84,7 @@ AFTER_THE_NETWORK: tuple[Predicate, ...] = (
     unlabelled_claim,
     idle_reservation,
 )
-BESIDE: tuple[Predicate, ...] = (foreign_finalizer, ip_outside_pool)
+BESIDE: tuple[Predicate, ...] = (foreign_finalizer, fails_the_control_plane)
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -87,9 +96,7 @@ def find(view: View) -> Iterator[Finding]:
 
 def _evaluated(ctx: ClaimContext) -> Iterator[Finding]:
     if not ctx.claim.managed:
-        foreign = foreign_claim(ctx)
-        if foreign:
-            yield foreign
+        yield foreign_claim(ctx)
         return
     primary = _primary(ctx)
     if primary:
@@ -101,6 +108,8 @@ def _evaluated(ctx: ClaimContext) -> Iterator[Finding]:
 
 
 def _primary(ctx: ClaimContext) -> Finding | None:
+    if ctx.terminating:
+        return terminating_namespace(ctx)
     for predicate in BEFORE_THE_NETWORK:
         found = predicate(ctx)
         if found:
@@ -128,8 +137,8 @@ CHECK = Check(
     find=find,
     uses={
         virtual_machine.KIND: "created deleting networks stopped",
-        virtual_machine_instance.KIND: "deleting networks phase vm_uid",
-        pod.KIND: "addresses claims created domain node phase selections",
+        virtual_machine_instance.KIND: "created deleting networks phase requested vm_uid",
+        pod.KIND: "addresses claims created domain node phase scheduled selections",
     },
     about=(ipam_claim.KIND,),
 )

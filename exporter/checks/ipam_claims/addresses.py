@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 from ...findings import Finding, Severity, Since
+from ...model.addresses import host as canonical
+from ...model.cidr import number
 from ...model.indexes.networks import ADDRESS, address
 from ...model.kinds.ipam_claim import IPAMClaim
 from ...model.kinds.network_attachment_definition import pool_of
@@ -13,7 +15,15 @@ from ...model.kinds.pod import Pod
 from ...model.pool import Place
 from .context import ClaimContext, Moment
 
-__all__ = ["duplicate_ip", "family_incomplete", "ip_drift", "ip_excluded", "ip_outside_pool", "prefix_mismatch"]
+__all__ = [
+    "duplicate_ip",
+    "fails_the_control_plane",
+    "family_incomplete",
+    "ip_drift",
+    "ip_excluded",
+    "ip_outside_pool",
+    "prefix_mismatch",
+]
 
 _UNALLOCATABLE = {
     Place.OUTSIDE: "is outside the subnets",
@@ -37,21 +47,35 @@ def ip_outside_pool(ctx: ClaimContext) -> Finding | None:
             f"{what} (network {ctx.claim.network}: {subnets}); ovnkube-control-plane fails at its next start",
             subnets=subnets,
         )
-    twice = _two_in_one_subnet(ctx) if places else []
+    at, twice = _two_in_one_subnet(ctx)
     if not twice:
         return None
-    first_taken = any(
-        other is not ctx.claim for other in ctx.view.sharing(ADDRESS, address(ctx.claim.network, twice[0]))
+    # The addresses are allocated one after the other, and one that is taken ends that without an error.
+    taken = any(place is Place.EXCLUDED for _, place in places[:at]) or any(
+        any(_others(ctx, ip)) for ip in ctx.claim.hosts[:at]
     )
     return ctx.finding(
         "IpOutsidePool",
-        Severity.WARNING if first_taken else Severity.CRITICAL,
+        Severity.WARNING if taken else Severity.CRITICAL,
         f"{' and '.join(twice)} are in one subnet of network {ctx.claim.network}, which accepts only one of them",
     )
 
 
+def fails_the_control_plane(ctx: ClaimContext) -> Finding | None:
+    """Reported beside another reason, since it is not only the VM's trouble."""
+    found = ip_outside_pool(ctx)
+    return found if found is not None and found.severity is Severity.CRITICAL else None
+
+
 def ip_excluded(ctx: ClaimContext) -> Finding | None:
-    held = [ip for ip, place in _places(ctx) if place is Place.EXCLUDED]
+    """A reserved address is for a VM that requests it; whether a stopped one does is not known."""
+    requested = _requested(ctx)
+    held = [
+        ip
+        for ip, place in _places(ctx)
+        if place is Place.EXCLUDED
+        or (place is Place.RESERVED and requested is not None and canonical(ip) not in requested)
+    ]
     if not held:
         return None
     what = f"network {ctx.claim.network} excludes or reserves {', '.join(held)}"
@@ -66,13 +90,26 @@ def _places(ctx: ClaimContext) -> list[tuple[str, Place]]:
     return [(ip, pool.place(ip)) for ip in ctx.claim.ips]
 
 
-def _two_in_one_subnet(ctx: ClaimContext) -> list[str]:
-    """OVN-Kubernetes allows one subnet per family, so two of one family are in one subnet."""
-    for family in (":" in host for host in ctx.claim.hosts):
-        same = [host for host in ctx.claim.hosts if (":" in host) is family]
-        if len(same) > 1:
-            return same
-    return []
+def _requested(ctx: ClaimContext) -> set[str] | None:
+    """The addresses that the running VM requests for the claim's interface."""
+    if ctx.vmi is None:
+        return None
+    networks = {network for network, _ in ctx.interfaces}
+    return {canonical(text) or text for network, text in ctx.vmi.requested if network in networks}
+
+
+def _two_in_one_subnet(ctx: ClaimContext) -> tuple[int, list[str]]:
+    """The first two addresses that are in one subnet, after the position of the second one; 0 where there are none."""
+    first: dict[int, str] = {}
+    if ctx.ruler is None:
+        return 0, []
+    pool = pool_of(ctx.ruler)
+    for at, host in enumerate(ctx.claim.hosts):
+        subnet = pool.locate(number(host))[1]
+        if subnet in first:
+            return at, [first[subnet], host]
+        first[subnet] = host
+    return 0, []
 
 
 def duplicate_ip(ctx: ClaimContext) -> Finding | None:
@@ -84,7 +121,7 @@ def duplicate_ip(ctx: ClaimContext) -> Finding | None:
         return None
     by_ref = {holder.ref: holder for ip in ips for holder in clashing[ip]}
     holders = [by_ref[ref] for ref in sorted(by_ref)]
-    live = any(not _foreign(claim, pod) for pod in ctx.users) or any(isinstance(holder, Pod) for holder in holders)
+    live = any(not _foreign(ctx, pod) for pod in ctx.users) or any(isinstance(holder, Pod) for holder in holders)
     return ctx.finding(
         "DuplicateIP",
         Severity.CRITICAL if live else Severity.WARNING,
@@ -100,16 +137,15 @@ def duplicate_ip(ctx: ClaimContext) -> Finding | None:
 
 def _others(ctx: ClaimContext, ip: str) -> Iterator[IPAMClaim | Pod]:
     for other in ctx.view.sharing(ADDRESS, address(ctx.claim.network, ip)):
-        if isinstance(other, IPAMClaim | Pod) and _foreign(ctx.claim, other):
+        if isinstance(other, IPAMClaim | Pod) and _foreign(ctx, other):
             yield other
 
 
-def _foreign(claim: IPAMClaim, other: IPAMClaim | Pod) -> bool:
+def _foreign(ctx: ClaimContext, other: IPAMClaim | Pod) -> bool:
     """Whether another holder of the claim's address is not this claim and not a pod of its VM."""
     if isinstance(other, Pod):
-        ours = other.namespace == claim.namespace and other.domain and other.domain in claim.vms
-        return not ours and f"{claim.namespace}/{claim.name}" not in other.claims
-    return other is not claim
+        return not ctx.own(other) and not ctx.refers(other)
+    return other is not ctx.claim
 
 
 def _last_given(claim: IPAMClaim, holders: Iterable[IPAMClaim | Pod]) -> Moment:
@@ -124,13 +160,22 @@ def _last_given(claim: IPAMClaim, holders: Iterable[IPAMClaim | Pod]) -> Moment:
 def ip_drift(ctx: ClaimContext) -> Finding | None:
     """A pod that refers to the claim has other addresses. One without any yet proves nothing."""
     for pod, given in _given(ctx):
-        hosts = {host for host, _ in given}
-        if hosts != set(ctx.claim.hosts):
+        hosts, held = {host for host, _ in given}, set(ctx.claim.hosts)
+        shared = len(ctx.attachments(pod)) < _attached(ctx, pod)  # by an attachment of another claim
+        if not (held <= hosts if shared else held == hosts):
             what = (
                 f"{pod.ref} has {', '.join(sorted(hosts))}: the VM gets {', '.join(ctx.claim.hosts)} at its next start"
             )
-            return ctx.finding("IpDrift", Severity.CRITICAL, what, (pod.created, Since.CREATION), related=[pod.ref])
+            return ctx.finding("IpDrift", Severity.CRITICAL, what, _given_since(ctx, pod), related=[pod.ref])
     return None
+
+
+def _given_since(ctx: ClaimContext, pod: Pod) -> Moment:
+    """Since the pod is there, or the claim got its addresses: whichever was later."""
+    allocated = ctx.claim.allocated
+    if allocated is not None and pod.created is not None and allocated > pod.created:
+        return allocated, Since.CONDITION
+    return pod.created, Since.CREATION
 
 
 def prefix_mismatch(ctx: ClaimContext) -> Finding | None:
@@ -140,19 +185,26 @@ def prefix_mismatch(ctx: ClaimContext) -> Finding | None:
         if other:
             host, length = other[0]
             what = f"{pod.ref} has {host}/{length}, and the IPAMClaim {host}/{lengths[host]}"
-            return ctx.finding(
-                "PrefixMismatch", Severity.WARNING, what, (pod.created, Since.CREATION), related=[pod.ref]
-            )
+            return ctx.finding("PrefixMismatch", Severity.WARNING, what, _given_since(ctx, pod), related=[pod.ref])
     return None
 
 
 def _given(ctx: ClaimContext) -> Iterator[tuple[Pod, list[tuple[str, int]]]]:
-    """(host, prefix length) that the claim's network gave to each pod that refers to the claim."""
-    keys = {f"{nad.namespace}/{nad.name}" for nad in ctx.nads}
-    for pod in ctx.users if ctx.claim.hosts else ():
+    """(host, prefix length) that the claim's network gave to the attachments of each pod that refer to the claim."""
+    networks = {f"{nad.namespace}/{nad.name}" for nad in ctx.nads}
+    for pod in ctx.holders if ctx.claim.hosts else ():
+        if not ctx.refers(pod):
+            continue
+        keys = networks & set(ctx.attachments(pod)) or networks - {key for key, _ in pod.selections}
         given = [(host, length) for nad, host, length in pod.addresses if nad in keys]
-        if ctx.key in pod.claims and given:
+        if given:
             yield pod, given
+
+
+def _attached(ctx: ClaimContext, pod: Pod) -> int:
+    """How many attachments the pod has to the NADs of those that refer to the claim: addresses are kept by NAD."""
+    keys = set(ctx.attachments(pod))
+    return sum(key in keys for key, _ in pod.selections)
 
 
 def family_incomplete(ctx: ClaimContext) -> Finding | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from ...findings import Finding, Severity, Since
 from ...model.indexes.networks import ADDRESS, CLAIM, NAD, REFERENCE, VM, address, primary, unreadable, vm_key
 from ...model.kinds.deployment import CLAIM_CONTROLLER, Deployment
 from ...model.kinds.ipam_claim import FINALIZER, IPAMClaim
+from ...model.kinds.namespace import Namespace
 from ...model.kinds.network_attachment_definition import NetworkAttachmentDefinition, ruling
 from ...model.kinds.pod import Pod
 from ...model.kinds.virtual_machine import VirtualMachine
@@ -19,10 +21,10 @@ from ...model.record import Record, Ref
 from ...model.vm_networks import claim_name
 from ..advice import advised
 from ..base import View
-from .owner import ClaimOwner, owner_of
+from .owner import ClaimOwner, OwnerState, owner_of
 from .reasons import REASONS
 
-__all__ = ["ClaimContext", "Moment", "controller_away", "referred_to"]
+__all__ = ["UNKNOWN_MOMENT", "ClaimContext", "Moment", "controller_away", "referred_to"]
 
 Moment = tuple[float | None, Since]
 UNKNOWN_MOMENT: Moment = (None, Since.FIRST_SEEN)
@@ -42,31 +44,58 @@ class ClaimContext:
         return owner_of(self.view, self.claim)
 
     @cached_property
-    def users(self) -> list[Pod]:
-        """Pods that refer to the claim, hold one of its addresses, or are of its VM."""
+    def names(self) -> tuple[str, ...]:
+        """The names of the VMs that it belongs to: those of its owners, or of its label where there is none."""
+        names = dict.fromkeys((self.owner.ref.name, *(owner.name for owner in self.claim.owners)))
+        return tuple(name for name in names if name)
+
+    @cached_property
+    def holders(self) -> list[Pod]:
+        """Pods that refer to the claim, or hold one of its addresses."""
         view, claim = self.view, self.claim
-        names = [name for name in claim.vms if name]
-        found: list[Record] = [
-            *view.sharing(CLAIM, self.key),
-            *(other for ip in claim.hosts for other in view.sharing(ADDRESS, address(claim.network, ip))),
-            *(other for name in names for other in view.sharing(VM, vm_key(claim.namespace, name))),
-        ]
-        pods = {(pod.namespace, pod.name): pod for pod in found if isinstance(pod, Pod)}
-        return [pods[place] for place in sorted(pods)]
+        return _pods(
+            view.sharing(CLAIM, self.key),
+            *(view.sharing(ADDRESS, address(claim.network, ip)) for ip in claim.hosts),
+        )
+
+    @cached_property
+    def users(self) -> list[Pod]:
+        """The holders, and the pods of its VM; while no owner lives, those of the VM that its label names too."""
+        names = self.names if self.owner.state is OwnerState.LIVE else (name for name in self.claim.vms if name)
+        return _pods(self.holders, *(self.view.sharing(VM, vm_key(self.claim.namespace, name)) for name in names))
 
     @cached_property
     def pods(self) -> list[Pod]:
         """The launcher pods of the claim's VM that are not completed."""
-        own = self.claim.namespace, self.claim.vms
-        return [pod for pod in self.users if pod.domain and pod.namespace == own[0] and pod.domain in own[1]]
+        return [pod for pod in self.users if self.own(pod)]
+
+    def own(self, pod: Pod) -> bool:
+        """Whether it is a launcher pod of the claim's VM."""
+        return bool(pod.domain) and pod.namespace == self.claim.namespace and pod.domain in self.names
+
+    def refers(self, pod: Pod) -> bool:
+        return self.key in pod.claims
+
+    def attachments(self, pod: Pod) -> list[str]:
+        """The NADs, by `namespace/name`, of the pod's attachments that refer to the claim; once for each attachment.
+
+        It is looked for in the namespace of the NAD. The reference for the primary network is in no attachment.
+        """
+        namespace, name = self.claim.namespace, self.claim.name
+        return [key for key, claim in pod.selections if claim == name and key.partition("/")[0] == namespace]
 
     @cached_property
     def vm(self) -> VirtualMachine | None:
-        return self.view.named(VirtualMachine, self.claim.namespace, self.claim.vms[0])
+        return self.view.named(VirtualMachine, self.claim.namespace, self.owner.ref.name)
 
     @cached_property
     def vmi(self) -> VirtualMachineInstance | None:
-        return self.view.named(VirtualMachineInstance, self.claim.namespace, self.claim.vms[0])
+        return self.view.named(VirtualMachineInstance, self.claim.namespace, self.owner.ref.name)
+
+    @cached_property
+    def terminating(self) -> bool:
+        """Whether its namespace is being deleted."""
+        return any(each.terminating for each in self.view.all(Namespace))
 
     @property
     def runs(self) -> bool:
@@ -101,13 +130,11 @@ class ClaimContext:
     @cached_property
     def interfaces(self) -> list[tuple[str, str]]:
         """(logical network, NAD or empty) of the VM's networks that the claim's name stands for."""
-        vms = [record for record in (self.vmi, self.vm) if record is not None]
-        return [
-            (network, nad)
-            for record in vms
-            for network, nad, _ in record.networks
-            if claim_name(record.name, network) == self.claim.name
-        ]
+        return [*self.interfaces_of(self.vmi), *self.interfaces_of(self.vm)]
+
+    def interfaces_of(self, vm: VirtualMachine | VirtualMachineInstance | None) -> list[tuple[str, str]]:
+        networks = vm.networks if vm is not None else ()
+        return [(name, nad) for name, nad, _ in networks if vm and claim_name(vm.name, name) == self.claim.name]
 
     def nad(self, key: str) -> NetworkAttachmentDefinition | None:
         """The NAD that a VM refers to by `namespace/name`; empty text is its namespace's primary one."""
@@ -147,7 +174,7 @@ class ClaimContext:
             subject=claim.ref,
             message=message,
             related=tuple(related),
-            vm=claim.vms[0],
+            vm=self.owner.ref.name,
             network=claim.network,
             next=next_step,
             since=since[0],
@@ -156,6 +183,12 @@ class ClaimContext:
             evidence={name: fact for name, fact in facts.items() if fact},
         )
         return advised(found, replace(REASONS[reason], commands=commands)) if commands else found
+
+
+def _pods(*found: Iterable[Record]) -> list[Pod]:
+    """Those that are pods, each once, by their names."""
+    pods = {(pod.namespace, pod.name): pod for pod in chain(*found) if isinstance(pod, Pod)}
+    return [pods[place] for place in sorted(pods)]
 
 
 def referred_to(view: View, namespace: str, key: str) -> NetworkAttachmentDefinition | None:

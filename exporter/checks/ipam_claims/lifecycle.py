@@ -4,26 +4,59 @@ from __future__ import annotations
 
 from ...findings import Finding, Severity, Since
 from ...model.kinds.ipam_claim import FINALIZER, IPAMClaim
-from ...model.kinds.namespace import Namespace
 from .context import ClaimContext, Moment
 from .owner import OwnerState
 
 __all__ = [
     "foreign_claim",
     "foreign_finalizer",
+    "left_in_namespace",
     "orphan_claim",
     "owner_uid_mismatch",
     "ownerless_claim",
     "stuck_terminating",
+    "terminating_namespace",
     "unlabelled_claim",
     "unprotected_claim",
 ]
 
 
-def foreign_claim(ctx: ClaimContext) -> Finding | None:
-    if ctx.claim.managed:
+def foreign_claim(ctx: ClaimContext) -> Finding:
+    """Of a claim that KubeVirt did not create; one that a running launcher pod refers to is in use unprotected."""
+    running = [pod for pod in ctx.holders if pod.domain and pod.phase == "Running" and ctx.refers(pod)]
+    if not running:
+        return ctx.finding("ForeignClaim", Severity.INFO, "it has no finalizer, label or owner of KubeVirt")
+    what = f"{running[0].ref} uses it, and it has no finalizer, label or owner of KubeVirt"
+    next_step = "Add the finalizer kubevirt.io/persistent-ipam, the label and the owner reference of the VM."
+    if ctx.claim.deleting is not None:
+        what += ": its addresses are released once it is gone"
+        next_step = "Stop the VM before the last finalizer is removed; it gets new addresses when it starts."
+    return ctx.finding(
+        "UnprotectedClaim",
+        Severity.WARNING,
+        what,
+        related=[pod.ref for pod in running],
+        next_step=next_step,
+        launcherPod=running[0].name,
+    )
+
+
+def terminating_namespace(ctx: ClaimContext) -> Finding | None:
+    """While the VM, its VMI or a pod is there, all that is missing or in deletion goes with the namespace."""
+    claim, owner = ctx.claim, ctx.owner
+    if claim.deleting is None or FINALIZER not in claim.finalizers:
         return None
-    return ctx.finding("ForeignClaim", Severity.INFO, "it has no finalizer, label or owner of KubeVirt")
+    if left_in_namespace(ctx):
+        holder = owner.running_vmi or (ctx.users[0].ref if ctx.users else owner.replacement or owner.ref)
+        what = f"its namespace is being deleted, and {holder} still exists"
+        return _stuck(ctx, "OwnerDeleting", Severity.INFO, what)
+    what = f"{_gone(ctx)}; this blocks the deletion of the namespace"
+    return _stuck(ctx, "OwnerGone", Severity.CRITICAL, what)
+
+
+def left_in_namespace(ctx: ClaimContext) -> bool:
+    """Whether its VM, VMI or a pod that uses it is still there."""
+    return ctx.owner.state is not OwnerState.GONE or ctx.owner.running_vmi is not None or bool(ctx.users)
 
 
 def stuck_terminating(ctx: ClaimContext) -> Finding | None:
@@ -40,15 +73,24 @@ def stuck_terminating(ctx: ClaimContext) -> Finding | None:
         return _stuck(ctx, "OwnerDeleting", Severity.INFO, f"{owner.ref} {state}, and {holder} still exists")
     if owner.state is OwnerState.DELETING:
         what = f"{owner.ref} has stopped, and the finalizer {FINALIZER} of this IPAMClaim blocks its deletion"
-        return _stuck(ctx, "BlocksOwnerDeletion", Severity.CRITICAL, what)
-    what = f"{owner.ref} is gone, and nothing removes the finalizer {FINALIZER}; {_held(claim)}"
-    if any(each.terminating for each in ctx.view.all(Namespace)):
-        return _stuck(ctx, "OwnerGone", Severity.CRITICAL, f"{what}; this blocks the deletion of the namespace")
-    return _stuck(ctx, "OwnerGone", Severity.WARNING, what)
+        return _stuck(ctx, "BlocksOwnerDeletion", Severity.CRITICAL, what, _blocked_since(ctx))
+    return _stuck(ctx, "OwnerGone", Severity.WARNING, _gone(ctx))
 
 
-def _stuck(ctx: ClaimContext, why: str, severity: Severity, what: str) -> Finding:
-    since: Moment = (ctx.claim.deleting, Since.DELETION)
+def _gone(ctx: ClaimContext) -> str:
+    return f"{ctx.owner.ref} is gone, and nothing removes the finalizer {FINALIZER}; {_held(ctx.claim)}"
+
+
+def _blocked_since(ctx: ClaimContext) -> Moment:
+    """The VM has waited for the claim since its VMI was gone: shutting down may have taken long."""
+    deleting, stopped = ctx.claim.deleting, ctx.vm.stopped if ctx.vm is not None else None
+    if deleting is None or stopped is None or stopped <= deleting:
+        return deleting, Since.DELETION
+    return stopped, Since.CONDITION
+
+
+def _stuck(ctx: ClaimContext, why: str, severity: Severity, what: str, since: Moment | None = None) -> Finding:
+    since = since or (ctx.claim.deleting, Since.DELETION)
     owner = ctx.owner
     return ctx.finding(f"StuckTerminating{why}", severity, what, since, related=owner.related, ownerUid=owner.ref.uid)
 
@@ -56,7 +98,7 @@ def _stuck(ctx: ClaimContext, why: str, severity: Severity, what: str) -> Findin
 def foreign_finalizer(ctx: ClaimContext) -> Finding | None:
     """Reported beside another reason."""
     others = [each for each in ctx.claim.finalizers if each != FINALIZER]
-    if ctx.claim.deleting is None or not others:
+    if ctx.claim.deleting is None or not others or (ctx.terminating and left_in_namespace(ctx)):
         return None
     what = f"finalizers other than KubeVirt's block its deletion: {', '.join(others)}"
     return ctx.finding("StuckTerminatingForeignFinalizer", Severity.WARNING, what, (ctx.claim.deleting, Since.DELETION))
@@ -69,7 +111,6 @@ def owner_uid_mismatch(ctx: ClaimContext) -> Finding | None:
         return None
     now = owner.replacement
     use = f"{ctx.users[0].ref} uses its addresses" if ctx.users else "it is stopped"
-    terminating: Moment = (claim.deleting, Since.DELETION)
     next_step = ""
     if claim.deleting is not None and ctx.users:
         next_step = "Keep the finalizer and the VM running; agree on a stop with its owner."
@@ -79,12 +120,20 @@ def owner_uid_mismatch(ctx: ClaimContext) -> Finding | None:
         "OwnerUidMismatch",
         Severity.CRITICAL if ctx.users else Severity.WARNING,
         f"its owner is {owner.ref} with uid {owner.ref.uid}, but {now} now has uid {now.uid}; {use}",
-        terminating if claim.deleting is not None else (owner.replaced_at, Since.CREATION),
+        _replaced_since(ctx),
         related=owner.related,
         next_step=next_step,
         oldUid=owner.ref.uid,
         ownerUid=now.uid,
     )
+
+
+def _replaced_since(ctx: ClaimContext) -> Moment:
+    """Since the new VM is there, or the claim terminating: whichever was later."""
+    deleting, replaced = ctx.claim.deleting, ctx.owner.replaced_at
+    if deleting is None or (replaced is not None and replaced > deleting):
+        return replaced, Since.CREATION
+    return deleting, Since.DELETION
 
 
 def ownerless_claim(ctx: ClaimContext) -> Finding | None:
@@ -96,7 +145,8 @@ def ownerless_claim(ctx: ClaimContext) -> Finding | None:
     if owner.state is OwnerState.GONE and not ctx.users:
         what = f"it has no owner reference, and {owner.ref} is gone; {_held(claim)}"
         next_step = "Verify that the VM is NotFound and no import or restore is about to create it, then delete it."
-    return ctx.finding("OwnerlessClaim", Severity.WARNING, what, related=owner.related, next_step=next_step)
+    since: Moment = (claim.created, Since.CREATION)  # an import creates it before its VM
+    return ctx.finding("OwnerlessClaim", Severity.WARNING, what, since, related=owner.related, next_step=next_step)
 
 
 def orphan_claim(ctx: ClaimContext) -> Finding | None:
@@ -126,7 +176,11 @@ def unlabelled_claim(ctx: ClaimContext) -> Finding | None:
         return None
     label = f"is {claim.vm!r}" if claim.vm else "is missing"
     what = f"its label kubevirt.io/vm {label}, and its owner is {', '.join(sorted(names))}: its deletion will hang"
-    return ctx.finding("UnlabelledClaim", Severity.WARNING, what, related=owner.related)
+    next_step = ""
+    if owner.ref.name not in names:
+        what = f"its label kubevirt.io/vm {label}, and its owner {', '.join(sorted(names))} is gone"
+        next_step = f"If {owner.ref} uses it, make that its owner; else correct the label, and delete it."
+    return ctx.finding("UnlabelledClaim", Severity.WARNING, what, related=owner.related, next_step=next_step)
 
 
 def _held(claim: IPAMClaim) -> str:

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from ...findings import Finding, Severity
-from .context import ClaimContext
+from ...findings import Finding, Severity, Since
+from .context import UNKNOWN_MOMENT, ClaimContext, Moment
 
 __all__ = ["network_mismatch", "network_missing", "persistence_disabled"]
 
 
 def network_mismatch(ctx: ClaimContext) -> Finding | None:
     """The VM's interface refers to a NAD of another network. What a running pod says goes first."""
-    for key in _nads_in_use(ctx):
+    for key, since in _nads_in_use(ctx):
         nad = ctx.nad(key)
         if nad is None or not nad.network or nad.network == ctx.claim.network:
             continue
         bound = f"network {ctx.claim.network}" if ctx.claim.network else "no network"
         what = f"it is of {bound}, but its interface now refers to {nad.network} (NAD {nad.namespace}/{nad.name})"
-        return ctx.finding("NetworkMismatch", _severity(ctx), what, related=[nad.ref])
+        return ctx.finding("NetworkMismatch", _severity(ctx), what, since, related=[nad.ref])
     return None
 
 
-def _nads_in_use(ctx: ClaimContext) -> list[str]:
-    by_pods = [
-        key for pod in ctx.pods if ctx.key in pod.claims for key, name in pod.selections if name == ctx.claim.name
+def _nads_in_use(ctx: ClaimContext) -> list[tuple[str, Moment]]:
+    """The NADs that the claim is used with, and since when; what the VM will use only matters while it is stopped."""
+    by_pods: list[tuple[str, Moment]] = [
+        (key, (pod.created, Since.CREATION)) for pod in ctx.pods for key in ctx.attachments(pod)
     ]
-    return by_pods or [nad for _, nad in ctx.interfaces]
+    if by_pods:
+        return by_pods
+    there = ctx.interfaces_of(ctx.vmi) if ctx.runs else []
+    return [(nad, UNKNOWN_MOMENT) for _, nad in there or ctx.interfaces]
 
 
 def network_missing(ctx: ClaimContext) -> Finding | None:

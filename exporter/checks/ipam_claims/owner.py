@@ -45,17 +45,17 @@ _BY_PRECEDENCE = (OwnerState.LIVE, OwnerState.DELETING, OwnerState.REPLACED, Own
 
 
 def owner_of(view: View, claim: IPAMClaim) -> ClaimOwner:
-    """The owner that decides, a live one first; a claim without owner references goes by its label."""
-    owners = claim.owners or (Owner("VirtualMachine", claim.vms[0], ""),)
-    evaluated = [_evaluate(view, claim.namespace, owner) for owner in owners]
-    if claim.vm and all(owner.name != claim.vm for owner in owners):
-        evaluated.append(_labelled(view, claim))
-    return min(evaluated, key=lambda owner: _BY_PRECEDENCE.index(owner.state))
+    """The owner that decides, a live one first; a claim without owner references goes by its label.
 
-
-def _labelled(view: View, claim: IPAMClaim) -> ClaimOwner:
-    """The VM that the label names beside an owner of another name: it may be in use, so it counts as alive."""
-    return _evaluate(view, claim.namespace, Owner("VirtualMachine", claim.vm, ""))
+    Where all owners are gone and the label names another VM, that one may use the claim.
+    """
+    labelled = Owner("VirtualMachine", claim.vm, "")
+    evaluated = [_evaluate(view, claim.namespace, owner) for owner in claim.owners or (labelled,)]
+    first = min(evaluated, key=lambda owner: _BY_PRECEDENCE.index(owner.state))
+    if first.state is not OwnerState.GONE or not claim.mislabelled:
+        return first
+    other = _evaluate(view, claim.namespace, labelled)
+    return first if other.state is OwnerState.GONE and other.running_vmi is None else other
 
 
 def _evaluate(view: View, namespace: str, owner: Owner) -> ClaimOwner:

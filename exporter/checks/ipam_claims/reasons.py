@@ -31,7 +31,6 @@ _ORPHANED = Family(
     "The IPAMClaim still holds its addresses although its VM is gone, or has no owner reference.",
 )
 _STUCK = Family("kubevirt_ipamclaim_stuck_terminating", "The IPAMClaim is terminating, and a finalizer holds it.")
-_STUCK = Family("kubevirt_ipamclaim_stuck_terminating", "An IPAMClaim is being deleted and a finalizer holds it.")
 _REPLACED = Family(
     "kubevirt_ipamclaim_owner_replaced",
     "The VM that owns the IPAMClaim is gone, and another VM has its name.",
@@ -65,6 +64,7 @@ REASONS = {
         _WARNING,
         "The IPAMClaim was deleted while its VM exists; only the finalizer still protects the addresses.",
         _STUCK,
+        grace=10 * MINUTE,
         next="Keep the finalizer while the VM runs; agree on a stop with the VM's owner, then remove it.",
         commands=_OWNER,
         alert="VMIPAMClaimDeletedByHand",
@@ -73,6 +73,7 @@ REASONS = {
         _INFO,
         "The IPAMClaim is terminating, and the VMI or pod of its VM still exists: normal while a VM is deleted.",
         _STUCK,
+        grace=10 * MINUTE,
         next="Wait until the VMI and its pod are gone: KubeVirt then removes the finalizer.",
         commands=_OWNER,
     ),
@@ -80,6 +81,7 @@ REASONS = {
         _CRITICAL,
         "The VM has stopped and is terminating, and the finalizer of this IPAMClaim blocks its deletion.",
         _STUCK,
+        grace=10 * MINUTE,
         next="Annotate the VM so that KubeVirt's IPAM controller reconciles it; if the IPAMClaim still exists after "
         "2 minutes, remove the finalizer.",
         commands=(*_OWNER, CLAIM_CONTROLLER, ANNOTATE_VM),
@@ -110,6 +112,7 @@ REASONS = {
         _BOTH,
         "A VM was recreated under the same name and uses its predecessor's IPAMClaim; critical while a pod uses it.",
         _REPLACED,
+        grace=MINUTE,
         next="Make the new VM the owner of the IPAMClaim before garbage collection deletes it.",
         commands=_OWNER,
         alert="VMIPAMClaimOwnerReplaced",
@@ -118,6 +121,7 @@ REASONS = {
         _WARNING,
         "The IPAMClaim has no owner reference, so garbage collection never deletes it.",
         _ORPHANED,
+        grace=DAY,
         next="Add the owner reference to the VM again.",
         commands=_OWNER,
         alert="VMIPAMClaimOwnerless",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...findings import Finding, Severity, Since
 from ...model.kinds.pod import Pod
 from ..ipam_commands import ANNOTATE_POD, NADS, NETWORK_STACK, READ_CLAIM
-from .context import ClaimContext, controller_away
+from .context import ClaimContext, Moment, controller_away
 from .owner import OwnerState
 
 __all__ = ["empty_claim", "idle_reservation", "leaked_claim", "not_referenced"]
@@ -49,8 +49,10 @@ def leaked_claim(ctx: ClaimContext) -> Finding | None:
 
     An interface whose unplug was requested is still in the spec, so its claim is not leaked yet.
     """
-    if ctx.owner.state is not OwnerState.LIVE or ctx.vm is None or ctx.interfaces or ctx.users:
+    if ctx.owner.state is not OwnerState.LIVE or ctx.vm is None or ctx.interfaces or ctx.holders:
         return None
+    if ctx.claim.mislabelled:
+        return None  # the VM that its label names may use it
     what = (
         f"{ctx.vm.ref} no longer has this interface; the IPAMClaim holds {', '.join(ctx.claim.hosts) or 'no address'}"
     )
@@ -74,7 +76,7 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
         "EmptyClaim",
         Severity.CRITICAL if any(pod.phase == "Pending" for pod in waiting) else Severity.WARNING,
         f"network {ctx.claim.network} has allocated no address: {words}",
-        (ctx.claim.created, Since.CREATION),
+        _empty_since(ctx, waiting),
         related=[pod.ref for pod in waiting],
         next_step=next_step,
         commands=(
@@ -86,6 +88,16 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
         ),
         cause=cause,
     )
+
+
+def _empty_since(ctx: ClaimContext, waiting: list[Pod]) -> Moment:
+    """Since its claim, its VMI, and a pod that has a node were all there."""
+    times: list[Moment] = [(ctx.claim.created, Since.CREATION)]
+    if ctx.vmi is not None:
+        times.append((ctx.vmi.created, Since.CREATION))
+    starts = [(pod.scheduled, Since.CONDITION) if pod.scheduled else (pod.created, Since.CREATION) for pod in waiting]
+    times += sorted(((at, source) for at, source in starts if at is not None), key=lambda each: each[0] or 0.0)[:1]
+    return max(times, key=lambda each: each[0] or 0.0)
 
 
 def _cause(ctx: ClaimContext, pods: list[Pod]) -> str:
@@ -107,16 +119,28 @@ def not_referenced(ctx: ClaimContext) -> Finding | None:
     """A pod of the VM is on the claim's network without referring to a claim there."""
     if not ctx.effective or controller_away(ctx.view):
         return None
-    keys = {f"{nad.namespace}/{nad.name}" for nad in ctx.effective}
+    primary = {f"{nad.namespace}/{nad.name}" for nad in ctx.effective if nad.role == "primary"}
+    keys = {f"{nad.namespace}/{nad.name}" for nad in ctx.effective} - primary
     for pod in ctx.pods:
-        attached = [claim for key, claim in pod.selections if key in keys]
-        if attached and not any(attached) and ctx.key not in pod.claims:
-            what = (
-                f"{pod.ref} is on network {ctx.claim.network} without a reference to it: the address ends with the pod"
-            )
-            since = (pod.created, Since.CREATION)
-            return ctx.finding("NotReferenced", Severity.WARNING, what, since, related=[pod.ref], launcherPod=pod.name)
+        if ctx.refers(pod) or not (_on_primary(pod, primary) or _on_secondary(pod, keys)):
+            continue
+        what = f"{pod.ref} is on network {ctx.claim.network} without a reference to it: the address ends with the pod"
+        times = [at for at in (pod.created, ctx.claim.created) if at is not None]
+        since = (max(times, default=None), Since.CREATION)
+        return ctx.finding("NotReferenced", Severity.WARNING, what, since, related=[pod.ref], launcherPod=pod.name)
     return None
+
+
+def _on_secondary(pod: Pod, keys: set[str]) -> bool:
+    """Whether it is attached to one of these NADs, and by no attachment refers to a claim there."""
+    attached = [claim for key, claim in pod.selections if key in keys]
+    return bool(attached) and not any(attached)
+
+
+def _on_primary(pod: Pod, keys: set[str]) -> bool:
+    """Whether it has an address of one of these NADs, which no attachment selects, and refers to no claim for it."""
+    by_attachments = {f"{key.partition('/')[0]}/{claim}" for key, claim in pod.selections if claim}
+    return any(nad in keys for nad, _, _ in pod.addresses) and by_attachments.issuperset(pod.claims)
 
 
 def idle_reservation(ctx: ClaimContext) -> Finding | None:

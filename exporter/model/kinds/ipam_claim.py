@@ -14,6 +14,7 @@ from ..record import Owner, Record, Wire, WireCondition, WireMeta, WireOwner, ep
 __all__ = ["FINALIZER", "KIND", "IPAMClaim"]
 
 FINALIZER = "kubevirt.io/persistent-ipam"
+_OWNERS = ("VirtualMachine", "VirtualMachineInstance")
 
 
 class _Labels(Wire, frozen=True, gc=False):
@@ -45,8 +46,8 @@ class IPAMClaim(Record, frozen=True, gc=False):
     created: float | None
     deleting: float | None
     vm: str  # the label kubevirt.io/vm, by which KubeVirt's controller finds it; empty where it has none
-    owners: tuple[Owner, ...]  # of the group kubevirt.io
-    other_owners: int  # owner references of other API groups, which are not evaluated
+    owners: tuple[Owner, ...]  # VirtualMachines and VirtualMachineInstances
+    other_owners: int  # owner references to anything else, which are not evaluated
     finalizers: tuple[str, ...]
     network: str
     hosts: tuple[str, ...]  # canonical addresses without prefix; text that is not an address is left as it is
@@ -62,14 +63,19 @@ class IPAMClaim(Record, frozen=True, gc=False):
         return FINALIZER in self.finalizers or bool(self.vm) or bool(self.owners)
 
     @property
+    def mislabelled(self) -> bool:
+        """Whether its label names another VM than its owners, who decide whose it is."""
+        return bool(self.vm and self.owners) and all(owner.name != self.vm for owner in self.owners)
+
+    @property
     def vms(self) -> tuple[str, ...]:
-        """The names of the VMs that its label and owners say; it is evaluated with the first one.
+        """The names of the VMs that its owners and label say; it is evaluated with the first one.
 
         One without any name stands alone, under the empty name.
         """
         if self.vm and len(self.owners) == 1 and self.owners[0].name == self.vm:
             return (self.vm,)
-        names = dict.fromkeys(name for name in (self.vm, *(owner.name for owner in self.owners)) if name)
+        names = dict.fromkeys(name for name in (*(owner.name for owner in self.owners), self.vm) if name)
         return tuple(names) or ("",)
 
 
@@ -80,7 +86,7 @@ def _condition(status: _Status) -> WireCondition:
 
 def _reduce(wire: _IPAMClaim) -> IPAMClaim:
     meta, status = wire.metadata, wire.status or _Status()
-    owners = kubevirt_owners(meta.owner_references)
+    owners = tuple(owner for owner in kubevirt_owners(meta.owner_references) if owner.kind in _OWNERS)
     ips = tuple(ip for ip in status.ips or () if ip)
     hosts = tuple(host(ip) or ip for ip in ips)
     condition = _condition(status)

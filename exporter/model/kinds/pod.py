@@ -101,6 +101,7 @@ class Pod(Record, frozen=True, gc=False):
     numbers: tuple[int, ...]  # the addresses as integers (cidr.py), in their order
     owner: str  # the name of its controller, of a pod that holds a plugged volume: the launcher pod
     ready: bool
+    scheduled: float | None  # when it got its node
     unschedulable: str  # what the scheduler says, of a pod that finds no node; empty otherwise
     migration: str  # the uid of the migration that it is, or was, the target of
     label_pairs: tuple[tuple[str, str], ...]  # of a launcher pod; `labels` has them whole
@@ -232,6 +233,7 @@ def _reduce(wire: _Pod) -> Pod | None:
         numbers=tuple(number(host) for _, host, _ in addresses),
         owner=(controller.name or "") if role is Role.HOTPLUG else "",
         ready=conditions.get("Ready", WireCondition()).status == "True",
+        scheduled=epoch(scheduled.last_transition_time) if scheduled.status == "True" else None,
         unschedulable=(scheduled.message or "Unschedulable")[:512] if scheduled.reason == "Unschedulable" else "",
         migration=migration,
         label_pairs=_label_pairs(labels, own) if launcher else (),
