@@ -56,7 +56,8 @@ class FindingStore:
     def evaluated(self, partition: str, found: Iterable[Finding], now: float, *, initial: bool = False) -> Entry:
         """Takes in what was found in a partition just now.
 
-        In an `initial` evaluation what has no known beginning does not wait for its grace: it may be old already.
+        In an `initial` evaluation what has no known beginning does not wait for its grace: it may be old already. It
+        waits if its reason is `lasting`.
         """
         before, early = self._open.get(partition, ()), self._early.get(partition, ())
         fresh = {fingerprint(self._check.id, finding): finding for finding in found}
@@ -69,7 +70,7 @@ class FindingStore:
         whole = {key: self._complete(key, each, known.get(key), now) for key, each in fresh.items()}
         dues = {key: self._due(each) for key, each in whole.items()}
         if initial:
-            dues |= {key: 0.0 for key, each in whole.items() if each.since_source is Since.FIRST_SEEN}
+            dues |= {key: 0.0 for key, each in whole.items() if self._may_be_old(each)}
         # What is open stays open while it is found, whatever happens to the clock.
         shown = {finding.fingerprint: finding for finding in before}
         after = {key: each for key, each in whole.items() if dues[key] <= now or key in shown}
@@ -102,6 +103,9 @@ class FindingStore:
             finding, check=self._check.id, fingerprint=key, since=since, since_source=source
         )
         return advised(whole, self._check.reasons[finding.reason])
+
+    def _may_be_old(self, finding: Finding) -> bool:
+        return finding.since_source is Since.FIRST_SEEN and not self._check.reasons[finding.reason].lasting
 
     def _due(self, finding: Finding) -> float:
         """When it comes out of its grace."""
