@@ -71,7 +71,8 @@ def _vm(namespace: str, row: Row, meta: Row) -> Row:
 def _vmi(namespace: str, row: Row, meta: Row) -> Row:
     """`migratable` is true, false, or the reason why it is not; left out, not evaluated.
 
-    `evacuation` is the node that it is to leave, `evacuation_since` since when; `migration` is status.migrationState.
+    `evacuation` is the node that it is to leave, `evacuation_since` since when, `evacuation_written` when it was
+    written by managedFields; `migration` is status.migrationState.
     """
     labels, notes = dict(row.get("labels", {})), {}
     if row.get("descheduled"):
@@ -84,11 +85,13 @@ def _vmi(namespace: str, row: Row, meta: Row) -> Row:
     if "set" in row:
         owners.append(owner("VirtualMachineInstanceReplicaSet", row["set"], "uid-set"))
     conditions = [objects.migratable(row["migratable"])] if "migratable" in row else []
+    if row.get("migratable") == "Unknown":
+        conditions = [condition("LiveMigratable", False) | {"status": "Unknown"}]
     if "evacuation_since" in row:
         conditions.append(condition("EvictionRequested", True, row["evacuation_since"], reason="EvictionRequested"))
     if row.get("paused"):
         conditions.append(condition("Paused", True))
-    return objects.vmi(
+    made = objects.vmi(
         namespace,
         row["name"],
         _spec(row),
@@ -102,6 +105,12 @@ def _vmi(namespace: str, row: Row, meta: Row) -> Row:
         owners=owners,
         **meta,
     )
+    if "evacuation_written" in row:
+        fields: Row = {"f:status": {"f:evacuationNodeName": {}}}
+        write = {"manager": "virt-api", "operation": "Update", "time": row["evacuation_written"], "fieldsV1": fields}
+        handler = {"manager": "virt-handler", "operation": "Update", "fieldsV1": {"f:status": {"f:phase": {}}}}
+        made["metadata"]["managedFields"] = [write, handler | {"time": "2026-09-21T14:13:00Z"}]
+    return made
 
 
 def _pod(namespace: str, row: Row, meta: Row) -> Row:

@@ -74,6 +74,7 @@ class Reason:
     """One entry of a check's closed list. The first severity is the usual one.
 
     `grace` (seconds) is for a state that healthy objects pass through: its findings open once it has lasted so long.
+    With `lasting` one without a known beginning waits for it in the first evaluation too: it says how long it lasted.
     `next` and `commands` are for every finding that has none of its own, in the words of the runbook: NAMESPACE, NAME
     and other words in capitals are filled in (`advice.py`). `alert` is the name of the alert and of its runbook; empty
     for what only informs and has none.
@@ -83,6 +84,7 @@ class Reason:
     meaning: str
     family: Family
     grace: float = 0.0
+    lasting: bool = False
     next: str = ""
     commands: tuple[str, ...] = ()
     alert: str = ""

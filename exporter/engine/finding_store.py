@@ -68,9 +68,9 @@ class FindingStore:
     ) -> Entry:
         """Takes in what was found in a partition just now.
 
-        In an `initial` evaluation what has no known beginning does not wait for its grace: it may be old already. What
-        is no longer found here is kept by the partition that is `awaited`, if there is one: its evaluation says whether
-        the finding is gone or has only moved.
+        In an `initial` evaluation what has no known beginning does not wait for its grace, unless its reason is
+        `lasting`: it may be old already. What is no longer found here is kept by the partition that is `awaited`, if
+        there is one: its evaluation says whether the finding is gone or has only moved.
         """
         before, early = self._open.get(partition, ()), self._early.get(partition, ())
         fresh = {fingerprint(self._check.id, finding): finding for finding in found}
@@ -83,7 +83,7 @@ class FindingStore:
         whole = {key: self._complete(key, each, known.get(key), now) for key, each in fresh.items()}
         dues = {key: self._due(each) for key, each in whole.items()}
         if initial:
-            dues |= {key: 0.0 for key, each in whole.items() if each.since_source is Since.FIRST_SEEN}
+            dues |= {key: 0.0 for key, each in whole.items() if self._may_be_old(each)}
         # What is open stays open while it is found, whatever happens to the clock.
         shown = {finding.fingerprint: finding for finding in before}
         after = {key: each for key, each in whole.items() if dues[key] <= now or key in shown}
@@ -121,6 +121,9 @@ class FindingStore:
             finding, check=self._check.id, fingerprint=key, since=since, since_source=source
         )
         return advised(whole, self._check.reasons[finding.reason])
+
+    def _may_be_old(self, finding: Finding) -> bool:
+        return finding.since_source is Since.FIRST_SEEN and not self._check.reasons[finding.reason].lasting
 
     def _due(self, finding: Finding) -> float:
         """When it comes out of its grace."""

@@ -25,6 +25,7 @@ __all__ = [
     "current_pod",
     "drain_taints",
     "evicted",
+    "kubevirt_taint",
     "left_to_drain",
     "refused_by",
     "strategy_of",
@@ -82,7 +83,7 @@ def evicted(
     if strategy in ("LiveMigrate", "LiveMigrateIfPossible") and able:
         return Verdict(Answer.MIGRATES)
     if strategy == "LiveMigrate":
-        known = vmi.migratable == "False" and vmi.phase == "Running"
+        known = bool(vmi.migratable) and vmi.phase == "Running"  # Unknown is refused as False is
         return Verdict(Answer.NOT_MIGRATABLE if known else Answer.NOT_EVALUATED)
     if pod is None:
         return Verdict(Answer.PASSES)
@@ -122,19 +123,26 @@ def webhook_down(slices: Iterable[EndpointSlice], kubevirt: KubeVirt | None) -> 
     return bool(found) and not before and not any(each.ready for each in found)
 
 
-# Taints by which others than KubeVirt's own key signal a drain.
+# Taints by which others than KubeVirt's own key signal a drain, and the effects with which they keep pods off.
 _DRAIN_TAINTS = ("medik8s.io/drain", "karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler")
+_KEEPS_OFF = ("NoSchedule", "NoExecute")
 
 
 def cordoned(node: Node) -> bool:
     """Whether it is cordoned, by its spec or by the taint for that."""
-    return node.unschedulable or any(taint.key == CORDON for taint in node.taints)
+    return node.unschedulable or any(taint.key == CORDON and taint.effect == "NoSchedule" for taint in node.taints)
+
+
+def kubevirt_taint(node: Node, kubevirt: KubeVirt | None) -> str:
+    """The key of KubeVirt's own drain taint, where it is on the node with the only effect that KubeVirt looks for."""
+    key = kubevirt.drain_taint if kubevirt is not None else DRAIN_TAINT
+    return key if any(taint.key == key and taint.effect == "NoSchedule" for taint in node.taints) else ""
 
 
 def drain_taints(node: Node, kubevirt: KubeVirt | None) -> tuple[str, ...]:
-    """The keys of its taints that show that it is being drained."""
-    keys = (kubevirt.drain_taint if kubevirt is not None else DRAIN_TAINT, *_DRAIN_TAINTS)
-    return tuple(taint.key for taint in node.taints if taint.key in keys)
+    """The keys of its taints that show that it is being drained, each once."""
+    others = (taint.key for taint in node.taints if taint.key in _DRAIN_TAINTS and taint.effect in _KEEPS_OFF)
+    return tuple(dict.fromkeys(filter(None, (kubevirt_taint(node, kubevirt), *others))))
 
 
 def left_to_drain(pods: Iterable[Pod]) -> list[Pod]:

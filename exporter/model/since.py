@@ -13,6 +13,7 @@ class Since(StrEnum):
     DELETION = "deletionTimestamp"
     CREATION = "creationTimestamp"
     CONDITION = "condition"
+    WRITE = "managedFields"  # when the writer of a field wrote last
     PHASE = "phaseTransition"  # of a migration
     TAINT = "timeAdded"  # of a node's taint
     SOURCE = "source"  # of the steward's own sources

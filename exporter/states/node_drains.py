@@ -48,7 +48,7 @@ class Drains:
                 self._changed[key] = None
             elif self._left and (index is RUNNING or (index is PDB and change.kind is PodDisruptionBudget)):
                 waiting = self._cluster.dependents(index, key)
-                nodes = (each.node for each in waiting if isinstance(each, VirtualMachineInstance))
+                nodes = (each.node if isinstance(each, VirtualMachineInstance) else each.name for each in waiting)
                 self._changed.update(dict.fromkeys(name for name in nodes if name in self._left))
 
     def settle(self) -> Iterator[None]:

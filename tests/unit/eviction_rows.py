@@ -122,7 +122,13 @@ _MAKERS = {
 _SINCE = "2026-06-01T10:00:00Z"
 _LONG = "a-name-that-is-longer-than-the-sixty-three-bytes-of-a-label-value"
 _PHASES = (None, "Pending", "Scheduling", "Running", "WaitingForSync", "Failed", "Succeeded")
-_TAINTS = ("kubevirt.io/drain:NoSchedule", "medik8s.io/drain:NoSchedule", "gpu:NoSchedule")
+_TAINTS = (
+    "kubevirt.io/drain:NoSchedule",
+    "kubevirt.io/drain:NoExecute",
+    "medik8s.io/drain:NoSchedule",
+    "medik8s.io/drain:PreferNoSchedule",
+    "gpu:NoSchedule",
+)
 
 
 @st.composite
@@ -157,7 +163,8 @@ def _fleet_node(draw: st.DrawFn, name: str) -> dict[str, Any]:
 
 def _fleet_vmi(draw: st.DrawFn, name: str) -> list[dict[str, Any]]:
     node, uid = draw(st.sampled_from(NODES)), f"u-{name}"
-    migratable = draw(st.sampled_from(({}, {"migratable": True}, {"migratable": True}, {"migratable": False})))
+    can = draw(st.sampled_from((None, True, True, True, False, "Unknown")))
+    migratable = {} if can is None else {"migratable": can}
     state = {"migrationUid": "uid-m0", "startTimestamp": _SINCE}
     vmi = {
         "kind": "VirtualMachineInstance",
@@ -176,8 +183,8 @@ def _fleet_vmi(draw: st.DrawFn, name: str) -> list[dict[str, Any]]:
         **_one_of(draw, {}, {}, {"migration": state}, {"migration": state | {"endTimestamp": LATER_STILL}}),
         **_one_of(draw, {"vm": f"vm-{name}"}, {"set": "set"}, {}),
     }
-    if vmi["evacuation"] and draw(st.booleans()):
-        vmi["evacuation_since"] = _SINCE
+    if vmi["evacuation"]:
+        vmi |= draw(st.sampled_from(({}, {"evacuation_since": _SINCE}, {"evacuation_written": _SINCE})))
     pods = [_fleet_pod(draw, name, uid, number) for number in range(draw(st.sampled_from((0, 1, 1, 1, 2))))]
     made = [_fleet_migration(draw, name, number) for number in range(draw(st.integers(0, 3)))]
     gone = draw(st.integers(0, 9)) == 0

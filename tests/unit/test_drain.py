@@ -24,6 +24,7 @@ from tests.unit.drain_rows import Drained, Row, guest, migration, node, pdb, sli
 REQUESTED = "2026-06-01T10:00:00Z"
 LEAVING: Row = {"evacuation": "node01", "evacuation_since": REQUESTED}
 NONE: Row = {"strategy": "None"}
+UNENDED: Row = {"migrationUid": "uid-m", "startTimestamp": "2026-06-01T10:01:00Z"}
 FAILED = [migration(f"m{n}", "a", "Failed", n, failed="no bandwidth") for n in range(1, 3)]
 
 
@@ -61,7 +62,19 @@ FAILED = [migration(f"m{n}", "a", "Failed", n, failed="no bandwidth") for n in r
         ([*guest("a", **LEAVING), *FAILED], ("blocked", "MigrationFailing")),
         ([*guest("a", **LEAVING), *FAILED, migration("m", "a", "Pending", 5)], ("blocked", "MigrationFailing")),
         ([*guest("a", **LEAVING), *FAILED, migration("m", "a", "Running", 5)], ("blocked", "MigrationFailing")),
-        ([*guest("a", **LEAVING), FAILED[0]], ("waiting", "")),  # tried again after a back-off
+        # The next attempt is made at once, and waits where a back-off is due.
+        ([*guest("a", **LEAVING), FAILED[0]], ("blocked", "NotStarted")),
+        ([*guest("a", **LEAVING), FAILED[0], migration("m2", "a", "Pending", 5)], ("blocked", "MigrationPending")),
+        (guest("a", migratable="Unknown"), ("blocked", "NotMigratable")),
+        (guest("a", migratable="Unknown", phase="Scheduled"), ("unknown", "NotEvaluated")),
+        (guest("a", migratable="Unknown", strategy="LiveMigrateIfPossible"), ("shuts_down", "WillShutDown")),
+        (guest("a", migration=UNENDED), ("blocked", "NotEnded")),
+        (guest("a", migration=UNENDED, **LEAVING), ("blocked", "NotStarted")),
+        ([*guest("a", migration=UNENDED, **LEAVING), migration("m", "a", "Running", 1)], ("migrating", "")),
+        ([*guest("a", migration=UNENDED, **LEAVING), migration("m", "a", "Pending", 1)], ("migrating", "")),
+        ([*guest("a", migration=UNENDED, **LEAVING), migration("m", "a", "Failed", 1)], ("blocked", "NotStarted")),
+        (guest("a", migration=UNENDED, evacuation="node02"), ("blocked", "StaleEvacuationRequest")),
+        ([*guest("a", migration=UNENDED, evacuation="node02"), migration("m", "a", "Running")], ("migrating", "")),
         # What failed before the request does not count.
         ([*guest("a", evacuation_since="2026-06-01T10:30:00Z", evacuation="node01"), *FAILED],
          ("blocked", "NotStarted")),
@@ -185,10 +198,12 @@ def test_kubevirts_own_taint_moves_all_that_can_be_moved() -> None:
     stale = Drained(*guest("a", evacuation="node02"), migration("m", "a", "Pending"), nodes=tainted)
     assert stale.reported() == ("waiting", "MigrationQueued")
     assert Drained(*guest("a"), nodes=tainted, kubevirt={"version": "v1.9.0"}).reported() == ("blocked", "NotStarted")
-    assert Drained(*guest("a"), nodes=tainted).reported() == (
-        "waiting",
-        "MigrationQueued",
-    )  # before, it may be its turn
+    assert Drained(*guest("a"), nodes=tainted).reported() == ("blocked", "NotStarted")
+    busy = [migration("m", "b", "Running"), *guest("b", namespace="far", node="node02")]
+    one = {"migrations": {"parallelMigrationsPerCluster": 1}}
+    assert Drained(*guest("a"), *busy, nodes=tainted, kubevirt=one).reported() == ("waiting", "MigrationQueued")
+    unended = guest("a", migration=UNENDED)  # by the taint KubeVirt migrates what its status says to be migrating
+    assert "has made none" in Drained(*unended, nodes=tainted).one().why
     assert Drained(*guest("a", **NONE), nodes=tainted).reported() == ("blocked", "LegacyTaintIgnored")
 
 

@@ -30,8 +30,10 @@ CHECK = next(check for check in all_checks() if check.id == "evictions")
 CASES = {name: case for name, case in cases_of(CHECK).items() if case["finds"] != "unknown"}
 # Found beside another reason of the same VMI.
 BESIDE = ("ExternalNoHandler", "MigrationOverdue")
+# Found beside another reason, or alone.
+OR_BESIDE = ("RequestOnSchedulableNode", "RequestByWorkloadUpdate")
 # What a drain says before anybody asks a VMI to leave: no finding of the check.
-BEFOREHAND = ("NotEvaluated", "NameTooLong", "SeveralPods", "ExternalNoHandler")
+BEFOREHAND = ("NotEvaluated", "NameTooLong", "NotEnded", "SeveralPods", "ExternalNoHandler")
 PLANNED = ("NoTarget", "NoRoomLeft")
 # Blocked for the check once it has lasted; by itself the VMI goes, is shut down, or waits for who manages it.
 IN_TIME = {
@@ -54,9 +56,12 @@ class Surfaces(Evaluation):
         """The one of each VMI and orphaned pod that says what becomes of it, by node."""
         self.evaluate()
         found = [f for f in self.engine.findings() if f.reason not in BESIDE and f.subject.kind != "Node"]
-        by_subject = {(f.node, f.subject): f for f in found}
-        assert len(by_subject) == len(found)
-        return by_subject
+        alone = [f for f in found if f.reason not in OR_BESIDE]
+        by_subject = {(f.node, f.subject): f for f in alone}
+        assert len(by_subject) == len(alone)
+        others = [f for f in found if f.reason in OR_BESIDE]
+        assert len({(f.node, f.subject) for f in others}) == len(others)
+        return {(f.node, f.subject): f for f in others} | by_subject
 
     def reports(self) -> dict[tuple[str, Ref], VMReport]:
         self.evaluate()

@@ -163,6 +163,41 @@ def test_a_member_that_is_being_deleted_keeps_nothing() -> None:
     assert "keeper" in found["DuplicateEnding", "ns/a"].evidence
 
 
+def _moved(source: dict[str, Any], **more: Any) -> dict[tuple[str, str], Finding]:
+    """What is found once a guest has migrated from a/db to b/db."""
+    out = {"kind": "VirtualMachineInstanceMigration", "name": "m", "vmi": "db", "phase": "Succeeded"}
+    target = [{**row, "namespace": "b"} for row in running("db")]
+    return findings(
+        {**vm("db", **source), "namespace": "a"},
+        out | {"namespace": "a", "sends": "m1"},
+        *target,
+        out | {"namespace": "b", "receives": "m1"},
+        *([more] if more else []),
+    )
+
+
+def test_a_source_that_stays_halted_after_its_migration_is_named_with_what_to_do() -> None:
+    found = _moved({"runStrategy": "Halted"})
+    assert set(found) == {("DuplicateEnding", "a/db"), ("DuplicateEnding", "b/db")}
+    for finding in found.values():
+        assert "would collide again if it were started" in finding.message
+        assert finding.next.startswith("Delete VM a/db, or give it a new UUID before it is started")
+    assert "a/db was migrated away" in found["DuplicateEnding", "b/db"].message
+
+
+def test_a_source_that_is_being_deleted_ends_by_itself() -> None:
+    for finding in _moved({"runStrategy": "Halted", "deleting": True}).values():
+        assert finding.message.endswith("until one of them is gone")
+        assert finding.next == "Nothing to do: it ends with the one that is being deleted or was migrated away."
+
+
+def test_a_third_that_is_being_deleted_has_nothing_to_do_with_a_source_that_stays() -> None:
+    third = {**vm("old", deleting=True), "namespace": "c"}
+    found = _moved({"runStrategy": "Halted"}, **third)
+    assert found["DuplicateEnding", "c/old"].next.startswith("Nothing to do")
+    assert found["DuplicateEnding", "b/db"].next.startswith("Delete VM a/db")
+
+
 # -- what else is reported
 
 

@@ -109,8 +109,8 @@ CHECK = Check(
     find=find,
     uses={
         virtual_machine_instance.KIND: (
-            "deleting descheduled evacuation evacuation_since handler hindered hindrance migratable "
-            "migration node outdated owner paused phase strategy termination vm_uid"
+            "created deleting descheduled evacuation evacuation_since evacuation_written handler hindered hindrance "
+            "migratable migration node outdated owner paused phase strategy termination vm_uid"
         ),
         pod.KIND: ("created deleting domain label_pairs migration node owner phase ready role unschedulable vmi_uid"),
         node.KIND: "ready taints unschedulable",

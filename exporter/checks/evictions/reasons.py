@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...findings import Severity
 from ...model.departure import REMEDIES, Remedy
 from ..base import Family, Reason
@@ -43,10 +45,12 @@ def _reason(
     *,
     family: Family = BLOCKED,
     severity: Severity = Severity.WARNING,
+    lasting: bool = False,
 ) -> Reason:
     """`remedy` is one of REMEDIES: the usual one, where it depends on the case."""
     found = REMEDIES[remedy] if isinstance(remedy, str) else remedy
-    return Reason((severity,), meaning, family, grace=grace, next=found.next, commands=found.commands, alert=alert)
+    made = Reason((severity,), meaning, family, grace=grace, lasting=lasting)
+    return replace(made, next=found.next, commands=found.commands, alert=alert)
 
 
 REASONS = {
@@ -117,7 +121,7 @@ REASONS = {
         severity=_INFO,
     ),
     "MigrationOverdue": _reason(
-        "Its migration has waited for its turn for an hour.", _STUCK, "MigrationQueued", 3600.0
+        "Its migration has waited for its turn for an hour.", _STUCK, "MigrationQueued", 3600.0, lasting=True
     ),
     "NotStarted": _reason(
         "The VMI has to leave its node and can be migrated, and no migration was made.", _STUCK, "NotStarted", 120.0
@@ -167,6 +171,11 @@ REASONS = {
         severity=_INFO,
     ),
     "NodeDrainStalled": _reason(
-        "The same, and for half an hour each of them was blocked.", _STALLED, _RESIDUAL, 1800.0, family=_NODE
+        "The same, and for half an hour each of them was blocked.",
+        _STALLED,
+        _RESIDUAL,
+        1800.0,
+        family=_NODE,
+        lasting=True,
     ),
 }

@@ -20,7 +20,8 @@ def residual(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]
     if node.node is None or not left:
         return
     counts = dict(sorted(Counter(_counted_as(each) for each in left).items()))
-    blocked = sorted(each.subject.ref for each in left if _blocked(each))
+    held = [each for each in left if _blocked(each)]
+    blocked = sorted(each.subject.ref for each in held)
     what = f"{len(left)} {'VMIs are' if len(left) > 1 else 'VMI is'} left on it: " + ", ".join(
         f"{count} {code}" for code, count in counts.items()
     )
@@ -33,7 +34,7 @@ def residual(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]
     }
     texts: dict[str, tuple[str, Time]] = {"NodeDrainResidual": (what, node.since)}
     if len(blocked) == len(left):
-        texts["NodeDrainStalled"] = (f"its drain makes no progress: {what}", UNKNOWN)
+        texts["NodeDrainStalled"] = (f"its drain makes no progress: {what}", _stalled(node, held))
     for reason, (message, since) in texts.items():
         yield Finding(
             reason=reason,
@@ -45,6 +46,14 @@ def residual(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]
             since_source=since[1],
             evidence={name: fact for name, fact in evidence.items() if fact},
         )
+
+
+def _stalled(node: NodeContext, held: list[Departure]) -> Time:
+    """Since when all of them are blocked on a node that is drained; not known unless it is known of each."""
+    times = [each.since for each in held]
+    if any(each[0] is None for each in times):
+        return UNKNOWN
+    return max([*times, node.since], key=lambda each: each[0] or 0.0)
 
 
 def _counted_as(departure: Departure) -> str:

@@ -78,7 +78,7 @@ def _shared(view: View, group: Group) -> Iterator[Finding]:
             since=since,
             since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
             message=message(group, member, standing),
-            next=next_step(member, standing, proposal),
+            next=next_step(group, member, standing, proposal),
             commands=() if standing is Standing.ENDS else of_vmi(member.ref),
             evidence=facts(view, group, member, proposal),
         )

@@ -25,15 +25,24 @@ def message(group: Group, member: Member, standing: Standing) -> str:
     """One sentence, without the UUID."""
     who = named([each.key for each in group.others(member, 1)], group.count(member), most=1)
     if standing is Standing.ENDS:
-        return f"it shares its firmware UUID with {who}, until one of them is gone"
+        shares = f"it shares its firmware UUID with {who}"
+        if member in group.kept:
+            return f"{shares}: it was migrated away, and would collide again if it were started"
+        if group.kept and not member.deleting:
+            return f"{shares}: {group.kept[0].key} was migrated away, and would collide again if it were started"
+        return f"{shares}, until one of them is gone"
     if standing is Standing.RUNS_TOGETHER:
         return f"it runs with the same firmware UUID as {who}"
     return f"it has the same firmware UUID as {who}, and must not run at the same time"
 
 
-def next_step(member: Member, standing: Standing, proposal: Proposal) -> str:
+def next_step(group: Group, member: Member, standing: Standing, proposal: Proposal) -> str:
+    """Empty where the reason says it."""
     if standing is Standing.ENDS:
-        return ""
+        if not group.kept or (member.deleting and member not in group.kept):
+            return ""
+        source = group.kept[0] if member not in group.kept else member
+        return f"Delete VM {source.key}, or give it a new UUID before it is started: it stays as long as nobody does."
     if proposal.keeper is None:
         return f"Decide with their owners which one keeps the UUID, since {proposal.why}."
     if proposal.keeper is member:

@@ -96,13 +96,15 @@ class Group:
     members: tuple[Member, ...]
     ending: frozenset[str]  # keys of those that won't have it for long
     moving: dict[str, frozenset[str]]  # the other ends of a member's migration, with which it shares it meanwhile
+    kept: tuple[Member, ...] = ()  # VMs that were migrated away and are not being deleted: started, they collide again
 
     @classmethod
     def of(cls, view: View, members: Iterable[Member]) -> Group:
         present = sorted((each for each in members if not each.awaited), key=lambda each: each.place)
         moving, left = _migrations(view, present) if len(present) > 1 else ({}, frozenset())
         ending = {each.key for each in present if each.deleting or each.key in left}
-        return cls(tuple(present), frozenset(ending), moving)
+        kept = tuple(each for each in present if each.key in left and each.vm is not None and not each.deleting)
+        return cls(tuple(present), frozenset(ending), moving, kept)
 
     @cached_property
     def live(self) -> tuple[Member, ...]:

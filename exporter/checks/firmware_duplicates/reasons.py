@@ -50,7 +50,7 @@ REASONS = {
         (Severity.INFO,),
         "The VM shares its firmware UUID only with what is being deleted or was migrated away, or is that itself.",
         _DUPLICATE,
-        next="Nothing to do: it ends once one of them is deleted.",
+        next="Nothing to do: it ends with the one that is being deleted or was migrated away.",
     ),
     "LegacyDerived": Reason(
         (Severity.INFO,),

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..eviction import cordoned, drain_taints, left_to_drain
+from ..eviction import cordoned, drain_taints, kubevirt_taint, left_to_drain
 from ..indexes.nodes import HANDLER, NODE, PDB, RUNNING
-from ..kinds.kube_virt import DRAIN_TAINT, KubeVirt
+from ..kinds.kube_virt import KubeVirt
 from ..kinds.node import CORDON, Node
 from ..kinds.node_maintenance import NodeMaintenance
 from ..kinds.pod import Pod, Role
@@ -87,9 +87,7 @@ class NodeContext:
     @cached_property
     def kubevirt_taint(self) -> str:
         """The key of KubeVirt's own drain taint, where it is on the node: KubeVirt then migrates without a request."""
-        key = self.drain.kubevirt.drain_taint if self.drain.kubevirt is not None else DRAIN_TAINT
-        taints = self.node.taints if self.node is not None else ()
-        return key if any(each.key == key and each.effect == "NoSchedule" for each in taints) else ""
+        return kubevirt_taint(self.node, self.drain.kubevirt) if self.node is not None else ""
 
     @cached_property
     def signals(self) -> tuple[str, ...]:
@@ -114,12 +112,12 @@ class NodeContext:
         if maintained:
             return min(maintained), Since.CREATION
         taints = self.node.taints if self.node is not None else ()
-        added = [each.added for each in taints if each.added is not None and each.key in (CORDON, *self.taints)]
+        keep_off = (each for each in taints if each.key in (CORDON, *self.taints) and each.effect != "PreferNoSchedule")
+        added = [each.added for each in keep_off if each.added is not None]
         if added:
             return min(added), Since.TAINT
-        here = (vmi.evacuation_since for vmi in self.vmis if vmi.evacuation == self.name)
-        requested = [each for each in here if each is not None]
-        return (min(requested), Since.CONDITION) if requested else UNKNOWN
+        here = (vmi.asked for vmi in self.vmis if vmi.evacuation == self.name)
+        return min((each for each in here if each[0] is not None), default=UNKNOWN, key=lambda each: each[0] or 0.0)
 
     @cached_property
     def launchers_of(self) -> dict[str, list[Pod]]:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from ..kinds.pod import Pod
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..naming import named
-from ..since import Since, Time
-from .building import of
+from ..since import UNKNOWN, Since, Time
+from .building import of, text
 from .shape import Departure, DrainState
 from .vmi import VMIContext
 
@@ -28,25 +28,28 @@ _HELD = {
 
 
 def migrated(own: VMIContext) -> Departure:
-    vmi, node = own.vmi, own.node
-    # By its request, or by KubeVirt's own drain taint, under which it needs none.
-    asked = vmi.evacuation == node.name or bool(node.kubevirt_taint)
-    if asked and len(own.failed) >= _FAILING:
-        return _failing(own)
-    if vmi.migrating:
+    vmi = own.vmi
+    useless = _on_schedulable_node(own)
+    if own.asked and len(own.failed) >= _FAILING:
+        return _beside(_failing(own), useless)
+    if vmi.migrating and own.migrating:
         to = vmi.migration.target if vmi.migration is not None else ""
         return of(own, DrainState.MIGRATING, "", f"it is migrating{f' to {to}' if to else ''}", to=to)
     if own.open is not None:
         held = _held(own, own.open)
         if held is not None:
-            return held
+            return _beside(held, useless)
         if own.migrating:
             return of(own, DrainState.MIGRATING, "", f"its migration {own.open.name} is {own.open.phase}")
-    if vmi.evacuation == node.name and not node.closed and node.node is not None:
-        return _on_schedulable_node(own)
+    if useless is not None and (own.open is not None or useless.reason == "RequestOnSchedulableNode"):
+        return useless
     if own.open is not None:
         return _queued(own)
-    return _without_migration(own) if asked else _unasked(own)
+    return _beside(_without_migration(own), useless) if own.asked else _unasked(own)
+
+
+def _beside(made: Departure, other: Departure | None) -> Departure:
+    return replace(made, also=(*made.also, other)) if other is not None else made
 
 
 def _failing(own: VMIContext) -> Departure:
@@ -119,17 +122,17 @@ def _cause(own: VMIContext, migration: VirtualMachineInstanceMigration) -> tuple
         return "MultiplePods", f"another pod of it has not ended: {named(own.others)}"
     if not migration.phase:
         return "Unhandled", "virt-controller has not looked at it"
-    asked = own.vmi.evacuation == own.node.name or own.node.kubevirt_taint
-    if own.failed and asked:
+    if own.failed and own.asked:
         return "Backoff", "the one before failed, and KubeVirt waits before it tries again"
     return "", ""
 
 
-def _on_schedulable_node(own: VMIContext) -> Departure:
-    """Nobody drains its node. The descheduler's requests are meant so."""
-    vmi = own.vmi
-    updated = vmi.outdated and not vmi.descheduled
-    reason = "RequestByWorkloadUpdate" if updated else "" if vmi.descheduled else "RequestOnSchedulableNode"
+def _on_schedulable_node(own: VMIContext) -> Departure | None:
+    """It is asked to leave a node that nobody drains. The descheduler's requests are meant so."""
+    vmi, node = own.vmi, own.node
+    if vmi.evacuation != node.name or node.closed or node.node is None or vmi.descheduled:
+        return None
+    reason = "RequestByWorkloadUpdate" if vmi.outdated else "RequestOnSchedulableNode"
     what = f"it is asked to leave {vmi.node}, which nobody drains"
     return of(
         own,
@@ -162,18 +165,44 @@ def _without_migration(own: VMIContext) -> Departure:
     vmi = own.vmi
     if len(vmi.name) > _LONGEST_NAME:
         return _not_started(own, "NameTooLong", _too_long(own))
+    if own.unended is not None and not own.node.kubevirt_taint:
+        return _not_started(own, "NotEnded", _not_ended(own))
     if own.waits_for_room:
         return _queued(own)
-    if own.evacuations:
-        return of(own, DrainState.WAITING, "", "its last migration did not move it, and KubeVirt will try again")
     if own.others:
         return _not_started(own, "MultiplePods", f"another pod of it has not ended: {named(own.others)}")
+    if own.failed:
+        return _not_started(own, "NotRetried", f"{own.failed[0].name} failed, and KubeVirt has made none since")
     return _not_started(own, "", "KubeVirt has made none")
 
 
 def _not_started(own: VMIContext, cause: str, why: str) -> Departure:
+    """The latest of what it waits from: its request, the end of the last attempt, the start of one without an end."""
+    times = [own.since]
+    if own.failed:
+        times.append(_began(own.failed[0]))
+    if cause == "NotEnded" and own.unended is not None:
+        times.append(own.unended)
+    # Where KubeVirt makes as many as may run, it was another one's turn until lately.
+    since = UNKNOWN if own.in_turns and cause in ("", "NotRetried") else max(times, key=lambda each: each[0] or 0.0)
     what = f"it has to leave {own.node.name} and no migration of it was made: {why}"
-    return of(own, DrainState.BLOCKED, "NotStarted", what, cause, cause=cause, pods=own.others)
+    return of(
+        own,
+        DrainState.BLOCKED,
+        "NotStarted",
+        what,
+        cause,
+        since=since,
+        cause=cause,
+        pods=own.others,
+    )
+
+
+def _not_ended(own: VMIContext) -> str:
+    began = text(own.vmi.migration.started) if own.vmi.migration is not None else ""
+    return (
+        f"its status says that it migrates since {began}, no migration of it is there, and KubeVirt waits for its end"
+    )
 
 
 def _too_long(own: VMIContext) -> str:
@@ -184,6 +213,8 @@ def _unasked(own: VMIContext) -> Departure:
     """What an eviction comes to."""
     if len(own.vmi.name) > _LONGEST_NAME:
         return of(own, DrainState.BLOCKED, "NameTooLong", f"it can't be migrated: {_too_long(own)}")
+    if own.unended is not None:
+        return of(own, DrainState.BLOCKED, "NotEnded", f"KubeVirt would make no migration of it: {_not_ended(own)}")
     if left := [pod.name for pod in own.besides if pod.deleting is None]:
         why = f"KubeVirt waits until it has one pod, and another has not ended: {named(left)}"
         return of(own, DrainState.BLOCKED, "SeveralPods", why)

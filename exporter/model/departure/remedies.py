@@ -57,6 +57,7 @@ _DRAIN = "kubectl drain NODE --ignore-daemonsets --delete-emptydir-data"
 _CONTROLLER_RUNS = "Check that virt-controller runs, and read the events of the VMI."
 _GIVEN_UP = "If the drain was given up, cancel the evacuation request for node EVACUATIONNODENAME."
 _ROOM = "Free capacity on another node, or relax what the VM asks of a node."
+_NOT_ENDED = "Migrate the VMI once more: that replaces what its status says of the last migration."
 _CONSENT = "with its owner's consent"
 
 # By reason, and by `reason/cause` where the remedy depends on the cause.
@@ -116,6 +117,8 @@ REMEDIES = {
     ),
     "NotStarted": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _EVENTS)),
     "NotStarted/MultiplePods": Remedy("Find out why its other pod does not end.", (_PODS,)),
+    "NotStarted/NotEnded": Remedy(_NOT_ENDED, (_VMI, _MIGRATE)),
+    "NotStarted/NotRetried": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _MIGRATIONS, _EVENTS)),
     "NotStarted/NameTooLong": Remedy(f"It can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,)),
     "UserPDB": Remedy("Make more pods of PodDisruptionBudget PDB ready, or ask its owner to change it.", (_PDBS,)),
     "UserPDB/SyncFailed": Remedy(
@@ -140,6 +143,7 @@ REMEDIES = {
     # What only a drain says, beforehand.
     "NotEvaluated": Remedy("Wait until it runs, and check that virt-handler runs on its node.", (_VMI, _ON_NODE)),
     "NameTooLong": Remedy(f"It can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,)),
+    "NotEnded": Remedy(_NOT_ENDED, (_VMI, _MIGRATE)),
     "SeveralPods": Remedy("Find out why its other pod does not end.", (_PODS,)),
     "NoTarget": Remedy(_ROOM, ("kubectl describe nodes",)),
     "NoRoomLeft": Remedy(_ROOM, ("kubectl describe nodes",)),

@@ -86,7 +86,7 @@ def _let_through(own: VMIContext) -> Departure:
             f"it is asked to leave {vmi.evacuation}, and {why}",
             hindrance=vmi.hindrance,
         )
-    if own.strategy == "None" and node.kubevirt_taint:
+    if node.kubevirt_taint:
         return _taint_ignored(own)
     if verdict.answer is Answer.PASSES:
         return of(own, DrainState.UNKNOWN, "", "no launcher pod of it is seen on the node")
@@ -141,7 +141,10 @@ def _later(one: Time, other: Time) -> Time:
 
 def _taint_ignored(own: VMIContext) -> Departure:
     taint = own.node.kubevirt_taint
-    why = f"taint {taint} is on {own.node.name}, and a VMI with strategy {own.strategy} never moves by it"
+    what = f"a VMI with strategy {own.strategy}" + (
+        "" if own.strategy in ("None", "External") else f", {_unable(own)},"
+    )
+    why = f"taint {taint} is on {own.node.name}, and {what} never moves by it"
     return of(own, DrainState.BLOCKED, "LegacyTaintIgnored", why, since=own.node.since, taint=taint)
 
 
@@ -151,7 +154,7 @@ def _taint_ignored(own: VMIContext) -> Departure:
 def _stale(own: VMIContext) -> bool:
     """KubeVirt's own drain taint makes it migrate whatever node the request names, and a migration clears that."""
     vmi = own.vmi
-    if vmi.evacuation in ("", own.node.name) or vmi.migrating or own.open is not None:
+    if vmi.evacuation in ("", own.node.name) or own.migrating or own.open is not None:
         return False
     return not (own.node.kubevirt_taint and own.verdict.answer is Answer.MIGRATES)
 
@@ -163,7 +166,7 @@ def _stale_request(own: VMIContext) -> Departure:
     cancels = not gone and drain.kubevirt is not None and drain.kubevirt.release >= _CANCEL
     times: list[Time] = [own.since]
     if vmi.migration is not None:
-        times.append((vmi.migration.ended, Since.PHASE))
+        times.append(own.unended or (vmi.migration.ended, Since.PHASE))
     known = [each for each in times if each[0] is not None]
     what = f"it is asked to leave {vmi.evacuation}{', which does not exist' if gone else ''} and is on {vmi.node}"
     return of(

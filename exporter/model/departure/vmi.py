@@ -23,9 +23,11 @@ class VMIContext:
     def __init__(self, node: NodeContext, vmi: VirtualMachineInstance) -> None:
         self.node, self.vmi = node, vmi
         self.strategy = strategy_of(vmi, node.drain.kubevirt)
-        # Its launcher pods that have not ended, in order, and its migrations, newest first.
+        # Its launcher pods that have not ended, in order, and its migrations, newest first: one that ended and is older
+        # than the VMI was of an earlier one of its name.
         self.pods: list[Pod] = node.launchers_of.get(vmi.uid, [])
-        self.migrations = node.migrations_of.get((vmi.namespace, vmi.name), [])
+        made = node.migrations_of.get((vmi.namespace, vmi.name), [])
+        self.migrations = [each for each in made if not each.finished or (each.created or 0.0) >= (vmi.created or 0.0)]
 
     @cached_property
     def pod(self) -> Pod | None:
@@ -44,28 +46,49 @@ class VMIContext:
 
     @property
     def migrating(self) -> bool:
-        return self.vmi.migrating or (self.open is not None and self.open.phase not in ("", "Pending"))
+        if self.open is not None and self.open.phase not in ("", "Pending"):
+            return True
+        return self.vmi.migrating and self.unended is None
+
+    @cached_property
+    def unended(self) -> Time | None:
+        """Since when its own status has a migration that never ended though no migration is there: KubeVirt makes none
+        for a request while it says so. None where that is not so.
+        """
+        state = self.vmi.migration
+        if state is None or not self.vmi.migrating or self.open is not None or not self._seen:
+            return None
+        ended = (each.phase_since or each.created for each in self.migrations if each.uid == state.uid)
+        return max(filter(None, (state.started, *ended)), default=None), Since.PHASE
+
+    @property
+    def _seen(self) -> bool:
+        return self.node.drain.seen(VirtualMachineInstanceMigration)
+
+    @property
+    def asked(self) -> bool:
+        """Whether KubeVirt is to migrate it: by its request, or by KubeVirt's own taint, under which it needs none."""
+        return self.vmi.evacuation == self.node.name or bool(self.node.kubevirt_taint)
 
     @cached_property
     def evacuations(self) -> list[VirtualMachineInstanceMigration]:
-        """Those for the request that it has now, or for the drain taint; newest first."""
-        since = self.vmi.evacuation_since
-        if since is None:
-            wanted = self.vmi.evacuation or self.node.name
-            return [each for each in self.migrations if each.evacuates == wanted]
-        return [each for each in self.migrations if each.evacuates and (each.created or 0.0) >= since]
-
-    @cached_property
-    def failed(self) -> list[VirtualMachineInstanceMigration]:
-        """The newest evacuations that have ended, as far as all failed since the request; newest first."""
+        """Those for the request that it has now, or for the drain taint, after the last one that succeeded; newest
+        first.
+        """
+        wanted = self.node.name if self.asked else self.vmi.evacuation
+        since = (self.vmi.asked[0] or 0.0) if self.vmi.evacuation == wanted else 0.0
         found = []
         for each in self.migrations:
-            if each.finished:
-                if each.phase != "Failed" or (each.created or 0.0) < (self.vmi.evacuation_since or 0.0):
-                    break
-                if each.evacuates:
-                    found.append(each)
+            if each.phase == "Succeeded" or (each.created or 0.0) < since:
+                break
+            if each.evacuates == wanted:
+                found.append(each)
         return found
+
+    @property
+    def failed(self) -> list[VirtualMachineInstanceMigration]:
+        """Those of them that have ended: all failed. Newest first."""
+        return [each for each in self.evacuations if each.finished]
 
     @cached_property
     def besides(self) -> list[Pod]:
@@ -84,24 +107,21 @@ class VMIContext:
         vmi = self.vmi
         if not vmi.evacuation:
             return self.node.since
-        if vmi.evacuation_since is not None:
-            return vmi.evacuation_since, Since.CONDITION
-        tried: list[float] = []
-        for each in self.evacuations:
-            if each.phase == "Succeeded":
-                break
-            tried += [each.created] if each.created is not None else []
+        if vmi.asked[0] is not None:
+            return vmi.asked
+        tried = [each.created for each in self.evacuations if each.created is not None]
         return (min(tried), Since.CREATION) if tried else UNKNOWN
 
     @property
-    def waits_for_room(self) -> bool:
-        """Whether it is normal that no migration of it is made yet. Without a request the limit of the cluster is not
-        followed, so it is taken for reached.
-        """
+    def in_turns(self) -> bool:
+        """Whether KubeVirt makes no more migrations than may run at once."""
         kubevirt = self.node.drain.kubevirt
-        if kubevirt is None or kubevirt.release >= _STARTS_ALL:
-            return False
-        return not self.vmi.evacuation or self.node.full
+        return kubevirt is not None and kubevirt.release < _STARTS_ALL
+
+    @property
+    def waits_for_room(self) -> bool:
+        """Whether it is normal that no migration of it is made yet."""
+        return self.in_turns and self.node.full
 
     @property
     def deadline(self) -> float | None:

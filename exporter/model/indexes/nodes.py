@@ -59,6 +59,10 @@ def _requested(record: Record, _: Lookup) -> Iterable[str]:
 def _running(record: Record, _: Lookup) -> Iterable[str]:
     if isinstance(record, VirtualMachineInstanceMigration):
         return ("",) if record.running else ()
+    if isinstance(record, Node):
+        # With KubeVirt's drain taint, which may have any key, its VMIs wait without a request.
+        taints = (each for each in record.taints if each.effect == "NoSchedule")
+        return ("",) if any(not each.key.partition("/")[0].endswith("kubernetes.io") for each in taints) else ()
     return ("",) if isinstance(record, VirtualMachineInstance) and record.evacuation and not record.final else ()
 
 
@@ -82,6 +86,7 @@ PDB = Index("PDB", _pdbs, dependents=(VirtualMachineInstance,))
 REQUESTED = Index("node to be left", _requested, dependents=(VirtualMachineInstance,))
 # The KubevirtMachine whose controller answers for a VMI, which only listens.
 HANDLER = Index("manager of a VMI", _handlers, dependents=(VirtualMachineInstance,))
-# The migrations that count against KubeVirt's limits, all under one key; VMIs that wait for theirs only listen.
-RUNNING = Index("migration that runs", _running, dependents=(VirtualMachineInstance,))
+# The migrations that count against KubeVirt's limits, all under one key; VMIs, and nodes with VMIs, that wait for
+# theirs only listen.
+RUNNING = Index("migration that runs", _running, dependents=(VirtualMachineInstance, Node))
 SYSTEM_UUID = Index("system UUID", _system_uuids)

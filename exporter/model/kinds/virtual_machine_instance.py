@@ -10,6 +10,7 @@ from msgspec import field
 from ..firmware import WireFirmware, identifying
 from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity, kubevirt_owners
+from ..since import UNKNOWN, Since, Time
 from ..vm_networks import VMNetwork, networks_of
 from ..vm_spec import WireDomain, WireVMSpec, sealed_by
 
@@ -30,10 +31,26 @@ class _Annotations(Wire, frozen=True, gc=False):
     eviction_source: str | None = field(name="kubevirt.io/eviction-source", default=None)
 
 
+class _WrittenStatus(Wire, frozen=True, gc=False):
+    evacuation: object = field(name="f:evacuationNodeName", default=None)
+
+
+class _WrittenFields(Wire, frozen=True, gc=False):
+    status: _WrittenStatus | None = field(name="f:status", default=None)
+
+
+class _Write(Wire, frozen=True, gc=False):
+    """Which fields somebody has written, and when last."""
+
+    time: str | None = None
+    fields_v1: _WrittenFields | None = field(name="fieldsV1", default=None)
+
+
 class _Meta(WireMeta, frozen=True, gc=False):
     labels: _Labels | None = None
     annotations: _Annotations | None = None
     owner_references: list[WireOwner | None] | None = None
+    managed_fields: list[_Write | None] | None = None
 
 
 class _MigrationState(Wire, frozen=True, gc=False):
@@ -88,6 +105,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     strategy: str  # its own evictionStrategy; empty where it has none
     evacuation: str  # evacuationNodeName: the node that it is to leave; empty without an evacuation request
     evacuation_since: float | None  # lastTransitionTime of its condition EvictionRequested, while True
+    evacuation_written: float | None  # without that condition, when the writer of evacuationNodeName wrote last
     descheduled: bool  # the descheduler asked for its eviction
     migratable: str  # status of its condition LiveMigratable: True, False, Unknown; empty where not evaluated yet
     hindrance: str  # the condition's reason
@@ -106,6 +124,16 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     @property
     def final(self) -> bool:
         return self.phase in FINAL
+
+    @property
+    def asked(self) -> Time:
+        """Since when it is asked to leave a node, where the object tells: KubeVirt before 1.7 has no condition."""
+        if not self.evacuation:
+            return UNKNOWN
+        if self.evacuation_since is not None:
+            return self.evacuation_since, Since.CONDITION
+        written = self.evacuation_written
+        return (written, Since.WRITE) if written is not None else UNKNOWN
 
     @property
     def migrating(self) -> bool:
@@ -139,6 +167,16 @@ def _migration(state: _MigrationState | None) -> Migration | None:
     )
 
 
+def _written(writes: list[_Write | None] | None) -> float | None:
+    """When the evacuation request was written at the latest: by the first of those whose field it is."""
+    found = (
+        epoch(each.time)
+        for each in writes or ()
+        if each and each.fields_v1 and each.fields_v1.status and each.fields_v1.status.evacuation is not None
+    )
+    return min((each for each in found if each is not None), default=None)
+
+
 def _handler(labels: _Labels) -> str:
     return f"{labels.capk_namespace or ''}/{labels.capk_name}" if labels.capk_name else ""
 
@@ -151,6 +189,8 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
     conditions = {each.type: each for each in status.conditions or () if each}
     live, eviction = conditions.get("LiveMigratable", WireCondition()), conditions.get("EvictionRequested")
     paused = conditions.get("Paused")
+    since = epoch(eviction.last_transition_time) if eviction and eviction.status == "True" else None
+    evacuation = intern(status.evacuation_node_name or "")
     owners = kubevirt_owners(meta.owner_references)
     controller = next((o for o in meta.owner_references or () if o and o.controller), None)
     fields = identity(meta)
@@ -169,8 +209,9 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         serial=intern(firmware.serial or ""),
         sealed=sealed_by(domain),
         strategy=intern(spec.eviction_strategy or ""),
-        evacuation=intern(status.evacuation_node_name or ""),
-        evacuation_since=epoch(eviction.last_transition_time) if eviction and eviction.status == "True" else None,
+        evacuation=evacuation,
+        evacuation_since=since,
+        evacuation_written=_written(meta.managed_fields) if evacuation and since is None else None,
         descheduled=notes.eviction_source == "descheduler",
         migratable=intern(live.status or ""),
         hindrance=intern(live.reason or ""),
