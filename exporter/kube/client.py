@@ -58,14 +58,16 @@ class Client:
                 return version
         raise AbsentError(f"the cluster does not serve {kind.resource}")
 
-    async def page(self, kind: ApiKind[Any], version: str, rest: str, limit: int | None = None) -> bytes:
-        """One page of the list in all namespaces; `rest` is the continue token, `limit` 0 means no paging."""
-        limit = self._pace.page if limit is None else limit
-        query = [
-            *kind.selectors,
-            *((("limit", str(limit)),) if limit else ()),
-            *((("continue", rest),) if rest else ()),
-        ]
+    async def newest(self, kind: ApiKind[Any], version: str) -> bytes:
+        """A page with the newest resourceVersion, and at most one object.
+
+        Without the kind's selectors: with them the API server would read all objects to find one that matches.
+        """
+        return await self._get(f"{kind.base(version)}/{kind.plural}", [("limit", "1")])
+
+    async def page(self, kind: ApiKind[Any], version: str, rest: str, limit: int) -> bytes:
+        """One page of at most `limit` objects of the list in all namespaces; `rest` is the continue token."""
+        query = [*kind.selectors, ("limit", str(limit)), *((("continue", rest),) if rest else ())]
         return await self._get(f"{kind.base(version)}/{kind.plural}", query)
 
     @asynccontextmanager

@@ -19,6 +19,7 @@ class Pace:
     first_wait: float = 0.8
     longest_wait: float = 30.0
     look_again: float = 10.0  # for permissions or a CRD
+    quiet: float = 180.0  # without an event or bookmark, of a server that sends bookmarks: once a minute
     stale_after: float = 60.0  # of no connection
     page: int = 250  # objects; decoding a page blocks the event loop
     jitter: bool = True

@@ -85,7 +85,7 @@ TABLE = (
         met(on_claims(answer=faults.expired(), times=4)),
         plain_lists,
     ),
-    Row("410 in the middle of a paged list", "Relists without paging.", snapshot_expires, plain_lists),
+    Row("410 in the middle of a paged list", "Begins again with the first page of a new list.", snapshot_expires, plain_lists),
     Row(
         "429 with Retry-After",
         "Honours Retry-After, up to the longest wait.",

@@ -98,20 +98,17 @@ async def test_a_discovery_that_is_none_is_no_answer() -> None:
         await client({V2: b"<html>"})[0].served_version(KIND)
 
 
-@pytest.mark.parametrize(
-    ("rest", "limit", "query"),
-    [
-        ("", None, {"limit": "7"}),
-        ("more", None, {"limit": "7", "continue": "more"}),
-        ("", 0, {}),
-    ],
-)
-async def test_a_page_is_asked_for_by_its_size_and_where_the_last_one_ended(
-    rest: str, limit: int | None, query: dict[str, str]
-) -> None:
-    asking, table = client({f"{V2}/things": b"{}"}, page=7)
-    assert await asking.page(KIND, "v2", rest, limit) == b"{}"
+@pytest.mark.parametrize(("rest", "query"), [("", {"limit": "7"}), ("more", {"limit": "7", "continue": "more"})])
+async def test_a_page_is_asked_for_by_its_size_and_where_the_last_one_ended(rest: str, query: dict[str, str]) -> None:
+    asking, table = client({f"{V2}/things": b"{}"})
+    assert await asking.page(KIND, "v2", rest, 7) == b"{}"
     assert table.asked == [(f"{V2}/things", {"labelSelector": "app=x", **query})]
+
+
+async def test_the_newest_version_is_asked_for_with_one_object_and_without_a_search() -> None:
+    asking, table = client({f"{V2}/things": b"{}"})
+    assert await asking.newest(KIND, "v2") == b"{}"
+    assert table.asked == [(f"{V2}/things", {"limit": "1"})]
 
 
 async def lines(chunks: list[bytes], since: str | None = "5") -> tuple[list[bytes], dict[str, str]]:

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 
+from exporter.engine.intake import Intake
 from exporter.kube.client import Client
 from exporter.kube.errors import StatusError, UnreachableError
 from exporter.kube.pace import Pace
@@ -63,15 +64,21 @@ class Script:
     watches: list[Watch]
     page_of: list[dict[str, Any]] = field(default_factory=list)
     pages: list[bytes | Exception] = field(default_factory=list)  # the first answers to a list
+    newest_of: list[str] = field(default_factory=list)  # the API server's resourceVersion before a watch is resumed
     since: list[str | None] = field(default_factory=list)
     lists: int = 0
-    asked: list[tuple[str, int | None]] = field(default_factory=list)  # where a page begins, and its size
+    looks: int = 0
+    asked: list[tuple[str, int]] = field(default_factory=list)  # where a page begins, and its size
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def served_version(self, _: Any) -> str:
         return "v1alpha1"
 
-    async def page(self, _: Any, __: str, rest: str, limit: int | None = None) -> bytes:
+    async def newest(self, _: Any, __: str) -> bytes:
+        self.looks += 1
+        return json.dumps({"metadata": {"resourceVersion": self.newest_of.pop(0) if self.newest_of else "99"}}).encode()
+
+    async def page(self, _: Any, __: str, rest: str, limit: int) -> bytes:
         self.lists += 1
         self.asked.append((rest, limit))
         answer = self.pages.pop(0) if self.pages else None
@@ -107,15 +114,16 @@ class Script:
 class Played:
     since: list[str | None]
     lists: int
-    pages: list[tuple[str, int | None]]
+    pages: list[tuple[str, int]]
+    looks: int
     held: dict[str, IPAMClaim]
     reflector: Reflector
     source: Source
     why: list[tuple[SyncState, str]]
 
 
-async def play(*watches: Watch, pace: Pace = PACE, **script: Any) -> Played:
-    """What is held, and was asked for, when all of the script has been played."""
+async def play(*watches: Watch, pace: Pace = PACE, until: float = NEVER, **script: Any) -> Played:
+    """What is held, and was asked for, when all of the script has been played, or after `until` seconds."""
     evaluation = Evaluation(())
     states: list[tuple[SyncState, str]] = []
     evaluation.engine.observe(
@@ -128,7 +136,9 @@ async def play(*watches: Watch, pace: Pace = PACE, **script: Any) -> Played:
     task = asyncio.create_task(reflector.run())
     over = asyncio.create_task(server.over.wait())
     async with asyncio.timeout(10):
-        await asyncio.wait((task, over), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            (task, over), return_when=asyncio.FIRST_COMPLETED, timeout=None if until == NEVER else until
+        )
     for each in (task, over):
         each.cancel()
     done = await asyncio.gather(task, over, return_exceptions=True)
@@ -138,7 +148,7 @@ async def play(*watches: Watch, pace: Pace = PACE, **script: Any) -> Played:
     source = cluster.get(Source, "", "IPAMClaim")
     assert source is not None
     held = {each.name: each for each in cluster.all(IPAMClaim)}
-    return Played(server.since, server.lists, server.asked, held, reflector, source, states)
+    return Played(server.since, server.lists, server.asked, server.looks, held, reflector, source, states)
 
 
 START: tuple[Line, ...] = (added("a", 5), added("b", 6), bookmark(10, ends=True))
@@ -249,19 +259,141 @@ async def test_a_list_without_a_version_is_no_empty_list() -> None:
     assert set(played.held) == {"a"}
 
 
-async def test_a_list_whose_snapshot_expires_between_two_pages_comes_in_one_piece() -> None:
-    first = {"metadata": {"resourceVersion": "40", "continue": "more"}, "items": [claim("gone", 30)]}
-    pages = [json.dumps(first).encode(), StatusError(410, "expired")]
+def begun(name: str) -> bytes:
+    """The first of two pages."""
+    page = {"metadata": {"resourceVersion": "40", "continue": "more"}, "items": [claim(name, 30)]}
+    return json.dumps(page).encode()
+
+
+EXPIRED = StatusError(410, "expired")
+
+
+async def test_a_list_whose_snapshot_expires_between_two_pages_begins_again_with_larger_ones() -> None:
+    pages = [begun("gone"), EXPIRED, begun("gone too"), EXPIRED]
     played = await play(StatusError(400, "no"), pages=pages, page_of=[claim("a", 45)])
-    assert played.pages == [("", None), ("more", None), ("", 0)]
+    assert played.pages == [("", 250), ("more", 250), ("", 500), ("more", 500), ("", 1000)]
     assert set(played.held) == {"a"}
     assert played.since == [None, "50"]
 
 
+async def test_a_list_that_expires_again_and_again_is_a_failure_and_never_read_in_one_piece() -> None:
+    pages = [begun("gone"), EXPIRED] * 5
+    played = await play(StatusError(400, "no"), pages=pages, page_of=[claim("a", 45)])
+    assert [size for _, size in played.pages] == [250, 250, 500, 500, 1000, 1000, 2000, 2000, 4000, 4000, 250]
+    assert played.reflector.stats.errors == {"410": 1}
+    assert (
+        SyncState.FAILING,
+        f"cannot list or watch {CLAIMS}: 410 the list expired between two pages 5 times in a row",
+    ) in played.why
+
+
+async def test_a_list_that_begins_again_waits_longer_each_time() -> None:
+    began = time.monotonic()
+    pace = replace(PACE, first_wait=0.02, longest_wait=5.0)
+    await play(StatusError(400, "no"), pages=[begun("gone"), EXPIRED] * 3, pace=pace)
+    assert time.monotonic() - began >= 0.02 + 0.04 + 0.08
+
+
 async def test_a_first_page_that_is_410_is_asked_for_again_after_a_wait() -> None:
     played = await play(StatusError(400, "no"), pages=[StatusError(410, "expired")], page_of=[claim("a", 45)])
-    assert played.pages == [("", None), ("", None)]
+    assert played.pages == [("", 250), ("", 250)]
     assert played.reflector.stats.errors == {"410": 1}
+
+
+async def test_what_changes_while_a_streaming_list_comes_is_in_it() -> None:
+    changed = {**added("b", 8, network="late"), "type": "MODIFIED"}
+    played = await play([added("a", 5), added("b", 6, network="early"), deleted("a", 7), changed, bookmark(10, ends=True)])
+    assert {name: each.network for name, each in played.held.items()} == {"b": "late"}
+
+
+async def test_what_comes_back_while_a_streaming_list_comes_is_in_it() -> None:
+    played = await play([added("a", 5), deleted("a", 7), added("a", 8), bookmark(10, ends=True)])
+    assert set(played.held) == {"a"}
+
+
+async def test_a_list_that_takes_long_to_take_in_is_taken_in_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slowly(intake: Intake, *_: Any) -> None:
+        await asyncio.sleep(0.15)
+        await swap(intake, *_)
+
+    swap = Intake.swap
+    monkeypatch.setattr(Intake, "swap", slowly)
+    played = await play(START, pace=IMPATIENT)
+    assert (played.since, played.reflector.stats.errors) == ([None, "10"], {})
+    assert set(played.held) == {"a", "b"}
+
+
+# -- an API server that was restored from a backup
+
+RESTORED: tuple[Line, ...] = (added("b", 3), bookmark(7, ends=True))
+
+
+async def test_an_api_server_that_went_back_in_time_is_listed_again_before_a_watch_is_resumed() -> None:
+    played = await play(START, RESTORED, newest_of=["7"])
+    assert played.since == [None, None, "7"]
+    assert {name: each.rv for name, each in played.held.items()} == {"b": 3}
+    assert played.reflector.stats.errors == {"went_back": 1}
+    went_back = "the API server went back in time, from resourceVersion 10 to 7"
+    assert (SyncState.STALE, f"{went_back}; {CLAIMS} is listed again") in played.why
+
+
+async def test_before_a_watch_is_resumed_one_look_is_taken_and_none_after_a_list() -> None:
+    played = await play(StatusError(400, "no"), [added("c", 60)], [added("d", 70)])
+    assert played.since == [None, "50", "60", "70"]
+    assert played.looks == 2
+    assert played.lists == 1
+
+
+@pytest.mark.parametrize("version", ["10", "", "opaque", "9" * 40])
+async def test_a_resource_version_that_can_not_be_less_says_nothing(version: str) -> None:
+    played = await play(START, newest_of=[version])
+    assert played.since == [None, "10"]
+
+
+async def test_a_server_that_sent_bookmarks_and_falls_silent_is_listed_again() -> None:
+    quiet = replace(PACE, quiet=0.1)
+    played = await play([*START, bookmark(20), 30.0], RESTORED, pace=quiet)
+    assert played.since == [None, None, "7"]
+    assert set(played.held) == {"b"}
+    assert played.reflector.stats.errors == {"silent": 1}
+    silent = "the API server sent no event and no bookmark for 0 s"
+    assert (SyncState.BEHIND, f"{silent}; {CLAIMS} is listed again") in played.why
+
+
+async def test_silence_counts_over_several_watches() -> None:
+    quiet = replace(PACE, quiet=0.2)
+    played = await play([*START, bookmark(20), 0.12], [0.12], RESTORED, pace=quiet)
+    assert played.since == [None, "20", None, "7"]
+    assert played.reflector.stats.errors == {"silent": 1}
+
+
+async def test_while_a_server_is_silent_what_is_held_is_not_said_to_be_newer_than_its_last_word() -> None:
+    quiet = replace(PACE, quiet=0.2)
+    began = time.time()
+    played = await play([*START, bookmark(20), 30.0], NEVER, pace=quiet, until=0.5)
+    assert played.reflector.stats.current < began + 0.15
+    assert played.source.sync_state is SyncState.BEHIND
+
+
+async def test_events_break_the_silence() -> None:
+    quiet = replace(PACE, quiet=0.2)
+    lines = [line for number in range(5) for line in (0.1, added("c", 30 + number))]
+    played = await play([*START, bookmark(20), *lines], pace=quiet)
+    assert played.since == [None, "34"]
+    assert played.reflector.stats.errors == {}
+
+
+async def test_a_server_that_sends_no_bookmarks_may_be_silent() -> None:
+    played = await play([*START, 0.3, added("c", 12)], pace=replace(PACE, quiet=0.05))
+    assert played.since == [None, "12"]
+    assert played.reflector.stats.errors == {}
+
+
+async def test_after_silence_that_was_nothing_it_is_not_listed_again_and_again() -> None:
+    quiet = replace(PACE, quiet=0.05)
+    played = await play([*START, bookmark(20), 30.0], [*START, 0.3, added("c", 22)], pace=quiet)
+    assert played.since == [None, None, "22"]
+    assert played.reflector.stats.errors == {"silent": 1}
 
 
 # -- how patient it is

@@ -1,0 +1,55 @@
+"""Whether an API server that sends bookmarks has fallen silent about a kind."""
+
+from __future__ import annotations
+
+import time
+
+__all__ = ["Silence"]
+
+
+class Silence:
+    """How long nothing has come on the watches of a kind, from one to the next.
+
+    An API server whose etcd was restored from a backup accepts a watch from a resourceVersion that is yet to come, and
+    sends nothing on it. Its bookmarks stop too, and come about once a minute otherwise. Only an API server that has sent
+    some is taken to be silent: one on etcd 3.4 sends none to a kind without changes.
+    """
+
+    def __init__(self, longest: float) -> None:
+        """`longest` is in seconds; more than that without a word is suspicious."""
+        self._longest = longest
+        self._expected = False
+        self._before = 0.0  # seconds without a word on watches that have ended
+        self._since: float | None = None  # monotonic; None between two watches
+
+    @property
+    def left(self) -> float:
+        """Seconds until the silence is suspicious; 0 if it is."""
+        if not self._expected:
+            return self._longest
+        return max(0.0, self._longest - self._before - self._now())
+
+    @property
+    def suspicious(self) -> bool:
+        return self.left == 0
+
+    def watch_begins(self) -> None:
+        self._since = time.monotonic()
+
+    def watch_ends(self) -> None:
+        self._before += self._now()
+        self._since = None
+
+    def heard(self, *, bookmark: bool) -> None:
+        self._expected = self._expected or bookmark
+        self._before = 0.0
+        if self._since is not None:
+            self._since = time.monotonic()
+
+    def forgotten(self) -> None:
+        """What was silent is listed again. Nothing is suspected until another bookmark has come."""
+        self._expected = False
+        self._before = 0.0
+
+    def _now(self) -> float:
+        return 0.0 if self._since is None else time.monotonic() - self._since
