@@ -243,7 +243,7 @@ class Engine:
             return
         work.evaluated.partitions += 1
         if answer.error:
-            log.error("check raised: check=%s partition=%s", work.check.id, partition, exc_info=answer.error)
+            log.error('event="check raised" check=%s partition="%s"', work.check.id, partition, exc_info=answer.error)
             work.evaluated.errors += 1
             work.broken[partition] = answer.unknown
             return
