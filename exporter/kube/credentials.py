@@ -119,7 +119,7 @@ def _set_proxy(into: kube_client.Configuration) -> None:
     host = urlsplit(into.host)
     if not into.proxy and not proxy_bypass(host.hostname or ""):
         into.proxy = getproxies().get(host.scheme)
-    into.client_session_kwargs = {"trust_env": False}
+    into.client_session_kwargs = {"trust_env": False, "auto_decompress": False}  # body.py does it, within bounds
 
 
 def _refresh_from_exec(loader: Any, path: str) -> Callable[[Any], Awaitable[None]]:

@@ -17,6 +17,7 @@ from typing import Any
 import aiohttp
 from kubernetes.aio import client as kube_client
 
+from .body import beginning
 from .credentials import Loader, loader_from_environment
 from .errors import ConfigError, KubeError, StatusError, UnreachableError
 
@@ -24,6 +25,7 @@ __all__ = ["Transport"]
 
 _CONNECT_SECONDS = 10
 _RELOAD_SECONDS = 5.0  # at least between two loads of the credentials
+_ERROR_BYTES = 65536  # of an error response
 _TOKEN_SECONDS = 60.0
 
 
@@ -107,7 +109,7 @@ class Transport:
                 if response.status < 400:
                     yield response
                     return
-                content = await response.content.read(65536)
+                content = await beginning(response, _ERROR_BYTES)
                 error = StatusError.of(response.status, content, response.headers.get("Retry-After"))
             fresh = await self._load(session) if error.code == 401 and tries == 1 else session
             if fresh is session:
