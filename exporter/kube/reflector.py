@@ -11,8 +11,8 @@ send bookmarks and fell silent. Discovers the served version again after 404 and
 can be granted and CRDs installed at any time. The backoff grows to half a minute until a watch lasts; a Retry-After is
 honoured up to that.
 
-Not done here: evaluation. A watch on which the server withholds events is noticed only when it ends, if the server
-sends no bookmarks or goes on sending them.
+Not done here: evaluation. A watch on which the server withholds events is noticed only when it ends, unless bookmarks
+used to come on it and no longer do.
 """
 
 from __future__ import annotations

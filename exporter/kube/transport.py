@@ -27,6 +27,7 @@ _CONNECT_SECONDS = 10
 _RELOAD_SECONDS = 5.0  # at least between two loads of the credentials
 _ERROR_BYTES = 65536  # of an error response
 _TOKEN_SECONDS = 60.0
+_PLUGIN_SECONDS = 60.0
 
 
 @dataclass(eq=False, slots=True)
@@ -69,12 +70,14 @@ class Transport:
         *,
         token_seconds: float = _TOKEN_SECONDS,
         reload_seconds: float = _RELOAD_SECONDS,
+        plugin_seconds: float = _PLUGIN_SECONDS,
     ) -> Transport:
         """The kubeconfig at the path, in $KUBECONFIG or at the default path; else the pod's ServiceAccount.
 
         Raises ConfigError if there is none of these.
         """
-        return cls(loader_from_environment(kubeconfig, context, token_seconds), reload_seconds=reload_seconds)
+        loader = loader_from_environment(kubeconfig, context, token_seconds, plugin_seconds)
+        return cls(loader, reload_seconds=reload_seconds)
 
     @property
     def server(self) -> str:
