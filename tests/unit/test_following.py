@@ -404,7 +404,7 @@ async def test_bookmarks_that_only_follow_events_promise_no_others() -> None:
 
 async def test_each_silence_that_was_nothing_is_longer_than_the_last_one() -> None:
     quiet = replace(PACE, quiet=0.1)
-    silent = [*START, bookmark(20), 30.0]
+    silent: list[Line | float] = [*START, bookmark(20), 30.0]
     began = time.monotonic()
     played = await play(silent, silent, silent, pace=quiet)
     assert time.monotonic() - began >= 0.1 + 0.2 + 0.4
