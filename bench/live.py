@@ -23,6 +23,7 @@ from pathlib import Path
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.cli.demo import kubeconfig
 from exporter.kube.client import Client
+from exporter.kube.pace import Pace
 from exporter.kube.transport import Transport
 from tests.evaluation import api_kinds
 
@@ -96,7 +97,7 @@ async def peer(url: str) -> dict[str, float]:
         for kind in api_kinds().values():
             rest = ""
             while True:
-                page = json.loads(await client.page(kind, kind.versions[0], rest))
+                page = json.loads(await client.page(kind, kind.versions[0], rest, Pace().page))
                 kept += page["items"]
                 rest = page["metadata"].get("continue", "")
                 if not rest:

@@ -2,7 +2,8 @@
 
 A check that reads such a kind has no answer meanwhile: its last findings stay open and are shown as unknown.
 
-Not seen here: a watch that the API server keeps open without sending the changes that happened.
+Not seen here: a watch that the API server keeps open without sending the changes that happened. One on which no
+bookmark comes any more either is ended after minutes, and its kind is listed again.
 """
 
 from __future__ import annotations

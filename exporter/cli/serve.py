@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import signal
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
@@ -19,10 +19,11 @@ from ..config.reloading import Reloading, Watched
 from .cluster import add_cluster_options, transport_of
 from .configured import add_config_option, configured, sources_of
 from .listening import add_listen_option, run_until_signalled
-from .logs import log_as
+from .logs import log_as, say
 
 __all__ = ["add", "follow", "run"]
 
+log = logging.getLogger(__name__)
 _LOOK = 2.0  # seconds; a change counts once two reads agree
 
 
@@ -40,6 +41,7 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    signal.signal(signal.SIGHUP, lambda *_: None)  # until it is listened to; by default it would end the process
     return run_until_signalled(_serve(configured(arguments), sources_of(arguments)))
 
 
@@ -47,7 +49,7 @@ async def _serve(loaded: Loaded, sources: Sources) -> int:
     config = loaded.config
     steward = assemble(transport_of(config), config)
     async with serve(steward, *address(config.listen)) as url:
-        print(f"Serving {url}/ and {url}/metrics", file=sys.stderr, flush=True)
+        say(f"Serving {url}/ and {url}/metrics")
         await follow(steward, loaded, sources)
     return 0
 
@@ -62,14 +64,14 @@ async def follow(
         steward.take(new.config)
 
     reloading = Reloading(loaded, lambda: load(checks or all_checks(), sources), take, steward.config)
-    if sources.file is None:
-        await asyncio.Event().wait()
-        return
-    watched = Watched(sources.file, loaded.digest)
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, asked.set)
     try:
+        if sources.file is None:
+            await _refuse(asked)
+            return
+        watched = Watched(sources.file, loaded.digest)
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(asked.wait(), look)
@@ -78,3 +80,10 @@ async def follow(
                 reloading.now()
     finally:
         loop.remove_signal_handler(signal.SIGHUP)
+
+
+async def _refuse(asked: asyncio.Event) -> None:
+    while True:
+        await asked.wait()
+        asked.clear()
+        log.warning('event="nothing to reload" why="there is no configuration file; name one with --config"')

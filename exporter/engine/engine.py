@@ -277,7 +277,7 @@ class Engine:
             return
         work.evaluated.partitions += 1
         if answer.error:
-            log.error("check raised: check=%s partition=%s", work.check.id, partition, exc_info=answer.error)
+            log.error('event="check raised" check=%s partition="%s"', work.check.id, partition, exc_info=answer.error)
             work.evaluated.errors += 1
             if work.holds(partition):
                 work.broken[partition] = answer.unknown

@@ -46,6 +46,12 @@ class Change:
         return self.new.version
 
 
+@dataclass(frozen=True, slots=True)
+class Backup:
+    version: int
+    rows: dict[Resource, dict[Key, Stored]]
+
+
 @dataclass(slots=True)
 class _Table:
     rows: dict[Key, Stored] = field(default_factory=dict)
@@ -85,6 +91,15 @@ class Storage:
         gone = self._store(resource, last)
         self._record(Change(resource, key, old, gone, removed=True))
         return gone
+
+    def backup(self) -> Backup:
+        return Backup(self.version, {resource: dict(table.rows) for resource, table in self._tables.items()})
+
+    def restore(self, backup: Backup) -> None:
+        """Goes back to a backup. Its versions are given out a second time, and earlier ones are compacted."""
+        self.version = self.compacted = backup.version
+        self._history.clear()
+        self._tables = {resource: _Table(dict(rows)) for resource, rows in backup.rows.items()}
 
     def rows(self, resource: Resource, at: int | None = None) -> list[tuple[Key, Stored]]:
         """All objects of a resource in the order of their keys, today or as of version `at`."""

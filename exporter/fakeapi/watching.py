@@ -50,13 +50,15 @@ class Watch:
     target: Target
     selected: Selection
     bookmarks: bool
+    since: int = 0
+    """Nothing up to this version is sent; of a version that is yet to come, as after a restore, nothing at all."""
     lines: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
 
     def offer(self, change: Change) -> None:
         """Takes a change in, if it concerns this watch."""
         target = self.target
         namespace, name = change.key
-        if change.resource != target.resource:
+        if change.resource != target.resource or change.version <= self.since:
             return
         if target.namespace not in ("", namespace) or target.name not in ("", name):
             return
@@ -65,7 +67,7 @@ class Watch:
             self.lines.put_nowait(line)
 
     def bookmark(self, version: int, annotations: Mapping[str, str] | None = None) -> None:
-        if self.bookmarks:
+        if self.bookmarks and version >= self.since:
             self.lines.put_nowait(bookmark(self.target.resource, version, annotations))
 
 
@@ -107,6 +109,7 @@ class Watches:
             if asked.marks_end_of_list:
                 watch.bookmark(self._storage.version, END_OF_LIST)
         elif asked.version is not None:
+            watch.since = asked.version
             for change in self._storage.since(watch.target.resource, asked.version):
                 watch.offer(change)
         self.open.append(watch)

@@ -11,6 +11,7 @@ import aiohttp
 import msgspec
 
 from ..model.kind import ApiKind
+from .body import pieces, whole
 from .errors import MALFORMED, AbsentError, MalformedError, StatusError
 from .pace import Pace
 from .transport import Transport
@@ -18,6 +19,8 @@ from .transport import Transport
 __all__ = ["Client"]
 
 _LINE_BYTES = 16 * 2**20  # more than the API server stores in one object
+_PAGE_BYTES = 256 * 2**20  # of some hundred objects
+_DISCOVERY_BYTES = 8 * 2**20
 
 
 class _Resource(msgspec.Struct, frozen=True):
@@ -43,7 +46,7 @@ class Client:
         """
         for version in kind.versions:
             try:
-                body = await self._get(kind.base(version), ())
+                body = await self._get(kind.base(version), (), _DISCOVERY_BYTES)
             except StatusError as error:
                 if error.code == 404:
                     continue
@@ -63,12 +66,12 @@ class Client:
 
         Without the kind's selectors: with them the API server would read all objects to find one that matches.
         """
-        return await self._get(f"{kind.base(version)}/{kind.plural}", [("limit", "1")])
+        return await self._get(f"{kind.base(version)}/{kind.plural}", [("limit", "1")], _LINE_BYTES)
 
     async def page(self, kind: ApiKind[Any], version: str, rest: str, limit: int) -> bytes:
         """One page of at most `limit` objects of the list in all namespaces; `rest` is the continue token."""
         query = [*kind.selectors, ("limit", str(limit)), *((("continue", rest),) if rest else ())]
-        return await self._get(f"{kind.base(version)}/{kind.plural}", query)
+        return await self._get(f"{kind.base(version)}/{kind.plural}", query, _PAGE_BYTES)
 
     @asynccontextmanager
     async def watch(
@@ -90,12 +93,12 @@ class Client:
         ):
             yield lines
 
-    async def _get(self, path: str, query: list[tuple[str, str]] | tuple[()]) -> bytes:
+    async def _get(self, path: str, query: list[tuple[str, str]] | tuple[()], most: int) -> bytes:
         async with (
             self._transport.open("GET", path, query, read_seconds=self._pace.silence) as response,
             asyncio.timeout(self._pace.longest_list),
         ):
-            return await response.read()
+            return await whole(response, most)
 
 
 async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
@@ -104,13 +107,14 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None
     aiohttp's own readline has a limit that large objects exceed.
     """
     rest = bytearray()
-    async for chunk in response.content.iter_any():
-        rest += chunk
-        if b"\n" in chunk:
-            *lines, rest = rest.split(b"\n")
-            for line in lines:
-                if line:
-                    yield bytes(line)
-        await asyncio.sleep(0)  # yield even while the buffer always has data
-        if len(rest) > _LINE_BYTES:
-            raise MalformedError(f"a watch event is larger than {_LINE_BYTES} bytes")
+    async with aclosing(pieces(response)) as chunks:
+        async for chunk in chunks:
+            rest += chunk
+            if b"\n" in chunk:
+                *lines, rest = rest.split(b"\n")
+                for line in lines:
+                    if line:
+                        yield bytes(line)
+            await asyncio.sleep(0)  # yield even while the buffer always has data
+            if len(rest) > _LINE_BYTES:
+                raise MalformedError(f"a watch event is larger than {_LINE_BYTES} bytes")

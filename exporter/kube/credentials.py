@@ -1,7 +1,7 @@
 """Address of the API server and credentials, from a kubeconfig or a pod's ServiceAccount, by the `kubernetes` package.
 
 Loaded once, and reloaded when the transport asks for it. In between tokens are refreshed: those of a ServiceAccount and
-of a `tokenFile` are read every minute, an exec plugin runs again when its credentials expire.
+of a `tokenFile` are read every minute, an exec plugin runs again when its credentials expire soon.
 
 Every failure is a ConfigError of one sentence. Not here: certificates that change on disk; those need a reload.
 """
@@ -13,6 +13,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,8 +23,16 @@ import yaml
 from kubernetes.aio import client as kube_client
 from kubernetes.aio.config import incluster_config
 from kubernetes.aio.config.config_exception import ConfigException
-from kubernetes.aio.config.kube_config import ConfigNode, KubeConfigLoader, KubeConfigMerger
+from kubernetes.aio.config.kube_config import (
+    ConfigNode,
+    FileOrData,
+    KubeConfigLoader,
+    KubeConfigMerger,
+    _is_expired,
+    parse_rfc3339,
+)
 
+from . import exec_plugin
 from .errors import ConfigError
 
 __all__ = ["Loader", "loader_from_environment"]
@@ -31,17 +40,23 @@ __all__ = ["Loader", "loader_from_environment"]
 log = logging.getLogger(__name__)
 
 Loader = Callable[[kube_client.Configuration], Awaitable[None]]
-_PLUGIN_SECONDS = 60.0
+_PLUGIN_AGAIN_SECONDS = 10.0  # after an exec plugin failed while its last credentials may still be valid
+_LOAD_SECONDS = 5.0  # of loading a kubeconfig, besides its plugin
 
 
-def loader_from_environment(kubeconfig: str | None, context: str | None, token_seconds: float) -> Loader:
-    """The kubeconfig at the path, in $KUBECONFIG or at the default path; else the pod's ServiceAccount."""
+def loader_from_environment(
+    kubeconfig: str | None, context: str | None, token_seconds: float, plugin_seconds: float
+) -> Loader:
+    """The kubeconfig at the path, in $KUBECONFIG or at the default path; else the pod's ServiceAccount.
+
+    Token files are read every `token_seconds`; an exec plugin is ended after `plugin_seconds`.
+    """
     default = Path("~/.kube/config").expanduser()
     if kubeconfig or context or os.environ.get("KUBECONFIG") or default.exists():
         path = kubeconfig or os.environ.get("KUBECONFIG") or str(default)
 
         async def load(into: kube_client.Configuration) -> None:
-            await _from_kubeconfig(into, path, context, token_seconds)
+            await _from_kubeconfig(into, path, context, token_seconds, plugin_seconds)
 
     elif os.environ.get("KUBERNETES_SERVICE_HOST"):
 
@@ -69,14 +84,16 @@ def _from_service_account(into: kube_client.Configuration, token_seconds: float)
 
 
 async def _from_kubeconfig(
-    into: kube_client.Configuration, path: str, context: str | None, token_seconds: float
+    into: kube_client.Configuration, path: str, context: str | None, token_seconds: float, plugin_seconds: float
 ) -> None:
+    longest = plugin_seconds + _LOAD_SECONDS
     try:
         loader = _opened(path, context)
-        async with asyncio.timeout(_PLUGIN_SECONDS):
+        loader.load_from_exec_plugin = partial(_load_from_plugin, loader, path, plugin_seconds)
+        async with asyncio.timeout(longest):
             await loader.load_and_set(into)
     except TimeoutError as error:
-        raise ConfigError(f"kubeconfig {path}: no credentials within {_PLUGIN_SECONDS:.0f} s") from error
+        raise ConfigError(f"kubeconfig {path}: no credentials within {longest:.0f} s") from error
     except _UNUSABLE as error:
         raise ConfigError(f"kubeconfig {path} can't be used: {_why(error)}") from error
     user: Any = loader._user
@@ -86,7 +103,7 @@ async def _from_kubeconfig(
                 f"kubeconfig {path}: the exec plugin {user['exec'].safe_get('command')!r} returned no credentials; "
                 "run it by hand to see why"
             )
-        into.refresh_api_key_hook = _refresh_from_exec(loader, path)
+        into.refresh_api_key_hook = _refresh_from_exec(loader)
     elif "tokenFile" in user:
         into.refresh_api_key_hook = _refresh_from_file(loader, loader._load_user_token, token_seconds)
     _set_proxy(into)
@@ -119,23 +136,46 @@ def _set_proxy(into: kube_client.Configuration) -> None:
     host = urlsplit(into.host)
     if not into.proxy and not proxy_bypass(host.hostname or ""):
         into.proxy = getproxies().get(host.scheme)
-    into.client_session_kwargs = {"trust_env": False}
+    into.client_session_kwargs = {"trust_env": False, "auto_decompress": False}  # body.py does it, within bounds
 
 
-def _refresh_from_exec(loader: Any, path: str) -> Callable[[Any], Awaitable[None]]:
+async def _load_from_plugin(loader: Any, path: str, seconds: float) -> bool:
+    """Stands in for the loader's own. Runs the plugin only if its credentials expire soon. Raises ConfigError."""
+    if hasattr(loader, "exec_plugin_expiry") and not _is_expired(loader.exec_plugin_expiry):
+        return True
+    try:
+        got = await exec_plugin.run(loader._user["exec"].value, seconds)
+    except ConfigError as error:
+        raise ConfigError(f"kubeconfig {path}: the exec plugin {error}") from error
+    if got.token:
+        loader.token = f"Bearer {got.token}"
+        if got.expiration_timestamp:
+            loader.exec_plugin_expiry = parse_rfc3339(got.expiration_timestamp)
+    elif got.client_certificate_data and got.client_key_data:
+        loader.cert_file = _in_a_file(got.client_certificate_data)
+        loader.key_file = _in_a_file(got.client_key_data)
+    return True
+
+
+def _in_a_file(pem: str) -> Any:
+    return FileOrData({"pem": pem}, None, data_key_name="pem", base64_file_content=False).as_file()
+
+
+def _refresh_from_exec(loader: Any) -> Callable[[Any], Awaitable[None]]:
     running = asyncio.Lock()  # many requests may find the token expired at once
+    failed_at = -_PLUGIN_AGAIN_SECONDS
 
     async def hook(configuration: Any) -> None:
+        nonlocal failed_at
         async with running:
-            if not hasattr(loader, "exec_plugin_expiry"):
+            if not hasattr(loader, "exec_plugin_expiry") or time.monotonic() - failed_at < _PLUGIN_AGAIN_SECONDS:
                 return
             try:
-                async with asyncio.timeout(_PLUGIN_SECONDS):
-                    await loader.load_from_exec_plugin()  # runs it only if its credentials have expired
-            except TimeoutError as error:
-                raise ConfigError(
-                    f"kubeconfig {path}: the exec plugin returned no credentials within {_PLUGIN_SECONDS:.0f} s"
-                ) from error
+                await loader.load_from_exec_plugin()
+            except (ConfigError, *_UNUSABLE) as error:
+                failed_at = time.monotonic()
+                log.warning('event="token not refreshed" why="%s"', error)  # the present one may still be valid
+                return
             configuration.api_key["BearerToken"] = loader.token
 
     return hook

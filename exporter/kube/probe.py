@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from ..model.record import Ref
+from .body import beginning
 from .errors import StatusError
 from .transport import Transport
 
@@ -19,6 +20,7 @@ __all__ = ["NotDryError", "Probe"]
 
 _READ_SECONDS = 30.0
 _SECONDS_BETWEEN = 0.5
+_ANSWER_BYTES = 65536
 _DRY = ["All"]
 
 
@@ -57,7 +59,7 @@ class Probe:
             async with self._transport.open(
                 "POST", path, [("dryRun", "All")], read_seconds=_READ_SECONDS, body=body
             ) as response:
-                await response.read()
+                await beginning(response, _ANSWER_BYTES)
                 return response.status, ""
         except StatusError as error:
             return error.code, str(error).partition(" ")[2]

@@ -11,8 +11,8 @@ send bookmarks and fell silent. Discovers the served version again after 404 and
 can be granted and CRDs installed at any time. The backoff grows to half a minute until a watch lasts; a Retry-After is
 honoured up to that.
 
-Not done here: evaluation. A watch on which the server withholds events is noticed only when it ends, if the server
-sends no bookmarks or goes on sending them.
+Not done here: evaluation. A watch on which the server withholds events is noticed only when it ends, unless bookmarks
+used to come on it and no longer do.
 """
 
 from __future__ import annotations
@@ -94,7 +94,6 @@ class Reflector:
 
     def _relist(self, counted: str, why: str) -> None:
         self._version = None
-        self._silence.forgotten()
         self.stats.count(counted)
         log.warning('event="listing again" kind=%s why="%s"', self.kind.name, why)
 
@@ -104,7 +103,7 @@ class Reflector:
         await self._intake.swap(self.kind, objects)
         took = time.monotonic() - started
         self._sight.listed(took)
-        self._silence.heard(bookmark=False)
+        self._silence.heard()
         self._streams = True
         self._version = version
         log.info('event="listed" kind=%s objects=%d took=%.3f', self.kind.name, len(objects), took)
@@ -225,11 +224,12 @@ class Reflector:
             timer.cancel()
 
     def _handle(self, event: Event) -> None:
+        before = _number(self._version or "")
         if event.version:
-            if 0 < _number(event.version) < _number(self._version or ""):
+            if 0 < _number(event.version) < before:
                 raise MalformedError(f"the watch goes back in time, from {self._version} to {event.version}")
             self._version = event.version
-        self._silence.heard(bookmark=event.decoded is None)
+        self._silence.heard(ahead=event.decoded is None and _number(event.version) > before)
         self._sight.event(bookmark=event.decoded is None)
         if event.decoded is None:
             return
@@ -241,7 +241,8 @@ class Reflector:
     def _watch_ended(self, seconds: float, events: int) -> None:
         """A watch ended in order; one that ends immediately, again and again, backs off like a failure."""
         if self._silence.suspicious:
-            why = f"the API server sent no event and no bookmark for {self._pace.quiet:.0f} s"
+            why = f"the API server sent no event and no bookmark for {self._silence.longest:.0f} s"
+            self._silence.suspected()
             self._relist("silent", why)
             self._sight.disconnected(f"{why}; {self.kind.resource} is listed again")
         elif seconds < _LASTING and not events:

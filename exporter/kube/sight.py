@@ -95,9 +95,7 @@ class Sight:
             and since is not None
             and time.monotonic() - since > self._pace.stale_after
         ):
-            self.set(
-                SyncState.STALE, f"no connection for {self._kind.resource} for {self._pace.stale_after:.0f} s"
-            )
+            self.set(SyncState.STALE, f"no connection for {self._kind.resource} for {self._pace.stale_after:.0f} s")
 
     def _lost(self) -> None:
         if self.stats.disconnected is None:

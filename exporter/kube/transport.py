@@ -17,6 +17,7 @@ from typing import Any
 import aiohttp
 from kubernetes.aio import client as kube_client
 
+from .body import beginning
 from .credentials import Loader, loader_from_environment
 from .errors import ConfigError, KubeError, StatusError, UnreachableError
 
@@ -24,7 +25,9 @@ __all__ = ["Transport"]
 
 _CONNECT_SECONDS = 10
 _RELOAD_SECONDS = 5.0  # at least between two loads of the credentials
+_ERROR_BYTES = 65536  # of an error response
 _TOKEN_SECONDS = 60.0
+_PLUGIN_SECONDS = 60.0
 
 
 @dataclass(eq=False, slots=True)
@@ -67,12 +70,14 @@ class Transport:
         *,
         token_seconds: float = _TOKEN_SECONDS,
         reload_seconds: float = _RELOAD_SECONDS,
+        plugin_seconds: float = _PLUGIN_SECONDS,
     ) -> Transport:
         """The kubeconfig at the path, in $KUBECONFIG or at the default path; else the pod's ServiceAccount.
 
         Raises ConfigError if there is none of these.
         """
-        return cls(loader_from_environment(kubeconfig, context, token_seconds), reload_seconds=reload_seconds)
+        loader = loader_from_environment(kubeconfig, context, token_seconds, plugin_seconds)
+        return cls(loader, reload_seconds=reload_seconds)
 
     @property
     def server(self) -> str:
@@ -107,7 +112,7 @@ class Transport:
                 if response.status < 400:
                     yield response
                     return
-                content = await response.content.read(65536)
+                content = await beginning(response, _ERROR_BYTES)
                 error = StatusError.of(response.status, content, response.headers.get("Retry-After"))
             fresh = await self._load(session) if error.code == 401 and tries == 1 else session
             if fresh is session:

@@ -62,6 +62,7 @@ class ApiServer:
         self.ca_file = self.folder / "certs" / "apiserver.crt"  # the server writes its CA's certificate behind its own
         self.service_account_key = self.folder / "service-accounts.key"
         self.audit_log = self.folder / "audit.log"
+        self._data = self.folder / "etcd"
         self._etcd_url = f"http://127.0.0.1:{etcd_port}"
         self._setup = setup
         self._groups = {**ACCOUNTS, **setup.accounts}
@@ -86,6 +87,23 @@ class ApiServer:
     def restart(self) -> None:
         """As a rollout does it: the server ends its watches and goes; then it is started again."""
         self._server.stop()
+        self.start()
+
+    def backup(self) -> Path:
+        """A copy of what etcd holds. Both are stopped for it, and started again."""
+        copy = Path(tempfile.mkdtemp(prefix="backup-", dir=self.folder)) / "etcd"
+        self._server.stop()
+        self._etcd.stop()
+        shutil.copytree(self._data, copy)
+        self.start()
+        return copy
+
+    def restore(self, backup: Path) -> None:
+        """Stops both, puts etcd back to the backup, and starts both: resourceVersions are given out a second time."""
+        self._server.stop()
+        self._etcd.stop()
+        shutil.rmtree(self._data)
+        shutil.copytree(backup, self._data)
         self.start()
 
     def stop(self) -> None:
@@ -145,10 +163,11 @@ class ApiServer:
 
     def _etcd_command(self, binary: Path, peer_port: int) -> list[str | Path]:
         return [
-            *(binary, "--data-dir", self.folder / "etcd"),
+            *(binary, "--data-dir", self._data),
             *("--listen-client-urls", self._etcd_url, "--advertise-client-urls", self._etcd_url),
             *("--listen-peer-urls", f"http://127.0.0.1:{peer_port}"),
             *("--unsafe-no-fsync", "--log-level", "error"),
+            *("--watch-progress-notify-interval", "5s"),  # as kubeadm sets it, for bookmarks of quiet kinds
         ]
 
     def _server_command(self, binary: Path, port: int) -> list[str | Path]:

@@ -15,6 +15,7 @@ from exporter.fakeapi import calls, watching, wire
 from exporter.fakeapi.apiserver import ApiServer
 from exporter.fakeapi.calls import Target
 from exporter.fakeapi.errors import ApiError
+from exporter.fakeapi.storage import Backup
 from exporter.fakeapi.watching import Pace
 
 from .calls import Call, read
@@ -68,6 +69,15 @@ class FakeApiServer(ApiServer):
     def compact(self) -> None:
         """Makes every version before this one too old, for watches and for lists that go on."""
         self._storage.compacted = self._storage.version
+
+    def backup(self) -> Backup:
+        return self._storage.backup()
+
+    def restore(self, backup: Backup) -> None:
+        """etcd goes back to a backup. Open watches stay, and are silent until their last version comes again."""
+        for watch in self._watches.open:
+            watch.since = max(watch.since, self._storage.version)
+        self._storage.restore(backup)
 
     def bookmark(self) -> None:
         """Sends a bookmark to all watches that asked for them."""

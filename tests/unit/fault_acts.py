@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from exporter.fakeapi.errors import PlainError
+from exporter.fakeapi.storage import Backup
 from exporter.model.source import SyncState
 from tests.fakeapi import faults
 from tests.fakeapi.apiserver import FakeApiServer
@@ -154,6 +156,41 @@ async def restarted(stage: Stage) -> None:
     stage.change()
     await stage.until_sync_state(SyncState.STALE)
     await server.start(port=port)
+    stage.over()
+
+
+async def _ahead(stage: Stage) -> Backup:
+    """A backup, and a steward that has seen far more since: without a change of what is true."""
+    backup = stage.server.backup()
+    reflectors = stage.steward.source.reflectors
+    for plural in ("virtualmachines", "nodes"):  # the bookmark after each is news to all other kinds
+        meta = stage.server.objects(plural)[-1]["metadata"]
+        for number in range(15):
+            note = {"metadata": {"annotations": {"note": str(number)}}}
+            stage.server.patch(plural, meta.get("namespace", ""), meta["name"], note)
+        heard = {each.kind.name: each.stats.last_bookmark for each in reflectors}
+        stage.server.bookmark()
+        async with asyncio.timeout(10):
+            while any(each.stats.last_bookmark == heard[each.kind.name] for each in reflectors):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+    return backup
+
+
+async def restored(stage: Stage) -> None:
+    """etcd is restored while the API server is down; when that is back it lacks what was seen of it."""
+    server, port = stage.server, int(stage.server.url.rpartition(":")[2])
+    backup = await _ahead(stage)
+    await server.stop()
+    server.restore(backup)
+    stage.change()
+    await server.start(port=port)
+    stage.over()
+
+
+async def silent(stage: Stage) -> None:
+    """etcd is restored, and the watches stay."""
+    stage.server.restore(await _ahead(stage))
+    stage.change()
     stage.over()
 
 

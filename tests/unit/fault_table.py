@@ -33,6 +33,8 @@ from .fault_acts import (
     refused,
     reorder,
     restarted,
+    restored,
+    silent,
     snapshot_expires,
     trickle,
     unserved,
@@ -85,7 +87,12 @@ TABLE = (
         met(on_claims(answer=faults.expired(), times=4)),
         plain_lists,
     ),
-    Row("410 in the middle of a paged list", "Begins again with the first page of a new list.", snapshot_expires, plain_lists),
+    Row(
+        "410 in the middle of a paged list",
+        "Begins again with the first page of a new list.",
+        snapshot_expires,
+        plain_lists,
+    ),
     Row(
         "429 with Retry-After",
         "Honours Retry-After, up to the longest wait.",
@@ -155,6 +162,17 @@ TABLE = (
         "the API server is stopped, and started again later",
         "Keeps what it holds, reports it stale, and retries.",
         restarted,
+    ),
+    Row(
+        "the API server is stopped, its etcd is restored from a backup, and it is started again",
+        "Sees that its resourceVersion went back, and relists.",
+        restored,
+    ),
+    Row(
+        "etcd is restored from a backup, and the watches stay open and silent",
+        "Misses the bookmarks, and relists.",
+        silent,
+        pace={"quiet": 0.5},
     ),
 )
 

@@ -30,13 +30,11 @@ def resources(*names: str) -> bytes:
 @dataclass
 class Body:
     chunks: list[bytes]
+    headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def content(self) -> Body:
         return self
-
-    async def read(self) -> bytes:
-        return b"".join(self.chunks)
 
     async def iter_any(self) -> AsyncIterator[bytes]:
         for chunk in self.chunks:

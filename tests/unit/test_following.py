@@ -136,9 +136,7 @@ async def play(*watches: Watch, pace: Pace = PACE, until: float = NEVER, **scrip
     task = asyncio.create_task(reflector.run())
     over = asyncio.create_task(server.over.wait())
     async with asyncio.timeout(10):
-        await asyncio.wait(
-            (task, over), return_when=asyncio.FIRST_COMPLETED, timeout=None if until == NEVER else until
-        )
+        await asyncio.wait((task, over), return_when=asyncio.FIRST_COMPLETED, timeout=None if until == NEVER else until)
     for each in (task, over):
         each.cancel()
     done = await asyncio.gather(task, over, return_exceptions=True)
@@ -302,7 +300,9 @@ async def test_a_first_page_that_is_410_is_asked_for_again_after_a_wait() -> Non
 
 async def test_what_changes_while_a_streaming_list_comes_is_in_it() -> None:
     changed = {**added("b", 8, network="late"), "type": "MODIFIED"}
-    played = await play([added("a", 5), added("b", 6, network="early"), deleted("a", 7), changed, bookmark(10, ends=True)])
+    played = await play(
+        [added("a", 5), added("b", 6, network="early"), deleted("a", 7), changed, bookmark(10, ends=True)]
+    )
     assert {name: each.network for name, each in played.held.items()} == {"b": "late"}
 
 
@@ -394,6 +394,21 @@ async def test_after_silence_that_was_nothing_it_is_not_listed_again_and_again()
     played = await play([*START, bookmark(20), 30.0], [*START, 0.3, added("c", 22)], pace=quiet)
     assert played.since == [None, None, "22"]
     assert played.reflector.stats.errors == {"silent": 1}
+
+
+async def test_bookmarks_that_only_follow_events_promise_no_others() -> None:
+    played = await play([*START, added("c", 12), bookmark(12), 0.3, added("d", 13)], pace=replace(PACE, quiet=0.05))
+    assert played.since == [None, "13"]
+    assert played.reflector.stats.errors == {}
+
+
+async def test_each_silence_that_was_nothing_is_longer_than_the_last_one() -> None:
+    quiet = replace(PACE, quiet=0.1)
+    silent: list[Line | float] = [*START, bookmark(20), 30.0]
+    began = time.monotonic()
+    played = await play(silent, silent, silent, pace=quiet)
+    assert time.monotonic() - began >= 0.1 + 0.2 + 0.4
+    assert played.reflector.stats.errors == {"silent": 3}
 
 
 # -- how patient it is

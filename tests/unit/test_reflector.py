@@ -18,6 +18,7 @@ from exporter.kube.decode import Decoder
 from exporter.kube.live import LiveSource
 from exporter.kube.transport import Transport
 from exporter.model.kinds.ipam_claim import IPAMClaim
+from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.source import Source, SyncState
 from tests.evaluation import Evaluation
 from tests.fakeapi import faults
@@ -129,6 +130,28 @@ async def test_a_streaming_list_may_take_longer_than_a_watch(tmp_path: Path) -> 
         first = asked(stage, watch=True, path="/namespaces")[0]
         assert int(first.query["timeoutSeconds"]) > 5
         assert not asked(stage, watch=False, path="/namespaces")
+
+
+@pytest.mark.parametrize("lists", [nothing, plain_lists], ids=["streaming", "paged"])
+async def test_what_went_while_a_kind_was_not_served_is_gone_when_it_is_listed_again(
+    tmp_path: Path, lists: Callable[[FakeApiServer], None]
+) -> None:
+    async with staged(tmp_path, lists, {}) as stage:
+        await stage.until_true()
+        cluster = stage.steward.engine.cluster
+        kept = stage.server.objects("virtualmachines")[0]
+        port = int(stage.server.url.rpartition(":")[2])
+        await stage.server.stop()  # nobody watches it go
+        stage.server.unserve("virtualmachines")
+        await stage.server.start(port=port)
+        await stage.until_sync_state(SyncState.ABSENT, "VirtualMachine")
+        assert cluster.count(VirtualMachine) > 1  # it is not optional: what is held is shown as unknown
+        assert why(stage, "VirtualMachine").endswith("; checks that read it are unknown until its CRD is installed")
+        stage.server.serve("virtualmachines")
+        stage.server.load([kept])
+        await stage.until_sync_state(SyncState.LIVE, "VirtualMachine")
+        assert [each.name for each in cluster.all(VirtualMachine)] == [kept["metadata"]["name"]]
+        await stage.until_true()
 
 
 # -- sync state

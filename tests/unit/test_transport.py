@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -233,6 +234,83 @@ async def test_a_failing_exec_plugin(tmp_path: Path, command: list[str]) -> None
     async with opened(config(tmp_path / "a", "http://127.0.0.1:1", user)) as transport:
         with pytest.raises(ConfigError, match=r"the exec plugin '.*' returned no credentials; run it by hand"):
             await get(transport)
+
+
+def program(text: str) -> dict[str, Any]:
+    version = "client.authentication.k8s.io/v1"
+    return {"exec": {"apiVersion": version, "command": sys.executable, "args": ["-c", text]}}
+
+
+HANGS = """
+import os, pathlib, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+pathlib.Path({where!r}).write_text(f"{{os.getpid()}} {{child.pid}}")
+print("half of it", flush=True)
+{then}
+"""
+
+
+def gone(pid: str) -> bool:
+    """Whether a process has ended; one that waits for its parent to notice has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+@pytest.mark.parametrize("then", ["time.sleep(600)", "sys.exit()"], ids=["hangs", "leaves a child with its output"])
+async def test_an_exec_plugin_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path, then: str) -> None:
+    where = tmp_path / "pids"
+    path = config(tmp_path / "a", "http://127.0.0.1:1", program(HANGS.format(where=str(where), then=then)))
+    async with opened(path, plugin_seconds=2) as transport:
+        with pytest.raises(ConfigError) as caught:
+            await get(transport)
+    assert str(caught.value) == (
+        f"kubeconfig {path}: the exec plugin '{sys.executable}' returned no credentials within 2 s and was ended"
+    )
+    pids = where.read_text().split()
+    async with asyncio.timeout(10):
+        while not all(map(gone, pids)):  # noqa: ASYNC110 # no event for the end of a process that is not ours
+            await asyncio.sleep(0.01)
+
+
+async def test_an_exec_plugin_that_never_stops_printing_is_ended(tmp_path: Path) -> None:
+    path = config(tmp_path / "a", "http://127.0.0.1:1", program("while True: print('x' * 10000)"))
+    async with opened(path) as transport:
+        with pytest.raises(ConfigError, match=r"the exec plugin '.*' printed more than 1048576 bytes and was ended$"):
+            await get(transport)
+
+
+async def test_an_exec_plugin_may_complain_at_length(tmp_path: Path) -> None:
+    said = "import sys; sys.stderr.write('x' * 1_000_000); "
+    answer = '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "t"}}'
+    async with (
+        gate() as here,
+        opened(config(tmp_path / "a", here.url, program(f"{said}print({answer!r})"))) as transport,
+    ):
+        await get(transport)
+    assert here.shown == ["Bearer t"]
+
+
+async def test_what_a_failing_exec_plugin_said_is_in_one_sentence(tmp_path: Path) -> None:
+    text = "import sys; sys.stderr.write('log in\\nfirst' + 'x' * 5000); sys.exit(3)"
+    async with opened(config(tmp_path / "a", "http://127.0.0.1:1", program(text))) as transport:
+        with pytest.raises(
+            ConfigError, match=r"see why: it ended with exit code 3, and said: log in firstx+$"
+        ) as caught:
+            await get(transport)
+    assert len(str(caught.value)) < 700
+
+
+async def test_an_exec_plugin_that_fails_later_leaves_the_token_that_is_still_valid(tmp_path: Path) -> None:
+    async with gate() as here:
+        user = plugin(tmp_path, timedelta(minutes=1))  # renewed five minutes before it expires: at each request
+        async with opened(config(tmp_path / "a", here.url, user)) as transport:
+            await get(transport)
+            (tmp_path / "plugin.py").write_text("raise SystemExit(1)")
+            await get(transport)
+            await get(transport)
+    assert here.shown == ["Bearer t2"] * 3
 
 
 async def test_a_pods_token_is_sent_and_reread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: Any) -> None:
