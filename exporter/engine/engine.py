@@ -227,7 +227,7 @@ class Engine:
     def step(self) -> bool:
         """Evaluates what is due, for a few milliseconds; whether more is due now.
 
-        The check that had no time left is the last to have its turn in the next step, so none starves another.
+        Where there is no time for all, the next step begins with the first check that got none: none starves another.
         """
         if self._held:
             return False
@@ -235,20 +235,21 @@ class Engine:
         started = self._timer()
         gone: list[Finding] = []
         come: list[Finding] = []
-        turns = 0
-        left = False
+        begins: int | None = None  # the next step, with which of them; None where nothing is left
         reflected = self._timer()  # up to when
-        for work in self._turns:
-            turns += not left
+        for turn, work in enumerate(self._turns):
             if work.answers(started):
-                left = left or self._work_off(work, started, gone, come)
+                if begins is None and not work.worked_off(started - self.settle):
+                    late = self._timer() - started >= _SLICE
+                    if late or self._work_off(work, started, gone, come):
+                        begins = turn if late else turn + 1
                 reflected = min(reflected, work.pending.oldest or reflected)
-        if left:
-            self._turns.rotate(-turns)
+        if begins is not None:
+            self._turns.rotate(-begins)
         self._publish(gone, come)
         if self.delays:
             self.delays.reflected(reflected, self._timer())
-        return left
+        return begins is not None
 
     def _publish(self, gone: Iterable[Finding], come: Iterable[Finding]) -> None:
         if gone or come:
@@ -257,18 +258,14 @@ class Engine:
                 listener(gone, come)
 
     def _work_off(self, work: Work, started: float, gone: list[Finding], come: list[Finding]) -> bool:
+        """Evaluates what is due of a check, until time is up; whether more is due."""
         begun = now = self._timer()
-        left = True
-        while left and now - started < _SLICE:
-            taken = work.pending.take(started - self.settle)
-            if taken is None:
-                work.worked_off()
-                left = False
-            else:
-                self._evaluate(work, taken, gone, come)
-                now = self._timer()
+        before = started - self.settle
+        while now - started < _SLICE and (partition := work.pending.take(before)) is not None:
+            self._evaluate(work, partition, gone, come)
+            now = self._timer()
         work.evaluated.seconds += now - begun
-        return left
+        return not work.worked_off(before)
 
     def _evaluate(self, work: Work, partition: str, gone: list[Finding], come: list[Finding]) -> None:
         answer = evaluate(work.check, self.cluster, partition, work.settings, known=work.standing)
@@ -281,6 +278,8 @@ class Engine:
             work.evaluated.errors += 1
             if work.holds(partition):
                 work.broken[partition] = answer.unknown
+            else:
+                work.forget(partition)
             return
         work.broken.pop(partition, None)
         # What was there when we started may be old: after a restart its alert must not begin anew.

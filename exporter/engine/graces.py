@@ -8,6 +8,7 @@ from heapq import heapify, heappop, heappush
 __all__ = ["Graces"]
 
 _MOST = 1000  # that end at once: thousands of findings may have begun together
+_STALE = 50  # that no longer hold and are kept, where hardly any hold
 
 
 class Graces:
@@ -23,7 +24,7 @@ class Graces:
         elif self._ends.get(key) != end:
             self._ends[key] = end
             heappush(self._heap, (end, *key))
-        if len(self._heap) > 2 * len(self._ends) + _MOST:
+        if len(self._heap) > 2 * len(self._ends) + _STALE:
             self._heap = [(end, *key) for key, end in self._ends.items()]
             heapify(self._heap)
 

@@ -92,11 +92,14 @@ class Work:
         if self.holds(partition):
             self.pending.defer(partition, unreadable_in(hidden_by.kind, hidden_by.namespace))
 
-    def worked_off(self) -> None:
-        """Takes in that nothing is due any more."""
+    def worked_off(self, before: float) -> bool:
+        """Whether nothing is due of what became dirty no later than `before`."""
         oldest = self.pending.oldest
-        started = self._answers_since or 0.0
-        self.evaluated.once = self.evaluated.once or oldest is None or oldest > started
+        if oldest is not None and oldest <= before:
+            return False
+        if not self.evaluated.once:
+            self.evaluated.once = oldest is None or oldest > (self._answers_since or 0.0)
+        return True
 
     def holds(self, partition: str) -> bool:
         """Whether anything of the partition is there, or was found there."""
