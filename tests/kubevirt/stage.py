@@ -55,6 +55,7 @@ class Stage:
     client: Client = field(init=False)
     _actor: Client = field(init=False)
     _cordoned: set[str] = field(default_factory=set)
+    _tainted: dict[str, list[Object]] = field(default_factory=dict)  # nodes with the taints that they had
 
     def __post_init__(self) -> None:
         self.client = self.control_plane.client()
@@ -190,6 +191,17 @@ class Stage:
     def uncordon(self, node: str) -> None:
         self.client.patch(NODES, None, node, {"spec": {"unschedulable": None}})
 
+    def taint(self, node: str, key: str, effect: str = "NoSchedule") -> None:
+        """Puts it beside the node's own taints; until the end of the test, or `untaint`."""
+        self.untaint(node)
+        self._tainted[node] = self.client.get(NODES, None, node)["spec"].get("taints", [])
+        taints = [*self._tainted[node], {"key": key, "effect": effect}]
+        self.client.patch(NODES, None, node, {"spec": {"taints": taints}})
+
+    def untaint(self, node: str) -> None:
+        if node in self._tainted:
+            self.client.patch(NODES, None, node, {"spec": {"taints": self._tainted.pop(node)}})
+
     def wait_ready(self, node: str, *, ready: bool) -> None:
         """Until the control plane knows that a node lives, or that it is dead, which takes a quarter of a minute."""
         what = f"{node} is {'ready' if ready else 'not ready'}"
@@ -230,6 +242,8 @@ class Stage:
         """Takes the VMs and the namespace away, and back what was ordered for them."""
         for node in self._cordoned:
             self.uncordon(node)
+        for node in list(self._tainted):
+            self.untaint(node)
         self.orders.dead.clear()
         self.orders.forget(self.namespace)
         for vm in self.client.list(VMS, self.namespace)["items"]:

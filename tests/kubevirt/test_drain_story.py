@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +12,7 @@ from tests.cluster.resources import Resource
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.installation import NODES
 from tests.kubevirt.stage import Answer, Stage
+from tests.kubevirt.story import Story
 from tests.manifests import Object
 from tests.waiting import wait_until
 
@@ -28,36 +27,6 @@ def exporter(kubevirt: ControlPlane) -> Iterator[Exporter]:
     grant(kubevirt.admin)
     with Exporter(kubevirt.kubeconfig("steward-exporter"), graces=0.0) as running:
         yield running.wait_ready()
-
-
-class Story:
-    """What is found of each VM as it happens, and how long after."""
-
-    def __init__(self, exporter: Exporter, stage: Stage) -> None:
-        self._exporter, self._stage = exporter, stage
-        self.slowest = 0.0
-
-    def blocked(self) -> dict[str, str]:
-        """Why each VM does not leave, of those that do not."""
-        query = f"?check=evictions&severity=warning,critical&namespace={self._stage.namespace}"
-        return {f["subject"]["name"]: f["reason"] for f in self._exporter.report(query)["findings"]}
-
-    def cause(self, name: str) -> object:
-        findings = self._exporter.report(f"?check=evictions&namespace={self._stage.namespace}")["findings"]
-        return next(f["evidence"].get("cause") for f in findings if f["subject"]["name"] == name)
-
-    def comes_to(self, wanted: dict[str, str], shown: Callable[[], object] = lambda: True) -> None:
-        """Until just this is found. `shown` is true once it has happened in the cluster; the time from there counts."""
-        wait_until(shown, 90, f"what leads to {wanted}", every=0.02)
-        started = time.monotonic()
-        wait_until(lambda: self.blocked() == wanted, 30, f"{wanted} is found", every=0.02)
-        self.slowest = max(self.slowest, time.monotonic() - started)
-
-    def drain(self) -> dict[str, Object]:
-        status, body = self._exporter.get(f"/api/v1/drain?node={NODE}")
-        assert status == 200, body
-        (node,) = json.loads(body)["nodes"]
-        return {vm["vm"]["name"]: vm for vm in node["vms"]}
 
 
 def test_a_drain_is_reported_from_before_its_first_step_to_its_end(

@@ -48,7 +48,7 @@ class VMs:
 
     def _run(self) -> None:
         client = self._make()
-        parts = Kubelet(client, self._addresses), Handler(self._handler)
+        parts = Kubelet(client, self._addresses), Handler(self.handler)
         while not self._ends.wait(EVERY):
             with self._reporting():
                 world = self._look(client)
@@ -59,7 +59,7 @@ class VMs:
     def _look(self, client: Client) -> World:
         return World(_all(client, NODES), _all(client, PODS), _all(client, VMIS), self.orders)
 
-    def _handler(self, node: str) -> Client:
+    def handler(self, node: str) -> Client:
         """virt-handler's ServiceAccount, as its pod on this node has it."""
         if node not in self._handlers:
             headers = {"Impersonate-User": HANDLER, "Impersonate-Group": "system:serviceaccounts", NODE_EXTRA: node}

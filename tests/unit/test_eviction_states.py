@@ -84,6 +84,29 @@ def test_a_limit_of_the_cluster_before_1_9_is_followed() -> None:
     assert fleet.left() == {"node01": {"blocked": 1}}
 
 
+def test_a_limit_of_the_cluster_is_followed_for_those_that_leave_by_a_taint() -> None:
+    limits = {"migrations": {"parallelMigrationsPerCluster": 1}, "version": "v1.8.0"}
+    elsewhere = MIGRATION | {"name": "m2", "vmi": "b"}
+    fleet = Fleet(
+        {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt"} | limits,
+        {"kind": "Node", "name": "node01", "taints": ["kubevirt.io/drain:NoSchedule"]},
+        vmi("a", **ABLE),
+        vmi("b", **ABLE, node="node02"),
+        elsewhere | {"phase": "Running"},
+    )
+    assert fleet.left() == {"node01": {"waiting": 1}}
+    fleet.put(elsewhere | {"phase": "Succeeded"})
+    assert fleet.left() == {"node01": {"blocked": 1}}
+    fleet.put(elsewhere | {"phase": "Running"})
+    assert fleet.left() == {"node01": {"waiting": 1}}
+
+
+@pytest.mark.parametrize("taint", ["medik8s.io/drain:PreferNoSchedule", "kubevirt.io/drain:NoExecute"])
+def test_a_taint_that_keeps_nothing_off_is_no_drain(taint: str) -> None:
+    fleet = Fleet(vmi("a", **ABLE), {"kind": "Node", "name": "node01", "taints": [taint]})
+    assert fleet.left() == {}
+
+
 def test_a_node_that_nobody_drains_is_left_out() -> None:
     fleet = Fleet(vmi("a", **ABLE), {"kind": "Node", "name": "node02"}, vmi("b", **ABLE, node="node02"))
     assert fleet.left() == {"node01": {"unknown": 1}}

@@ -132,14 +132,17 @@ def test_before_1_7_the_oldest_attempt_gives_the_start_of_the_request() -> None:
 @pytest.mark.parametrize(
     ("case", "words"),
     [
+        ("drain_was_given_up_and_its_migrations_fail", "If the drain was given up, cancel the evacuation request"),
+        ("requested_by_the_descheduler_and_its_migrations_fail", "Find the cause of the failures"),
         ("requested_for_a_node_that_it_is_not_on", "Cancel the evacuation request with the node that it names, node01"),
         ("requested_for_a_node_that_is_gone", "Migrate the VMI once more"),
         ("two_in_a_row_failed_and_the_next_waits", "Give each node a system UUID of its own"),
     ],
 )
 def test_the_next_step_is_the_one_that_works(case: str, words: str) -> None:
-    (finding,) = [each for each in evaluated(CHECK, CASES[case]).engine.findings() if each.severity is Severity.WARNING]
-    assert finding.next.startswith(words)
+    found = [each for each in evaluated(CHECK, CASES[case]).engine.findings() if each.severity is Severity.WARNING]
+    assert found
+    assert all(each.next.startswith(words) for each in found)
 
 
 def code(runbook: str) -> list[str]:
@@ -176,6 +179,116 @@ def test_no_command_of_a_finding_has_a_word_left_to_fill_in(case: dict[str, Any]
         for text in (finding.next, *finding.commands):
             assert not re.search(r"\b(NAMESPACE|NAME|VMNAME|NODE|UID|PDB|EVACUATIONNODENAME)\b", text), finding
         assert "next" not in finding.evidence
+
+
+def opened(evaluation: Evaluation) -> set[str]:
+    evaluation.evaluate()
+    return {each.reason for each in evaluation.engine.findings()}
+
+
+def watched(*rows: dict[str, Any], initial: bool = False) -> Evaluation:
+    evaluation = Evaluation([CHECK], initial=initial)
+    for row in rows:
+        evaluation.seen(full(row))
+    return evaluation
+
+
+STUCK = vmi(strategy="LiveMigrate", migratable=False)
+
+
+@pytest.mark.parametrize("initial", [False, True])
+def test_a_drain_has_stalled_after_half_an_hour_whether_that_was_watched_or_not(initial: bool) -> None:
+    node = {"kind": "Node", "name": "node01", "cordoned": "2026-09-21T13:53:20Z"}
+    evaluation = watched(node, STUCK, pod(), initial=initial)
+    assert "NodeDrainStalled" not in opened(evaluation)  # after twenty minutes
+    evaluation.now += 599
+    assert "NodeDrainStalled" not in opened(evaluation)
+    evaluation.now += 2
+    assert "NodeDrainStalled" in opened(evaluation)
+    (stalled,) = [each for each in evaluation.engine.findings() if each.reason == "NodeDrainStalled"]
+    assert stalled.since == datetime(2026, 9, 21, 13, 53, 20, tzinfo=UTC).timestamp()
+    assert stalled.since_source == "timeAdded"
+
+
+@pytest.mark.parametrize("initial", [False, True])
+def test_a_drain_of_which_nothing_tells_the_time_has_stalled_once_that_was_watched(initial: bool) -> None:
+    evaluation = watched(DRAINED, STUCK, pod(), initial=initial)
+    assert "NodeDrainStalled" not in opened(evaluation)
+    evaluation.now += 1799
+    assert "NodeDrainStalled" not in opened(evaluation)
+    evaluation.now += 2
+    assert "NodeDrainStalled" in opened(evaluation)
+
+
+def test_a_drain_has_stalled_since_the_last_of_its_vms_was_blocked() -> None:
+    node = {"kind": "Node", "name": "node01", "cordoned": "2026-09-21T12:00:00Z"}
+    web = {"kind": "VirtualMachineInstance", "name": "web", "uid": "i2", **REQUESTED}
+    finding = one("NodeDrainStalled", node, STUCK, pod(), web)
+    assert finding.since == datetime(2026, 9, 21, 13, tzinfo=UTC).timestamp()
+    assert finding.since_source == "condition"
+
+
+def test_nobody_says_at_the_first_look_that_a_migration_waits_for_an_hour() -> None:
+    tainted = {"kind": "Node", "name": "node01", "taints": ["kubevirt.io/drain:NoSchedule"]}
+    kubevirt = {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": "v1.8.0"}
+    limits = {"migrations": {"parallelOutboundMigrationsPerNode": 1}}
+    runs = {**EVACUATION, "name": "m", "vmi": "web", "phase": "Running"}
+    web = {"kind": "VirtualMachineInstance", "name": "web", "uid": "i2"}
+    able = {"strategy": "LiveMigrate", "migratable": True}
+    evaluation = watched(kubevirt | limits, tainted, vmi(**able), pod(), web | able, runs, initial=True)
+    assert opened(evaluation) == {"MigrationQueued", "NodeDrainResidual"}
+    evaluation.now += 3601
+    assert opened(evaluation) == {"MigrationQueued", "MigrationOverdue", "NodeDrainResidual"}
+
+
+def test_before_1_9_its_turn_begins_when_another_migration_has_ended() -> None:
+    """It was asked long ago: only how long there was room for it says that nobody migrates it."""
+    kubevirt = {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": "v1.8.0"}
+    limits = {"migrations": {"parallelMigrationsPerCluster": 1}}
+    runs = {"kind": "VirtualMachineInstanceMigration", "name": "m", "vmi": "web", "phase": "Running"}
+    web = {"kind": "VirtualMachineInstance", "name": "web", "uid": "i2", "node": "node02"}
+    evaluation = watched(kubevirt | limits, DRAINED, vmi(**REQUESTED), pod(), web, runs)
+    assert "MigrationQueued" in opened(evaluation)
+    evaluation.seen(full(runs | {"phase": "Succeeded"}))
+    assert "NotStarted" not in opened(evaluation)
+    evaluation.now += 121
+    assert "NotStarted" in opened(evaluation)
+
+
+def test_before_1_7_the_writer_of_the_request_gives_its_start() -> None:
+    """Rather than the oldest attempt: KubeVirt keeps five."""
+    requested = {key: value for key, value in REQUESTED.items() if key != "evacuation_since"}
+    tried = [{**EVACUATION, "name": f"m{n}", "phase": "Failed", "created": f"2026-09-21T13:0{n}:00Z"} for n in (1, 5)]
+    written = {"evacuation_written": "2026-09-21T12:30:00Z"}
+    finding = one("MigrationFailing", DRAINED, vmi(**requested, **written), *tried)
+
+    assert finding.since == datetime(2026, 9, 21, 12, 30, tzinfo=UTC).timestamp()
+    assert finding.since_source == "managedFields"
+    assert finding.evidence["requestedSinceSource"] == "managedFields"
+
+
+@pytest.mark.parametrize(
+    ("cause", "rows"),
+    [
+        ("NotRetried", [{**EVACUATION, "name": "m", "phase": "Failed", "created": BEGAN}]),
+        ("MultiplePods", [pod("virt-launcher-db-left", node="node02")]),
+        ("", []),
+    ],
+)
+def test_what_keeps_a_migration_from_being_made_is_said(cause: str, rows: list[dict[str, Any]]) -> None:
+    kubevirt = {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": "v1.9.0"}
+    finding = one("NotStarted", kubevirt, DRAINED, vmi(**REQUESTED), pod(), *rows)
+    assert finding.evidence.get("cause", "") == cause
+    assert finding.since == datetime(2026, 9, 21, 13, 10 if cause == "NotRetried" else 0, tzinfo=UTC).timestamp()
+
+
+def test_a_migration_that_never_ended_is_said_with_what_replaces_it() -> None:
+    state = {"migrationUid": "m", "startTimestamp": "2026-09-21T13:20:00Z"}
+    finding = one("NotStarted", DRAINED, vmi(**REQUESTED, migration=state), pod())
+    assert finding.evidence["cause"] == "NotEnded"
+    assert "its status says that it migrates since 2026-09-21T13:20:00Z" in finding.message
+    assert finding.since == datetime(2026, 9, 21, 13, 20, tzinfo=UTC).timestamp()
+    assert any("vmiName: db" in each for each in finding.commands)
 
 
 class Drain:

@@ -8,15 +8,17 @@ A VMI has one reason at a time, the most specific one: StuckTerminating; where t
 UserPDB, MultiplePDB, RequestWithUnmanagedStrategy, LegacyTaintIgnored, WillShutDown; where it does not,
 StaleEvacuationRequest, ExternalAwaiting, NotMigratable or NotMigratableAfterRequest, MigrationFailing,
 TargetUnschedulable, MigrationPending, RequestOnSchedulableNode or RequestByWorkloadUpdate, MigrationQueued, NotStarted.
-Two stand beside another one: ExternalNoHandler, and MigrationOverdue after an hour in the queue. A VMI that migrates
-and makes progress has none.
+Four stand beside another one: ExternalNoHandler, MigrationOverdue after an hour in the queue, and, where its migrations
+fail, are held up or are not made, RequestOnSchedulableNode or RequestByWorkloadUpdate. A VMI that migrates and makes
+progress has none.
 
 A node counts as being drained if it is cordoned and something else shows it: a VMI asked to leave it, a
 NodeMaintenance, no other pod left; or if it has a drain taint. With KubeVirt's own taint its VMIs are migrated
 without a request.
 
 Not seen here: KubeVirt before 1.5, whose webhook lets a second request pass; who asked for an eviction; evictions that
-were refused and left no trace; the nodes that a volume is accessible from.
+were refused and left no trace; the nodes that a volume is accessible from; since when a VMI is asked to leave, where
+KubeVirt is older than 1.7 and its managedFields were taken off.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def migrated(own: VMIContext) -> Departure:
     vmi = own.vmi
     useless = _on_schedulable_node(own)
     if own.asked and len(own.failed) >= _FAILING:
-        return _beside(_failing(own), useless)
+        return _beside(_failing(own, given_up=useless is not None and not vmi.outdated), useless)
     if vmi.migrating and own.migrating:
         to = vmi.migration.target if vmi.migration is not None else ""
         return of(own, DrainState.MIGRATING, "", f"it is migrating{f' to {to}' if to else ''}", to=to)
@@ -52,7 +52,7 @@ def _beside(made: Departure, other: Departure | None) -> Departure:
     return replace(made, also=(*made.also, other)) if other is not None else made
 
 
-def _failing(own: VMIContext) -> Departure:
+def _failing(own: VMIContext, *, given_up: bool) -> Departure:
     """Reported as long as none has succeeded, whatever the newest attempt is doing."""
     newest, last = own.failed[0], own.vmi.migration
     failure = newest.failure or (last.failure if last is not None and last.uid == newest.uid else "")
@@ -64,7 +64,7 @@ def _failing(own: VMIContext) -> Departure:
     elif waiting is not None:
         case = "Unschedulable"
         why += f"; now no node takes its target pod: {waiting.unschedulable}"
-    elif not own.node.closed and own.node.node is not None:
+    elif given_up:
         case = "GivenUp"
     return of(
         own,
@@ -177,10 +177,8 @@ def _without_migration(own: VMIContext) -> Departure:
 
 
 def _not_started(own: VMIContext, cause: str, why: str) -> Departure:
-    """The latest of what it waits from: its request, the end of the last attempt, the start of one without an end."""
-    times = [own.since]
-    if own.failed:
-        times.append(_began(own.failed[0]))
+    """The latest of what it waits from: its request, the end of its last migration, the start of one without an end."""
+    times = [own.since, *(_began(each) for each in own.migrations if each.finished)]
     if cause == "NotEnded" and own.unended is not None:
         times.append(own.unended)
     # Where KubeVirt makes as many as may run, it was another one's turn until lately.

@@ -241,7 +241,7 @@ def _vm(departure: Departure, places: dict[Key, Place], shown: dict[Key, list[Sh
         next=departure.next if advised else "",
         commands=departure.commands if advised else (),
         to=departure.to,
-        evacuation_since=rfc3339(vmi.evacuation_since) if vmi is not None else "",
+        evacuation_since=rfc3339(vmi.asked[0]) if vmi is not None else "",
         target=place.node,
         room=place.why,
         pod=pod.ref if pod is not None and not ends else None,
