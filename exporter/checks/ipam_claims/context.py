@@ -9,7 +9,6 @@ from typing import Any
 
 from ...findings import Finding, Severity, Since
 from ...model.indexes.networks import ADDRESS, CLAIM, NAD, REFERENCE, VM, address, primary, unreadable, vm_key
-from ...model.kinds.deployment import CLAIM_CONTROLLER, Deployment
 from ...model.kinds.ipam_claim import FINALIZER, IPAMClaim
 from ...model.kinds.network_attachment_definition import NetworkAttachmentDefinition, ruling
 from ...model.kinds.pod import Pod
@@ -22,7 +21,7 @@ from ..base import View
 from .owner import ClaimOwner, owner_of
 from .reasons import REASONS
 
-__all__ = ["ClaimContext", "Moment", "controller_away", "referred_to"]
+__all__ = ["ClaimContext", "Moment", "referred_to"]
 
 Moment = tuple[float | None, Since]
 UNKNOWN_MOMENT: Moment = (None, Since.FIRST_SEEN)
@@ -184,9 +183,3 @@ def ip_loss(claim: IPAMClaim, *, in_use: bool) -> str:
     if in_use:
         return f"an address in use is released {when}, and may be allocated to another VM or pod"
     return f"its addresses are released {when}; its VM gets new ones at its next start"
-
-
-def controller_away(view: View) -> bool:
-    """Whether the IPAM controller is known not to run: what it would do is then missing for that reason."""
-    found = [each for each in view.all(Deployment) if each.role == CLAIM_CONTROLLER]
-    return bool(found) and not any(each.ready for each in found)
