@@ -17,19 +17,21 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from ..findings import Finding, Severity
-from ..model.indexes.networks import NAD, NETWORK
+from ..model.indexes.networks import NAD, NETWORK, VM
 from ..model.kinds import (
     cluster_user_defined_network,
     ipam_claim,
     network_attachment_definition,
     pod,
     user_defined_network,
+    virtual_machine_instance,
 )
 from ..model.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ..model.kinds.ipam_claim import IPAMClaim
 from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of, ruling
 from ..model.kinds.pod import Pod
 from ..model.kinds.user_defined_network import UserDefinedNetwork
+from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..model.naming import NAMED, named
 from ..model.pool import Pool
 from ..model.record import Ref
@@ -136,7 +138,7 @@ def find(view: View) -> Iterator[Finding]:
     yield from _conflicts(ruler, nads)
     yield from _without_addresses(subject, ruler)
     yield from _disabled(subject, nads, members)
-    yield from _pressure(subject, ruler, nads, members)
+    yield from _pressure(view, subject, ruler, nads, members)
 
 
 def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
@@ -196,11 +198,23 @@ def _disabled(subject: Ref, nads: list[NetworkAttachmentDefinition], members: _M
         )
 
 
+def _starved(view: View, claim: IPAMClaim) -> bool:
+    """Whether it got no address and its VM waits for one: of a stopped VM the condition says nothing of now."""
+    if claim.refused != "SubnetExhausted":
+        return False
+    vmi = view.named(VirtualMachineInstance, claim.namespace, claim.vms[0])
+    return vmi is not None and not vmi.final
+
+
 def _pressure(
-    subject: Ref, ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentDefinition], members: _Members
+    view: View,
+    subject: Ref,
+    ruler: NetworkAttachmentDefinition,
+    nads: list[NetworkAttachmentDefinition],
+    members: _Members,
 ) -> Iterator[Finding]:
     pool = pool_of(ruler)
-    starved = sorted(f"{c.namespace}/{c.name}" for c in members.claims if c.refused == "SubnetExhausted")
+    starved = sorted(f"{claim.namespace}/{claim.name}" for claim in members.claims if _starved(view, claim))
     used = pool.used(members.addresses(nads))
     share = pool.utilisation(used)
     if share < _NEARLY and not starved:
@@ -243,12 +257,15 @@ CHECK = Check(
         cluster_user_defined_network.KIND,
         ipam_claim.KIND,
         pod.KIND,
+        virtual_machine_instance.KIND,
     ),
     scope=PER_NETWORK,
+    joins=(VM,),
     reasons=_REASONS,
     find=find,
     uses={
         pod.KIND: "addresses numbers",
+        virtual_machine_instance.KIND: "phase",
     },
     about=(ipam_claim.KIND, network_attachment_definition.KIND),
 )

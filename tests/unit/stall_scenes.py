@@ -89,10 +89,6 @@ def _pods_of_one_vmi(n: int) -> list[Row]:
     return [_cordoned(), _nad(), _claim(), _vm(networks={"blue": "blue"}), _asked(), *pods]
 
 
-def _pods_and_claims_of_one_vm(n: int) -> list[Row]:
-    return [*_pods_of_one_vmi(n), *_claims_of_one_vm(n)[2:]]
-
-
 def _interfaces_of_one_vm(n: int) -> list[Row]:
     networks = {f"net-{each}": "blue" for each in range(n)}
     return [_nad(), _vm(networks=networks), _vmi(networks=networks)]
@@ -162,6 +158,20 @@ def _nodes_of_one_uuid(n: int) -> list[Row]:
     return [{"kind": "Node", "name": f"node-{each}", "systemUUID": _UUID} for each in range(n)]
 
 
+def _pdbs_of_vmis(n: int) -> list[Row]:
+    """As KubeVirt made them: each selects the pod of one VMI."""
+    selecting = [
+        {"kind": "PodDisruptionBudget", "name": f"pdb-{each}", "selects": {"kubevirt.io/created-by": f"i{each}"}}
+        for each in range(n)
+    ]
+    return [row for row in _pdbs_and_vmis(n) if row["kind"] != "PodDisruptionBudget"] + selecting
+
+
+def _endpoints(n: int) -> list[Row]:
+    slices = [{"kind": "EndpointSlice", "name": f"slice-{each}", "ready": 0, "unready": 1} for each in range(n)]
+    return [{"kind": "KubeVirt", "name": "kubevirt"}, *slices]
+
+
 def _stacks(n: int) -> list[Row]:
     found: list[Row] = []
     for each in range(n):
@@ -189,7 +199,6 @@ SCENES: dict[str, Callable[[int], list[dict[str, Any]]]] = {
         _claims_of_one_vm,
         _claims_of_one_address,
         _pods_of_one_vmi,
-        _pods_and_claims_of_one_vm,
         _interfaces_of_one_vm,
         _interfaces_of_one_claim_name,
         _finalizers_of_one_claim,
@@ -199,6 +208,8 @@ SCENES: dict[str, Callable[[int], list[dict[str, Any]]]] = {
         _migrations_of_one_vmi,
         _maintenances_of_one_node,
         _pdbs_and_vmis,
+        _pdbs_of_vmis,
+        _endpoints,
         _nodes_of_one_uuid,
         _stacks,
         _stacks_and_claims,

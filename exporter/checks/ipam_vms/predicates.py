@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ...findings import Finding, Severity
 from ...model.indexes.networks import CLAIM, CLAIM_NAME
+from ...model.kinds.deployment import NETWORK_CONTROLLER, Deployment
 from ...model.kinds.pod import Pod
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.naming import named
 from ...model.vm_networks import whole_claim_name
-from ..ipam_claims.context import controller_away
 from .interface import Interface
 
 __all__ = ["cross_namespace_nad", "missing_claim", "name_collision", "name_too_long", "static_request_conflict"]
@@ -23,12 +23,7 @@ def missing_claim(interface: Interface) -> Finding | None:
     vmi = interface.vm
     if not isinstance(vmi, VirtualMachineInstance) or vmi.phase not in _STARTED or vmi.deleting is not None:
         return None
-    if (
-        not interface.persistent
-        or interface.unplugged
-        or interface.claim is not None
-        or controller_away(interface.view)
-    ):
+    if not interface.persistent or interface.unplugged or interface.claim is not None:
         return None
     own = f"{vmi.namespace}/{interface.claim_name}"
     users = [user for user in interface.view.sharing(CLAIM, own) if isinstance(user, Pod)]
@@ -119,7 +114,18 @@ def static_request_conflict(interface: Interface) -> Finding | None:
         return None
     held = {ip.partition("/")[0] for ip in claim.ips}
     missing = [address for network, address in vmi.requested if network == interface.network and address not in held]
-    if not missing or not interface.persistent:
+    honoured = _honoured(interface)
+    if not missing or not interface.persistent or honoured is False:
         return None
     what = f"the VM requests {named(missing)}, and its IPAMClaim holds {named(claim.ips)}"
+    if honoured:
+        what += ": its pod gets no address when it starts next"
+        return interface.finding("StaticRequestConflict", Severity.CRITICAL, what, requested=missing)
+    what += "; whether OVN-Kubernetes honours requested addresses can't be seen"
     return interface.finding("StaticRequestConflict", Severity.INFO, what, requested=missing)
+
+
+def _honoured(interface: Interface) -> bool | None:
+    """Whether OVN-Kubernetes runs with preconfigured addresses; None where no Deployment of it says so."""
+    said = [each.preconfigured for each in interface.view.all(Deployment) if each.role == NETWORK_CONTROLLER]
+    return True if True in said else None if None in said or not said else False

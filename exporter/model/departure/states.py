@@ -111,7 +111,8 @@ def _pdbs(own: VMIContext) -> Departure:
             since=own.node.since,
             values=values,
             pdb=values["PDB"],
-            pdbs=names,
+            pdbs=names[:NAMED],
+            pdbsInAll=f"at least {ENOUGH}" if len(names) > ENOUGH else len(names) if len(names) > NAMED else "",
         )
         return replace(made, related=related)
     (pdb,) = found

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 from ..index import Index, Lookup
 from ..kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
+from ..kinds.deployment import Deployment
 from ..kinds.ipam_claim import IPAMClaim
+from ..kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from ..kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ..kinds.pod import Pod
 from ..kinds.user_defined_network import UserDefinedNetwork
@@ -22,7 +24,9 @@ __all__ = [
     "CLAIM_NAME",
     "NAD",
     "NETWORK",
+    "PERSISTENT",
     "REFERENCE",
+    "STACK",
     "VM",
     "address",
     "primary",
@@ -104,6 +108,15 @@ def _claim_names(record: Record, _: Lookup) -> Iterable[str]:
     return ()
 
 
+def _stack(record: Record, _: Lookup) -> Iterable[str]:
+    return (STACK_KEY,) if isinstance(record, Deployment | MutatingWebhookConfiguration) else ()
+
+
+def _persistent(record: Record, _: Lookup) -> Iterable[str]:
+    wanted = isinstance(record, NetworkAttachmentDefinition) and record.ovn and record.persistent
+    return (STACK_KEY,) if wanted else ()
+
+
 def unreadable(namespace: str) -> str:
     """The key of the NADs of a namespace that can't be read: each may be of any network."""
     return f"?{namespace}"
@@ -114,6 +127,8 @@ def primary(namespace: str) -> str:
     return f"{namespace}/"
 
 
+STACK_KEY = "ipam"
+
 VM = Index("vm", _vms)
 ATTACHMENT = Index("attachment", _attachments)
 ADDRESS = Index("address", _addresses, through=((NetworkAttachmentDefinition, ATTACHMENT),))
@@ -123,3 +138,6 @@ NAD = Index("nad", _nads, dependents=(IPAMClaim,))
 REFERENCE = Index("reference", _references, dependents=(VirtualMachine, VirtualMachineInstance, Pod))
 CLAIM_NAME = Index("claim name", _claim_names)
 NETWORK = Index("network", _networks, through=((NetworkAttachmentDefinition, ATTACHMENT),))
+# The components behind IPAMClaims under one key, and the NADs that need them under the same.
+STACK = Index("IPAM stack", _stack)
+PERSISTENT = Index("NAD with persistent IPs", _persistent)
