@@ -3,7 +3,8 @@
 KubeVirt's webhook lets a pod refer to an IPAMClaim by the name it should have. Nothing checks whether that IPAMClaim
 exists, which VM it belongs to, and where the network looks for it. The pod of such a VM hangs without an event.
 
-Not seen here: whether the cluster honours addresses that a VM requests (a flag of OVN-Kubernetes).
+Not seen here: whether the cluster honours addresses that a VM requests, where the flag for that is neither in the
+arguments nor in the environment of OVN-Kubernetes' control plane.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from ...model.indexes.networks import CLAIM, CLAIM_NAME, REFERENCE
 from ...model.kinds import (
     deployment,
     ipam_claim,
+    namespace,
     network_attachment_definition,
     pod,
     virtual_machine,
     virtual_machine_instance,
 )
+from ...model.kinds.namespace import Namespace
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..base import Check, View
@@ -32,6 +35,8 @@ __all__ = ["CHECK"]
 
 
 def find(view: View) -> Iterator[Finding]:
+    if any(each.terminating for each in view.all(Namespace)):
+        return  # what is missing goes with the namespace
     vms: list[VirtualMachine | VirtualMachineInstance] = [
         *view.all(VirtualMachine),
         *view.all(VirtualMachineInstance),
@@ -58,6 +63,7 @@ CHECK = Check(
         pod.KIND,
         ipam_claim.KIND,
         network_attachment_definition.KIND,
+        namespace.KIND,
         deployment.KIND,
     ),
     scope=PER_VM,
@@ -66,7 +72,7 @@ CHECK = Check(
     find=find,
     uses={
         virtual_machine.KIND: "networks",
-        virtual_machine_instance.KIND: "deleting networks phase requested",
+        virtual_machine_instance.KIND: "created deleting networks phase requested",
         pod.KIND: "claims domain selections",
     },
     about=(ipam_claim.KIND, network_attachment_definition.KIND),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from ...findings import Finding, Severity
+from ...findings import Finding, Severity, Since
 from ...model.kinds.ipam_claim import IPAMClaim
 from ...model.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...model.kinds.pod import Pod
@@ -53,8 +53,20 @@ class Interface:
         return self.vmi is not None and self.vmi.phase not in ("Succeeded", "Failed")
 
     @property
-    def pods(self) -> list[Pod]:
-        return self.view.all(Pod)
+    def reported(self) -> bool:
+        """Whether what both a VM and its VMI show is reported of this one: of the VM, where there is one."""
+        return isinstance(self.vm, VirtualMachine) or self.owner is None
+
+    @cached_property
+    def owner(self) -> VirtualMachine | None:
+        """The VM that ipam-extensions makes the owner of the VMI's claims: it goes by the name alone."""
+        return self.view.named(VirtualMachine, self.vm.namespace, self.vm.name)
+
+    @property
+    def plugging(self) -> bool:
+        """Whether no launcher pod of the VM has the interface yet: it was added while the VM runs."""
+        pods = [pod for pod in self.view.all(Pod) if pod.domain]
+        return bool(self.key and pods) and not any(self.key == key for pod in pods for key, _ in pod.selections)
 
     def sibling_without_nad(self) -> str:
         """An interface whose NAD is missing or can't be decoded: no claim is created before that is repaired."""
@@ -64,8 +76,25 @@ class Interface:
                 return network
         return ""
 
+    def sibling_of_another(self) -> str:
+        """The claim of another interface that is not the VM's own: no further claim is created beside it."""
+        expected = self.owner.uid if self.owner is not None else self.vm.uid
+        for network, key in self.siblings:
+            name, nad = claim_name(self.vm.name, network), referred_to(self.view, self.vm.namespace, key)
+            claim = self.view.named(IPAMClaim, self.vm.namespace, name) if nad is not None and nad.persistent else None
+            if claim is not None and ([each.uid for each in claim.owners] != [expected] or claim.other_owners):
+                return name
+        return ""
+
     def finding(
-        self, reason: str, severity: Severity, message: str, *, next_step: str = "", **evidence: object
+        self,
+        reason: str,
+        severity: Severity,
+        message: str,
+        since: float | None = None,
+        *,
+        next_step: str = "",
+        **evidence: object,
     ) -> Finding:
         """`next_step` replaces that of the reason."""
         nad_namespace, _, nad_name = self.key.partition("/")
@@ -85,6 +114,8 @@ class Interface:
             related=(self.nad.ref,) if self.nad else (),
             network=self.nad.network if self.nad else "",
             next=next_step,
+            since=since,
+            since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
             evidence={name: fact for name, fact in facts.items() if fact},
         )
 

@@ -8,7 +8,7 @@ from ...model.kinds.pod import Pod
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.vm_networks import claim_name, whole_claim_name
-from ..ipam_claims.context import controller_away
+from ..ipam_claims.context import controller_away, referred_to
 from .interface import Interface
 
 __all__ = ["cross_namespace_nad", "missing_claim", "name_collision", "name_too_long", "static_request_conflict"]
@@ -18,7 +18,10 @@ _STARTED = ("Scheduling", "Scheduled", "Running")
 
 
 def missing_claim(interface: Interface) -> Finding | None:
-    """Of a running VMI; with the cause, where objects show it."""
+    """Of a VMI that starts or runs; with the cause, where objects show it.
+
+    An interface that is just being plugged in is left out: its pod gets it together with the reference.
+    """
     vmi = interface.vm
     if not isinstance(vmi, VirtualMachineInstance) or vmi.phase not in _STARTED or vmi.deleting is not None:
         return None
@@ -26,6 +29,7 @@ def missing_claim(interface: Interface) -> Finding | None:
         not interface.persistent
         or interface.unplugged
         or interface.claim is not None
+        or interface.plugging
         or controller_away(interface.view)
     ):
         return None
@@ -40,6 +44,7 @@ def missing_claim(interface: Interface) -> Finding | None:
         "MissingClaim",
         Severity.CRITICAL if waiting else Severity.WARNING,
         what,
+        vmi.created,
         next_step=next_step,
         cause=cause,
         launcherPod=waiting[0].name if waiting else "",
@@ -56,12 +61,16 @@ def _cause(interface: Interface) -> tuple[str, str, str]:
     if _too_long(interface):
         words = ", because its VM's name is too long for its label"
         return "NameTooLong", words, "Create the VM again under a shorter name, with the same disks."
+    other = interface.sibling_of_another()
+    if other:
+        words = f", because IPAMClaim {other} of another interface has another owner or none"
+        return "OwnerUidMismatch", words, f"Repair the owner of IPAMClaim {other} first."
     return "", "", ""
 
 
 def name_too_long(interface: Interface) -> Finding | None:
     """No claim can be created."""
-    if not isinstance(interface.vm, VirtualMachine) or not interface.persistent or not _too_long(interface):
+    if not interface.reported or not interface.persistent or not _too_long(interface):
         return None
     what = f"no IPAMClaim can be created for a VM with a name of {len(interface.vm.name)} characters"
     return interface.finding("NameTooLong", Severity.WARNING, what)
@@ -77,16 +86,18 @@ def _too_long(interface: Interface) -> bool:
 
 def name_collision(interface: Interface) -> Finding | None:
     """Another interface, of this VM or another one, has the same claim name."""
-    if not isinstance(interface.vm, VirtualMachine) or not interface.persistent:
+    if not interface.reported or not interface.persistent:
         return None
-    own = [
-        network for network, _ in interface.siblings if claim_name(interface.vm.name, network) == interface.claim_name
-    ]
+    own = _of_that_name(interface, interface.vm)
     key = f"{interface.vm.namespace}/{interface.claim_name}"
-    found = list(interface.view.sharing(CLAIM_NAME, key))
-    namesakes = [each for each in found if isinstance(each, VirtualMachine)]
-    there = {each.name for each in found if isinstance(each, VirtualMachineInstance)}
-    others = sorted((each for each in namesakes if each.name != interface.vm.name), key=lambda each: each.name)
+    found = [
+        each
+        for each in interface.view.sharing(CLAIM_NAME, key)
+        if isinstance(each, VirtualMachine | VirtualMachineInstance) and each.name != interface.vm.name
+    ]
+    there = {each.name for each in found if isinstance(each, VirtualMachineInstance) and not each.final}
+    by_name = {each.name: each for each in sorted(found, key=lambda each: each.ref, reverse=True)}  # the VM of both
+    others = [by_name[name] for name in sorted(by_name) if _of_that_name(interface, by_name[name])]
     if len(own) < 2 and not others:
         return None
     running = [other for other in others if interface.runs and other.name in there]
@@ -101,15 +112,24 @@ def name_collision(interface: Interface) -> Finding | None:
     )
 
 
+def _of_that_name(interface: Interface, vm: VirtualMachine | VirtualMachineInstance) -> list[str]:
+    """The interfaces of a VM of the namespace that get a claim of this one's name."""
+    return [
+        network
+        for network, key, _ in vm.networks
+        if claim_name(vm.name, network) == interface.claim_name
+        and (nad := referred_to(interface.view, vm.namespace, key)) is not None
+        and nad.effective
+    ]
+
+
 def cross_namespace_nad(interface: Interface) -> Finding | None:
     """The claim is created in the namespace of the VM, and looked for in that of the NAD."""
     nad = interface.nad
     if nad is None or not interface.persistent or not interface.key or nad.namespace == interface.vm.namespace:
         return None
-    if isinstance(interface.vm, VirtualMachineInstance) and interface.view.named(
-        VirtualMachine, interface.vm.namespace, interface.vm.name
-    ):
-        return None  # reported of the VM
+    if not interface.reported:
+        return None
     what = f"NAD {interface.key} is in another namespace, where OVN-Kubernetes looks for the IPAMClaim"
     return interface.finding("CrossNamespaceNad", Severity.CRITICAL if interface.runs else Severity.WARNING, what)
 
