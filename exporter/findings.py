@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 import msgspec
 
+from .model.naming import NAMED
 from .model.record import Ref
 from .model.since import Since
 
@@ -32,6 +34,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     its reason says. `unknown` says why the finding may be old; empty while it is not. `vm` is the name of the one VM
     that it is about: of a subject that is a VM or VMI it is filled in, of any other the check gives it.
     `cluster` is the name of the subject's cluster, where several are compared.
+
+    It is short, whatever the objects hold: long texts are cut, `related` and each list of the evidence name a few, and
+    `<name>InAll` says how many the list would have.
     """
 
     reason: str
@@ -59,9 +64,38 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     def __post_init__(self) -> None:
         if not self.vm and self.subject.kind in _VMS:
             msgspec.structs.force_setattr(self, "vm", self.subject.name)
+        if len(self.message) > _LONGEST:
+            msgspec.structs.force_setattr(self, "message", _cut(self.message))
+        if len(self.related) > NAMED:
+            msgspec.structs.force_setattr(self, "related", self.related[:NAMED])
+        if any(map(_long, self.evidence.values())):
+            msgspec.structs.force_setattr(self, "evidence", dict(_few(self.evidence)))
 
 
 _VMS = ("VirtualMachine", "VirtualMachineInstance")
+_LONGEST = 1000  # characters of a text
+
+
+def _long(fact: Any) -> bool:
+    if isinstance(fact, str):
+        return len(fact) > _LONGEST
+    return isinstance(fact, list | tuple | dict) and len(fact) > NAMED
+
+
+def _few(evidence: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Whoever makes an object may make its lists as long as they like; what is left out is counted."""
+    for name, fact in evidence.items():
+        if isinstance(fact, str):
+            yield name, _cut(fact)
+        elif _long(fact):
+            yield name, dict(islice(fact.items(), NAMED)) if isinstance(fact, dict) else fact[:NAMED]
+            yield f"{name}InAll", len(fact)
+        else:
+            yield name, fact
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 class Unknown(msgspec.Struct, frozen=True, order=True):

@@ -18,12 +18,12 @@ from ..findings import Finding, Severity
 from ..model.firmware import group_id
 from ..model.identified import Identified, vms
 from ..model.kinds import virtual_machine, virtual_machine_instance
+from ..model.naming import NAMED, named
 from .base import PER_FLEET, Check, Family, Reason, View
 from .firmware_duplicates.reasons import of_vmi
 
 __all__ = ["CHECK"]
 
-_NAMED = 10  # VMs that a finding names
 
 _REASONS = {
     "DuplicateAcrossClusters": Reason(
@@ -72,15 +72,14 @@ def _findings(group: dict[str, list[_Holder]]) -> Iterator[Finding]:
     for holder in everyone:
         own = "legacy: derived from the VM's name" if holder.vm.legacy else ""
         others = chain(*(held for name, held in group.items() if name != holder.cluster), group[holder.cluster])
-        shown = list(islice((other for other in others if other is not holder), _NAMED))
+        shown = list(islice((other for other in others if other is not holder), NAMED))
         yield _finding(holder, shown, len(everyone), severity, common or own)
 
 
 def _finding(holder: _Holder, shown: list[_Holder], holders: int, severity: Severity, hint: str) -> Finding:
     """`shown` are some of the others: those of other clusters and those that run come first."""
     vm = holder.vm
-    named = ", ".join(f"{other.path}{' (running)' if other.vm.running else ''}" for other in shown)
-    more = f" and {holders - 1 - len(shown)} more" if holders - 1 > len(shown) else ""
+    who = named([f"{other.path}{' (running)' if other.vm.running else ''}" for other in shown], holders - 1, NAMED)
     facts = {"uuid": vm.uuid, "running": vm.running, "others": [other.path for other in shown], "holders": holders}
     return Finding(
         reason="DuplicateAcrossClusters",
@@ -88,7 +87,7 @@ def _finding(holder: _Holder, shown: list[_Holder], holders: int, severity: Seve
         subject=vm.ref,
         commands=of_vmi(vm.ref),
         cluster=holder.cluster,
-        message=f"its firmware UUID is also that of {named}{more}{f'; {hint}' if hint else ''}",
+        message=f"its firmware UUID is also that of {who}{f'; {hint}' if hint else ''}",
         evidence=facts | ({"hint": hint} if hint else {}),
         group=group_id(vm.uuid),
     )

@@ -16,13 +16,13 @@ from ..model.firmware import group_id
 from ..model.indexes.identities import SERIAL
 from ..model.indexes.networks import VM
 from ..model.kinds import virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
+from ..model.naming import NAMED, named
 from .base import Check, Family, Reason, Scope, View
 from .firmware_duplicates.members import Group, Member, Standing, group_of
 from .firmware_duplicates.reasons import of_vmi
 
 __all__ = ["CHECK"]
 
-_NAMED = 10  # others that evidence names
 _SERIAL = Family(
     "kubevirt_vm_serial_duplicate",
     "A VM shares its serial with another one.",
@@ -49,8 +49,8 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def _finding(view: View, group: Group, member: Member, standing: Standing) -> Finding:
-    others, count = group.others(member, _NAMED), group.count(member)
-    who = others[0].key if count == 1 else f"{others[0].key} and {count - 1} more"
+    others, count = group.others(member, NAMED), group.count(member)
+    who = named([each.key for each in others], count, most=1)
     has = "runs with" if standing is Standing.RUNS_TOGETHER else "has"
     return Finding(
         reason="SerialDuplicate",

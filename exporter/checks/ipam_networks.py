@@ -17,19 +17,22 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from ..findings import Finding, Severity
-from ..model.indexes.networks import NAD, NETWORK
+from ..model.indexes.networks import NAD, NETWORK, VM
 from ..model.kinds import (
     cluster_user_defined_network,
     ipam_claim,
     network_attachment_definition,
     pod,
     user_defined_network,
+    virtual_machine_instance,
 )
 from ..model.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ..model.kinds.ipam_claim import IPAMClaim
 from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of, ruling
 from ..model.kinds.pod import Pod
 from ..model.kinds.user_defined_network import UserDefinedNetwork
+from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ..model.naming import NAMED, named
 from ..model.pool import Pool
 from ..model.record import Ref
 from .base import Check, Family, Reason, View
@@ -38,7 +41,6 @@ from .scopes import PER_NETWORK
 
 __all__ = ["CHECK"]
 
-_NAMED = 10  # IPAMClaims and NADs that evidence names
 _FULL, _NEARLY = 0.95, 0.80  # of the fullest subnet
 
 _CONFLICT = Family(
@@ -136,7 +138,7 @@ def find(view: View) -> Iterator[Finding]:
     yield from _conflicts(ruler, nads)
     yield from _without_addresses(subject, ruler)
     yield from _disabled(subject, nads, members)
-    yield from _pressure(subject, ruler, nads, members)
+    yield from _pressure(view, subject, ruler, nads, members)
 
 
 def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
@@ -170,7 +172,7 @@ def _without_addresses(subject: Ref, ruler: NetworkAttachmentDefinition) -> Iter
             subject=subject,
             related=_extra_keys(subject, ruler),
             network=ruler.network,
-            message=f"{', '.join(empty)} of network {ruler.network} has no allocatable address: no pod starts on it",
+            message=f"{named(empty)} of network {ruler.network} has no allocatable address: no pod starts on it",
             evidence={"subnets": empty},
         )
 
@@ -187,20 +189,32 @@ def _disabled(subject: Ref, nads: list[NetworkAttachmentDefinition], members: _M
             reason="PersistenceDisabled",
             severity=Severity.CRITICAL,
             subject=subject,
-            related=tuple(each.ref for each in accepted[:_NAMED] if each.ref != subject),
+            related=tuple(each.ref for each in accepted[:NAMED] if each.ref != subject),
             network=members.network,
             message=f"no NAD of network {members.network} allows persistent IPs, and {len(claims)} "
             f"{'IPAMClaims hold' if len(claims) > 1 else 'IPAMClaim holds'} addresses: those of stopped VMs can be "
             "allocated to others",
-            evidence={"claims": len(claims), "first": claims[:_NAMED]},
+            evidence={"claims": len(claims), "first": claims[:NAMED]},
         )
 
 
+def _starved(view: View, claim: IPAMClaim) -> bool:
+    """Whether it got no address and its VM waits for one: of a stopped VM the condition says nothing of now."""
+    if claim.refused != "SubnetExhausted":
+        return False
+    vmi = view.named(VirtualMachineInstance, claim.namespace, claim.vms[0])
+    return vmi is not None and not vmi.final
+
+
 def _pressure(
-    subject: Ref, ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentDefinition], members: _Members
+    view: View,
+    subject: Ref,
+    ruler: NetworkAttachmentDefinition,
+    nads: list[NetworkAttachmentDefinition],
+    members: _Members,
 ) -> Iterator[Finding]:
     pool = pool_of(ruler)
-    starved = sorted(f"{c.namespace}/{c.name}" for c in members.claims if c.refused == "SubnetExhausted")
+    starved = sorted(f"{claim.namespace}/{claim.name}" for claim in members.claims if _starved(view, claim))
     used = pool.used(members.addresses(nads))
     share = pool.utilisation(used)
     if share < _NEARLY and not starved:
@@ -215,12 +229,14 @@ def _pressure(
         related=_extra_keys(subject, ruler),
         network=members.network,
         message=message,
-        evidence={"subnets": _fills(pool, used)} | ({"refused": starved[:_NAMED]} if starved else {}),
+        evidence={"subnets": _fills(pool, used)} | ({"refused": starved[:NAMED]} if starved else {}),
     )
 
 
 def _fills(pool: Pool, used: tuple[int, ...]) -> dict[str, str]:
-    return {c.subnet: f"{count} of {c.dynamic}" for c, count in zip(pool.capacity(), used, strict=True)}
+    """The fullest first."""
+    found = sorted(zip(pool.capacity(), used, strict=True), key=lambda each: -each[1] / max(each[0].dynamic, 1))
+    return {c.subnet: f"{count} of {c.dynamic}" for c, count in found}
 
 
 def _percent(share: float) -> str:
@@ -241,12 +257,15 @@ CHECK = Check(
         cluster_user_defined_network.KIND,
         ipam_claim.KIND,
         pod.KIND,
+        virtual_machine_instance.KIND,
     ),
     scope=PER_NETWORK,
+    joins=(VM,),
     reasons=_REASONS,
     find=find,
     uses={
         pod.KIND: "addresses numbers",
+        virtual_machine_instance.KIND: "phase",
     },
     about=(ipam_claim.KIND, network_attachment_definition.KIND),
 )

@@ -1,9 +1,11 @@
 """The components behind persistent IPs: KubeVirt's IPAM controller, its webhook, OVN-Kubernetes' control plane.
 
 While the IPAM controller is down no VM on any network starts (its webhook rejects every launcher pod), and VMs that are
-deleted meanwhile leave stuck IPAMClaims behind. Other checks leave out what is only a consequence of that.
+deleted meanwhile leave stuck IPAMClaims behind. What such a failure explains of VMs and IPAMClaims is withheld while it
+lasts, as the finding says, and is reported with its grace once the components run.
 
-Not seen here: a component under another name than its project gives it; one that is ready and does nothing.
+Not seen here: a component under another name than its project gives it; one that is ready and does nothing; whether a
+component is missing where no Deployment of OVN-Kubernetes' control plane is seen either.
 """
 
 from __future__ import annotations
@@ -12,13 +14,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..findings import Finding, Severity, Since
-from ..model.kinds import deployment, ipam_claim, mutating_webhook_configuration
+from ..model.indexes.networks import PERSISTENT, STACK
+from ..model.kinds import deployment, ipam_claim, mutating_webhook_configuration, network_attachment_definition
 from ..model.kinds.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Deployment
 from ..model.kinds.mutating_webhook_configuration import CLAIM_WEBHOOK, MutatingWebhookConfiguration
 from ..model.record import Ref
 from .advice import advised
-from .base import Check, Family, Reason, View
-from .scopes import PER_CLUSTER
+from .base import Check, Family, Reason, Scope, View
+from .ipam_explained import EXPLAINED, broken
 
 __all__ = ["CHECK"]
 
@@ -68,6 +71,13 @@ _REASONS = {
         _WEBHOOK,
         "KubeVirtIPAMWebhookBroken",
     ),
+    "ControllerMissing": _reason(
+        "NADs allow persistent IPs, and neither KubeVirt's IPAM controller nor its webhook is installed: VMs lose "
+        "their addresses when they stop.",
+        "Install KubeVirt's IPAM controller (ipam-extensions), or remove allowPersistentIPs from the NADs.",
+        _WEBHOOK,
+        "KubeVirtIPAMWebhookBroken",
+    ),
     "WebhookUntrusted": _reason(
         "The webhook has no CA bundle, so the API server can't call it: no launcher pod can be created.",
         "Check cert-manager or the operator that injects the CA bundle, and restart it.",
@@ -85,28 +95,46 @@ _SCALE = "kubectl scale deployments.apps -n NAMESPACE NAME --current-replicas=0 
 
 def find(view: View) -> Iterator[Finding]:
     parts = sorted(view.all(Deployment), key=lambda part: part.ref)
-    for role, reason in ((CLAIM_CONTROLLER, "ControllerNotReady"), (NETWORK_CONTROLLER, "ControlPlaneNotReady")):
-        found = [part for part in parts if part.role == role]
-        if found and not any(part.ready for part in found):
-            yield _not_ready(found[0], reason)
     hooks = view.all(MutatingWebhookConfiguration)
-    controllers = [part for part in parts if part.role == CLAIM_CONTROLLER]
-    if controllers and not hooks:
-        yield Finding(
-            reason="WebhookMissing",
-            severity=Severity.CRITICAL,
-            subject=Ref("MutatingWebhookConfiguration", "", CLAIM_WEBHOOK),
-            message=f"{controllers[0].ref} exists, and no webhook {CLAIM_WEBHOOK} is registered",
-            related=(controllers[0].ref,),
+    down = set(broken(parts, hooks))
+    for role, reason in ((CLAIM_CONTROLLER, "ControllerNotReady"), (NETWORK_CONTROLLER, "ControlPlaneNotReady")):
+        if reason in down:
+            yield _not_ready(next(part for part in parts if part.role == role), reason)
+    hook = Ref("MutatingWebhookConfiguration", "", CLAIM_WEBHOOK)
+    if "WebhookMissing" in down:
+        part = next(part for part in parts if part.role == CLAIM_CONTROLLER)
+        yield _found(
+            "WebhookMissing", hook, f"{part.ref} exists, and no webhook {CLAIM_WEBHOOK} is registered", (part.ref,)
         )
-    for hook in hooks:
-        if not hook.trusted:
-            yield Finding(
-                reason="WebhookUntrusted",
-                severity=Severity.CRITICAL,
-                subject=hook.ref,
-                message=f"webhook {CLAIM_WEBHOOK} has no caBundle: the API server can't call it",
-            )
+    if "ControllerMissing" in down and (nads := _persistent(view)):
+        what = f"{len(nads)} {'NADs allow' if len(nads) > 1 else 'NAD allows'} persistent IPs, and neither "
+        what += f"{CLAIM_CONTROLLER} nor its webhook {CLAIM_WEBHOOK} is installed"
+        yield _found("ControllerMissing", hook, what, tuple(nads))
+    for each in hooks:
+        if not each.trusted:
+            what = f"webhook {CLAIM_WEBHOOK} has no caBundle: the API server can't call it"
+            yield _found("WebhookUntrusted", each.ref, what)
+
+
+def _persistent(view: View) -> list[Ref]:
+    return sorted(record.ref for record in view.sharing(PERSISTENT, view.partition))
+
+
+def _found(reason: str, subject: Ref, what: str, related: tuple[Ref, ...] = ()) -> Finding:
+    return Finding(
+        reason=reason,
+        severity=Severity.CRITICAL,
+        subject=subject,
+        message=what + _withheld(reason),
+        related=related,
+    )
+
+
+def _withheld(reason: str) -> str:
+    reasons = EXPLAINED.get(reason, ())
+    if not reasons:
+        return ""
+    return f"; what follows from it is not reported of each object meanwhile ({', '.join(reasons)})"
 
 
 def _not_ready(part: Deployment, reason: str) -> Finding:
@@ -115,7 +143,8 @@ def _not_ready(part: Deployment, reason: str) -> Finding:
         severity=Severity.CRITICAL,
         subject=part.ref,
         message=f"{part.ref} of {part.role} has no ready replica "
-        + (f"({part.wanted} wanted)" if part.wanted else "(scaled to 0)"),
+        + (f"({part.wanted} wanted)" if part.wanted else "(scaled to 0)")
+        + _withheld(reason),
         next="" if part.wanted else _SCALED_DOWN[reason],
         since=part.since,
         since_source=Since.CONDITION if part.since is not None else Since.FIRST_SEEN,
@@ -130,8 +159,8 @@ def _not_ready(part: Deployment, reason: str) -> Finding:
 CHECK = Check(
     id="ipam_stack",
     title="The components that create and honour IPAMClaims",
-    reads=(deployment.KIND, mutating_webhook_configuration.KIND),
-    scope=PER_CLUSTER,
+    reads=(deployment.KIND, mutating_webhook_configuration.KIND, network_attachment_definition.KIND),
+    scope=Scope("the whole cluster", STACK, (PERSISTENT,)),
     reasons=_REASONS,
     find=find,
     about=(ipam_claim.KIND,),

@@ -17,11 +17,10 @@ from ..model.firmware import group_id
 from ..model.indexes.nodes import SYSTEM_UUID
 from ..model.kinds import node
 from ..model.kinds.node import Node
+from ..model.naming import NAMED, named
 from .base import Check, Family, Reason, Scope, View
 
 __all__ = ["CHECK"]
-
-_NAMED = 10  # nodes that a finding names
 
 _REASONS = {
     "DuplicateSystemUUID": Reason(
@@ -43,20 +42,19 @@ def find(view: View) -> Iterator[Finding]:
     if len(nodes) < 2:
         return
     for each in nodes:
-        others = [other for other in nodes if other is not each]
-        names = [other.name for other in others[:_NAMED]]
-        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+        others = [other for other in nodes[: NAMED + 1] if other is not each][:NAMED]
+        who = named([other.name for other in others], len(nodes) - 1, NAMED)
         yield Finding(
             reason="DuplicateSystemUUID",
             severity=Severity.WARNING,
             subject=each.ref,
             node=each.name,
-            related=tuple(other.ref for other in others[:_NAMED]),
-            message=f"it has the same system UUID as {', '.join(names)}{more}: VMs can't be migrated between them",
+            related=tuple(other.ref for other in others),
+            message=f"it has the same system UUID as {who}: VMs can't be migrated between them",
             group=group_id(view.partition),
             evidence={
                 "systemUUID": each.system_uuid,
-                "nodes": [other.name for other in nodes[:_NAMED]],
+                "nodes": [other.name for other in nodes[:NAMED]],
             },
         )
 

@@ -9,7 +9,11 @@ __all__ = ["SeriesLimit"]
 
 @dataclass(frozen=True)
 class SeriesLimit:
-    """Series of one family, and of all together: for findings, and as many again for states."""
+    """Series of one family, and of all together: for findings, and as many again for states.
+
+    `group` is for what a state says of one object: whoever makes it decides how much that is.
+    """
 
     family: int = 50_000
     total: int = 200_000
+    group: int = 1_000

@@ -1,13 +1,17 @@
 """State families as text: one after the other, in slices, within a series limit for each and one for all of them.
 
+Where a family has more, those are left out that need the most: nobody can push out what others have by making one
+object large, such as a network of thousands of subnets. What is left out is counted, series by series.
+
 While a kind can't be seen that a state is made of, its families have no samples: absent is not zero.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from ..model.cluster import Cluster
@@ -28,7 +32,7 @@ class _Room:
 
 class States:
     def __init__(self, cluster: Cluster, aggregates: Aggregates, series_limit: SeriesLimit | None = None) -> None:
-        """Who comes last in the order of a family is left out first; of the states, those that were asked for."""
+        """Of the states, those that were asked for are left out first."""
         self._cluster, self._aggregates, self.series_limit = cluster, aggregates, series_limit or SeriesLimit()
         names = [gauge.name for state in aggregates.states for gauge in state.gauges]
         self.series, self.left_out = dict.fromkeys(names, 0), dict.fromkeys(names, 0)  # of the last page
@@ -48,20 +52,36 @@ class States:
                     yield part
 
     async def _lines(self, state: State[Any], gauge: Gauge[Any], room: _Room) -> AsyncIterator[bytes]:
-        lines: list[str] = []
-        most, total, shown = min(self.series_limit.family, room.series), 0, 0
+        groups: list[Sequence[Sample]] = []
+        collected = 0
         for group in gauge.samples(self._aggregates.of(state.keep)):
-            total += len(group)
-            if total <= most:
-                shown = total
-                lines += [_line(gauge, sample) for sample in group]
+            groups.append(group)
+            collected += len(group)
+            if collected >= _SLICE:
+                collected = 0
+                await asyncio.sleep(0)
+        fitting = self._fitting(groups, min(self.series_limit.family, room.series))
+        shown = 0
+        lines: list[str] = []
+        for group in fitting:
+            shown += len(group)
+            lines += [_line(gauge, sample) for sample in group]
             if len(lines) >= _SLICE:
                 yield "".join(lines).encode()
                 lines.clear()
                 await asyncio.sleep(0)
         yield "".join(lines).encode()
-        self.series[gauge.name], self.left_out[gauge.name] = shown, total - shown
+        self.series[gauge.name], self.left_out[gauge.name] = shown, sum(map(len, groups)) - shown
         room.series -= shown
+
+    def _fitting(self, groups: list[Sequence[Sample]], most: int) -> list[Sequence[Sample]]:
+        """In their order; where not all fit, the smallest, and of those of one size the first."""
+        small = [group for group in groups if len(group) <= self.series_limit.group]
+        if sum(map(len, small)) <= most:
+            return small
+        by_size = sorted(range(len(small)), key=lambda at: len(small[at]))
+        ends = accumulate(len(small[at]) for at in by_size)
+        return [small[at] for at in sorted(at for at, end in zip(by_size, ends, strict=True) if end <= most)]
 
 
 def _line(gauge: Gauge[Any], sample: Sample) -> str:

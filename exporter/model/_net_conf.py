@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from sys import intern
 from typing import Any
 
 import msgspec
 
-from .cidr import NONE, Block, blocks, number, parse_block
-from .pool import implicit
+from .cidr import NONE, Block, blocks, covered, number, overlap, parse_block
+from .pool import Ranges, by_family, implicit
 
 __all__ = ["SIGNATURE", "NetConf", "differing", "read", "signature_of"]
 
@@ -116,18 +115,22 @@ def _refused(conf: NetConf, home: str) -> list[str]:
         return found
     subnets, excludes = blocks(conf.subnets), blocks(conf.excludes)
     own, reserved = blocks(conf.infrastructure), blocks(conf.reserved)
-    if any(a.overlaps(b) for a, b in combinations((*excludes, *reserved, *own), 2)):
+    if overlap((*excludes, *reserved, *own)):
         found.append("OverlappingExcludes")
-    if not all(any(subnet.covers(exclude) for subnet in subnets) for exclude in excludes):
+    if not covered(excludes, subnets):
         found.append("ExcludeOutsideSubnets")
-    if any(_covers_gateway(conf, subnet, excludes, own) for subnet in subnets):
+    if _exclude_gateway(conf, subnets, excludes, own):
         found.append("ExcludesGateway")
     return found
 
 
-def _covers_gateway(conf: NetConf, subnet: Block, excludes: tuple[Block, ...], own: tuple[Block, ...]) -> bool:
-    taken = implicit(subnet, conf.gateways, conf.role, conf.topology, own)
-    return any(e.first <= value <= e.last for value in taken for e in excludes)
+def _exclude_gateway(
+    conf: NetConf, subnets: tuple[Block, ...], excludes: tuple[Block, ...], own: tuple[Block, ...]
+) -> bool:
+    gateways, excluded = by_family(conf.gateways), Ranges((each.first, each.last) for each in excludes)
+    return any(
+        value in excluded for subnet in subnets for value in implicit(subnet, gateways, conf.role, conf.topology, own)
+    )
 
 
 # -- what the NADs of one network must agree on

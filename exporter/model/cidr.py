@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address
+from itertools import pairwise
 from typing import NamedTuple
 
-__all__ = ["NONE", "SIX", "Block", "blocks", "number", "parse_block", "parse_entry"]
+__all__ = ["NONE", "SIX", "Block", "blocks", "covered", "number", "overlap", "parse_block", "parse_entry"]
 
 SIX = 1 << 128
 NONE = -1
@@ -22,11 +23,9 @@ class Block(NamedTuple):
     last: int
     prefix: int
 
-    def covers(self, other: Block) -> bool:
-        return self.first <= other.first and other.last <= self.last
-
-    def overlaps(self, other: Block) -> bool:
-        return self.first <= other.last and other.first <= self.last
+    @property
+    def size(self) -> int:
+        return self.last - self.first + 1
 
     @property
     def version(self) -> int:
@@ -74,6 +73,23 @@ def parse_block(text: str) -> Block | None:
 
 def blocks(texts: Iterable[str]) -> tuple[Block, ...]:
     return tuple(block for block in map(parse_block, texts) if block is not None)
+
+
+def overlap(found: Iterable[Block]) -> bool:
+    """Whether two of them share an address."""
+    ordered = sorted(found)
+    return any(one.last >= other.first for one, other in pairwise(ordered))
+
+
+def covered(found: Iterable[Block], by: Iterable[Block]) -> bool:
+    """Whether each of them is within one of the others."""
+    sizes: dict[int, set[int]] = {}
+    for each in by:
+        sizes.setdefault(each.size, set()).add(each.first)
+    return all(
+        any(each.size <= size and each.first - each.first % size in starts for size, starts in sizes.items())
+        for each in found
+    )
 
 
 def _six(text: str) -> int:

@@ -6,7 +6,7 @@ for what the webhook lets pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -73,9 +73,9 @@ def current_pod(vmi: VirtualMachineInstance, pods: Iterable[Pod]) -> Pod | None:
 
 
 def evicted(
-    vmi: VirtualMachineInstance, pod: Pod | None, strategy: str, pdbs: Iterable[PodDisruptionBudget]
+    vmi: VirtualMachineInstance, pod: Pod | None, strategy: str, pdbs: Callable[[Pod], tuple[PodDisruptionBudget, ...]]
 ) -> Verdict:
-    """What an eviction of its current pod is answered with now; `pdbs` are those of its namespace."""
+    """What an eviction of its current pod is answered with now; `pdbs` gives those that select a pod, by name."""
     if strategy == "External":
         return Verdict(Answer.EXTERNAL)
     able = vmi.migratable == "True"
@@ -86,24 +86,15 @@ def evicted(
         return Verdict(Answer.NOT_MIGRATABLE if known else Answer.NOT_EVALUATED)
     if pod is None:
         return Verdict(Answer.PASSES)
-    return _by_pdbs(pod, pdbs)
+    # PDBs do not count for a pod that does not run yet, or that is being deleted.
+    return _by_pdbs(pod, () if pod.phase == "Pending" or pod.deleting is not None else pdbs(pod))
 
 
-def _by_pdbs(pod: Pod, pdbs: Iterable[PodDisruptionBudget]) -> Verdict:
-    selecting = _selecting(pod, pdbs)
+def _by_pdbs(pod: Pod, selecting: tuple[PodDisruptionBudget, ...]) -> Verdict:
     if len(selecting) > 1:
         return Verdict(Answer.PDBS, selecting)
     refusal = refused_by(selecting[0], pod) if selecting else None
     return Verdict(Answer.PDB if refusal else Answer.SHUTS_DOWN, selecting, refusal)
-
-
-def _selecting(pod: Pod, pdbs: Iterable[PodDisruptionBudget]) -> tuple[PodDisruptionBudget, ...]:
-    """PDBs do not count for a pod that does not run yet, or that is being deleted."""
-    if pod.phase == "Pending" or pod.deleting is not None:
-        return ()
-    labels = pod.labels
-    found = [each for each in pdbs if each.selector is not None and each.selector.matches(labels)]
-    return tuple(sorted(found, key=lambda each: each.name))
 
 
 def refused_by(pdb: PodDisruptionBudget, pod: Pod) -> Refusal | None:

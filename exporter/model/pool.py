@@ -7,15 +7,16 @@ Addresses are integers here, in the hot path too: a network may have tens of tho
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import accumulate
 from math import inf
 from typing import NamedTuple
 
 from .cidr import NONE, SIX, Block, blocks, number, parse_entry
 
-__all__ = ["Capacity", "Place", "Pool", "implicit"]
+__all__ = ["Capacity", "Place", "Pool", "Ranges", "by_family", "implicit"]
 
 Range = tuple[int, int]  # first, last
 
@@ -46,26 +47,58 @@ class Capacity(NamedTuple):
     infrastructure: int
 
 
+class Ranges:
+    """Addresses as ranges, sorted and apart, of which there may be tens of thousands."""
+
+    def __init__(self, ranges: Iterable[Range]) -> None:
+        self._ranges = _merged(ranges)
+        self._before = list(accumulate((last - first + 1 for first, last in self._ranges), initial=0))
+
+    def __iter__(self) -> Iterator[Range]:
+        return iter(self._ranges)
+
+    def __contains__(self, value: int) -> bool:
+        at = bisect_right(self._ranges, (value, inf)) - 1
+        return at >= 0 and value <= self._ranges[at][1]
+
+    def count(self, first: int, last: int) -> int:
+        """How many addresses of `first` to `last` are in them."""
+        return self._up_to(last) - self._up_to(first - 1) if first <= last else 0
+
+    def _up_to(self, value: int) -> int:
+        at = bisect_right(self._ranges, (value, inf)) - 1
+        return self._before[at] + min(value, self._ranges[at][1]) - self._ranges[at][0] + 1 if at >= 0 else 0
+
+
+class _Withheld:
+    """What all subnets of a network do not give out by themselves; `kept` is what nobody gets."""
+
+    def __init__(self, excludes: Iterable[Block], own: Iterable[Block], reserved: Iterable[Block]) -> None:
+        self.excluded = Ranges((each.first, each.last) for each in excludes)
+        self.kept = Ranges([*self.excluded, *((each.first, each.last) for each in own)])
+        self.all = Ranges([*self.kept, *((each.first, each.last) for each in reserved)])
+
+
 @dataclass(frozen=True, slots=True)
 class _Subnet:
     block: Block
     low: int  # the window in which addresses are given out
     high: int
-    withheld: tuple[Range, ...]  # what is not given out by itself; sorted, merged
-    kept: tuple[Range, ...]  # those of them that nobody gets; sorted, merged
+    taken: frozenset[int]  # what the network takes for itself
     capacity: Capacity
 
-    def place(self, value: int) -> Place:
+    def place(self, value: int, withheld: _Withheld) -> Place:
         if not self.low <= value <= self.high:
             edge = value == self.block.first or self.block.version == 4
             return Place.EDGE if edge else Place.BEYOND
-        if not _holds(self.withheld, value):
-            return Place.INSIDE
-        return Place.EXCLUDED if _holds(self.kept, value) else Place.RESERVED
+        if value in self.taken or value in withheld.kept:
+            return Place.EXCLUDED
+        return Place.RESERVED if value in withheld.all else Place.INSIDE
 
-    def used(self, held: Sequence[int]) -> int:
+    def used(self, held: Sequence[int], withheld: _Withheld) -> int:
         """How many of these addresses, sorted, it has given out."""
-        return _between(held, self.low, self.high) - sum(_between(held, *each) for each in self.withheld)
+        inside = held[bisect_left(held, self.low) : bisect_right(held, self.high)]
+        return sum(value not in self.taken and value not in withheld.all for value in inside)
 
 
 class Pool:
@@ -82,16 +115,20 @@ class Pool:
         role: str = "secondary",
         topology: str = "layer2",
     ) -> None:
-        flat = topology in ("layer2", "localnet")
+        found = dict.fromkeys(blocks(subnets) if topology in ("layer2", "localnet") else ())
         own = blocks(infrastructure)
-        self._subnets = tuple(
-            _subnet(block, blocks(excludes), own, blocks(reserved), implicit(block, gateways, role, topology, own))
-            for block in (blocks(subnets) if flat else ())
-        )
+        self._withheld = withheld = _Withheld(blocks(excludes), own, blocks(reserved))
+        first = by_family(gateways)
+        self._subnets = tuple(_subnet(block, withheld, implicit(block, first, role, topology, own)) for block in found)
+        self._capacity = tuple(subnet.capacity for subnet in self._subnets)
+        # Two CIDRs are apart, or one holds the other: by their sizes, an address is found without looking at each.
+        self._at = {(block.size, block.first): at for at, block in enumerate(found)}
+        self._sizes = tuple(dict.fromkeys(block.size for block in found))
+        self._sixes = {block.version == 6 for block in found}
 
     def capacity(self) -> tuple[Capacity, ...]:
         """In the order of the subnets."""
-        return tuple(subnet.capacity for subnet in self._subnets)
+        return self._capacity
 
     def place(self, text: str) -> Place:
         """Where one entry of a claim's `status.ips` stands; an entry without a prefix is unreadable."""
@@ -100,19 +137,16 @@ class Pool:
 
     def locate(self, address: int) -> tuple[Place, int]:
         """Where an address stands, and in which subnet, counted from 0; -1 for none."""
-        place = Place.NO_FAMILY
-        for at, subnet in enumerate(self._subnets):
-            block = subnet.block
-            if block.first <= address <= block.last:
-                return subnet.place(address), at
-            if (block.first >= SIX) == (address >= SIX):
-                place = Place.OUTSIDE
-        return place, -1
+        found = (self._at.get((size, address - address % size)) for size in self._sizes)
+        at = min((each for each in found if each is not None), default=-1)
+        if at >= 0:
+            return self._subnets[at].place(address, self._withheld), at
+        return Place.OUTSIDE if (address >= SIX) in self._sixes else Place.NO_FAMILY, at
 
     def used(self, addresses: Iterable[int]) -> tuple[int, ...]:
         """How many different ones of these addresses each subnet has given out; other places don't count."""
         held = sorted(set(addresses))
-        return tuple(subnet.used(held) for subnet in self._subnets)
+        return tuple(subnet.used(held, self._withheld) for subnet in self._subnets)
 
     def free(self, used: Iterable[int]) -> int:
         """How many more pods fit: each takes an address of every subnet, so the fullest one decides."""
@@ -124,23 +158,22 @@ class Pool:
         return max(shares, default=0.0)
 
 
-def _subnet(
-    block: Block, excludes: tuple[Block, ...], own: tuple[Block, ...], reserved: tuple[Block, ...], implicit: list[int]
-) -> _Subnet:
+def _subnet(block: Block, withheld: _Withheld, implicit: Iterable[int]) -> _Subnet:
     low, high = _window(block)
-    excluded = _merged(_clipped(low, high, excludes))
-    kept = _merged([*excluded, *_clipped(low, high, own), *((v, v) for v in implicit if low <= v <= high)])
-    withheld = _merged([*kept, *_clipped(low, high, reserved)])
+    taken = frozenset(value for value in implicit if low <= value <= high)
+    excluded = withheld.excluded.count(low, high)
+    kept = withheld.kept.count(low, high) + sum(value not in withheld.kept for value in taken)
+    every = withheld.all.count(low, high) + sum(value not in withheld.all for value in taken)
     size = max(0, high - low + 1)
     capacity = Capacity(
         str(block),
         window=size,
-        dynamic=size - _count(withheld),
-        static=_count(withheld) - _count(kept),
-        excluded=_count(excluded),
-        infrastructure=_count(kept) - _count(excluded),
+        dynamic=size - every,
+        static=every - kept,
+        excluded=excluded,
+        infrastructure=kept - excluded,
     )
-    return _Subnet(block, low, high, tuple(withheld), tuple(kept), capacity)
+    return _Subnet(block, low, high, taken, capacity)
 
 
 def _window(block: Block) -> Range:
@@ -149,42 +182,30 @@ def _window(block: Block) -> Range:
     return block.first + 1, min(block.last, block.first + _V6_WINDOW - 1)
 
 
+def by_family(gateways: Iterable[str]) -> dict[bool, int]:
+    """The first address of each family that there is; True is IPv6."""
+    found: dict[bool, int] = {}
+    for address in map(number, gateways):
+        if address != NONE:
+            found.setdefault(address >= SIX, address)
+    return found
+
+
 def implicit(
-    block: Block, gateways: Iterable[str], role: str, topology: str, infrastructure: tuple[Block, ...]
+    block: Block, gateways: Mapping[bool, int], role: str, topology: str, infrastructure: tuple[Block, ...]
 ) -> list[int]:
     """The gateway and the management address that a primary layer-2 network takes for itself."""
     if role != "primary" or topology != "layer2" or infrastructure:
         return []
-    given = [
-        address for address in map(number, gateways) if address != NONE and (address >= SIX) == (block.first >= SIX)
-    ]
-    gateway = given[0] if given else block.first + 1
+    gateway = gateways.get(block.first >= SIX, block.first + 1)
     return [gateway, block.first + 1 if gateway == block.first + 2 else block.first + 2]
 
 
-def _clipped(low: int, high: int, ranges: Iterable[Block]) -> list[Range]:
-    found = ((max(low, each.first), min(high, each.last)) for each in ranges)
-    return [(first, last) for first, last in found if first <= last]
-
-
 def _merged(ranges: Iterable[Range]) -> list[Range]:
-    merged: list[Range] = []
+    found: list[Range] = []
     for first, last in sorted(ranges):
-        if merged and first <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
         else:
-            merged.append((first, last))
-    return merged
-
-
-def _holds(ranges: tuple[Range, ...], value: int) -> bool:
-    at = bisect_right(ranges, (value, inf)) - 1
-    return at >= 0 and value <= ranges[at][1]
-
-
-def _count(ranges: Iterable[Range]) -> int:
-    return sum(last - first + 1 for first, last in ranges)
-
-
-def _between(held: Sequence[int], first: int, last: int) -> int:
-    return max(0, bisect_right(held, last) - bisect_left(held, first))
+            found.append((first, last))
+    return found

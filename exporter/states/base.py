@@ -37,8 +37,8 @@ K = TypeVar("K", bound=Aggregate)
 
 @dataclass(frozen=True)
 class Gauge(Generic[K]):
-    """A family. `samples` gives, for an aggregate that is settled, groups of samples: each is shown whole or, past the
-    series limit, not at all.
+    """A family. `samples` gives, for an aggregate that is settled, the samples of each object as a group: that is shown
+    whole or, past the series limit, not at all.
 
     Between two groups others get their turn and may settle the aggregate: walk over a copy of what it holds.
     """

@@ -18,6 +18,7 @@ from ..model.indexes.networks import NAD
 from ..model.kinds import ipam_claim, network_attachment_definition, pod, virtual_machine, virtual_machine_instance
 from ..model.kinds.ipam_claim import IPAMClaim
 from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ..model.naming import NAMED
 from ..model.pool import Capacity
 from ..model.reader import Reading
 from ..model.record import Ref
@@ -37,7 +38,6 @@ READER = Reading(
     ),
     AddressUsage.INDEXES,
 )
-_NAMED = 10  # NADs that a report names
 MOST_RECLAIMABLE = 100
 
 
@@ -159,7 +159,7 @@ def _network(
         persistent=ruler.effective,
         made_by=ruler.made_by,
         nads=len(defined),
-        first_nads=tuple(sorted(each.ref for each in defined)[:_NAMED]),
+        first_nads=tuple(sorted(each.ref for each in defined)[:NAMED]),
         free=min((subnet.free for subnet in subnets), default=0),
         utilisation=max((subnet.utilisation for subnet in subnets), default=0.0),
         elsewhere=sum(usage.outside(network).values()),

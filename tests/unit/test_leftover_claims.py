@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from exporter.address_usage import AddressUsage, Use
 from exporter.checks import all_checks
 from tests.evaluation import Evaluation
@@ -11,7 +13,7 @@ NAD = {"kind": "NetworkAttachmentDefinition", "name": "blue", "network": "tenant
 LEFT = {"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "ips": ["10.0.0.1/28"]}
 
 
-def evaluation_of(*rows: dict[str, object]) -> Evaluation:
+def evaluation_of(*rows: dict[str, Any]) -> Evaluation:
     (check,) = (check for check in all_checks() if check.id == "ipam_claims")
     evaluation = Evaluation([check], indexes=AddressUsage.INDEXES)
     for row in (NAD, LEFT, *rows):
@@ -19,7 +21,7 @@ def evaluation_of(*rows: dict[str, object]) -> Evaluation:
     return evaluation
 
 
-def pod(name: str, *hosts: int) -> dict[str, object]:
+def pod(name: str, *hosts: int) -> dict[str, Any]:
     return {"kind": "Pod", "name": name, "addresses": {"ns/blue": [f"10.0.0.{host}/28" for host in hosts]}}
 
 
@@ -50,7 +52,7 @@ def test_a_leak_is_a_warning_while_claims_fill_its_network() -> None:
 
 def test_a_pod_makes_no_claim_that_is_needed_wait_for_evaluation() -> None:
     """A network may have tens of thousands of them."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         row
         for number in (2, 3, 4)
         for row in (

@@ -219,6 +219,30 @@ def test_state_families_keep_to_the_series_limit_and_names_stay_one_label_value(
     assert (states.series["kubevirt_ipam_pool_capacity"], states.left_out["kubevirt_ipam_pool_capacity"]) == (9, 0)
 
 
+def _listing(count: int) -> str:
+    return ",".join(f"11.{at >> 8}.{at & 255}.0/24" for at in range(count))
+
+
+def test_one_network_of_thousands_of_subnets_hides_no_other_and_is_counted_series_by_series() -> None:
+    large = NAD | {"name": "aaa", "network": "aaa", "subnets": _listing(3000)}
+    lines, states = Viewed([large, NAD]).scrape()
+    series = [line for line in lines if not line.startswith("#")]
+    assert sum(line.startswith("kubevirt_ipam_pool_used{") for line in series) == len(Use)
+    assert not [line for line in series if 'network="aaa"' in line]
+    assert states.series["kubevirt_ipam_pool_used"] == len(Use)
+    assert states.left_out["kubevirt_ipam_pool_used"] == 3000 * len(Use)
+    assert states.left_out["kubevirt_ipam_pool_capacity"] == 3000
+
+
+def test_where_a_family_is_full_the_networks_that_need_the_most_are_left_out() -> None:
+    large = [NAD | {"name": f"a{n}", "network": f"a{n}", "subnets": _listing(12)} for n in range(3)]
+    small = [NAD | {"name": f"z{n}", "network": f"z{n}"} for n in range(9)]
+    lines, states = Viewed([*large, *small]).scrape(limit=22)
+    shown = [line.split('network="')[1][:2] for line in lines if line.startswith("kubevirt_ipam_pool_capacity")]
+    assert shown == ["a0"] * 12 + [f"z{n}" for n in range(9)]
+    assert (states.series["kubevirt_ipam_pool_capacity"], states.left_out["kubevirt_ipam_pool_capacity"]) == (21, 24)
+
+
 PRIMARY = {"role": "primary", "excludeSubnets": "10.0.0.64/26", "reservedSubnets": "10.0.0.128/29"}
 
 

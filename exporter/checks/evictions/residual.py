@@ -8,12 +8,11 @@ from collections.abc import Iterable, Iterator
 from ...findings import Finding
 from ...model.departure import Departure, DrainState, NodeContext
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.naming import NAMED
 from ...model.since import UNKNOWN, Time
 from .reasons import BLOCKED, REASONS
 
 __all__ = ["residual"]
-
-_NAMED = 10  # VMIs that evidence names
 
 
 def residual(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]:
@@ -27,7 +26,7 @@ def residual(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]
     )
     evidence = {
         "left": counts,
-        "blocked": [f"{ref.namespace}/{ref.name}" for ref in blocked[:_NAMED]],
+        "blocked": [f"{ref.namespace}/{ref.name}" for ref in blocked[:NAMED]],
         "drain": list(node.signals),
         "maintenance": sorted(f"{each.name}: {each.phase}" for each in node.maintenances if each.phase),
         "maintenanceErrors": sorted(each.error for each in node.maintenances if each.error),

@@ -28,8 +28,9 @@ from ...model.kinds import (
 )
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.naming import NAMED
 from ..base import Check, Scope, View
-from .evidence import NAMED, facts, message, next_step
+from .evidence import facts, message, next_step
 from .keeper import Proposal, keeper
 from .members import Group, Standing, group_of
 from .origin import legacy_derived

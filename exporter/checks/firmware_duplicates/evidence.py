@@ -7,13 +7,13 @@ from typing import Any
 
 from ...model.firmware import legacy
 from ...model.kinds.kube_virt import KubeVirt
+from ...model.naming import NAMED, named
 from ..base import View
 from .keeper import Proposal, keeps_state
 from .members import Group, Member, Standing
 
-__all__ = ["NAMED", "facts", "hints", "message", "next_step"]
+__all__ = ["facts", "hints", "message", "next_step"]
 
-NAMED = 10  # others that evidence names
 _ORIGINS = {
     "restore": "it was restored from a snapshot",
     "backup": "it was restored from a backup",
@@ -23,8 +23,7 @@ _ORIGINS = {
 
 def message(group: Group, member: Member, standing: Standing) -> str:
     """One sentence, without the UUID."""
-    count, first = group.count(member), group.others(member, 1)[0].key
-    who = first if count == 1 else f"{first} and {count - 1} more"
+    who = named([each.key for each in group.others(member, 1)], group.count(member), most=1)
     if standing is Standing.ENDS:
         return f"it shares its firmware UUID with {who}, until one of them is gone"
     if standing is Standing.RUNS_TOGETHER:

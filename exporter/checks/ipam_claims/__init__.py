@@ -22,6 +22,7 @@ from ...model.indexes.networks import ADDRESS, CLAIM, LEFTOVER, NAD, NETWORK, RE
 from ...model.kinds import (
     deployment,
     ipam_claim,
+    mutating_webhook_configuration,
     namespace,
     network_attachment_definition,
     pod,
@@ -30,6 +31,7 @@ from ...model.kinds import (
 )
 from ...model.kinds.ipam_claim import IPAMClaim
 from ..base import Check, View
+from ..ipam_explained import stack_of
 from ..scopes import PER_VM
 from .addresses import (
     duplicate_ip,
@@ -116,7 +118,8 @@ def _primary(ctx: ClaimContext) -> Finding | None:
             return found
     if persistence_disabled(ctx):
         return None
-    return next((found for predicate in AFTER_THE_NETWORK if (found := predicate(ctx))), None)
+    stack = stack_of(ctx.view)
+    return next((found for predicate in AFTER_THE_NETWORK if (found := stack.shown(predicate(ctx)))), None)
 
 
 CHECK = Check(
@@ -130,6 +133,7 @@ CHECK = Check(
         network_attachment_definition.KIND,
         namespace.KIND,
         deployment.KIND,
+        mutating_webhook_configuration.KIND,
     ),
     scope=PER_VM,
     joins=(ADDRESS, CLAIM, NAD, REFERENCE),

@@ -10,7 +10,6 @@ from typing import Any
 
 from ...findings import Finding, Severity, Since
 from ...model.indexes.networks import ADDRESS, CLAIM, NAD, REFERENCE, VM, address, primary, unreadable, vm_key
-from ...model.kinds.deployment import CLAIM_CONTROLLER, Deployment
 from ...model.kinds.ipam_claim import FINALIZER, IPAMClaim
 from ...model.kinds.namespace import Namespace
 from ...model.kinds.network_attachment_definition import NetworkAttachmentDefinition, ruling
@@ -25,7 +24,7 @@ from .owner import ClaimOwner, OwnerState, owner_of
 from .pressure import utilisation
 from .reasons import REASONS
 
-__all__ = ["UNKNOWN_MOMENT", "ClaimContext", "Moment", "controller_away", "referred_to"]
+__all__ = ["UNKNOWN_MOMENT", "ClaimContext", "Moment", "referred_to"]
 
 Moment = tuple[float | None, Since]
 UNKNOWN_MOMENT: Moment = (None, Since.FIRST_SEEN)
@@ -223,9 +222,3 @@ def ip_loss(claim: IPAMClaim, *, in_use: bool) -> str:
     if in_use:
         return f"an address in use is released {when}, and may be allocated to another VM or pod"
     return f"its addresses are released {when}; its VM gets new ones at its next start"
-
-
-def controller_away(view: View) -> bool:
-    """Whether the IPAM controller is known not to run: what it would do is then missing for that reason."""
-    found = [each for each in view.all(Deployment) if each.role == CLAIM_CONTROLLER]
-    return bool(found) and not any(each.ready for each in found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...findings import Finding, Severity, Since
 from ...model.kinds.pod import Pod
 from ..ipam_commands import ANNOTATE_POD, NADS, NETWORK_STACK, READ_CLAIM
-from .context import ClaimContext, Moment, controller_away
+from .context import ClaimContext, Moment
 from .owner import OwnerState
 from .pressure import percent
 
@@ -68,7 +68,7 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
     """The VM runs, or its pod has a node, and the network has allocated no address."""
     waiting = [pod for pod in ctx.pods if pod.node]
     running = ctx.vmi is not None and ctx.vmi.phase == "Running"
-    if ctx.claim.hosts or not (running or waiting) or controller_away(ctx.view):
+    if ctx.claim.hosts or not (running or waiting):
         return None
     cause = _cause(ctx, waiting)
     words, next_step = _CAUSES.get(cause, (f"OVN-Kubernetes reports {cause}", ""))
@@ -122,7 +122,7 @@ def _cause(ctx: ClaimContext, pods: list[Pod]) -> str:
 
 def not_referenced(ctx: ClaimContext) -> Finding | None:
     """A pod of the VM is on the claim's network without referring to a claim there."""
-    if not ctx.effective or controller_away(ctx.view):
+    if not ctx.effective:
         return None
     primary = {f"{nad.namespace}/{nad.name}" for nad in ctx.effective if nad.role == "primary"}
     keys = {f"{nad.namespace}/{nad.name}" for nad in ctx.effective} - primary

@@ -3,8 +3,10 @@
 KubeVirt's webhook lets a pod refer to an IPAMClaim by the name it should have. Nothing checks whether that IPAMClaim
 exists, which VM it belongs to, and where the network looks for it. The pod of such a VM hangs without an event.
 
-Not seen here: whether the cluster honours addresses that a VM requests, where the flag for that is neither in the
-arguments nor in the environment of OVN-Kubernetes' control plane.
+Whether OVN-Kubernetes honours addresses that a VM requests is read from the arguments and variables of its control
+plane.
+
+Not seen here: that flag where the control plane has it from a file or a script, or runs in another cluster.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from ...model.indexes.networks import CLAIM, CLAIM_NAME, REFERENCE
 from ...model.kinds import (
     deployment,
     ipam_claim,
+    mutating_webhook_configuration,
     namespace,
     network_attachment_definition,
     pod,
@@ -26,6 +29,7 @@ from ...model.kinds.namespace import Namespace
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..base import Check, View
+from ..ipam_explained import stack_of
 from ..scopes import PER_VM
 from .interface import Interface, interfaces_of
 from .predicates import cross_namespace_nad, missing_claim, name_collision, name_too_long, static_request_conflict
@@ -37,14 +41,15 @@ __all__ = ["CHECK"]
 def find(view: View) -> Iterator[Finding]:
     if any(each.terminating for each in view.all(Namespace)):
         return  # what is missing goes with the namespace
+    stack = stack_of(view)
     vms: list[VirtualMachine | VirtualMachineInstance] = [
         *view.all(VirtualMachine),
         *view.all(VirtualMachineInstance),
     ]
     for vm in vms:
         for finding in _evaluated(interfaces_of(view, vm)):
-            if finding:
-                yield finding
+            if shown := stack.shown(finding):
+                yield shown
 
 
 def _evaluated(interfaces: list[Interface]) -> Iterator[Finding | None]:
@@ -65,6 +70,7 @@ CHECK = Check(
         network_attachment_definition.KIND,
         namespace.KIND,
         deployment.KIND,
+        mutating_webhook_configuration.KIND,
     ),
     scope=PER_VM,
     joins=(REFERENCE, CLAIM, CLAIM_NAME),

@@ -11,11 +11,64 @@ from ...model.kinds.network_attachment_definition import NetworkAttachmentDefini
 from ...model.kinds.pod import Pod
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.record import Ref
 from ...model.vm_networks import claim_name
 from ..base import View
 from ..ipam_claims.context import referred_to
 
 __all__ = ["Interface", "interfaces_of"]
+
+
+class Siblings:
+    """All interfaces of a VM, of which there may be thousands: looked through once for all of them."""
+
+    def __init__(self, view: View, vm: VirtualMachine | VirtualMachineInstance) -> None:
+        self._view, self._vm = view, vm
+        self._beside: dict[Ref, Siblings] = {}
+
+    def beside(self, other: VirtualMachine | VirtualMachineInstance) -> Siblings:
+        """The interfaces of another VM."""
+        return self._beside.setdefault(other.ref, Siblings(self._view, other))
+
+    @cached_property
+    def by_claim(self) -> dict[str, list[str]]:
+        """The logical networks that have an IPAMClaim, by its name."""
+        found: dict[str, list[str]] = {}
+        for network, key, _ in self._vm.networks:
+            nad = referred_to(self._view, self._vm.namespace, key)
+            if nad is not None and nad.effective:
+                found.setdefault(claim_name(self._vm.name, network), []).append(network)
+        return found
+
+    @cached_property
+    def attached(self) -> frozenset[str] | None:
+        """The NADs that launcher pods of the VM are attached to; None while it has no pod."""
+        pods = [pod for pod in self._view.all(Pod) if pod.domain]
+        return frozenset(key for pod in pods for key, _ in pod.selections) if pods else None
+
+    @cached_property
+    def owner(self) -> VirtualMachine | None:
+        """The VM that ipam-extensions makes the owner of the claims: it goes by the name alone."""
+        return self._view.named(VirtualMachine, self._vm.namespace, self._vm.name)
+
+    @cached_property
+    def of_another(self) -> str:
+        """The IPAMClaim of an interface that is not the VM's own: no further one is created beside it."""
+        expected = self.owner.uid if self.owner is not None else self._vm.uid
+        for name in self.by_claim:
+            claim = self._view.named(IPAMClaim, self._vm.namespace, name)
+            if claim is not None and ([each.uid for each in claim.owners] != [expected] or claim.other_owners):
+                return name
+        return ""
+
+    @cached_property
+    def without_nad(self) -> str:
+        """An interface whose NAD is missing or can't be decoded: no claim is created before that is repaired."""
+        for network, key, _ in self._vm.networks:
+            nad = referred_to(self._view, self._vm.namespace, key) if key else None
+            if key and (nad is None or not nad.readable):
+                return network
+        return ""
 
 
 @dataclass(frozen=True)
@@ -25,7 +78,7 @@ class Interface:
     network: str  # the logical name
     key: str  # `namespace/name` of the NAD; empty for the pod network
     unplugged: bool
-    siblings: tuple[tuple[str, str], ...]  # (network, key) of all interfaces of the VM
+    siblings: Siblings
 
     @cached_property
     def nad(self) -> NetworkAttachmentDefinition | None:
@@ -55,36 +108,13 @@ class Interface:
     @property
     def reported(self) -> bool:
         """Whether what both a VM and its VMI show is reported of this one: of the VM, where there is one."""
-        return isinstance(self.vm, VirtualMachine) or self.owner is None
-
-    @cached_property
-    def owner(self) -> VirtualMachine | None:
-        """The VM that ipam-extensions makes the owner of the VMI's claims: it goes by the name alone."""
-        return self.view.named(VirtualMachine, self.vm.namespace, self.vm.name)
+        return isinstance(self.vm, VirtualMachine) or self.siblings.owner is None
 
     @property
     def plugging(self) -> bool:
         """Whether no launcher pod of the VM has the interface yet: it was added while the VM runs."""
-        pods = [pod for pod in self.view.all(Pod) if pod.domain]
-        return bool(self.key and pods) and not any(self.key == key for pod in pods for key, _ in pod.selections)
-
-    def sibling_without_nad(self) -> str:
-        """An interface whose NAD is missing or can't be decoded: no claim is created before that is repaired."""
-        for network, key in self.siblings:
-            nad = referred_to(self.view, self.vm.namespace, key) if key else None
-            if key and (nad is None or not nad.readable):
-                return network
-        return ""
-
-    def sibling_of_another(self) -> str:
-        """The claim of another interface that is not the VM's own: no further claim is created beside it."""
-        expected = self.owner.uid if self.owner is not None else self.vm.uid
-        for network, key in self.siblings:
-            name, nad = claim_name(self.vm.name, network), referred_to(self.view, self.vm.namespace, key)
-            claim = self.view.named(IPAMClaim, self.vm.namespace, name) if nad is not None and nad.persistent else None
-            if claim is not None and ([each.uid for each in claim.owners] != [expected] or claim.other_owners):
-                return name
-        return ""
+        attached = self.siblings.attached
+        return bool(self.key) and attached is not None and self.key not in attached
 
     def finding(
         self,
@@ -121,5 +151,5 @@ class Interface:
 
 
 def interfaces_of(view: View, vm: VirtualMachine | VirtualMachineInstance) -> list[Interface]:
-    siblings = tuple((network, key) for network, key, _ in vm.networks)
+    siblings = Siblings(view, vm)
     return [Interface(view, vm, network, key, unplugged, siblings) for network, key, unplugged in vm.networks]

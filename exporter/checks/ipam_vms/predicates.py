@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ...findings import Finding, Severity
 from ...model.indexes.networks import CLAIM, CLAIM_NAME
+from ...model.kinds.deployment import NETWORK_CONTROLLER, Deployment
 from ...model.kinds.pod import Pod
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...model.vm_networks import claim_name, whole_claim_name
-from ..ipam_claims.context import controller_away, referred_to
+from ...model.naming import named
+from ...model.vm_networks import whole_claim_name
 from .interface import Interface
 
 __all__ = ["cross_namespace_nad", "missing_claim", "name_collision", "name_too_long", "static_request_conflict"]
@@ -25,13 +26,7 @@ def missing_claim(interface: Interface) -> Finding | None:
     vmi = interface.vm
     if not isinstance(vmi, VirtualMachineInstance) or vmi.phase not in _STARTED or vmi.deleting is not None:
         return None
-    if (
-        not interface.persistent
-        or interface.unplugged
-        or interface.claim is not None
-        or interface.plugging
-        or controller_away(interface.view)
-    ):
+    if not interface.persistent or interface.unplugged or interface.claim is not None or interface.plugging:
         return None
     own = f"{vmi.namespace}/{interface.claim_name}"
     users = [user for user in interface.view.sharing(CLAIM, own) if isinstance(user, Pod)]
@@ -54,14 +49,14 @@ def missing_claim(interface: Interface) -> Finding | None:
 
 def _cause(interface: Interface) -> tuple[str, str, str]:
     """With its words in the message, and the next step."""
-    broken = interface.sibling_without_nad()
+    broken = interface.siblings.without_nad
     if broken:
         words = f", because the NAD of interface {broken} is missing or can't be decoded"
         return "NadMissing", words, f"Repair or create the NAD of interface {broken} first."
     if _too_long(interface):
         words = ", because its VM's name is too long for its label"
         return "NameTooLong", words, "Create the VM again under a shorter name, with the same disks."
-    other = interface.sibling_of_another()
+    other = interface.siblings.of_another
     if other:
         words = f", because IPAMClaim {other} of another interface has another owner or none"
         return "OwnerUidMismatch", words, f"Repair the owner of IPAMClaim {other} first."
@@ -88,7 +83,7 @@ def name_collision(interface: Interface) -> Finding | None:
     """Another interface, of this VM or another one, has the same claim name."""
     if not interface.reported or not interface.persistent:
         return None
-    own = _of_that_name(interface, interface.vm)
+    own = interface.siblings.by_claim.get(interface.claim_name, [])
     key = f"{interface.vm.namespace}/{interface.claim_name}"
     found = [
         each
@@ -97,30 +92,22 @@ def name_collision(interface: Interface) -> Finding | None:
     ]
     there = {each.name for each in found if isinstance(each, VirtualMachineInstance) and not each.final}
     by_name = {each.name: each for each in sorted(found, key=lambda each: each.ref, reverse=True)}  # the VM of both
-    others = [by_name[name] for name in sorted(by_name) if _of_that_name(interface, by_name[name])]
+    others = [
+        by_name[name]
+        for name in sorted(by_name)
+        if interface.claim_name in interface.siblings.beside(by_name[name]).by_claim
+    ]
     if len(own) < 2 and not others:
         return None
     running = [other for other in others if interface.runs and other.name in there]
-    whose = (
-        ", ".join(str(other.ref) for other in others) or f"interface {next(n for n in own if n != interface.network)}"
-    )
+    twin = next((network for network in own if network != interface.network), interface.network)
+    whose = named([other.ref for other in others]) or f"interface {twin}"
     return interface.finding(
         "NameCollision",
         Severity.CRITICAL if running or (len(own) > 1 and interface.runs) else Severity.WARNING,
         f"its IPAMClaim has the name {interface.claim_name}, like that of {whose}: they share it, and so one address",
         others=[other.name for other in others],
     )
-
-
-def _of_that_name(interface: Interface, vm: VirtualMachine | VirtualMachineInstance) -> list[str]:
-    """The interfaces of a VM of the namespace that get a claim of this one's name."""
-    return [
-        network
-        for network, key, _ in vm.networks
-        if claim_name(vm.name, network) == interface.claim_name
-        and (nad := referred_to(interface.view, vm.namespace, key)) is not None
-        and nad.effective
-    ]
 
 
 def cross_namespace_nad(interface: Interface) -> Finding | None:
@@ -141,7 +128,18 @@ def static_request_conflict(interface: Interface) -> Finding | None:
         return None
     held = {ip.partition("/")[0] for ip in claim.ips}
     missing = [address for network, address in vmi.requested if network == interface.network and address not in held]
-    if not missing or not interface.persistent:
+    honoured = _honoured(interface)
+    if not missing or not interface.persistent or honoured is False:
         return None
-    what = f"the VM requests {', '.join(missing)}, and its IPAMClaim holds {', '.join(claim.ips)}"
+    what = f"the VM requests {named(missing)}, and its IPAMClaim holds {named(claim.ips)}"
+    if honoured:
+        what += ": its pod gets no address when it starts next"
+        return interface.finding("StaticRequestConflict", Severity.CRITICAL, what, requested=missing)
+    what += "; whether OVN-Kubernetes honours requested addresses can't be seen"
     return interface.finding("StaticRequestConflict", Severity.INFO, what, requested=missing)
+
+
+def _honoured(interface: Interface) -> bool | None:
+    """Whether OVN-Kubernetes runs with preconfigured addresses; None where no Deployment of it says so."""
+    said = [each.preconfigured for each in interface.view.all(Deployment) if each.role == NETWORK_CONTROLLER]
+    return True if True in said else None if None in said or not said else False

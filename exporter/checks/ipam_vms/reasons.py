@@ -66,10 +66,12 @@ REASONS = {
         alert="VMNetworkInAnotherNamespace",
     ),
     "StaticRequestConflict": Reason(
-        (Severity.INFO,),
-        "The VM requests an address that its IPAMClaim does not hold: where requests are honoured, it cannot start.",
+        (Severity.CRITICAL, Severity.INFO),
+        "The VM requests an address that its IPAMClaim does not hold, and can't start; info where it can't be seen "
+        "whether OVN-Kubernetes honours such requests.",
         _INTERFACE,
         next="Correct the requested address, or remove the request.",
         commands=(READ_VMI, _READ_CLAIM),
+        alert="VMIPAMClaimRequestConflict",
     ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from ..naming import NAMED
 from ..since import Time
 from .remedies import NOTHING, REMEDIES
 from .shape import Departure, DrainState
@@ -60,7 +61,7 @@ def _facts(own: VMIContext) -> dict[str, object]:
         "evacuationNodeName": vmi.evacuation,
         "requestedSince": text(requested),
         "requestedSinceSource": source.value if source is not None and requested is not None else "",
-        "drain": list(own.node.signals),
+        "drain": list(own.node.signals[:NAMED]),
         "hotplugPods": own.plugged(),
     }
 

@@ -13,10 +13,12 @@ from ..kinds.kube_virt import DRAIN_TAINT, KubeVirt
 from ..kinds.node import CORDON, Node
 from ..kinds.node_maintenance import NodeMaintenance
 from ..kinds.pod import Pod, Role
+from ..kinds.pod_disruption_budget import PodDisruptionBudget
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..reader import ClusterView
 from ..record import Record
+from ..selecting import Selecting
 from ..since import UNKNOWN, Since, Time
 
 __all__ = ["INDEXES", "DrainContext", "NodeContext", "drain_context", "node_context"]
@@ -31,6 +33,16 @@ class DrainContext:
     view: ClusterView
     kubevirt: KubeVirt | None
     unseen: frozenset[str] = frozenset()
+    _selecting: dict[str, Selecting] = field(default_factory=dict, compare=False)  # by namespace
+
+    def pdbs_of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """Those that select a pod, by name; some where there are very many."""
+        selecting = self._selecting.get(pod.namespace)
+        if selecting is None:
+            found = self.view.sharing(PDB, pod.namespace)
+            selecting = Selecting(each for each in found if isinstance(each, PodDisruptionBudget))
+            self._selecting[pod.namespace] = selecting
+        return selecting.of(pod)
 
     @cached_property
     def running(self) -> int:

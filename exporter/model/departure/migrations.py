@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ..kinds.pod import Pod
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ..naming import named
 from ..since import Since, Time
 from .building import of
 from .shape import Departure, DrainState
@@ -115,7 +116,7 @@ def _cause(own: VMIContext, migration: VirtualMachineInstanceMigration) -> tuple
     for condition in migration.rejections:
         return _HELD[condition]
     if own.others:
-        return "MultiplePods", f"another pod of it has not ended: {', '.join(own.others)}"
+        return "MultiplePods", f"another pod of it has not ended: {named(own.others)}"
     if not migration.phase:
         return "Unhandled", "virt-controller has not looked at it"
     asked = own.vmi.evacuation == own.node.name or own.node.kubevirt_taint
@@ -166,7 +167,7 @@ def _without_migration(own: VMIContext) -> Departure:
     if own.evacuations:
         return of(own, DrainState.WAITING, "", "its last migration did not move it, and KubeVirt will try again")
     if own.others:
-        return _not_started(own, "MultiplePods", f"another pod of it has not ended: {', '.join(own.others)}")
+        return _not_started(own, "MultiplePods", f"another pod of it has not ended: {named(own.others)}")
     return _not_started(own, "", "KubeVirt has made none")
 
 
@@ -183,8 +184,8 @@ def _unasked(own: VMIContext) -> Departure:
     """What an eviction comes to."""
     if len(own.vmi.name) > _LONGEST_NAME:
         return of(own, DrainState.BLOCKED, "NameTooLong", f"it can't be migrated: {_too_long(own)}")
-    if left := [pod.name for pod in own.pods if pod.name in own.others and pod.deleting is None]:
-        why = f"KubeVirt waits until it has one pod, and another has not ended: {', '.join(left)}"
+    if left := [pod.name for pod in own.besides if pod.deleting is None]:
+        why = f"KubeVirt waits until it has one pod, and another has not ended: {named(left)}"
         return of(own, DrainState.BLOCKED, "SeveralPods", why)
     if own.node.node is not None and not own.node.node.ready:
         return of(own, DrainState.UNKNOWN, "", "its node is not Ready, so whether it can be migrated is not known")

@@ -10,6 +10,8 @@ from ..kinds.node import Node
 from ..kinds.pod_disruption_budget import PodDisruptionBudget
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ..naming import NAMED, named
+from ..selecting import ENOUGH
 from ..since import UNKNOWN, Since, Time
 from .building import of, text
 from .context import NodeContext
@@ -96,10 +98,11 @@ def _let_through(own: VMIContext) -> Departure:
 def _pdbs(own: VMIContext) -> Departure:
     found, refusal = own.verdict.pdbs, own.verdict.refusal
     names = [pdb.name for pdb in found]
-    related = tuple(pdb.ref for pdb in found)
+    related = tuple(pdb.ref for pdb in found[:NAMED])
     values = {"PDB": names[-1]}
     if refusal is None:
-        why = f"PDBs {', '.join(names)} all select its pod: an eviction fails with an error, and a drain gives up"
+        which = named(names) if len(found) <= ENOUGH else f"{', '.join(names[:5])} and at least {ENOUGH - 5} more"
+        why = f"PDBs {which} all select its pod: an eviction fails with an error, and a drain gives up"
         made = of(
             own,
             DrainState.BLOCKED,

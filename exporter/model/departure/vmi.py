@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from ..eviction import Verdict, current_pod, evicted, strategy_of
-from ..indexes.nodes import HANDLER, PDB
+from ..indexes.nodes import HANDLER
 from ..kinds.kubevirt_machine import KubevirtMachine
 from ..kinds.pod import Pod
-from ..kinds.pod_disruption_budget import PodDisruptionBudget
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..since import UNKNOWN, Since, Time
@@ -36,9 +35,7 @@ class VMIContext:
 
     @cached_property
     def verdict(self) -> Verdict:
-        found = self.node.drain.view.sharing(PDB, self.vmi.namespace)
-        pdbs = (each for each in found if isinstance(each, PodDisruptionBudget))
-        return evicted(self.vmi, self.pod, self.strategy, pdbs)
+        return evicted(self.vmi, self.pod, self.strategy, self.node.drain.pdbs_of)
 
     @cached_property
     def open(self) -> VirtualMachineInstanceMigration | None:
@@ -71,10 +68,15 @@ class VMIContext:
         return found
 
     @cached_property
-    def others(self) -> list[str]:
+    def besides(self) -> list[Pod]:
         """Its pods beside the one that it runs in and the target of its open migration."""
         target = self.open.uid if self.open is not None else ""
-        return [pod.name for pod in self.pods if pod is not self.pod and not (target and pod.migration == target)]
+        return [pod for pod in self.pods if pod is not self.pod and not (target and pod.migration == target)]
+
+    @property
+    def others(self) -> list[str]:
+        """The names of these."""
+        return [pod.name for pod in self.besides]
 
     @cached_property
     def since(self) -> Time:

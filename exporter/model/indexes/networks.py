@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 from ..index import Index, Lookup
 from ..kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
+from ..kinds.deployment import Deployment
 from ..kinds.ipam_claim import IPAMClaim
+from ..kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from ..kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ..kinds.pod import Pod
 from ..kinds.user_defined_network import UserDefinedNetwork
@@ -23,7 +25,9 @@ __all__ = [
     "LEFTOVER",
     "NAD",
     "NETWORK",
+    "PERSISTENT",
     "REFERENCE",
+    "STACK",
     "VM",
     "address",
     "primary",
@@ -117,6 +121,15 @@ def _leftovers(record: Record, lookup: Lookup) -> Iterable[str]:
     return (record.network,)
 
 
+def _stack(record: Record, _: Lookup) -> Iterable[str]:
+    return (STACK_KEY,) if isinstance(record, Deployment | MutatingWebhookConfiguration) else ()
+
+
+def _persistent(record: Record, _: Lookup) -> Iterable[str]:
+    wanted = isinstance(record, NetworkAttachmentDefinition) and record.ovn and record.persistent
+    return (STACK_KEY,) if wanted else ()
+
+
 def unreadable(namespace: str) -> str:
     """The key of the NADs of a namespace that can't be read: each may be of any network."""
     return f"?{namespace}"
@@ -126,6 +139,8 @@ def primary(namespace: str) -> str:
     """The key of a namespace's primary network, to which the pod network of its VMs goes."""
     return f"{namespace}/"
 
+
+STACK_KEY = "ipam"
 
 VM = Index("vm", _vms)
 ATTACHMENT = Index("attachment", _attachments)
@@ -138,3 +153,6 @@ CLAIM_NAME = Index("claim name", _claim_names)
 # The claims, by network, that no VM has an interface for.
 LEFTOVER = Index("leftover", _leftovers, through=((VirtualMachine, VM), (VirtualMachineInstance, VM)))
 NETWORK = Index("network", _networks, through=((NetworkAttachmentDefinition, ATTACHMENT),))
+# The components behind IPAMClaims under one key, and the NADs that need them under the same.
+STACK = Index("IPAM stack", _stack)
+PERSISTENT = Index("NAD with persistent IPs", _persistent)

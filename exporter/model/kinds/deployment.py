@@ -18,8 +18,31 @@ _ROLES = {
 }
 
 
+_FLAG, _VARIABLE = "--enable-preconfigured-udn-addresses", "OVN_PRE_CONF_UDN_ADDR_ENABLE"
+
+
+class _Variable(Wire, frozen=True, gc=False):
+    name: str | None = None
+    value: str | None = None
+
+
+class _Container(Wire, frozen=True, gc=False):
+    command: list[str | None] | None = None
+    args: list[str | None] | None = None
+    env: list[_Variable | None] | None = None
+
+
+class _PodSpec(Wire, frozen=True, gc=False):
+    containers: list[_Container | None] | None = None
+
+
+class _Template(Wire, frozen=True, gc=False):
+    spec: _PodSpec | None = None
+
+
 class _Spec(Wire, frozen=True, gc=False):
     replicas: int | None = None
+    template: _Template | None = None
 
 
 class _Status(Wire, frozen=True, gc=False):
@@ -40,6 +63,7 @@ class Deployment(Record, frozen=True, gc=False):
     wanted: int
     ready: bool
     since: float | None  # of its condition Available
+    preconfigured: bool | None  # whether OVN-Kubernetes honours addresses that VMs request; None where it can't be seen
 
 
 def _reduce(wire: _Deployment) -> Deployment | None:
@@ -54,7 +78,26 @@ def _reduce(wire: _Deployment) -> Deployment | None:
         wanted=1 if wanted is None else wanted,
         ready=bool(status.ready_replicas),
         since=epoch(available.last_transition_time),
+        preconfigured=_preconfigured(wire.spec) if role == NETWORK_CONTROLLER else None,
     )
+
+
+def _preconfigured(spec: _Spec | None) -> bool | None:
+    """By an argument or variable. A script or a file may set it too, and what they come to is not known."""
+    pod = spec.template.spec if spec and spec.template else None
+    containers = [each for each in (pod.containers if pod else None) or () if each]
+    texts = [text for each in containers for text in (*(each.command or ()), *(each.args or ())) if text]
+    values = [each.value for container in containers for each in container.env or () if each and each.name == _VARIABLE]
+    said = {text.strip().lower() for text in (text[len(_FLAG) + 1 :] or "true" for text in texts if _sets(text))}
+    said |= {(value or "").strip().lower() for value in values}
+    if not said.isdisjoint(("true", "t", "1")):
+        return True
+    hidden = any("--config-file" in text or "\n" in text or (_FLAG in text and not _sets(text)) for text in texts)
+    return None if not containers or hidden or "" in said else False
+
+
+def _sets(text: str) -> bool:
+    return text == _FLAG or text.startswith(f"{_FLAG}=")
 
 
 KIND = ApiKind(Deployment, Reach.CLUSTER, group="apps", plural="deployments", wire=_Deployment, reduce=_reduce)

@@ -1,0 +1,206 @@
+"""Clusters that one tenant, or one mistake, has made large in one direction: `n` of the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.rows import full
+
+__all__ = ["SCENES"]
+
+Row = dict[str, Any]
+
+_UUID = "5d307ca9-b3ef-428c-8861-06e72d69f223"
+
+
+def _nad(**more: Any) -> Row:
+    return {"kind": "NetworkAttachmentDefinition", "name": "blue", "network": "tenantblue"} | more
+
+
+def _claim(**more: Any) -> Row:
+    named = {"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "v1", "network": "tenantblue"}
+    return named | {"ips": ["10.0.0.5/16"]} | more
+
+
+def _vm(**more: Any) -> Row:
+    return {"kind": "VirtualMachine", "name": "db", "uid": "v1"} | more
+
+
+def _vmi(**more: Any) -> Row:
+    return {"kind": "VirtualMachineInstance", "name": "db", "uid": "i1", "vm": "v1", "node": "node01"} | more
+
+
+def _pod(**more: Any) -> Row:
+    return {"kind": "Pod", "name": "pod-0", "domain": "db", "vmi": "i1", "node": "node01"} | more
+
+
+def _address(n: int) -> str:
+    return f"10.{n >> 14 & 255}.{n >> 6 & 255}.{n % 64 * 4}"
+
+
+def _excludes(n: int) -> list[Row]:
+    texts = ",".join(f"{_address(each)}/32" for each in range(1, n))
+    return [_nad(subnets="10.0.0.0/8", config={"excludeSubnets": texts, "role": "primary"})]
+
+
+def _subnets_and_excludes(n: int) -> list[Row]:
+    subnets = ",".join(f"{_address(each)}/30" for each in range(1, n))
+    excludes = ",".join(f"{_address(each)}/32" for each in range(1, n))
+    reserved = ",".join(f"{_address(each)[:-1]}1/32" for each in range(1, n) if _address(each).endswith(".0"))
+    return [_nad(subnets=subnets, config={"excludeSubnets": excludes, "reservedSubnets": reserved}), _claim()]
+
+
+def _claims_in_subnets(n: int) -> list[Row]:
+    subnets = ",".join(f"{_address(each)}/30" for each in range(1, n))
+    held = [_claim(name=f"vm-{each}.blue", vm=f"vm-{each}", ips=[f"10.0.0.{each % 250}/16"]) for each in range(n)]
+    return [_nad(subnets=subnets), *held]
+
+
+def _nads_of_one_network(n: int) -> list[Row]:
+    return [_nad(namespace=f"ns-{each}", config={"mtu": 1000 + each}) for each in range(n)]
+
+
+def _primaries_of_one_namespace(n: int) -> list[Row]:
+    return [_nad(name=f"nad-{each}", network=f"net-{each}", config={"role": "primary"}) for each in range(n)]
+
+
+def _ips_of_one_claim(n: int) -> list[Row]:
+    held = [f"{_address(each)}/8" for each in range(1, n)]
+    running = [_vmi(networks={"blue": "blue"}), _vm(networks={"blue": "blue"})]
+    pods = [_pod(claims=["db.blue"], addresses={"ns/blue": ["10.0.0.9/8"]})]
+    return [_nad(subnets="10.0.0.0/16"), _claim(ips=held), _claim(name="eb.blue", vm="eb", ips=held), *running, *pods]
+
+
+def _claims_of_one_vm(n: int) -> list[Row]:
+    held = [_claim(name=f"db.blue-{each}", ips=[f"10.0.{each >> 8}.{each & 255}/16"]) for each in range(n)]
+    return [_nad(), _vm(networks={"blue": "blue"}), *held]
+
+
+def _claims_of_one_address(n: int) -> list[Row]:
+    return [_nad(), *(_claim(name=f"vm-{each}.blue", vm=f"vm-{each}") for each in range(n))]
+
+
+def _pods_of_one_vmi(n: int) -> list[Row]:
+    pods = [
+        _pod(name=f"pod-{each}", uid=f"p{each}", claims=["db.blue"], addresses={"ns/blue": ["10.0.0.5/16"]})
+        for each in range(n)
+    ]
+    return [_cordoned(), _nad(), _claim(), _vm(networks={"blue": "blue"}), _asked(), *pods]
+
+
+def _pods_and_claims_of_one_vm(n: int) -> list[Row]:
+    return [*_pods_of_one_vmi(n), *_claims_of_one_vm(n)[2:]]
+
+
+def _interfaces_of_one_vm(n: int) -> list[Row]:
+    networks = {f"net-{each}": "blue" for each in range(n)}
+    return [_nad(), _vm(networks=networks), _vmi(networks=networks)]
+
+
+def _interfaces_of_one_claim_name(n: int) -> list[Row]:
+    networks = {"-_" * each + "x": "blue" for each in range(1, n)}
+    return [_nad(), _vm(networks=networks), _vmi(networks=networks)]
+
+
+def _finalizers_of_one_claim(n: int) -> list[Row]:
+    return [_claim(deleting=True, finalizers=[f"example.org/{each}" for each in range(n)])]
+
+
+def _requests_of_one_vmi(n: int) -> list[Row]:
+    asked = {"default": [_address(each) for each in range(n)]}
+    return [
+        _nad(name="main", network="main", config={"role": "primary"}),
+        _vmi(networks={"default": "pod"}, requested=asked),
+        _claim(name="db.default", network="main"),
+    ]
+
+
+def _uuids(n: int) -> list[Row]:
+    return [_vm(name=f"vm-{each}", uid=f"v{each}", uuid=_UUID, serial="s1") for each in range(n)]
+
+
+def _cordoned(**more: Any) -> Row:
+    return {"kind": "Node", "name": "node01", "cordoned": True, "taints": ["kubevirt.io/drain:NoSchedule"]} | more
+
+
+def _asked(**more: Any) -> Row:
+    return _vmi(evacuation="node01", migratable=True, strategy="LiveMigrate", networks={"blue": "blue"}) | more
+
+
+def _vmis_on_one_node(n: int) -> list[Row]:
+    vmis = [_asked(name=f"vm-{each}", uid=f"i{each}") for each in range(n)]
+    pods = [_pod(name=f"pod-{each}", uid=f"p{each}", domain=f"vm-{each}", vmi=f"i{each}") for each in range(n)]
+    return [_cordoned(), *vmis, *pods]
+
+
+def _migrations_of_one_vmi(n: int) -> list[Row]:
+    made = [
+        {"kind": "VirtualMachineInstanceMigration", "name": f"m-{each}", "vmi": "db", "phase": "Failed"}
+        | {"uid": f"m{each}", "evacuates": "node01"}
+        for each in range(n)
+    ]
+    return [_cordoned(), _asked(), _pod(), *made]
+
+
+def _maintenances_of_one_node(n: int) -> list[Row]:
+    made = [{"kind": "NodeMaintenance", "name": f"m-{each}", "node": "node01"} for each in range(n)]
+    return [_cordoned(), _asked(), _pod(), *made]
+
+
+def _pdbs_and_vmis(n: int) -> list[Row]:
+    vmis = [_asked(name=f"vm-{each}", uid=f"i{each}", strategy="None", evacuation=None) for each in range(n)]
+    pods = [_pod(name=f"pod-{each}", uid=f"p{each}", domain=f"vm-{each}", vmi=f"i{each}") for each in range(n)]
+    pdbs = [
+        {"kind": "PodDisruptionBudget", "name": f"pdb-{each}", "selects": {"kubevirt.io": "virt-launcher"}}
+        for each in range(n)
+    ]
+    return [_cordoned(), *vmis, *pods, *pdbs]
+
+
+def _nodes_of_one_uuid(n: int) -> list[Row]:
+    return [{"kind": "Node", "name": f"node-{each}", "systemUUID": _UUID} for each in range(n)]
+
+
+def _stacks(n: int) -> list[Row]:
+    found: list[Row] = []
+    for each in range(n):
+        found += [
+            {"kind": "Deployment", "name": "kubevirt-ipam-controller-manager", "namespace": f"ns-{each}", "ready": 0},
+            {"kind": "Deployment", "name": "ovnkube-control-plane", "namespace": f"ns-{each}", "ready": 0},
+            {"kind": "MutatingWebhookConfiguration", "name": f"hook-{each}", "webhook": "ipam-claims.k8s.cni.cncf.io"},
+        ]
+    return found
+
+
+def _stacks_and_claims(n: int) -> list[Row]:
+    return [*_stacks(n), *_claims_in_subnets(n)[1:]]
+
+
+SCENES: dict[str, Callable[[int], list[dict[str, Any]]]] = {
+    scene.__name__.removeprefix("_"): lambda n, scene=scene: [full(row) for row in scene(n)]  # type: ignore[misc]
+    for scene in (
+        _excludes,
+        _subnets_and_excludes,
+        _claims_in_subnets,
+        _nads_of_one_network,
+        _primaries_of_one_namespace,
+        _ips_of_one_claim,
+        _claims_of_one_vm,
+        _claims_of_one_address,
+        _pods_of_one_vmi,
+        _pods_and_claims_of_one_vm,
+        _interfaces_of_one_vm,
+        _interfaces_of_one_claim_name,
+        _finalizers_of_one_claim,
+        _requests_of_one_vmi,
+        _uuids,
+        _vmis_on_one_node,
+        _migrations_of_one_vmi,
+        _maintenances_of_one_node,
+        _pdbs_and_vmis,
+        _nodes_of_one_uuid,
+        _stacks,
+        _stacks_and_claims,
+    )
+}
