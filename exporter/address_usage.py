@@ -178,9 +178,13 @@ def _use_of(cluster: Cluster, claim: IPAMClaim, pods: list[Pod]) -> Use:
 
 
 def owner_lives(cluster: Cluster, claim: IPAMClaim) -> bool:
-    """Whether one of its owners is there, by uid; a claim without owner goes by the name of its label."""
+    """Whether one of its owners is there, by uid; a claim without owner goes by the name of its label.
+
+    A label that names another VM counts too: that one may use the claim.
+    """
     uids = {owner.uid for owner in claim.owners if owner.uid}
-    return any(not uids or vm.uid in uids for vm in _vms(cluster, claim))
+    other = claim.vm if claim.mislabelled else None
+    return any(not uids or vm.uid in uids or vm.name == other for vm in _vms(cluster, claim))
 
 
 def _vms(cluster: Cluster, claim: IPAMClaim) -> Iterator[VirtualMachine | VirtualMachineInstance]:
@@ -192,6 +196,6 @@ def _vms(cluster: Cluster, claim: IPAMClaim) -> Iterator[VirtualMachine | Virtua
 
 def _listed(cluster: Cluster, claim: IPAMClaim) -> bool:
     """Whether a VM of it has an interface that the claim's name stands for."""
-    return any(
+    return claim.mislabelled or any(
         claim_name(vm.name, network) == claim.name for vm in _vms(cluster, claim) for network, _, _ in vm.networks
     )

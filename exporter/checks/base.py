@@ -107,6 +107,9 @@ class Setting:
 class Check:
     """Data plus one pure function from a view to findings. `joins` are the indexes that it looks others up by.
 
+    `weighs` are indexes under which it takes in all that there is, tens of thousands of records maybe; a change there
+    only concerns the few records that have the same key in the index that each is given with.
+
     `about` are the kinds without which there is nothing to check: where the cluster does not serve one of them the
     check is not applicable. `uses` names the fields that the check uses, by kind, for kinds whose records many checks
     share: a change of other fields does not concern it; of a kind that is not named there all fields count. `settings`
@@ -121,6 +124,7 @@ class Check:
     reasons: dict[str, Reason]
     find: Callable[[View], Iterable[Finding]] = field(repr=False)
     joins: tuple[Index, ...] = ()
+    weighs: Mapping[Index, Index] = field(default_factory=dict)
     settings: type[Struct] | None = None
     about: tuple[Kind[Any], ...] = ()
     uses: Mapping[Kind[Any], str] = field(default_factory=dict)
@@ -128,7 +132,7 @@ class Check:
 
     @cached_property
     def indexes(self) -> tuple[Index, ...]:
-        return (*self.scope.indexes, *self.joins)
+        return (*self.scope.indexes, *self.joins, *self.weighs, *self.weighs.values())
 
     @cached_property
     def reach(self) -> dict[type[Record], Reach]:

@@ -40,6 +40,9 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
             yield key  # and not by its members, of which there may be tens of thousands
             if scope.multi_key:
                 yield from _across(check, cluster, index, key)
+        elif index in check.weighs:
+            for other in cluster.sharing(check.weighs[index], key):
+                yield from check.partitions(other, cluster)
         elif index in check.joins:
             for other in chain(cluster.sharing(index, key), cluster.dependents(index, key)):
                 yield from check.partitions(other, cluster)

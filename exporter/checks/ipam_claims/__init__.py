@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ...findings import Finding
-from ...model.indexes.networks import ADDRESS, CLAIM, NAD, REFERENCE, vm_key
+from ...model.indexes.networks import ADDRESS, CLAIM, LEFTOVER, NAD, NETWORK, REFERENCE, vm_key
 from ...model.kinds import (
     deployment,
     ipam_claim,
@@ -137,12 +137,13 @@ CHECK = Check(
     ),
     scope=PER_VM,
     joins=(ADDRESS, CLAIM, NAD, REFERENCE),
+    weighs={NETWORK: LEFTOVER},
     reasons=REASONS,
     find=find,
     uses={
         virtual_machine.KIND: "created deleting networks stopped",
         virtual_machine_instance.KIND: "created deleting networks phase requested vm_uid",
-        pod.KIND: "addresses claims created domain node phase scheduled selections",
+        pod.KIND: "addresses claims created domain node numbers phase scheduled selections",
     },
     about=(ipam_claim.KIND,),
 )

@@ -21,6 +21,7 @@ from ...model.vm_networks import claim_name
 from ..advice import advised
 from ..base import View
 from .owner import ClaimOwner, OwnerState, owner_of
+from .pressure import utilisation
 from .reasons import REASONS
 
 __all__ = ["UNKNOWN_MOMENT", "ClaimContext", "Moment", "referred_to"]
@@ -119,6 +120,11 @@ class ClaimContext:
     def ruler(self) -> NetworkAttachmentDefinition | None:
         """The one of them whose pool the network most likely has, where several differ."""
         return self.effective[0] if len(self.effective) == 1 else ruling(self.effective)
+
+    @cached_property
+    def utilisation(self) -> float:
+        """The share of the network's addresses that is in use, 0 to 1."""
+        return utilisation(self.view, self.ruler, {f"{nad.namespace}/{nad.name}" for nad in self.nads})
 
     @property
     def unreadable_nad(self) -> bool:

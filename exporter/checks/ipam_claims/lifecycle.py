@@ -6,6 +6,7 @@ from ...findings import Finding, Severity, Since
 from ...model.kinds.ipam_claim import FINALIZER, IPAMClaim
 from .context import ClaimContext, Moment
 from .owner import OwnerState
+from .pressure import percent
 
 __all__ = [
     "foreign_claim",
@@ -19,6 +20,9 @@ __all__ = [
     "unlabelled_claim",
     "unprotected_claim",
 ]
+
+
+_NEARLY_FULL = 0.9  # of the network's addresses
 
 
 def foreign_claim(ctx: ClaimContext) -> Finding:
@@ -154,8 +158,10 @@ def orphan_claim(ctx: ClaimContext) -> Finding | None:
     in_use = owner.running_vmi or ctx.users or claim.other_owners
     if claim.deleting is not None or owner.state is not OwnerState.GONE or in_use or not claim.owners:
         return None
-    what = f"{owner.ref} is gone; {_held(claim)}"
-    return ctx.finding("OrphanClaim", Severity.WARNING, what, related=owner.related, ownerUid=owner.ref.uid)
+    what, severity = f"{owner.ref} is gone; {_held(claim)}", Severity.WARNING
+    if claim.hosts and ctx.utilisation >= _NEARLY_FULL:
+        what, severity = f"{what}, of which {percent(ctx.utilisation)} is in use", Severity.CRITICAL
+    return ctx.finding("OrphanClaim", severity, what, related=owner.related, ownerUid=owner.ref.uid)
 
 
 def unprotected_claim(ctx: ClaimContext) -> Finding | None:

@@ -127,8 +127,9 @@ REASONS = {
         alert="VMIPAMClaimOwnerless",
     ),
     "OrphanClaim": Reason(
-        _WARNING,
-        "The VM is gone, and garbage collection has not deleted the IPAMClaim.",
+        _BOTH,
+        "The VM is gone, and garbage collection has not deleted the IPAMClaim; critical where 90 % of the network's "
+        "addresses are in use.",
         _ORPHANED,
         next="Check garbage collection; if it works, verify that the VM is NotFound and delete the IPAMClaim.",
         commands=(*_OWNER, "kubectl get apiservices.apiregistration.k8s.io"),
@@ -224,12 +225,14 @@ REASONS = {
         alert="VMIPAMClaimNetworkMissing",
     ),
     "LeakedClaim": Reason(
-        _INFO,
-        "The VM no longer has the interface that the IPAMClaim was created for.",
+        (Severity.INFO, Severity.WARNING),
+        "The VM no longer has the interface that the IPAMClaim was created for; a warning where 80 % of the network's "
+        "addresses are in use.",
         _UNUSED,
         grace=HOUR,
         next="Delete the IPAMClaim if the network needs its addresses; the interface gets others if it comes back.",
         commands=_OWNER,
+        alert="VMIPAMClaimLeaked",
     ),
     "EmptyClaim": Reason(
         _BOTH,

@@ -7,6 +7,7 @@ from ...model.kinds.pod import Pod
 from ..ipam_commands import ANNOTATE_POD, NADS, NETWORK_STACK, READ_CLAIM
 from .context import ClaimContext, Moment
 from .owner import OwnerState
+from .pressure import percent
 
 __all__ = ["empty_claim", "idle_reservation", "leaked_claim", "not_referenced"]
 
@@ -41,6 +42,7 @@ _CAUSES = {
         "",
     ),
 }
+_FILLING = 0.8  # of the network's addresses
 _EVENTS = "kubectl get events -n NAMESPACE --field-selector involvedObject.name=LAUNCHERPOD"
 
 
@@ -56,6 +58,9 @@ def leaked_claim(ctx: ClaimContext) -> Finding | None:
     what = (
         f"{ctx.vm.ref} no longer has this interface; the IPAMClaim holds {', '.join(ctx.claim.hosts) or 'no address'}"
     )
+    if ctx.claim.hosts and ctx.utilisation >= _FILLING:
+        what += f" of a network of which {percent(ctx.utilisation)} is in use"
+        return ctx.finding("LeakedClaim", Severity.WARNING, what, related=[ctx.vm.ref])
     return ctx.finding("LeakedClaim", Severity.INFO, what, related=[ctx.vm.ref])
 
 

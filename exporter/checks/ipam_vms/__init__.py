@@ -19,11 +19,13 @@ from ...model.kinds import (
     deployment,
     ipam_claim,
     mutating_webhook_configuration,
+    namespace,
     network_attachment_definition,
     pod,
     virtual_machine,
     virtual_machine_instance,
 )
+from ...model.kinds.namespace import Namespace
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..base import Check, View
@@ -37,6 +39,8 @@ __all__ = ["CHECK"]
 
 
 def find(view: View) -> Iterator[Finding]:
+    if any(each.terminating for each in view.all(Namespace)):
+        return  # what is missing goes with the namespace
     stack = stack_of(view)
     vms: list[VirtualMachine | VirtualMachineInstance] = [
         *view.all(VirtualMachine),
@@ -64,6 +68,7 @@ CHECK = Check(
         pod.KIND,
         ipam_claim.KIND,
         network_attachment_definition.KIND,
+        namespace.KIND,
         deployment.KIND,
         mutating_webhook_configuration.KIND,
     ),
@@ -73,7 +78,7 @@ CHECK = Check(
     find=find,
     uses={
         virtual_machine.KIND: "networks",
-        virtual_machine_instance.KIND: "deleting networks phase requested",
+        virtual_machine_instance.KIND: "created deleting networks phase requested",
         pod.KIND: "claims domain selections",
     },
     about=(ipam_claim.KIND, network_attachment_definition.KIND),

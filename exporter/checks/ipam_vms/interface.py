@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from ...findings import Finding, Severity
+from ...findings import Finding, Severity, Since
 from ...model.kinds.ipam_claim import IPAMClaim
 from ...model.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ...model.kinds.pod import Pod
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.record import Ref
 from ...model.vm_networks import claim_name
 from ..base import View
 from ..ipam_claims.context import referred_to
@@ -23,14 +24,42 @@ class Siblings:
 
     def __init__(self, view: View, vm: VirtualMachine | VirtualMachineInstance) -> None:
         self._view, self._vm = view, vm
+        self._beside: dict[Ref, Siblings] = {}
+
+    def beside(self, other: VirtualMachine | VirtualMachineInstance) -> Siblings:
+        """The interfaces of another VM."""
+        return self._beside.setdefault(other.ref, Siblings(self._view, other))
 
     @cached_property
     def by_claim(self) -> dict[str, list[str]]:
-        """The logical networks by the name of their IPAMClaim."""
+        """The logical networks that have an IPAMClaim, by its name."""
         found: dict[str, list[str]] = {}
-        for network, _, _ in self._vm.networks:
-            found.setdefault(claim_name(self._vm.name, network), []).append(network)
+        for network, key, _ in self._vm.networks:
+            nad = referred_to(self._view, self._vm.namespace, key)
+            if nad is not None and nad.effective:
+                found.setdefault(claim_name(self._vm.name, network), []).append(network)
         return found
+
+    @cached_property
+    def attached(self) -> frozenset[str] | None:
+        """The NADs that launcher pods of the VM are attached to; None while it has no pod."""
+        pods = [pod for pod in self._view.all(Pod) if pod.domain]
+        return frozenset(key for pod in pods for key, _ in pod.selections) if pods else None
+
+    @cached_property
+    def owner(self) -> VirtualMachine | None:
+        """The VM that ipam-extensions makes the owner of the claims: it goes by the name alone."""
+        return self._view.named(VirtualMachine, self._vm.namespace, self._vm.name)
+
+    @cached_property
+    def of_another(self) -> str:
+        """The IPAMClaim of an interface that is not the VM's own: no further one is created beside it."""
+        expected = self.owner.uid if self.owner is not None else self._vm.uid
+        for name in self.by_claim:
+            claim = self._view.named(IPAMClaim, self._vm.namespace, name)
+            if claim is not None and ([each.uid for each in claim.owners] != [expected] or claim.other_owners):
+                return name
+        return ""
 
     @cached_property
     def without_nad(self) -> str:
@@ -77,11 +106,25 @@ class Interface:
         return self.vmi is not None and self.vmi.phase not in ("Succeeded", "Failed")
 
     @property
-    def pods(self) -> list[Pod]:
-        return self.view.all(Pod)
+    def reported(self) -> bool:
+        """Whether what both a VM and its VMI show is reported of this one: of the VM, where there is one."""
+        return isinstance(self.vm, VirtualMachine) or self.siblings.owner is None
+
+    @property
+    def plugging(self) -> bool:
+        """Whether no launcher pod of the VM has the interface yet: it was added while the VM runs."""
+        attached = self.siblings.attached
+        return bool(self.key) and attached is not None and self.key not in attached
 
     def finding(
-        self, reason: str, severity: Severity, message: str, *, next_step: str = "", **evidence: object
+        self,
+        reason: str,
+        severity: Severity,
+        message: str,
+        since: float | None = None,
+        *,
+        next_step: str = "",
+        **evidence: object,
     ) -> Finding:
         """`next_step` replaces that of the reason."""
         nad_namespace, _, nad_name = self.key.partition("/")
@@ -101,6 +144,8 @@ class Interface:
             related=(self.nad.ref,) if self.nad else (),
             network=self.nad.network if self.nad else "",
             next=next_step,
+            since=since,
+            since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
             evidence={name: fact for name, fact in facts.items() if fact},
         )
 

@@ -19,11 +19,14 @@ _STARTED = ("Scheduling", "Scheduled", "Running")
 
 
 def missing_claim(interface: Interface) -> Finding | None:
-    """Of a running VMI; with the cause, where objects show it."""
+    """Of a VMI that starts or runs; with the cause, where objects show it.
+
+    An interface that is just being plugged in is left out: its pod gets it together with the reference.
+    """
     vmi = interface.vm
     if not isinstance(vmi, VirtualMachineInstance) or vmi.phase not in _STARTED or vmi.deleting is not None:
         return None
-    if not interface.persistent or interface.unplugged or interface.claim is not None:
+    if not interface.persistent or interface.unplugged or interface.claim is not None or interface.plugging:
         return None
     own = f"{vmi.namespace}/{interface.claim_name}"
     users = [user for user in interface.view.sharing(CLAIM, own) if isinstance(user, Pod)]
@@ -36,6 +39,7 @@ def missing_claim(interface: Interface) -> Finding | None:
         "MissingClaim",
         Severity.CRITICAL if waiting else Severity.WARNING,
         what,
+        vmi.created,
         next_step=next_step,
         cause=cause,
         launcherPod=waiting[0].name if waiting else "",
@@ -52,12 +56,16 @@ def _cause(interface: Interface) -> tuple[str, str, str]:
     if _too_long(interface):
         words = ", because its VM's name is too long for its label"
         return "NameTooLong", words, "Create the VM again under a shorter name, with the same disks."
+    other = interface.siblings.of_another
+    if other:
+        words = f", because IPAMClaim {other} of another interface has another owner or none"
+        return "OwnerUidMismatch", words, f"Repair the owner of IPAMClaim {other} first."
     return "", "", ""
 
 
 def name_too_long(interface: Interface) -> Finding | None:
     """No claim can be created."""
-    if not isinstance(interface.vm, VirtualMachine) or not interface.persistent or not _too_long(interface):
+    if not interface.reported or not interface.persistent or not _too_long(interface):
         return None
     what = f"no IPAMClaim can be created for a VM with a name of {len(interface.vm.name)} characters"
     return interface.finding("NameTooLong", Severity.WARNING, what)
@@ -73,14 +81,22 @@ def _too_long(interface: Interface) -> bool:
 
 def name_collision(interface: Interface) -> Finding | None:
     """Another interface, of this VM or another one, has the same claim name."""
-    if not isinstance(interface.vm, VirtualMachine) or not interface.persistent:
+    if not interface.reported or not interface.persistent:
         return None
-    own = interface.siblings.by_claim[interface.claim_name]
+    own = interface.siblings.by_claim.get(interface.claim_name, [])
     key = f"{interface.vm.namespace}/{interface.claim_name}"
-    found = list(interface.view.sharing(CLAIM_NAME, key))
-    namesakes = [each for each in found if isinstance(each, VirtualMachine)]
-    there = {each.name for each in found if isinstance(each, VirtualMachineInstance)}
-    others = sorted((each for each in namesakes if each.name != interface.vm.name), key=lambda each: each.name)
+    found = [
+        each
+        for each in interface.view.sharing(CLAIM_NAME, key)
+        if isinstance(each, VirtualMachine | VirtualMachineInstance) and each.name != interface.vm.name
+    ]
+    there = {each.name for each in found if isinstance(each, VirtualMachineInstance) and not each.final}
+    by_name = {each.name: each for each in sorted(found, key=lambda each: each.ref, reverse=True)}  # the VM of both
+    others = [
+        by_name[name]
+        for name in sorted(by_name)
+        if interface.claim_name in interface.siblings.beside(by_name[name]).by_claim
+    ]
     if len(own) < 2 and not others:
         return None
     running = [other for other in others if interface.runs and other.name in there]
@@ -99,10 +115,8 @@ def cross_namespace_nad(interface: Interface) -> Finding | None:
     nad = interface.nad
     if nad is None or not interface.persistent or not interface.key or nad.namespace == interface.vm.namespace:
         return None
-    if isinstance(interface.vm, VirtualMachineInstance) and interface.view.named(
-        VirtualMachine, interface.vm.namespace, interface.vm.name
-    ):
-        return None  # reported of the VM
+    if not interface.reported:
+        return None
     what = f"NAD {interface.key} is in another namespace, where OVN-Kubernetes looks for the IPAMClaim"
     return interface.finding("CrossNamespaceNad", Severity.CRITICAL if interface.runs else Severity.WARNING, what)
 

@@ -22,6 +22,7 @@ __all__ = [
     "ATTACHMENT",
     "CLAIM",
     "CLAIM_NAME",
+    "LEFTOVER",
     "NAD",
     "NETWORK",
     "PERSISTENT",
@@ -108,6 +109,18 @@ def _claim_names(record: Record, _: Lookup) -> Iterable[str]:
     return ()
 
 
+def _leftovers(record: Record, lookup: Lookup) -> Iterable[str]:
+    if not isinstance(record, IPAMClaim) or not record.network or record.deleting is not None:
+        return ()
+    for kind in (VirtualMachine, VirtualMachineInstance):
+        for name in record.vms:
+            vm = lookup(kind, record.namespace, name)
+            networks = vm.networks if isinstance(vm, VirtualMachine | VirtualMachineInstance) else ()
+            if any(claim_name(name, network) == record.name for network, _, _ in networks):
+                return ()
+    return (record.network,)
+
+
 def _stack(record: Record, _: Lookup) -> Iterable[str]:
     return (STACK_KEY,) if isinstance(record, Deployment | MutatingWebhookConfiguration) else ()
 
@@ -137,6 +150,8 @@ CLAIM = Index("claim", _claims)
 NAD = Index("nad", _nads, dependents=(IPAMClaim,))
 REFERENCE = Index("reference", _references, dependents=(VirtualMachine, VirtualMachineInstance, Pod))
 CLAIM_NAME = Index("claim name", _claim_names)
+# The claims, by network, that no VM has an interface for.
+LEFTOVER = Index("leftover", _leftovers, through=((VirtualMachine, VM), (VirtualMachineInstance, VM)))
 NETWORK = Index("network", _networks, through=((NetworkAttachmentDefinition, ATTACHMENT),))
 # The components behind IPAMClaims under one key, and the NADs that need them under the same.
 STACK = Index("IPAM stack", _stack)

@@ -93,6 +93,12 @@ def _empty(stage: Stage) -> None:
     stage.pod()
 
 
+def _leaked(stage: Stage) -> None:
+    """It holds the only address of its network that can be allocated."""
+    stage.nad(subnets="10.0.0.4/30", excludeSubnets="10.0.0.6/32")
+    stage.claim(stage.vm(green="green"), "10.0.0.5/30")
+
+
 def _not_referenced(stage: Stage) -> None:
     stage.nad()
     owner = stage.vm()
@@ -119,6 +125,7 @@ STORIES = [
         values={"LABEL": "example.com-network", "VALUE": "blue"},
     ),
     Story("VMIPAMClaimNetworkMissing", "NetworkNotInNamespace", _not_here, (acts.MAKE,), files=_missing_nad),
+    Story("VMIPAMClaimLeaked", "LeakedClaim", _leaked, acts.EXCHANGE),
     Story("VMIPAMClaimEmpty", "EmptyClaim", _empty, (acts.TOUCH_POD,), leaves=touched(PODS, "virt-launcher-db")),
     Story(
         "VMIPAMClaimNotReferenced",
