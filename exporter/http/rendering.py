@@ -1,8 +1,12 @@
-"""Renders templates, in slices; every value is escaped."""
+"""Renders templates, in slices; every value is escaped.
+
+What is invisible, or turns the direction of what follows, is written out: a name could pass for another by it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping
 from itertools import islice
 from typing import Any
@@ -15,9 +19,19 @@ from .sending import send
 __all__ = ["page_of", "prepare"]
 
 _SLICE = 500  # pieces between two looks at the event loop
+_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+
+
+def _visible(value: Any) -> Any:
+    if not isinstance(value, str) or (value.isascii() and value.isprintable()):
+        return value
+    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+
+
 _TEMPLATES = Environment(
     loader=PackageLoader("exporter.http"),
     autoescape=True,
+    finalize=_visible,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
