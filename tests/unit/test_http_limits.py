@@ -274,7 +274,7 @@ async def test_a_body_is_not_waited_for() -> None:
 # -- the event loop
 
 
-async def longest_hold(made: Served, path: str, **headers: str) -> float:
+async def longest_hold(made: Served, path: str, status: int = 200, **headers: str) -> float:
     """Seconds of processor time of the longest turn of the loop while a request is answered."""
     longest = 0.0
 
@@ -286,7 +286,7 @@ async def longest_hold(made: Served, path: str, **headers: str) -> float:
             longest = max(longest, time.thread_time() - before)
 
     beating = asyncio.create_task(beat())
-    assert (await made.get(path, **headers))[0] == 200
+    assert (await made.get(path, **headers))[0] == status
     beating.cancel()
     return longest
 
@@ -297,6 +297,16 @@ async def test_no_answer_holds_the_loop() -> None:
         for path in paths:
             for coding in ("gzip", "identity"):
                 assert await longest_hold(made, path, Accept_Encoding=coding) < 0.1, path
+
+
+async def test_a_wrong_name_among_many_nodes_does_not_hold_the_loop() -> None:
+    async with served() as made:
+        for at in range(5000):
+            made.evaluation.seen(full({"kind": "Node", "name": f"node-{at:05}.example.org"}))
+        assert await longest_hold(made, "/api/v1/drain", 200) < 0.1  # the nodes are sorted in once
+        assert await longest_hold(made, f"/api/v1/drain?node={'node-1' * 42}", 404) < 0.1
+        _, _, body = await made.get("/api/v1/drain?node=node-0123.example.org")
+    assert b"did you mean node-0123" in body
 
 
 # -- the page
