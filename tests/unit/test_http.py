@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
 from exporter.model.source import SyncState
+from exporter.views.findings import Filter, take
 from tests.rows import full
 from tests.unit.served import Served, served
 
@@ -170,6 +173,24 @@ async def test_answers_are_compressed_for_those_who_accept_it(
     text = gzip.decompress(body) if zipped else body
     assert abs(len(text) - len(plain)) < 200  # clock and telemetry
     assert text[:15] == plain[:15]
+
+
+@pytest.mark.parametrize("wanted", [Filter(), Filter(namespace=frozenset(("ns-01", "ns-07")))])
+async def test_a_large_report_is_whole_and_in_order(wanted: Filter) -> None:
+    query = "&".join(f"namespace={each}" for each in sorted(wanted.namespace))
+    async with served(4321) as server:
+        server.see("another")
+        _, headers, plain = await server.get(f"/api/v1/findings?{query}")
+        _, _, zipped = await server.get(f"/api/v1/findings?{query}", Accept_Encoding="gzip")
+        expected = msgspec.json.encode(take(server.engine, wanted))
+    assert plain == expected
+    assert int(headers["Content-Length"]) == len(expected) > 100_000
+    unpacked, unpacking = b"", zlib.decompressobj(31)
+    while zipped:  # chunks: a length in hex, and as much
+        size, _, zipped = zipped.partition(b"\r\n")
+        unpacked += unpacking.decompress(zipped[: int(size, 16)])
+        zipped = zipped[int(size, 16) + 2 :]
+    assert unpacked == expected
 
 
 # -- who asks
