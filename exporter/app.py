@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -19,11 +18,7 @@ from .config.reloading import Status
 from .config.settings import Config
 from .engine.engine import Engine
 from .engine.intake import Intake
-from .http.api import Findings
-from .http.drain import DrainPage, DrainView
-from .http.networks import NetworksView
-from .http.page import Page, stylesheet
-from .http.scrape import Scrape
+from .http.routes import routes
 from .http.server import build, serving
 from .kube.live import LiveSource
 from .kube.pace import Pace
@@ -119,21 +114,9 @@ async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-s
     gc.set_threshold(50_000, 20, 1000)
     scrapes = Scrapes()
     telemetry = Telemetry(steward.engine, steward.exposition, steward.source.reflectors, scrapes, steward.config)
-    instance = secrets.token_hex(4)
-    networks = NetworksView(steward.engine, steward.usage, instance)
-    drain = DrainView(steward.engine, instance)
-    app = build(
-        steward.engine,
-        {
-            "/": Page(steward.engine, title, steward.config, networks, drain).handle,
-            "/drain": DrainPage(drain, title).handle,
-            "/style.css": stylesheet,
-            "/metrics": Scrape(steward.exposition, registry_of(telemetry), scrapes).handle,
-            "/api/v1/findings": Findings(steward.engine, instance).handle,
-            "/api/v1/networks": networks.handle,
-            "/api/v1/drain": drain.handle,
-        },
-    )
+    registry = registry_of(telemetry)
+    served = routes(steward.engine, steward.usage, steward.exposition, registry, scrapes, steward.config, title)
+    app = build(steward.engine, served)
     async with (
         serving(app, host, port) as url,
         steward.watching(),

@@ -4,36 +4,46 @@ from __future__ import annotations
 
 import asyncio
 
-import msgspec
 from aiohttp import web
 
 from ..address_usage import AddressUsage
 from ..engine.engine import Engine
-from ..views.networks import Networks, take
-from .api import json_error
+from ..views.networks import Networks, steps
+from .answers import json_answer, json_error
+from .query import names_in
+from .shared import Shared, Versions
 
 __all__ = ["NetworksView"]
 
-_ENCODE = msgspec.json.Encoder().encode
-
 
 class NetworksView:
-    def __init__(self, engine: Engine, usage: AddressUsage, instance: str) -> None:
+    def __init__(self, engine: Engine, usage: AddressUsage, versions: Versions, instance: str) -> None:
         """`instance` distinguishes one run of the steward from the next: generations start again with each."""
         self._engine, self._usage, self._instance = engine, usage, instance
+        self._taken = Shared[str, Networks](lambda: versions.everything)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """With the parameter `network` only that one."""
-        if unexpected := [key for key in request.query if key != "network"]:
-            return json_error(400, f"{unexpected[0]!r} is no filter; there is: network")
-        networks = await self.take(request.query.get("network", ""))
-        etag = f'"{self._instance}.{self._engine.generation}.{self._usage.version}"'
-        if request.headers.get("If-None-Match") == etag:
-            return web.Response(status=304, headers={"ETag": etag})
-        return web.Response(body=_ENCODE(networks), content_type="application/json", headers={"ETag": etag})
+        try:
+            names = names_in(request, "network")
+        except ValueError as error:
+            return json_error(400, str(error))
+        if len(names) > 1:
+            return json_error(400, f"network is given {len(names)} times; give one, or none for all")
+        return await json_answer(request, self._instance, await self.take(*names))
 
     async def take(self, only: str = "") -> Networks:
+        return await self._taken.get(only, lambda: self._take(only))
+
+    async def _take(self, only: str) -> Networks:
         for _ in self._usage.settle():
             await asyncio.sleep(0)
         engine = self._engine
-        return take(engine.cluster, self._usage, engine.findings(), engine.generation, only)
+        work = steps(engine.cluster, self._usage, list(engine.findings()), engine.generation, only)
+        while True:
+            try:
+                next(work)
+            except StopIteration as end:
+                networks: Networks = end.value
+                return networks
+            await asyncio.sleep(0)

@@ -5,77 +5,109 @@ from __future__ import annotations
 import time
 from datetime import datetime
 from importlib.resources import files
+from typing import Any
+from urllib.parse import urlencode
 
 from aiohttp import web
 
 from ..config.reloading import Status
 from ..engine.engine import Engine
-from ..findings import Severity
-from ..views.drain import STAYS, TITLES, draining
-from ..views.findings import Filter, FindingReport, take
-from .api import filter_of
+from ..findings import Finding, Severity
+from ..views.drain import STAYS, TITLES, Drain, NoSuchNodeError, draining
+from ..views.findings import Filter, FindingReport, reported, surroundings
+from .answers import as_text
 from .drain import DrainView
+from .listing import Listing
 from .networks import NetworksView
+from .query import Parameters
 from .rendering import page_of
+from .shared import Versions
 
 __all__ = ["Page", "stylesheet"]
 
 _SHOWN = 500  # findings on one page
 _SHOWN_NETWORKS = 100
 _SHOWN_NODES = 50
-_CHOICES = ("severity", "check", "reason", "namespace", "network")
+_SHOWN_CHOICES = 500  # options of one filter
+_SHOWN_OTHERS = 200  # undecodable objects, and partitions without an answer
 
 
 class Page:
-    def __init__(self, engine: Engine, title: str, config: Status, networks: NetworksView, drain: DrainView) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        title: str,
+        config: Status,
+        listing: Listing,
+        versions: Versions,
+        networks: NetworksView,
+        drain: DrainView,
+    ) -> None:
         self._engine, self._title, self._config = engine, title, config
-        self._networks, self._drain = networks, drain
+        self._listing, self._versions, self._networks, self._drain = listing, versions, networks, drain
+        self._parameters = Parameters(engine, ("page",))
         self._meanings = {name: reason.meaning for check in engine.checks for name, reason in check.reasons.items()}
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        query = {key: [v for v in request.query.getall(key) if v] for key in request.query}
         try:
-            wanted = filter_of({key: values for key, values in query.items() if values})
+            wanted, asked = self._parameters.filter(request), self._parameters.number(request, "page")
         except ValueError as error:
-            return web.Response(status=400, text=f"{error}\n")
+            return as_text(400, str(error))
         networks = await self._networks.take()
-        drained = draining(self._engine.cluster)
-        drain = await self._drain.take(drained[:_SHOWN_NODES])
-        report = take(self._engine)
-        chosen = take(self._engine, wanted).findings
-        return page_of(
-            "page.html",
-            title=self._title,
-            report=report,
-            networks=networks,
-            shown_networks=networks.networks[:_SHOWN_NETWORKS],
-            total=len(chosen),
-            findings=chosen[:_SHOWN],
-            counts={s.value: sum(f.severity == s.value for f in report.findings) for s in reversed(Severity)},
-            choices=_choices(report.findings, wanted),
-            chosen={key: values[0] for key, values in query.items() if values},
-            meanings=self._meanings,
-            ready=self._engine.ready,
-            config=self._config,
-            ago=_ago,
-            now=time.time(),
-            drain=drain,
-            drained=drained,
-            titles=TITLES,
-            stays=STAYS,
-        )
+        drained, drain = await self._draining()
+        overview = await self._listing.overview()
+        chosen = await self._listing.chosen(wanted)
+        pages = max(1, -(-len(chosen) // _SHOWN))
+        number = min(max(1, asked or 1), pages)
+        query = [(key, value) for key in Filter.__struct_fields__ for value in sorted(getattr(wanted, key))]
+        values = {
+            "title": self._title,
+            "report": surroundings(self._engine),
+            "most": _SHOWN_OTHERS,
+            "networks": networks,
+            "shown_networks": networks.networks[:_SHOWN_NETWORKS],
+            "total": len(chosen),
+            "first": (number - 1) * _SHOWN,
+            "findings": [self._reported(each) for each in chosen[(number - 1) * _SHOWN : number * _SHOWN]],
+            "counts": {s.value: overview.counts[s.value] for s in reversed(Severity)},
+            "choices": {name: _choices(values, wanted, name) for name, values in overview.offered.items()},
+            "filter": urlencode(query),
+            "chosen": dict(reversed(query)),
+            "earlier": _page(query, number - 1) if number > 1 else "",
+            "later": _page(query, number + 1) if number < pages else "",
+            "meanings": self._meanings,
+            "ready": self._engine.ready,
+            "config": self._config,
+            "ago": _ago,
+            "now": time.time(),
+            "drain": drain,
+            "drained": drained,
+            "titles": TITLES,
+            "stays": STAYS,
+        }
+        return await page_of(request, "page.html", values)
+
+    def _reported(self, finding: Finding) -> FindingReport:
+        return reported(finding, "", self._versions.unknown_of(finding))
+
+    async def _draining(self) -> tuple[list[str], Drain]:
+        while True:
+            drained = draining(self._engine.cluster)
+            try:
+                return drained, await self._drain.take(drained[:_SHOWN_NODES])
+            except NoSuchNodeError:
+                continue  # it went while others were previewed
 
 
-def _choices(findings: list[FindingReport], wanted: Filter) -> dict[str, list[str]]:
-    """The options of each filter: the values of open findings, and those already chosen."""
-    offered: dict[str, set[str]] = {name: set(getattr(wanted, name)) for name in _CHOICES}
-    for finding in findings:
-        offered["severity"].add(finding.severity)
-        offered["check"].add(finding.check)
-        offered["reason"].add(finding.reason)
-        offered["namespace"].add(finding.subject.namespace)
-        offered["network"].add(finding.network)
-    return {name: sorted(values - {""}) for name, values in offered.items()}
+def _choices(values: set[str], wanted: Filter, name: str) -> dict[str, Any]:
+    """The options of a filter: the first values of open findings, and those already chosen; how many are left out."""
+    some = sorted(values - {""})
+    shown = some[:_SHOWN_CHOICES]
+    return {"values": sorted({*shown, *getattr(wanted, name)}), "left_out": len(some) - len(shown)}
+
+
+def _page(query: list[tuple[str, str]], number: int) -> str:
+    return "/?" + urlencode([*query, ("page", number)]) + "#findings"
 
 
 def _ago(now: float, since: str) -> str:
@@ -87,6 +119,8 @@ def _ago(now: float, since: str) -> str:
     return f"{seconds}s"
 
 
+_STYLE = files("exporter.http").joinpath("templates/style.css").read_text(encoding="utf-8")
+
+
 async def stylesheet(_: web.Request) -> web.StreamResponse:
-    text = files("exporter.http").joinpath("templates/style.css").read_text(encoding="utf-8")
-    return web.Response(text=text, content_type="text/css", charset="utf-8")
+    return web.Response(text=_STYLE, content_type="text/css", charset="utf-8")

@@ -1,13 +1,20 @@
-"""The HTTP server: its routes, and the headers of every response."""
+"""The HTTP server: its routes, who is answered, and the headers of every response."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from ..engine.engine import Engine
+from .answers import as_text, error
+from .connections import Connections, most_connections, quiet_about_descriptors
+from .door import Door
+from .sending import finish
 
 __all__ = ["Routes", "build", "serving"]
 
@@ -20,8 +27,13 @@ _HEADERS = {
     "base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+_LINGER = 2.0  # seconds in which the body of a request may end, which nobody reads
+_BACKLOG = 128
+_DOOR = web.AppKey("door", Door)
+_CONNECTIONS = web.AppKey("connections", list[Connections])  # none before it serves
 
 
 def build(engine: Engine, routes: Routes) -> web.Application:
@@ -32,13 +44,39 @@ def build(engine: Engine, routes: Routes) -> web.Application:
         if engine.ready:
             return web.Response(text="ok\n")
         why = "\n".join(f"{each.check}: {each.why}" for each in engine.unknowns()) or "not evaluated yet"
-        return web.Response(status=503, text=f"not ready\n{why}\n")
+        return as_text(503, f"not ready\n{why}")
 
-    app = web.Application()
+    app = web.Application(middlewares=[_answer])
+    app[_DOOR], app[_CONNECTIONS] = Door(), []
     app.on_response_prepare.append(_add_headers)
     for path, handler in {"/healthz": healthz, "/readyz": readyz, **routes}.items():
         app.router.add_get(path, handler)
     return app
+
+
+@web.middleware
+async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+    connections = request.app[_CONNECTIONS]
+    with connections[0].in_use(request.transport) if connections else nullcontext():
+        response = await _answered(request, handler)
+        await finish(request, response)
+        return response
+
+
+async def _answered(request: web.Request, handler: Handler) -> web.StreamResponse:
+    refusal = request.app[_DOOR].refusal(request)
+    if refusal is not None:
+        return error(request, *refusal)
+    try:
+        return await handler(request)
+    except web.HTTPMethodNotAllowed as refused:
+        allowed = ", ".join(sorted(refused.allowed_methods))
+        response = error(request, 405, f"{request.method[:20]} is not allowed here; there are: {allowed}")
+        response.headers["Allow"] = allowed
+        return response
+    except web.HTTPNotFound:
+        paths = sorted(resource.canonical for resource in request.app.router.resources())
+        return error(request, 404, f"there is nothing at {request.path[:100]!r}; there are: {', '.join(paths)}")
 
 
 async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
@@ -46,15 +84,36 @@ async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
         response.headers.setdefault(name, value)
 
 
+def _is_ours(record: logging.LogRecord) -> bool:
+    """That somebody sends what is no HTTP is answered, and is nothing for the log."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+_LOG = logging.getLogger(__name__)
+_LOG.addFilter(_is_ours)
+
+
 @asynccontextmanager
 async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
     """Serves while entered, and gives the URL. Port 0 picks a free one. Raises OSError if the port is in use."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=2.0)
+    loop = asyncio.get_running_loop()
+    runner = web.AppRunner(
+        app, access_log=None, shutdown_timeout=2.0, handler_cancellation=True, logger=_LOG, lingering_time=_LINGER
+    )
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port)
-        await site.start()
-        address = runner.addresses[0]
-        yield f"http://{f'[{address[0]}]' if ':' in address[0] else address[0]}:{address[1]}"
+        assert runner.server is not None
+        most = most_connections()
+        connections = Connections(runner.server, most)
+        with quiet_about_descriptors(loop):
+            server = await loop.create_server(connections, host, port, backlog=min(_BACKLOG, most))
+            app[_CONNECTIONS][:] = [connections]
+            addresses = [each.getsockname() for each in server.sockets]
+            app[_DOOR].listens(host, [each[0] for each in addresses])
+            name, bound = addresses[0][:2]
+            try:
+                yield f"http://{f'[{name}]' if ':' in name else name}:{bound}"
+            finally:
+                server.close()
     finally:
         await runner.cleanup()

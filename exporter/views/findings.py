@@ -20,9 +20,12 @@ __all__ = [
     "SourceReport",
     "UndecodableReport",
     "advice",
+    "field_of",
     "merged",
+    "order",
     "reported",
     "rfc3339",
+    "surroundings",
     "take",
 ]
 
@@ -41,12 +44,14 @@ class Filter(msgspec.Struct, frozen=True):
 
     def wants(self, finding: Finding) -> bool:
         return all(
-            not wanted or _field(finding, name) in wanted
+            field_of(finding, name) in wanted
             for name, wanted in zip(self.__struct_fields__, msgspec.structs.astuple(self), strict=True)
+            if wanted
         )
 
 
-def _field(finding: Finding, name: str) -> str:
+def field_of(finding: Finding, name: str) -> str:
+    """What a filter of this name looks at."""
     if name in ("kind", "namespace", "name"):
         return str(getattr(finding.subject, name))
     return finding.severity.value if name == "severity" else str(getattr(finding, name))
@@ -118,9 +123,15 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
 def take(engine: Engine, wanted: Filter | None = None, cluster: str = "") -> Report:
     """The worst findings first, then by namespace and name. `cluster` is what the cluster is called in all of it."""
     chosen = [finding for finding in engine.findings() if wanted is None or wanted.wants(finding)]
+    findings = [reported(each, cluster, engine.unknown_of(each)) for each in sorted(chosen, key=order)]
+    return msgspec.structs.replace(surroundings(engine, cluster), findings=findings)
+
+
+def surroundings(engine: Engine, cluster: str = "") -> Report:
+    """All but the findings."""
     return Report(
         engine.generation,
-        [reported(each, cluster, engine.unknown_of(each)) for each in sorted(chosen, key=_order)],
+        [],
         [msgspec.structs.replace(each, cluster=cluster) for each in engine.unknowns()],
         [_source(engine, each, cluster) for each in sorted(engine.cluster.all(Source), key=_by_name)],
         [_undecodable(each, cluster) for each in sorted(engine.cluster.all(Undecodable), key=_by_name)],
@@ -134,7 +145,7 @@ def merged(reports: Iterable[Report]) -> Report:
     findings = [finding for report in every for finding in report.findings]
     return Report(
         sum(report.generation for report in every),
-        sorted(findings, key=lambda each: (-Severity(each.severity).rank, each.cluster, _order(each)[1:])),
+        sorted(findings, key=lambda each: (-Severity(each.severity).rank, each.cluster, order(each)[1:])),
         [unknown for report in every for unknown in report.unknown],
         [source for report in every for source in report.sources],
         [undecodable for report in every for undecodable in report.undecodable],
@@ -142,7 +153,8 @@ def merged(reports: Iterable[Report]) -> Report:
     )
 
 
-def _order(finding: Finding | FindingReport) -> tuple[int, str, str, str, str]:
+def order(finding: Finding | FindingReport) -> tuple[int, str, str, str, str]:
+    """The worst first, then by namespace and name."""
     subject = finding.subject
     rank = Severity(finding.severity).rank
     return -rank, subject.namespace, subject.name, finding.reason, finding.fingerprint

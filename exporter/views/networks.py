@@ -6,8 +6,10 @@ loses is said with each, since it cannot be undone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
 
 import msgspec
 
@@ -25,7 +27,17 @@ from ..model.record import Ref
 from ..model.source import Undecodable, unseen
 from .findings import rfc3339
 
-__all__ = ["READER", "NetworkReport", "Networks", "Reclaimable", "Safety", "SubnetReport", "subnet_reports", "take"]
+__all__ = [
+    "READER",
+    "NetworkReport",
+    "Networks",
+    "Reclaimable",
+    "Safety",
+    "SubnetReport",
+    "steps",
+    "subnet_reports",
+    "take",
+]
 
 READER = Reading(
     "networks",
@@ -39,6 +51,7 @@ READER = Reading(
     AddressUsage.INDEXES,
 )
 MOST_RECLAIMABLE = 100
+_SLICE = 500  # findings looked at between two looks at the event loop
 
 
 @dataclass(frozen=True)
@@ -122,25 +135,47 @@ def take(
     cluster: Cluster, usage: AddressUsage, findings: Iterable[Finding], generation: int, only: str = ""
 ) -> Networks:
     """The fullest first. What changed since `usage` was last settled is not counted yet."""
+    work = steps(cluster, usage, findings, generation, only)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            networks: Networks = end.value
+            return networks
+
+
+def steps(
+    cluster: Cluster, usage: AddressUsage, findings: Iterable[Finding], generation: int, only: str = ""
+) -> Generator[None, None, Networks]:
+    """The same, and stops after each few findings or a network, so that others get their turn."""
     blind = unseen(cluster, AddressUsage.KINDS)
     kinds = {kind.__name__ for kind in AddressUsage.KINDS}
     incomplete = frozenset(
         undecodable.namespace for undecodable in cluster.all(Undecodable) if undecodable.kind in kinds
     )
     by_network: dict[str, list[Finding]] = {}
-    for finding in findings:
+    for at, finding in enumerate(findings):
         by_network.setdefault(finding.network, []).append(finding)
-    reports = [
-        _network(cluster, usage, network, by_network.get(network, []), incomplete)
-        for network in (() if blind else usage.networks())
-        if only in ("", network)
-    ]
+        if at % _SLICE == 0:
+            yield
+    reports = []
+    for network in () if blind else tuple(usage.networks()):
+        if only in ("", network):
+            found = by_network.get(network, [])
+            reclaim = yield from _ranked(cluster, found)
+            reports.append(_network(cluster, usage, network, found, reclaim, incomplete))
+            yield
     ordered = sorted(reports, key=lambda report: (-report.utilisation, report.network))
     return Networks(generation, blind, tuple(ordered))
 
 
 def _network(
-    cluster: Cluster, usage: AddressUsage, network: str, findings: list[Finding], incomplete: frozenset[str]
+    cluster: Cluster,
+    usage: AddressUsage,
+    network: str,
+    findings: list[Finding],
+    reclaim: list[Reclaimable],
+    incomplete: frozenset[str],
 ) -> NetworkReport:
     ruler = usage.ruling(network)
     defined = [each for each in cluster.sharing(NAD, network) if isinstance(each, NetworkAttachmentDefinition)]
@@ -148,7 +183,6 @@ def _network(
     outside: dict[str, dict[str, int]] = {}
     for (place, use), count in usage.outside(network).items():
         outside.setdefault(place.value, {})[use.value] = count
-    reclaim = _ranked(cluster, findings)
     counted: dict[str, int] = {}
     for finding in findings:
         counted[finding.reason] = counted.get(finding.reason, 0) + 1
@@ -193,13 +227,23 @@ def _subnet(capacity: Capacity, by_use: dict[str, int]) -> SubnetReport:
     )
 
 
-def _ranked(cluster: Cluster, findings: list[Finding]) -> list[Reclaimable]:
+def _ranked(cluster: Cluster, findings: list[Finding]) -> Generator[None, None, list[Reclaimable]]:
     """The safest first; of those the ones with most addresses, and the oldest."""
-    found = [each for finding in findings for each in _reclaimable(cluster, finding)]
-    return sorted(
-        found,
-        key=lambda each: (RECLAIMABLE[each.reason].rank, -len(each.ips), each.since, each.claim),
-    )
+    runs: list[list[Reclaimable]] = []
+    for start in range(0, len(findings), _SLICE):
+        part = findings[start : start + _SLICE]
+        runs.append(sorted((each for finding in part for each in _reclaimable(cluster, finding)), key=_rank))
+        yield
+    found: list[Reclaimable] = []
+    ordered = merge(*runs, key=_rank)
+    while run := list(islice(ordered, _SLICE)):
+        found += run
+        yield
+    return found
+
+
+def _rank(each: Reclaimable) -> tuple[int, int, str, Ref]:
+    return RECLAIMABLE[each.reason].rank, -len(each.ips), each.since, each.claim
 
 
 def _reclaimable(cluster: Cluster, finding: Finding) -> Iterator[Reclaimable]:

@@ -22,7 +22,7 @@ from exporter.__main__ import main
 from exporter.cli.demo import kubeconfig
 from exporter.demo.fleet import sample_fleet
 from exporter.http import page
-from exporter.views.findings import Report
+from exporter.views.findings import FindingReport, Report
 from tests.evaluation import api_kinds
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.unit.asking import get
@@ -164,15 +164,13 @@ async def test_the_page_filters_without_script(http: aiohttp.ClientSession) -> N
     assert (await get(http, "/style.css"))[0] == 200
 
 
-def advised(**advice: Any) -> Callable[..., Report]:
-    """What the page takes, with the same advice for every finding."""
+def advised(**advice: Any) -> Callable[..., FindingReport]:
+    """What the page shows of a finding, with the same advice for every one."""
 
-    def take(*arguments: Any) -> Report:
-        report = views.findings.take(*arguments)
-        findings = [msgspec.structs.replace(each, **advice) for each in report.findings]
-        return msgspec.structs.replace(report, findings=findings)
+    def reported(*arguments: Any) -> FindingReport:
+        return msgspec.structs.replace(views.findings.reported(*arguments), **advice)
 
-    return take
+    return reported
 
 
 async def test_the_page_shows_the_next_step_with_commands_and_runbook(
@@ -180,7 +178,7 @@ async def test_the_page_shows_the_next_step_with_commands_and_runbook(
 ) -> None:
     commands = ("kubectl get vmi -n ns db", 'kubectl patch vm db -p \'{"a":"<b>&c"}\'')
     shown = {"next": "Stop the VM, or <b>wait</b>.", "commands": commands, "runbook": "https://example.org/Runbook.md"}
-    monkeypatch.setattr(page, "take", advised(**shown))
+    monkeypatch.setattr(page, "reported", advised(**shown))
     _, html, _ = await get(http, "/?reason=NotMigratable")
 
     assert "Next: Stop the VM, or &lt;b&gt;wait&lt;/b&gt;." in html
@@ -188,7 +186,7 @@ async def test_the_page_shows_the_next_step_with_commands_and_runbook(
     assert '<a href="https://example.org/Runbook.md"' in html
     assert "out of date" not in html
 
-    monkeypatch.setattr(page, "take", advised(next="", commands=(), runbook=""))
+    monkeypatch.setattr(page, "reported", advised(next="", commands=(), runbook=""))
     _, html, _ = await get(http, "/?reason=NotMigratable")
     findings = html[html.index('id="findings"') : html.index('id="networks"')]
     assert "NotMigratable" in findings
@@ -198,7 +196,7 @@ async def test_the_page_shows_the_next_step_with_commands_and_runbook(
 async def test_the_page_says_why_a_finding_may_be_out_of_date(
     http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page, "take", advised(unknown="no connection for pods"))
+    monkeypatch.setattr(page, "reported", advised(unknown="no connection for pods"))
     _, html, _ = await get(http, "/?reason=NotMigratable")
     assert '<tr class="unknown">' in html
     assert "May be out of date: no connection for pods" in html

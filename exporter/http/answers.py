@@ -1,0 +1,43 @@
+"""JSON answers that are made as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from hashlib import blake2b
+
+import msgspec
+from aiohttp import web
+
+from .sending import matches, send, tagged, unchanged
+
+__all__ = ["as_text", "error", "json_answer", "json_error"]
+
+_PART = 1 << 16  # bytes
+_ENCODE = msgspec.json.Encoder().encode
+
+
+async def json_answer(request: web.Request, instance: str, value: object) -> web.StreamResponse:
+    """With an ETag of all that is in it; `instance` is the ID of this run of the steward."""
+    body = _ENCODE(value)
+    etag = tagged(request, f"{instance}.{blake2b(body, digest_size=8).hexdigest()}")
+    if matches(request, etag):
+        return unchanged(etag)
+    return await send(request, _whole(body), {"Content-Type": "application/json", "ETag": etag}, len(body))
+
+
+async def _whole(body: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), _PART):
+        yield body[start : start + _PART]
+
+
+def json_error(status: int, message: str) -> web.Response:
+    return web.json_response({"error": message}, status=status)
+
+
+def error(request: web.BaseRequest, status: int, sentence: str) -> web.Response:
+    """In the form of the route: JSON below /api/, else text."""
+    return json_error(status, sentence) if request.path.startswith("/api/") else as_text(status, sentence)
+
+
+def as_text(status: int, sentence: str) -> web.Response:
+    return web.Response(status=status, text=f"{sentence}\n")

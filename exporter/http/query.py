@@ -1,0 +1,96 @@
+"""The parameters of requests. What can't be taken is refused in one sentence, which is the text of a ValueError."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from aiohttp import web
+
+from ..engine.engine import Engine
+from ..findings import Severity
+from ..views.findings import Filter
+
+__all__ = ["LONGEST_WAIT", "Parameters", "names_in"]
+
+LONGEST_WAIT = 60  # seconds
+_SECONDS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{0,9})?)s?")
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_SHOWN = 60  # characters of a value
+
+
+class Parameters:
+    """`own` are those that a route has beside the filters."""
+
+    def __init__(self, engine: Engine, own: Iterable[str]) -> None:
+        self._own = tuple(own)
+        reasons = sorted({name for check in engine.checks for name in check.reasons})
+        self._known: dict[str, tuple[str, ...]] = {
+            "severity": tuple(each.value for each in Severity),
+            "check": tuple(sorted(check.id for check in engine.checks)),
+            "reason": tuple(reasons),
+        }
+
+    def filter(self, request: web.BaseRequest) -> Filter:
+        """Several values of one field are alternatives; an empty value is none."""
+        chosen: dict[str, Any] = {}
+        for key in request.query:
+            if key in Filter.__struct_fields__:
+                chosen[key] = frozenset(_listed(request, key))
+                self._check(key, chosen[key])
+            elif key not in self._own:
+                raise ValueError(_unexpected(key, (*Filter.__struct_fields__, *self._own)))
+        return Filter(**chosen)
+
+    def _check(self, key: str, values: Iterable[str]) -> None:
+        known = self._known.get(key)
+        for value in values:
+            if known is not None and value not in known:
+                raise ValueError(f"{key}={_quoted(value)} can't be found here; there are: {', '.join(known)}")
+
+    @staticmethod
+    def wait(request: web.BaseRequest) -> float:
+        """Seconds."""
+        text = _single(request, "wait") or "0"
+        found = _SECONDS.fullmatch(text)
+        if found is None:
+            raise ValueError(f"wait={_quoted(text)} is not a number of seconds, such as 30")
+        if float(found[1]) > LONGEST_WAIT:
+            raise ValueError(f"wait={_quoted(text)} is not between 0 and {LONGEST_WAIT} seconds")
+        return float(found[1])
+
+    @staticmethod
+    def number(request: web.BaseRequest, name: str) -> int | None:
+        text = _single(request, name)
+        if text and not _NUMBER.fullmatch(text):
+            raise ValueError(f"{name}={_quoted(text)} is not a whole number, such as 17")
+        return int(text) if text else None
+
+
+def names_in(request: web.BaseRequest, parameter: str) -> tuple[str, ...]:
+    """The values of the only parameter of a route, several of them separated by commas or given again; each once."""
+    for key in request.query:
+        if key != parameter:
+            raise ValueError(_unexpected(key, (parameter,)))
+    return tuple(dict.fromkeys(_listed(request, parameter)))
+
+
+def _listed(request: web.BaseRequest, key: str) -> list[str]:
+    return [part for value in request.query.getall(key, []) for part in value.split(",") if part]
+
+
+def _single(request: web.BaseRequest, name: str) -> str:
+    values = request.query.getall(name, [""])
+    if len(values) > 1:
+        raise ValueError(f"{name} is given {len(values)} times; give it once")
+    return values[0]
+
+
+def _unexpected(key: str, known: tuple[str, ...]) -> str:
+    noun = "filters are" if len(known) > 1 else "there is"
+    return f"{_quoted(key)} is no filter; {noun}: {', '.join(known)}"
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")

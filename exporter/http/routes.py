@@ -1,0 +1,52 @@
+"""What is served where."""
+
+from __future__ import annotations
+
+import secrets
+
+from prometheus_client import CollectorRegistry
+
+from ..address_usage import AddressUsage
+from ..config.reloading import Status
+from ..engine.engine import Engine
+from ..metrics.exposition import Exposition
+from ..metrics.telemetry import Scrapes
+from .api import Findings
+from .connections import most_connections
+from .drain import DrainPage, DrainView
+from .listing import Listing
+from .networks import NetworksView
+from .page import Page, stylesheet
+from .rendering import prepare
+from .scrape import Scrape
+from .server import Routes
+from .shared import Versions
+
+__all__ = ["routes"]
+
+
+def routes(
+    engine: Engine,
+    usage: AddressUsage,
+    exposition: Exposition,
+    registry: CollectorRegistry,
+    scrapes: Scrapes,
+    config: Status,
+    title: str,
+) -> Routes:
+    prepare()
+    instance = secrets.token_hex(4)
+    versions = Versions(engine)
+    listing = Listing(engine, versions)
+    networks = NetworksView(engine, usage, versions, instance)
+    drain = DrainView(engine, versions, instance)
+    return {
+        "/": Page(engine, title, config, listing, versions, networks, drain).handle,
+        "/drain": DrainPage(drain, title).handle,
+        "/style.css": stylesheet,
+        "/metrics": Scrape(exposition, registry, scrapes).handle,
+        # Half of the connections may wait: the other half is for whoever asks now.
+        "/api/v1/findings": Findings(engine, listing, instance, most_connections() // 2).handle,
+        "/api/v1/networks": networks.handle,
+        "/api/v1/drain": drain.handle,
+    }

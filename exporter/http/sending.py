@@ -1,0 +1,120 @@
+"""How answers are sent: in parts, the next one when the client has taken most of the last, compressed if it wants that.
+
+So an answer that nobody reads takes the memory of one part, and is broken off when nothing is read for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+
+from aiohttp import web
+from isal import isal_zlib
+
+__all__ = ["accepts", "broken_off", "finish", "matches", "send", "unchanged"]
+
+_PART = 1 << 16  # bytes
+_PATIENCE = 20.0  # seconds in which a client has to take a part
+_LONGEST = 300.0  # seconds for a whole answer
+_GZIP = 31  # window bits, with a gzip header
+_TAG = re.compile(r'\s*(?:W/)?("[^"]*")\s*(?:,|$)')
+
+
+async def send(
+    request: web.Request, parts: AsyncIterator[bytes], headers: Mapping[str, str], length: int | None = None
+) -> web.StreamResponse:
+    """`length` is that of all parts, where it is known. For HEAD no part is asked for."""
+    response = web.StreamResponse(headers={"Vary": "Accept-Encoding", **headers})
+    zipped = wants_gzip(request)
+    if zipped:
+        response.headers["Content-Encoding"] = "gzip"
+    elif length is not None:
+        response.content_length = length
+    with broken_off(request):
+        async with asyncio.timeout(_LONGEST):
+            await response.prepare(request)
+            if request.method != "HEAD":
+                async for part in _packed(parts) if zipped else parts:
+                    await _write(response, part)
+            await _finish(response)
+    return response
+
+
+async def _write(response: web.StreamResponse, part: bytes) -> None:
+    view = memoryview(part)
+    for start in range(0, len(view), _PART):
+        async with asyncio.timeout(_PATIENCE):
+            await response.write(view[start : start + _PART])
+
+
+async def _finish(response: web.StreamResponse) -> None:
+    async with asyncio.timeout(_PATIENCE):
+        await response.write_eof()
+
+
+async def finish(request: web.Request, response: web.StreamResponse) -> None:
+    """Sends what is not sent yet."""
+    with broken_off(request):
+        async with asyncio.timeout(_PATIENCE):
+            await response.prepare(request)
+            await response.write_eof()
+
+
+@contextmanager
+def broken_off(request: web.Request) -> Iterator[None]:
+    """A client that is gone or does not read is no error: its connection is dropped, with what it has not read."""
+    try:
+        yield
+    except (TimeoutError, ConnectionError):
+        if request.transport is not None:
+            request.transport.abort()
+
+
+async def _packed(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    packer = isal_zlib.compressobj(1, isal_zlib.DEFLATED, _GZIP)
+    async for part in parts:
+        if packed := packer.compress(part):
+            yield packed
+    yield packer.flush()
+
+
+# -- what the client's headers say
+
+
+def wants_gzip(request: web.BaseRequest) -> bool:
+    header = ",".join(request.headers.getall("Accept-Encoding", []))
+    return accepts(header, "gzip") > 0 and accepts(header, "gzip") >= accepts(header, "identity")
+
+
+def accepts(header: str, wanted: str) -> float:
+    """The weight of one value in an Accept or Accept-Encoding header; 0 if it is not there."""
+    for part in header.split(","):
+        value, *parameters = (piece.strip() for piece in part.split(";"))
+        if value.lower() == wanted:
+            weights = [p[2:] for p in parameters if p.lower().startswith("q=")]
+            try:
+                return float(weights[0]) if weights else 1.0
+            except ValueError:
+                return 0.0
+    return 0.0
+
+
+def matches(request: web.BaseRequest, etag: str) -> bool:
+    """Whether If-None-Match names it: alone, in a list, weak, or as any."""
+    known = ",".join(request.headers.getall("If-None-Match", []))
+    return known.strip() == "*" or etag in known_tags(request)
+
+
+def known_tags(request: web.BaseRequest) -> list[str]:
+    return _TAG.findall(",".join(request.headers.getall("If-None-Match", [])))
+
+
+def tagged(request: web.BaseRequest, etag: str) -> str:
+    """The tag of the variant that this client gets."""
+    return f'"{etag}-gzip"' if wants_gzip(request) else f'"{etag}"'
+
+
+def unchanged(etag: str) -> web.Response:
+    return web.Response(status=304, headers={"ETag": etag, "Vary": "Accept-Encoding"})

@@ -1,0 +1,80 @@
+"""What several requests ask for is made once, and one after the other, so that many requests cost no more than one.
+
+What is kept of it is bounded, by number and by size: a client can ask for as many filters as it likes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
+
+from ..engine.engine import Engine
+from ..findings import Finding
+from ..model.cluster import Change
+
+__all__ = ["Shared", "Versions"]
+
+_MOST = 16
+_MOST_SIZE = 32 << 20
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class Versions:
+    """What an answer is made of is the same as before if its version is."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._published, self._changes = engine, 0, 0
+        engine.listen(self._publish)
+        engine.observe(self._change)
+
+    def _publish(self, *_: object) -> None:
+        self._published += 1
+
+    def _change(self, _: Change) -> None:
+        self._changes += 1
+
+    @property
+    def findings(self) -> Hashable:
+        """Of the findings and of where there is no answer: most changes in the cluster alter neither."""
+        return self._published, tuple(self._engine.unknowns())
+
+    @property
+    def everything(self) -> Hashable:
+        return self._changes, self._engine.generation, self.findings
+
+    def unknown_of(self, finding: Finding) -> str:
+        """Why it may be old; empty where it is not, or is closed by now."""
+        try:
+            return self._engine.unknown_of(finding)
+        except KeyError:
+            return ""
+
+
+class Shared(Generic[Key, Value]):
+    def __init__(self, version: Callable[[], Hashable], size: Callable[[Value], int] = lambda _: 0) -> None:
+        """`size` is that of a value in bytes."""
+        self._version, self._size = version, size
+        self._made: OrderedDict[Key, Value] = OrderedDict()
+        self._made_of: Hashable = None
+        self._turn = asyncio.Lock()
+
+    async def get(self, key: Key, make: Callable[[], Awaitable[Value]]) -> Value:
+        """What was made of the present version; else it is made, when everything asked for before is."""
+        if key in self._made and self._version() == self._made_of:
+            self._made.move_to_end(key)
+            return self._made[key]
+        async with self._turn:
+            version = self._version()
+            if version != self._made_of:
+                self._made.clear()
+                self._made_of = version
+            elif key in self._made:
+                return self._made[key]
+            value = self._made[key] = await make()
+            while len(self._made) > _MOST or sum(map(self._size, self._made.values())) > _MOST_SIZE:
+                self._made.popitem(last=False)
+            return value

@@ -1,0 +1,102 @@
+"""A server with any number of findings, without a cluster; and how tests talk to it over a bare socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+from exporter.address_usage import AddressUsage
+from exporter.checks.base import PER_CLUSTER, Check, Family, Reason
+from exporter.config.reloading import Status
+from exporter.findings import Finding, Severity
+from exporter.http.routes import routes
+from exporter.http.server import build, serving
+from exporter.metrics.exposition import Exposition
+from exporter.metrics.telemetry import Scrapes, Telemetry, registry_of
+from exporter.model.kinds import ipam_claim
+from exporter.model.reader import Reader
+from exporter.model.record import Ref
+from exporter.states import all_states
+from exporter.states.base import Aggregates
+from exporter.views import all_views
+from tests.evaluation import Evaluation
+from tests.rows import full
+
+__all__ = ["Served", "served"]
+
+
+def many(count: int) -> Check:
+    """Finds that many for each IPAMClaim, which each take about a kilobyte."""
+
+    def find(view: object) -> Iterator[Finding]:
+        claims = sorted(view.all(ipam_claim.KIND.record), key=lambda each: each.name)  # type: ignore[attr-defined]
+        for claim in claims:
+            for at in range(count):
+                subject = Ref(
+                    "IPAMClaim", f"{claim.namespace}-{at % 100:02}", f"{claim.name}-{at:06}", f"{claim.name}{at}"
+                )
+                yield Finding(
+                    reason="Many", severity=Severity.WARNING, subject=subject, message="m" * 500, network="blue"
+                )
+
+    family = Family("kubevirt_test_many", "Many.")
+    reasons = {"Many": Reason((Severity.WARNING,), "There are many.", family)}
+    return Check("many", "Many", (ipam_claim.KIND,), PER_CLUSTER, reasons, find)
+
+
+class Served:
+    def __init__(self, count: int) -> None:
+        readers: tuple[Reader, ...] = (*all_views(), *all_states())
+        indexes = [index for reader in readers for index in reader.indexes]
+        self.evaluation = Evaluation([many(count)], indexes=indexes)
+        self.engine = self.evaluation.engine
+        self.exposition = Exposition(self.engine.checks)
+        self.engine.listen(self.exposition.update)
+        self.url = ""
+        self.see("claim")
+
+    def see(self, name: str) -> None:
+        """One more claim, and what is found for it; nobody who waits hears of it yet."""
+        self.evaluation.seen(full({"kind": "IPAMClaim", "name": name}))
+        self.evaluation.evaluate()
+
+    async def notify(self) -> None:
+        async with self.engine.changed:
+            self.engine.changed.notify_all()
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("127.0.0.1", self.port)
+
+    async def raw(self, request: str) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers and body of the answer to the text of a request, which closes the connection."""
+        reader, writer = await self.connect()
+        writer.write(request.encode("latin-1"))
+        async with asyncio.timeout(30):
+            head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+        writer.close()
+        lines = head.decode("latin-1").split("\r\n")
+        return int(lines[0].split()[1]), dict(line.split(": ", 1) for line in lines[1:]), body
+
+    async def get(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
+        """The names of headers are written with _ for -. Host is 127.0.0.1 unless it is given."""
+        given = {"Host": "127.0.0.1", **{name.replace("_", "-"): value for name, value in headers.items()}}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+        return await self.raw(f"{method} {path} HTTP/1.1\r\n{lines}Connection: close\r\n\r\n")
+
+
+@asynccontextmanager
+async def served(count: int = 3, host: str = "127.0.0.1") -> AsyncIterator[Served]:
+    made = Served(count)
+    aggregates = Aggregates(made.engine.cluster, all_states())
+    made.engine.observe(aggregates.changed)
+    scrapes, config = Scrapes(), Status(tried=1.0)
+    registry = registry_of(Telemetry(made.engine, made.exposition, (), scrapes, config))
+    usage = aggregates.of(AddressUsage)
+    table = routes(made.engine, usage, made.exposition, registry, scrapes, config, "test")
+    async with serving(build(made.engine, table), host, 0) as made.url:
+        yield made
