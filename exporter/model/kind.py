@@ -43,8 +43,8 @@ class ApiKind(Kind[R]):
 
     `reduce` turns a decoded object into its record, or None if checks need nothing of it; it raises ValueError for
     undecodable content. `versions` are in order of preference. `optional`: a healthy cluster may not serve the kind.
-    `dispensable`: then there are no objects of it, so checks have an answer without. `selectors` are list and watch
-    parameters.
+    `dispensable`: then there are no objects of it, so checks have an answer without. `namespaced`: its objects have a
+    namespace. `selectors` are list and watch parameters.
     """
 
     group: str = ""
@@ -54,6 +54,7 @@ class ApiKind(Kind[R]):
     reduce: Callable[[Any], R | None] = lambda _: None
     optional: bool = False
     dispensable: bool = False
+    namespaced: bool = True
     selectors: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -4,7 +4,8 @@ JSON: an object, a list of any kind, an array, or a stream of them, one per line
 The items of a list with a kind of its own (`PodList`) need neither apiVersion nor kind. Between documents there may be
 container logs, as `kubectl cluster-info dump` prints them.
 
-Documents of kinds that nothing reads are skipped as soon as their kind is known; they may contain anything.
+Documents of kinds that nothing reads are skipped as soon as their kind is known; they may contain anything. An object
+that is nested too deeply is found all the same, without what is too deep.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import Any
 
 import msgspec
 
+from .limits import DEEPEST_LISTS, Effort
+from .nesting import is_cut, shallow
 from .wanted import Wanted
 from .yaml_events import YamlError, documents
 
@@ -25,11 +28,12 @@ __all__ = ["Found", "Listed", "Malformed", "objects"]
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):
-    """One object as JSON, with its apiVersion and kind."""
+    """One object as JSON, with its apiVersion and kind; `cut` where it was nested too deeply, and is incomplete."""
 
     api_version: str
     kind: str
     raw: bytes | msgspec.Raw
+    cut: bool = False
 
 
 class Listed(msgspec.Struct, frozen=True, gc=False):
@@ -56,17 +60,34 @@ _RAW = msgspec.json.Decoder(msgspec.Raw)
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _ENCODE = msgspec.json.Encoder().encode
 
-_LOG = re.compile(rb"^==== START (logs for container [^\n]+ of pod [^\n]+) ====$", re.MULTILINE)
+_LOG = re.compile(rb"^==== START (logs for container [^\n]+) ====$", re.MULTILINE)
 _JSON = re.compile(rb"\s*[{\[]")
-_BETWEEN_JSON = re.compile(rb"(?<=[}\]])\s*?\n\s*(?=[{\[])")  # a JSON string has no line break
+_BETWEEN_JSON = re.compile(rb"(?<=[}\]])[^\S\n]*+\n\s*+(?=[{\[])")  # a JSON string has no line break
 _BETWEEN_YAML = re.compile(rb"^(?=---(?:\s|$))", re.MULTILINE)
 _DIRECTIVE = re.compile(rb"^%", re.MULTILINE)
+_MOST_DIRECTIVES = 100  # libyaml compares each with all before it
 _CONTENT = re.compile(rb"^(?![ \t\r]*(?:#|$)|---[ \t\r]*$|\.\.\.)", re.MULTILINE)  # a line with content
 _HEAD = re.compile(rb"^(apiVersion|kind):[ \t]+[\"']?([\w./-]+)[\"']?[ \t]*\r?$", re.MULTILINE)
 
 
-def objects(content: bytes, wanted: Wanted, *, json_only: bool = False) -> Iterator[Found | Listed | Malformed]:
-    """Every object in the text, except those of unwanted kinds that can be skipped early. Never raises."""
+def objects(
+    content: bytes, wanted: Wanted, *, json_only: bool = False, effort: Effort | None = None
+) -> Iterator[Found | Listed | Malformed]:
+    """Every object in the text, except those of unwanted kinds that can be skipped early. Never raises.
+
+    `effort` is what the dump may still cost; by default, what one may in all.
+    """
+    effort = effort or Effort()
+    effort.begin(len(content))
+    try:
+        yield from _objects(content, wanted, json_only, effort)
+    except MemoryError:
+        yield Malformed("there is not enough memory to parse it")
+    except Exception as error:  # noqa: BLE001 # whatever a file holds, the others are read
+        yield Malformed(f"it can't be parsed: {str(error) or type(error).__name__}")
+
+
+def _objects(content: bytes, wanted: Wanted, json_only: bool, effort: Effort) -> Iterator[Found | Listed | Malformed]:
     try:
         text = _utf8(content)
     except UnicodeError as error:
@@ -75,7 +96,10 @@ def objects(content: bytes, wanted: Wanted, *, json_only: bool = False) -> Itera
     text = _without_logs(text)
     if _JSON.match(text):
         try:
-            parts = _json(text)
+            try:
+                parts = _json(text)
+            except RecursionError:
+                parts = _json(shallow(text))
         except (RecursionError, ValueError) as error:
             if json_only:
                 yield Malformed(f"not JSON: {error}")
@@ -84,7 +108,8 @@ def objects(content: bytes, wanted: Wanted, *, json_only: bool = False) -> Itera
             for part in parts:
                 yield from _flat(part)
             return
-    yield from _yaml(text, wanted)
+    if not text.isspace():
+        yield from _yaml(text, wanted, effort)
 
 
 def _utf8(content: bytes) -> bytes:
@@ -102,6 +127,10 @@ def _without_logs(text: bytes) -> bytes:
         return text
     kept, position = [], 0
     while log := _LOG.search(text, position):
+        if b" of pod " not in log[1]:
+            kept.append(text[position : log.end()])
+            position = log.end()
+            continue
         kept.append(text[position : log.start()])
         end = b"==== END " + log[1] + b" ===="
         found = text.find(end, log.end())
@@ -134,14 +163,23 @@ def _without_separator(text: str) -> Iterator[bytes]:
 _NEXT = re.compile(r"\S")
 
 
-def _flat(raw: bytes | msgspec.Raw, api_version: str = "", kind: str = "") -> Iterator[Found | Listed | Malformed]:
+def _flat(
+    raw: bytes | msgspec.Raw, api_version: str = "", kind: str = "", depth: int = 0
+) -> Iterator[Found | Listed | Malformed]:
     """The objects of one document; the items of a typed list get its apiVersion and kind."""
+    if depth > DEEPEST_LISTS:
+        yield Malformed(f"it has lists nested more than {DEEPEST_LISTS} levels deep")
+        return
     try:
-        document = _DOCUMENT.decode(raw)
+        try:
+            document = _DOCUMENT.decode(raw)
+        except RecursionError:
+            raw = shallow(bytes(raw))
+            document = _DOCUMENT.decode(raw)
     except msgspec.ValidationError:
         with contextlib.suppress(msgspec.ValidationError):  # a number or a string: not a Kubernetes file
             for each in _RAWS.decode(raw) or ():
-                yield from _flat(each)
+                yield from _flat(each, depth=depth + 1)
         return
     api_version = document.api_version if isinstance(document.api_version, str) else api_version
     kind = document.kind if isinstance(document.kind, str) else kind
@@ -149,12 +187,12 @@ def _flat(raw: bytes | msgspec.Raw, api_version: str = "", kind: str = "") -> It
     if items and not kind and api_version:
         yield Malformed("truncated: a list without a kind")  # kind follows the items
     elif items and kind.endswith("List"):
-        yield from _items(document.items, api_version, kind.removesuffix("List"))
+        yield from _items(document.items, api_version, kind.removesuffix("List"), depth)
     else:
-        yield Found(api_version, kind, raw)
+        yield Found(api_version, kind, raw, is_cut(raw))
 
 
-def _items(raw: msgspec.Raw, api_version: str, kind: str) -> Iterator[Found | Listed | Malformed]:
+def _items(raw: msgspec.Raw, api_version: str, kind: str, depth: int) -> Iterator[Found | Listed | Malformed]:
     try:
         items = _RAWS.decode(raw) or ()
     except msgspec.ValidationError:
@@ -162,22 +200,27 @@ def _items(raw: msgspec.Raw, api_version: str, kind: str) -> Iterator[Found | Li
         return
     yield Listed(api_version, kind)
     for item in items:
-        yield from _flat(item, api_version if kind else "", kind)
+        yield from _flat(item, api_version if kind else "", kind, depth + 1)
 
 
 # -- YAML
 
 
-def _yaml(text: bytes, wanted: Wanted) -> Iterator[Found | Listed | Malformed]:
-    line = 0
-    for part in [text] if _DIRECTIVE.search(text) else _BETWEEN_YAML.split(text):
+def _yaml(text: bytes, wanted: Wanted, effort: Effort) -> Iterator[Found | Listed | Malformed]:
+    line, directives = 0, sum(1 for _ in _DIRECTIVE.finditer(text))
+    if directives > _MOST_DIRECTIVES:
+        yield Malformed(f"not YAML: it has more than {_MOST_DIRECTIVES} directives")
+        return
+    for part in [text] if directives else _BETWEEN_YAML.split(text):
         content = _CONTENT.search(part)
         if content:
-            yield from _document(part, part[content.start() :].lstrip()[:1] in (b"{", b"["), wanted, line)
+            yield from _document(part, part[content.start() :].lstrip()[:1] in (b"{", b"["), wanted, line, effort)
         line += part.count(b"\n")
 
 
-def _document(part: bytes, flow: bool, wanted: Wanted, line: int) -> Iterator[Found | Listed | Malformed]:
+def _document(
+    part: bytes, flow: bool, wanted: Wanted, line: int, effort: Effort
+) -> Iterator[Found | Listed | Malformed]:
     """`flow`: it is in flow style, where the start of a line means nothing."""
     heads = [] if flow else _HEAD.findall(part)
     if sorted(key for key, _ in heads) == [b"apiVersion", b"kind"]:
@@ -186,7 +229,7 @@ def _document(part: bytes, flow: bool, wanted: Wanted, line: int) -> Iterator[Fo
             yield Found(head[b"apiVersion"], head[b"kind"], b"")
             return
     try:
-        for document in documents(part, wanted.keep, line):
+        for document in documents(part, wanted.keep, line, effort):
             yield from _flat(_ENCODE(document))
     except (YamlError, RecursionError) as error:
         yield Malformed(str(error))

@@ -5,6 +5,9 @@ the file read later. A kind that is in no file is missing, not empty, unless the
 have been collected. An empty list of the kind (`kind: IPAMClaimList`) proves that it was; a plain `kind: List` proves
 nothing about other kinds. A dispensable kind without objects is empty.
 
+A namespace that an object of a cluster-scoped kind carries does not count, as for the API server. Objects of the other
+kinds without one, as manifests have them, belong to none, and are compared with each other only.
+
 Not seen here: whether a list covers all namespaces.
 """
 
@@ -15,12 +18,13 @@ from typing import Any
 
 import msgspec
 
-from ..decode import Decoded, ObjectDecoder
+from ..decode import MALFORMED, Decoded, ObjectDecoder
 from ..engine.intake import Intake
-from ..model.kind import ApiKind, Kind
+from ..model.kind import ApiKind, Kind, Reach
 from ..model.source import SyncState
 from .documents import Found, Listed, Malformed, objects
 from .files import DumpError, File, Unread
+from .limits import Effort
 from .wanted import Wanted
 
 __all__ = ["OfflineSource", "Progress", "Tally", "command"]
@@ -38,6 +42,7 @@ class Tally(msgspec.Struct):
 
 
 _PROGRESS_EVERY = 500  # objects
+_LONGEST_VERSION = 20  # digits of 64 bits
 _NO_FILE = "the dump has no .yaml, .yml or .json file; an archive inside it has to be named itself"
 _NOTHING = "the dump has no Kubernetes object"
 
@@ -81,7 +86,7 @@ class OfflineSource:
         """`complete`: the dump has the whole cluster, so a kind without objects is empty."""
         self.kinds = [kind for kind in kinds if isinstance(kind, ApiKind)]
         self.tally = Tally()
-        self._wanted = Wanted(self.kinds)
+        self._wanted, self._effort = Wanted(self.kinds), Effort()
         self._intake, self._complete = intake, complete
         self._decoders = {kind: ObjectDecoder(kind) for kind in self.kinds}
         self._held: dict[ApiKind[Any], dict[tuple[str, str], _Held]] = {kind: {} for kind in self.kinds}
@@ -112,7 +117,7 @@ class OfflineSource:
         self._intake.unread(file, why)
 
     def _read(self, file: File, progress: Progress) -> None:
-        for found in objects(file.content, self._wanted, json_only=file.json):
+        for found in objects(file.content, self._wanted, json_only=file.json, effort=self._effort):
             if isinstance(found, Malformed):
                 self._unread(file.name, found.why)
                 continue
@@ -131,22 +136,33 @@ class OfflineSource:
 
     def _hold(self, kind: ApiKind[Any], found: Found, file: str) -> None:
         self.tally.objects += 1
-        decoded = self._decoders[kind].object(found.raw)
-        if found.api_version.rpartition("/")[2] not in kind.versions:
-            read = " and ".join(kind.versions)
-            decoded = msgspec.structs.replace(
-                decoded,
-                record=None,
-                why=f"unsupported apiVersion {found.api_version}; supported are {read} of its group",
-            )
+        decoded = _placed(self._decoders[kind].object(found.raw), kind)
+        if why := _refused(decoded, kind, found):
+            decoded = msgspec.structs.replace(decoded, record=None, why=why)
         if decoded.why:
             decoded = msgspec.structs.replace(decoded, why=f"{decoded.why[:160]} ({file})")
-        meta = _rank(found.raw)
-        text = str(meta.resource_version or "")
-        state = _Held(decoded, int(text) if text.isdecimal() else 0, str(meta.creation_timestamp or ""))
+        state = _Held(decoded, *_rank(found.raw))
         before = self._held[kind].get((decoded.namespace, decoded.name))
         if before is None or before.superseded_by(state):
             self._held[kind][decoded.namespace, decoded.name] = state
+
+
+def _placed(decoded: Decoded, kind: ApiKind[Any]) -> Decoded:
+    """Without the namespace that an object of a cluster-scoped kind may carry."""
+    if kind.namespaced or kind.reach is Reach.NAMESPACE or not decoded.namespace:
+        return decoded
+    record = decoded.record and msgspec.structs.replace(decoded.record, namespace="")
+    return msgspec.structs.replace(decoded, namespace="", record=record)
+
+
+def _refused(decoded: Decoded, kind: ApiKind[Any], found: Found) -> str:
+    """Why an object of a dump is not taken, whatever else it holds."""
+    if found.cut:
+        return "it is nested too deeply"
+    if found.api_version.rpartition("/")[2] not in kind.versions:
+        read = " and ".join(kind.versions)
+        return f"unsupported apiVersion {found.api_version}; supported are {read} of its group"
+    return ""
 
 
 def command(resources: Iterable[str]) -> str:
@@ -157,15 +173,19 @@ def command(resources: Iterable[str]) -> str:
 def _message(raw: bytes | msgspec.Raw) -> str:
     try:
         return str(msgspec.json.decode(raw, type=_Status).message)
-    except (msgspec.DecodeError, RecursionError):
+    except (*MALFORMED, ValueError):
         return "undecodable"
 
 
-def _rank(raw: bytes | msgspec.Raw) -> _RankMeta:
+def _rank(raw: bytes | msgspec.Raw) -> tuple[int, str]:
+    """The resourceVersion, 0 for none that orders, and the creationTimestamp as text."""
     try:
-        return _RANKED.decode(raw).metadata
-    except (msgspec.DecodeError, RecursionError):
-        return _RankMeta()
+        meta = _RANKED.decode(raw).metadata
+    except MALFORMED:
+        return 0, ""
+    version, created = meta.resource_version, meta.creation_timestamp
+    orders = isinstance(version, str) and version.isdecimal() and len(version) <= _LONGEST_VERSION
+    return int(version) if orders else 0, created if isinstance(created, str) else ""
 
 
 def _count(number: int, what: str) -> str:

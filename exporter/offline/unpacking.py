@@ -6,70 +6,31 @@ import gzip
 import lzma
 import tarfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
-__all__ = ["Limits", "TooLargeError", "Unpacked", "unpacked"]
+from .limits import Limits
 
-_CHUNK = 1 << 20
+__all__ = ["Unpacked", "packed", "unpacked"]
+
 _TAR_BLOCK = 512
-
-
-class TooLargeError(Exception):
-    """Its text is one sentence."""
+_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
 
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Sizes in bytes. Content larger than `free` may be at most `ratio` times its compressed size."""
-
-    size: int = 2 << 30
-    ratio: int = 500
-    free: int = 64 << 20
-
-    @property
-    def too_large(self) -> str:
-        return f"it is larger than {self.size / 2**30:g} GiB"
-
-    def check(self, size: int, packed: int) -> None:
-        """Raises TooLargeError."""
-        if size > self.size:
-            raise TooLargeError(self.too_large)
-        self.check_ratio(size, packed)
-
-    def check_ratio(self, size: int, packed: int) -> None:
-        """Raises TooLargeError."""
-        if size > self.free and size > self.ratio * max(packed, 1):
-            raise TooLargeError(f"it decompresses to more than {self.ratio} times its size")
-
-    def read(self, stream: _Readable) -> bytes:
-        """All of a stream. Raises TooLargeError."""
-        parts, size = [], 0
-        while part := stream.read(_CHUNK):
-            size += len(part)
-            if size > self.size:
-                raise TooLargeError(self.too_large)
-            parts.append(part)
-        return b"".join(parts)
-
-
 class Unpacked:
     """A stream that can be read once, from the start."""
 
-    def __init__(self, stream: _Readable, packed: Callable[[], int] | None, limits: Limits) -> None:
-        """`packed` gives how many compressed bytes were consumed; None for a stream that is not compressed."""
-        self._stream, self._used, self._limits = stream, packed, limits
+    def __init__(self, stream: _Readable, used: Callable[[], int] | None, limits: Limits) -> None:
+        """`used` gives how many compressed bytes were consumed; None for a stream that is not compressed."""
+        self._stream, self._used, self._limits = stream, used, limits
         self._given = 0
         self._ahead = b""
 
-    def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes, or all. Raises TooLargeError and errors of the decompression."""
-        if size < 0:
-            return self._limits.read(self)
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes. Raises TooLargeError and errors of the decompression."""
         part = self._ahead[:size]
         self._ahead = self._ahead[size:]
         if len(part) < size:
@@ -89,12 +50,16 @@ class Unpacked:
         return True
 
 
+def packed(content: bytes) -> bool:
+    return content.startswith((_GZIP, _XZ))
+
+
 def unpacked(stream: BinaryIO, limits: Limits) -> Unpacked:
     """The decompressed content of a seekable stream at its start."""
-    magic = stream.read(6)
+    magic = stream.read(len(_XZ))
     stream.seek(0)
-    if magic.startswith(b"\x1f\x8b"):
+    if magic.startswith(_GZIP):
         return Unpacked(gzip.GzipFile(fileobj=stream), stream.tell, limits)
-    if magic == b"\xfd7zXZ\x00":
+    if magic == _XZ:
         return Unpacked(lzma.LZMAFile(stream), stream.tell, limits)
     return Unpacked(stream, None, limits)

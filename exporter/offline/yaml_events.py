@@ -5,8 +5,8 @@ much. Go and Python differ in which plain scalars are numbers or booleans, and q
 that either of them writes plainly for a string is a string here. So are times, `52:54:00:12:34:56`, `1e3`, `089`, `y`,
 and every key.
 
-Aliases are resolved up to a limit; nesting has a limit too. A document with an alias into a skipped part is read again
-as a whole.
+Aliases are resolved up to a limit. What is nested too deeply in an object is replaced by `CUT`. A document with an
+alias into a skipped part is read again as a whole.
 """
 
 from __future__ import annotations
@@ -27,14 +27,18 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from .limits import DEEPEST_READ, DEEPEST_SKIPPED, Effort
+from .nesting import CUT
+
 __all__ = ["Keep", "KeepOf", "YamlError", "documents"]
 
 Keep: TypeAlias = "Mapping[str, Keep | None]"  # wanted keys, and their wanted keys; None: all
 KeepOf: TypeAlias = "Callable[[str, str], Keep | None]"  # by apiVersion and kind, empty while not known
 
-_DEEPEST = 100
 _LONGEST = 68  # characters of an integer: 64 bits in base 2
-_MOST_ALIASED = 1_000_000  # values
+_VALUE = 16  # characters that a value counts for beside its own
+_LOOK = 1000  # events between two looks at the clock
+_TOO_DEEP = f"it is nested more than {DEEPEST_READ} levels deep"
 _HEAD = ("apiVersion", "kind")
 
 _WORDS: dict[str, bool | None] = {
@@ -54,16 +58,19 @@ class _SkippedError(Exception):
     """An alias refers to a skipped part."""
 
 
-def documents(text: bytes, keep_of: KeepOf, first_line: int = 0) -> list[Any]:
+def documents(text: bytes, keep_of: KeepOf, first_line: int = 0, effort: Effort | None = None) -> list[Any]:
     """The documents of a stream, with the fields to keep of each object. Raises YamlError.
 
-    `first_line` is the position of the text in its file, for error messages.
+    `first_line` is the position of the text in its file, for error messages. `effort` is what parsing may still cost.
     """
+    if effort is None:
+        effort = Effort()
+        effort.begin(len(text))
     try:
         try:
-            return _Reader(text, keep_of).all()
+            return _Reader(text, keep_of, effort).all()
         except _SkippedError:
-            return _Reader(text, None).all()
+            return _Reader(text, None, effort).all()
     except _SkippedError as error:
         raise YamlError(f"{error} refers to no anchor before it") from error
     except yaml.MarkedYAMLError as error:
@@ -75,12 +82,20 @@ def documents(text: bytes, keep_of: KeepOf, first_line: int = 0) -> list[Any]:
 
 
 class _Reader:
-    def __init__(self, text: bytes, keep_of: KeepOf | None) -> None:
-        self._event: Callable[[], Any] = CParser(text).get_event
-        self._keep_of = keep_of
-        self._anchors: dict[str, tuple[Any, int]] = {}  # each with its number of values
-        self._values = 0
-        self._aliased = 0
+    def __init__(self, text: bytes, keep_of: KeepOf | None, effort: Effort) -> None:
+        self._next: Callable[[], Any] = CParser(text).get_event
+        self._keep_of, self._effort = keep_of, effort
+        self._anchors: dict[str, tuple[Any, int]] = {}  # each with its size
+        self._size = 0  # of all values, in characters
+        self._until_look = _LOOK
+
+    def _event(self) -> Any:
+        self._until_look -= 1
+        if self._until_look < 0:
+            self._until_look = _LOOK
+            if self._effort.over:
+                raise YamlError("it takes too long to parse")
+        return self._next()
 
     def all(self) -> list[Any]:
         found = []
@@ -94,6 +109,8 @@ class _Reader:
         """An object or a list of objects; anything else as a whole."""
         if self._keep_of is None or type(event) not in (SequenceStartEvent, MappingStartEvent):
             return self._value(event, None, depth)
+        if depth > DEEPEST_READ:
+            raise YamlError(_TOO_DEEP)
         if type(event) is SequenceStartEvent:
             return self._sequence(lambda each: self._object(each, depth + 1), depth)
         keep_of, head = self._keep_of, dict.fromkeys(_HEAD, "")
@@ -113,11 +130,12 @@ class _Reader:
         return self._mapping(entry, depth)
 
     def _value(self, event: Any, keep: Keep | None, depth: int) -> Any:
-        before = self._values
-        self._values += 1
+        before = self._size
+        self._size += _VALUE
         value: Any
         match event:
             case ScalarEvent():
+                self._size += len(event.value)
                 value = event.value if not event.implicit[0] or event.tag else _plain(event.value)
             case MappingStartEvent():
                 value = self._mapping(lambda key: self._kept(key, keep, depth), depth)
@@ -126,7 +144,7 @@ class _Reader:
             case _:
                 return self._alias(event.anchor)
         if event.anchor is not None and keep is None:  # a partial value must not be used for an alias
-            self._anchors[event.anchor] = value, self._values - before
+            self._anchors[event.anchor] = value, self._size - before
         return value
 
     def _kept(self, key: str, keep: Keep | None, depth: int) -> Any:
@@ -137,13 +155,14 @@ class _Reader:
         self._skip()
         return _NOTHING
 
-    def _mapping(self, entry: Callable[[str], Any], depth: int) -> dict[str, Any]:
-        if depth > _DEEPEST:
-            raise YamlError(f"it is nested more than {_DEEPEST} levels deep")
+    def _mapping(self, entry: Callable[[str], Any], depth: int) -> Any:
+        if depth > DEEPEST_READ:
+            return self._cut()
         merged, built = dict[str, Any](), dict[str, Any]()
         while type(event := self._event()) is not MappingEndEvent:
             if type(event) is not ScalarEvent:
                 raise YamlError(f"line {event.start_mark.line + 1}: a key is not a scalar")
+            self._size += len(event.value)
             if event.value == "<<" and event.implicit[0]:
                 value = self._value(self._event(), None, depth + 1)
                 for each in reversed(value if isinstance(value, list) else [value]):
@@ -152,9 +171,9 @@ class _Reader:
                 built[event.value] = value
         return {**merged, **built} if merged else built
 
-    def _sequence(self, entry: Callable[[Any], Any], depth: int) -> list[Any]:
-        if depth > _DEEPEST:
-            raise YamlError(f"it is nested more than {_DEEPEST} levels deep")
+    def _sequence(self, entry: Callable[[Any], Any], depth: int) -> Any:
+        if depth > DEEPEST_READ:
+            return self._cut()
         built: list[Any] = []
         while type(event := self._event()) is not SequenceEndEvent:
             built.append(entry(event))
@@ -164,19 +183,23 @@ class _Reader:
         if name not in self._anchors:
             raise _SkippedError(f"*{name}")
         value, size = self._anchors[name]
-        self._values += size
-        self._aliased += size
-        if self._aliased > _MOST_ALIASED:
-            raise YamlError(f"its aliases expand to more than {_MOST_ALIASED} values")
+        self._size += size
+        if not self._effort.expand(size):
+            raise YamlError("its aliases expand to too much")
         return value
 
-    def _skip(self) -> None:
-        """Skips one value."""
-        depth = 0
+    def _cut(self) -> str:
+        self._skip(1)
+        return CUT
+
+    def _skip(self, depth: int = 0) -> None:
+        """Skips one value, or the rest of one whose start was read: `depth` is 1 then."""
         while True:
             kind = type(self._event())
             if kind is MappingStartEvent or kind is SequenceStartEvent:
                 depth += 1
+                if depth > DEEPEST_SKIPPED:
+                    raise YamlError(f"it is nested more than {DEEPEST_SKIPPED} levels deep")
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
                 depth -= 1
             if not depth:

@@ -18,7 +18,7 @@ from exporter.app import read_dump
 from exporter.config.settings import Config
 from exporter.model.source import FILE, Undecodable
 from exporter.offline.files import DumpError, File, Unread, files
-from exporter.offline.unpacking import Limits
+from exporter.offline.limits import Limits
 from tests.evaluation import NOW
 
 VM = '{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","metadata":{"namespace":"ns","name":"db"}}'

@@ -58,6 +58,7 @@ KIND = ApiKind(
     plural="clusteruserdefinednetworks",
     wire=_ClusterUserDefinedNetwork,
     reduce=_reduce,
+    namespaced=False,
     optional=True,
     dispensable=True,
 )

@@ -46,4 +46,5 @@ KIND = ApiKind(
     plural="mutatingwebhookconfigurations",
     wire=_Configuration,
     reduce=_reduce,
+    namespaced=False,
 )

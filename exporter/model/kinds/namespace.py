@@ -29,4 +29,4 @@ def _reduce(wire: _Namespace) -> Namespace:
     return Namespace(intern(name), name, uid, rv, terminating=wire.metadata.deletion_timestamp is not None)
 
 
-KIND = ApiKind(Namespace, Reach.NAMESPACE, plural="namespaces", wire=_Namespace, reduce=_reduce)
+KIND = ApiKind(Namespace, Reach.NAMESPACE, plural="namespaces", wire=_Namespace, reduce=_reduce, namespaced=False)

@@ -89,4 +89,4 @@ def _reduce(wire: _Node) -> Node:
     )
 
 
-KIND = ApiKind(Node, plural="nodes", wire=_Node, reduce=_reduce)
+KIND = ApiKind(Node, plural="nodes", wire=_Node, reduce=_reduce, namespaced=False)

@@ -54,6 +54,7 @@ KIND = ApiKind(
     plural="nodemaintenances",
     wire=_NodeMaintenance,
     reduce=_reduce,
+    namespaced=False,
     optional=True,
     dispensable=True,
 )
