@@ -21,6 +21,7 @@ from .findings import Finding
 from .model.cluster import Cluster
 from .model.kind import Kind
 from .model.reader import Seen
+from .model.record import UnreadableFactError
 from .model.source import UNREADABLE, Source, SyncState, Undecodable
 
 __all__ = ["Answer", "Outcome", "Standing", "evaluate", "hidden", "standing", "undecodables"]
@@ -34,10 +35,14 @@ class Outcome(StrEnum):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """`unknown` and `not_applicable` say why, and are empty otherwise. `error` is what the check raised."""
+    """`unknown` and `not_applicable` say why, and are empty otherwise. `error` is what the check raised.
+
+    `unreadable`: it is unknown since the check needs a fact of an object that could not be read.
+    """
 
     findings: tuple[Finding, ...] = ()
     unknown: str = ""
+    unreadable: bool = False
     not_applicable: str = ""
     error: Exception | None = None
     seen: Seen | None = None
@@ -127,6 +132,8 @@ def evaluate(
     seen = Seen() if record else None
     try:
         found = tuple(check.find(View(cluster, check, partition, settings, seen)))
+    except UnreadableFactError as error:
+        return Answer(unknown=str(error), unreadable=True, seen=seen)
     except Exception as error:  # noqa: BLE001 # whatever a check raises, its partition has no answer
         why = f"the check raised {type(error).__name__}: {error}; please report it"
         return Answer(unknown=why, error=error, seen=seen)

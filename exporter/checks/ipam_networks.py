@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from ..findings import Finding, Severity
-from ..model.indexes.networks import NAD, NETWORK
+from ..model.indexes.networks import NAD, NETWORK, UNKNOWN_HOLDER, primary, unreadable
 from ..model.kinds import (
     cluster_user_defined_network,
     ipam_claim,
@@ -28,7 +28,7 @@ from ..model.kinds import (
 from ..model.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ..model.kinds.ipam_claim import IPAMClaim
 from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of, ruling
-from ..model.kinds.pod import Pod
+from ..model.kinds.pod import GIVEN, Pod
 from ..model.kinds.user_defined_network import UserDefinedNetwork
 from ..model.pool import Pool
 from ..model.record import Ref
@@ -118,7 +118,7 @@ class _Members:
         attachments = {f"{each.namespace}/{each.name}" for each in nads}
         held = set(chain.from_iterable([claim.numbers for claim in self.claims]))
         for each in self._pods:
-            for (attachment, _, _), number in zip(each.addresses, each.numbers, strict=True):
+            for (attachment, _, _), number in zip(each.known_addresses, each.numbers, strict=True):
                 if attachment in attachments:
                     held.add(number)
         return held
@@ -136,7 +136,17 @@ def find(view: View) -> Iterator[Finding]:
     yield from _conflicts(ruler, nads)
     yield from _without_addresses(subject, ruler)
     yield from _disabled(subject, nads, members)
-    yield from _pressure(subject, ruler, nads, members)
+    yield from _pressure(subject, ruler, nads, members, _unknown_holders(view, nads))
+
+
+def _unknown_holders(view: View, nads: list[NetworkAttachmentDefinition]) -> list[Pod]:
+    """The pods that may have addresses of the network, once for each NAD that they may have them by."""
+    found = []
+    for nad in nads:
+        keys = [f"{nad.namespace}/{nad.name}", unreadable(nad.namespace)]
+        keys += [primary(nad.namespace)] if nad.role == "primary" else []
+        found += [each for key in keys for each in view.sharing(UNKNOWN_HOLDER, key) if isinstance(each, Pod)]
+    return found
 
 
 def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
@@ -197,13 +207,20 @@ def _disabled(subject: Ref, nads: list[NetworkAttachmentDefinition], members: _M
 
 
 def _pressure(
-    subject: Ref, ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentDefinition], members: _Members
+    subject: Ref,
+    ruler: NetworkAttachmentDefinition,
+    nads: list[NetworkAttachmentDefinition],
+    members: _Members,
+    unknown: list[Pod],
 ) -> Iterator[Finding]:
+    """Raises UnreadableFactError where only the addresses of pods that can't be read decide."""
     pool = pool_of(ruler)
     starved = sorted(f"{c.namespace}/{c.name}" for c in members.claims if c.refused == "SubnetExhausted")
     used = pool.used(members.addresses(nads))
     share = pool.utilisation(used)
     if share < _NEARLY and not starved:
+        if unknown and pool.utilisation([count + len(unknown) for count in used]) >= _NEARLY:
+            unknown[0].known(*GIVEN)
         return
     message = f"{_percent(share)} of the addresses are in use, {pool.free(used)} free"
     if starved:
@@ -243,10 +260,11 @@ CHECK = Check(
         pod.KIND,
     ),
     scope=PER_NETWORK,
+    joins=(UNKNOWN_HOLDER,),
     reasons=_REASONS,
     find=find,
     uses={
-        pod.KIND: "addresses numbers",
+        pod.KIND: "known_addresses known_selections numbers role unreadable",
     },
     about=(ipam_claim.KIND, network_attachment_definition.KIND),
 )

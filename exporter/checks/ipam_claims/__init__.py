@@ -129,7 +129,7 @@ CHECK = Check(
     uses={
         virtual_machine.KIND: "created deleting networks stopped",
         virtual_machine_instance.KIND: "deleting networks phase vm_uid",
-        pod.KIND: "addresses claims created domain node phase selections",
+        pod.KIND: "created domain known_addresses known_claims known_selections node phase role unreadable",
     },
     about=(ipam_claim.KIND,),
 )

@@ -11,7 +11,7 @@ from ...model.kinds.ipam_claim import IPAMClaim
 from ...model.kinds.network_attachment_definition import pool_of
 from ...model.kinds.pod import Pod
 from ...model.pool import Place
-from .context import ClaimContext, Moment
+from .context import ClaimContext, Moment, refers
 
 __all__ = ["duplicate_ip", "family_incomplete", "ip_drift", "ip_excluded", "ip_outside_pool", "prefix_mismatch"]
 
@@ -108,7 +108,7 @@ def _foreign(claim: IPAMClaim, other: IPAMClaim | Pod) -> bool:
     """Whether another holder of the claim's address is not this claim and not a pod of its VM."""
     if isinstance(other, Pod):
         ours = other.namespace == claim.namespace and other.domain and other.domain in claim.vms
-        return not ours and f"{claim.namespace}/{claim.name}" not in other.claims
+        return not ours and not refers(other, claim)
     return other is not claim
 
 
@@ -150,8 +150,8 @@ def _given(ctx: ClaimContext) -> Iterator[tuple[Pod, list[tuple[str, int]]]]:
     """(host, prefix length) that the claim's network gave to each pod that refers to the claim."""
     keys = {f"{nad.namespace}/{nad.name}" for nad in ctx.nads}
     for pod in ctx.users if ctx.claim.hosts else ():
-        given = [(host, length) for nad, host, length in pod.addresses if nad in keys]
-        if ctx.key in pod.claims and given:
+        given = [(host, length) for nad, host, length in pod.addresses if nad in keys] if refers(pod, ctx.claim) else []
+        if given:
             yield pod, given
 
 

@@ -12,7 +12,7 @@ from ...model.indexes.networks import ADDRESS, CLAIM, NAD, REFERENCE, VM, addres
 from ...model.kinds.deployment import CLAIM_CONTROLLER, Deployment
 from ...model.kinds.ipam_claim import FINALIZER, IPAMClaim
 from ...model.kinds.network_attachment_definition import NetworkAttachmentDefinition, ruling
-from ...model.kinds.pod import Pod
+from ...model.kinds.pod import REFERRED, Pod
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.record import Record, Ref
@@ -22,7 +22,7 @@ from ..base import View
 from .owner import ClaimOwner, owner_of
 from .reasons import REASONS
 
-__all__ = ["ClaimContext", "Moment", "controller_away", "referred_to"]
+__all__ = ["ClaimContext", "Moment", "controller_away", "referred_to", "refers"]
 
 Moment = tuple[float | None, Since]
 UNKNOWN_MOMENT: Moment = (None, Since.FIRST_SEEN)
@@ -53,6 +53,14 @@ class ClaimContext:
         ]
         pods = {(pod.namespace, pod.name): pod for pod in found if isinstance(pod, Pod)}
         return [pods[place] for place in sorted(pods)]
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a pod uses it. Raises UnreadableFactError where none does but one that can't be read may."""
+        for pod in () if self.users else self.view.sharing(NAD, unreadable(self.claim.namespace)):
+            if isinstance(pod, Pod):
+                pod.known(*REFERRED)
+        return bool(self.users)
 
     @cached_property
     def pods(self) -> list[Pod]:
@@ -172,6 +180,12 @@ def referred_to(view: View, namespace: str, key: str) -> NetworkAttachmentDefini
         key=lambda each: each.name,
         default=None,
     )
+
+
+def refers(pod: Pod, claim: IPAMClaim) -> bool:
+    """Raises UnreadableFactError for a pod of its namespace that can't be read; one of another does not refer to it."""
+    found = pod.claims if pod.namespace == claim.namespace else pod.known_claims
+    return f"{claim.namespace}/{claim.name}" in found
 
 
 def ip_loss(claim: IPAMClaim, *, in_use: bool) -> str:

@@ -49,7 +49,7 @@ def leaked_claim(ctx: ClaimContext) -> Finding | None:
 
     An interface whose unplug was requested is still in the spec, so its claim is not leaked yet.
     """
-    if ctx.owner.state is not OwnerState.LIVE or ctx.vm is None or ctx.interfaces or ctx.users:
+    if ctx.owner.state is not OwnerState.LIVE or ctx.vm is None or ctx.interfaces or ctx.in_use:
         return None
     what = (
         f"{ctx.vm.ref} no longer has this interface; the IPAMClaim holds {', '.join(ctx.claim.hosts) or 'no address'}"
@@ -66,7 +66,9 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
     cause = _cause(ctx, waiting)
     words, next_step = _CAUSES.get(cause, (f"OVN-Kubernetes reports {cause}", ""))
     attached = {f"{nad.namespace}/{nad.name}" for nad in ctx.nads}
-    has_address = any(nad in attached for pod in waiting for nad, _, _ in pod.addresses)
+    has_address = any(
+        nad in attached for pod in waiting for nad, _, _ in pod.known_addresses
+    )  # for the next step alone
     if has_address and cause == "unknown":
         next_step = "Annotate the VM's pod: OVN-Kubernetes then writes the pod's addresses to the IPAMClaim."
     annotate = has_address or cause == "NotReferenced"

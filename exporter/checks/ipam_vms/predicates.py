@@ -119,9 +119,11 @@ def static_request_conflict(interface: Interface) -> Finding | None:
     vmi, claim = interface.vm, interface.claim
     if not isinstance(vmi, VirtualMachineInstance) or claim is None or not claim.ips or interface.key:
         return None
+    if not interface.persistent:
+        return None
     held = {ip.partition("/")[0] for ip in claim.ips}
     missing = [address for network, address in vmi.requested if network == interface.network and address not in held]
-    if not missing or not interface.persistent:
+    if not missing:
         return None
     what = f"the VM requests {', '.join(missing)}, and its IPAMClaim holds {', '.join(claim.ips)}"
     return interface.finding("StaticRequestConflict", Severity.INFO, what, requested=missing)
