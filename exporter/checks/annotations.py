@@ -36,13 +36,13 @@ _REASONS = {
 def find(view: View) -> Iterator[Finding]:
     for kind in _KINDS:
         for record in view.all(kind.record):
-            said = [f"annotation {fact.annotation}: {fact.why}" for fact in record.unread]
+            said = [f"annotation {fact.annotation} can't be read: {fact.why}" for fact in record.unread]
             values = {"RESOURCE": kind.resource, "NAMESPACE": record.namespace, "NAME": record.name}
             yield Finding(
                 reason="UnreadableAnnotation",
                 severity=Severity.INFO,
                 subject=record.ref,
-                message=f"it can't be read: {'; '.join(said)}",
+                message="; ".join(said),
                 commands=(filled("kubectl get RESOURCE -n NAMESPACE NAME -o yaml", values),),
                 evidence={"annotations": [fact.annotation for fact in record.unread]},
             )

@@ -67,7 +67,7 @@ CHECK = Check(
     uses={
         virtual_machine.KIND: "networks",
         virtual_machine_instance.KIND: "deleting known_requested networks phase unreadable",
-        pod.KIND: "domain known_claims known_selections unreadable",
+        pod.KIND: "domain known_claims known_selections",
     },
     about=(ipam_claim.KIND, network_attachment_definition.KIND),
 )
