@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from ..model.nesting import cut
 from .wanted import Wanted
 from .yaml_events import YamlError, documents
 
@@ -75,7 +76,7 @@ def objects(content: bytes, wanted: Wanted, *, json_only: bool = False) -> Itera
     text = _without_logs(text)
     if _JSON.match(text):
         try:
-            parts = _json(text)
+            parts = _shallow(text)
         except (RecursionError, ValueError) as error:
             if json_only:
                 yield Malformed(f"not JSON: {error}")
@@ -110,6 +111,14 @@ def _without_logs(text: bytes) -> bytes:
 
 
 # -- JSON
+
+
+def _shallow(text: bytes) -> list[msgspec.Raw]:
+    """The documents, cut where they are nested too deep to be skipped over. Raises as `_json` does."""
+    try:
+        return _json(text)
+    except RecursionError:
+        return _json(cut(text).text)
 
 
 def _json(text: bytes) -> list[msgspec.Raw]:
