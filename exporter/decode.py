@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from .model.kind import ApiKind, Reach
+from .model.nesting import decoded
 from .model.record import Record, WireMeta
 
 __all__ = ["MALFORMED", "Decoded", "NameMeta", "ObjectDecoder", "name_of"]
 
 MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding raises: invalid UTF-8 and too deep nesting have errors of their own."""
+"""What decoding raises: invalid UTF-8 has an error of its own, and so has nesting, where the stack is nearly full."""
 
 
 class Decoded(msgspec.Struct, frozen=True, gc=False):
@@ -54,7 +55,7 @@ class ObjectDecoder:
     def object(self, raw: bytes | msgspec.Raw) -> Decoded:
         """One object by itself; never raises."""
         try:
-            return self.reduced(self._one.decode(raw))
+            return self.reduced(decoded(self._one, raw))
         except MALFORMED as error:
             return self._undecodable(name_of(raw), str(error))
 
@@ -79,6 +80,6 @@ class ObjectDecoder:
 def name_of(raw: bytes | msgspec.Raw) -> NameMeta:
     """The names in an object's metadata; all None if even that is undecodable."""
     try:
-        return _NAMED.decode(raw).metadata
+        return decoded(_NAMED, raw).metadata
     except MALFORMED:
         return NameMeta()

@@ -21,6 +21,7 @@ from .findings import Finding
 from .model.cluster import Cluster
 from .model.kind import Kind
 from .model.reader import Seen
+from .model.record import UnreadableFactError
 from .model.source import UNREADABLE, Source, SyncState, Undecodable, unreadable_in
 
 __all__ = ["Answer", "Outcome", "Standing", "evaluate", "hidden", "standing", "undecodables"]
@@ -130,6 +131,8 @@ def evaluate(
     seen = Seen() if record else None
     try:
         found = tuple(check.find(View(cluster, check, partition, settings, seen)))
+    except UnreadableFactError as error:
+        return Answer(unknown=str(error), seen=seen)
     except Exception as error:  # noqa: BLE001 # whatever a check raises, its partition has no answer
         why = f"the check raised {type(error).__name__}: {error}; please report it"
         return Answer(unknown=why, error=error, seen=seen)

@@ -74,7 +74,7 @@ def _vmi(namespace: str, row: Row, meta: Row) -> Row:
     `evacuation` is the node that it is to leave, `evacuation_since` since when, `evacuation_written` when it was
     written by managedFields; `migration` is status.migrationState.
     """
-    labels, notes = dict(row.get("labels", {})), {}
+    labels, notes = dict(row.get("labels", {})), dict(row.get("annotations", {}))
     if row.get("descheduled"):
         notes["kubevirt.io/eviction-source"] = "descheduler"
     if "requested" in row:
@@ -123,7 +123,7 @@ def _pod(namespace: str, row: Row, meta: Row) -> Row:
     attachments = [("ns/blue", claim) for claim in row.get("claims", ())]
     attachments += [(key, claim) for key, claim in row.get("attached", ())]
     own = "10.244.0.9/24" if "addresses" in row else ""
-    notes = attached(attachments, row.get("addresses"), own)
+    notes = attached(attachments, row.get("addresses"), own) | row.get("annotations", {})
     if "primary" in row:
         notes["k8s.ovn.org/primary-udn-ipamclaim"] = row["primary"]
     marks, owners = {}, []

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from ..findings import Finding, Severity
-from ..model.indexes.networks import NAD, NETWORK, VM
+from ..model.indexes.networks import NAD, NETWORK, UNKNOWN_HOLDER, VM, primary, unreadable
 from ..model.kinds import (
     cluster_user_defined_network,
     ipam_claim,
@@ -29,7 +29,7 @@ from ..model.kinds import (
 from ..model.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ..model.kinds.ipam_claim import IPAMClaim
 from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of, ruling
-from ..model.kinds.pod import Pod
+from ..model.kinds.pod import GIVEN, Pod
 from ..model.kinds.user_defined_network import UserDefinedNetwork
 from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..model.naming import NAMED, named
@@ -120,7 +120,7 @@ class _Members:
         attachments = {f"{each.namespace}/{each.name}" for each in nads}
         held = set(chain.from_iterable([claim.numbers for claim in self.claims]))
         for each in self._pods:
-            for (attachment, _, _), number in zip(each.addresses, each.numbers, strict=True):
+            for (attachment, _, _), number in zip(each.known_addresses, each.numbers, strict=True):
                 if attachment in attachments:
                     held.add(number)
         return held
@@ -139,6 +139,16 @@ def find(view: View) -> Iterator[Finding]:
     yield from _without_addresses(subject, ruler)
     yield from _disabled(subject, nads, members)
     yield from _pressure(view, subject, ruler, nads, members)
+
+
+def _unknown_holders(view: View, nads: list[NetworkAttachmentDefinition]) -> list[Pod]:
+    """The pods that may have addresses of the network, once for each NAD that they may have them by."""
+    found = []
+    for nad in nads:
+        keys = [f"{nad.namespace}/{nad.name}", unreadable(nad.namespace)]
+        keys += [primary(nad.namespace)] if nad.role == "primary" else []
+        found += [each for key in keys for each in view.sharing(UNKNOWN_HOLDER, key) if isinstance(each, Pod)]
+    return found
 
 
 def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
@@ -213,11 +223,15 @@ def _pressure(
     nads: list[NetworkAttachmentDefinition],
     members: _Members,
 ) -> Iterator[Finding]:
+    """Raises UnreadableFactError where only the addresses of pods that can't be read decide."""
     pool = pool_of(ruler)
     starved = sorted(f"{claim.namespace}/{claim.name}" for claim in members.claims if _starved(view, claim))
     used = pool.used(members.addresses(nads))
     share = pool.utilisation(used)
     if share < _NEARLY and not starved:
+        unknown = _unknown_holders(view, nads)
+        if unknown and pool.utilisation([count + len(unknown) for count in used]) >= _NEARLY:
+            unknown[0].known(*GIVEN)
         return
     message = f"{_percent(share)} of the addresses are in use, {pool.free(used)} free"
     if starved:
@@ -260,11 +274,11 @@ CHECK = Check(
         virtual_machine_instance.KIND,
     ),
     scope=PER_NETWORK,
-    joins=(VM,),
+    joins=(VM, UNKNOWN_HOLDER),
     reasons=_REASONS,
     find=find,
     uses={
-        pod.KIND: "addresses numbers",
+        pod.KIND: "known_addresses known_selections numbers role unreadable",
         virtual_machine_instance.KIND: "phase",
     },
     about=(ipam_claim.KIND, network_attachment_definition.KIND),

@@ -2,9 +2,9 @@
 
 A change makes partitions dirty; a step evaluates those that are due, for a few milliseconds, and the event loop goes
 on. While a check has no answer its partitions stay dirty, its last findings stay open, and `unknowns` says why: for all
-of a check while a kind that it reads can't be seen, for one partition while an object in it can't be read or where the
-check raised. So a finding closes only when somebody looked and found it gone, or when the cluster no longer serves what
-its check is about.
+of a check while a kind that it reads can't be seen, for one partition while an object in it, or a fact of one that it
+needs, can't be read, or where the check raised. So a finding closes only when somebody looked and found it gone, or
+when the cluster no longer serves what its check is about.
 
 A partition is evaluated no sooner than `settle` seconds after it became dirty: kinds arrive on connections of their
 own, and a claim may arrive a moment before its VM.
@@ -276,6 +276,7 @@ class Engine:
         if answer.error:
             log.error('event="check raised" check=%s partition="%s"', work.check.id, partition, exc_info=answer.error)
             work.evaluated.errors += 1
+        if answer.unknown:
             if work.holds(partition):
                 work.broken[partition] = answer.unknown
             else:

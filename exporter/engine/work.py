@@ -36,7 +36,8 @@ class Work:
     settings: Any
     evaluated: Evaluated = field(default_factory=Evaluated)
     pending: Pending = field(default_factory=Pending)
-    broken: dict[str, str] = field(default_factory=dict)  # why a partition has no answer, where the check raised
+    # Why a partition has no answer: the check raised, or needs a fact that can't be read. A change makes it dirty.
+    broken: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.findings = FindingStore(self.check)

@@ -1,7 +1,7 @@
 """From the bytes of a list or watch to records.
 
 A page is decoded in one go. Only if that fails, its objects are decoded one by one, so that an undecodable object does
-not cost the others of its page.
+not cost the others of its page. Where one of them is nested too deep to be skipped over, it is cut first (`nesting`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import msgspec
 
 from ..decode import MALFORMED, Decoded, ObjectDecoder, name_of
 from ..model.kind import ApiKind
+from ..model.nesting import cut, decoded
 from .errors import MalformedError, Status, StatusError
 
 __all__ = ["Decoded", "Decoder", "Event", "Page"]
@@ -77,16 +78,19 @@ class Decoder(ObjectDecoder):
 
     def page(self, body: bytes) -> Page:
         """Raises MalformedError for a body that is not a list."""
+        whole: Any
         try:
             whole = self._list.decode(body)
-            decoded = [self.reduced(wire) for wire in whole.items or ()]
+            objects = [self.reduced(wire) for wire in whole.items or ()]
+        except RecursionError:
+            whole, objects = self._page_by_object(cut(body).text)
         except MALFORMED:
-            whole, decoded = self._page_by_object(body)
-        return Page(decoded, whole.metadata.resource_version or "", whole.metadata.rest or "")
+            whole, objects = self._page_by_object(body)
+        return Page(objects, whole.metadata.resource_version or "", whole.metadata.rest or "")
 
     def _page_by_object(self, body: bytes) -> tuple[Any, list[Decoded]]:
         try:
-            whole = _RAW_LIST.decode(body)
+            whole = decoded(_RAW_LIST, body)
         except MALFORMED as error:
             raise MalformedError(f"the response is not a list: {error}") from error
         return whole, [self.object(raw) for raw in whole.items or ()]
@@ -95,6 +99,8 @@ class Decoder(ObjectDecoder):
         """Raises StatusError for an ERROR event, MalformedError for a line that is not a watch event."""
         try:
             typed = self._line.decode(line)
+        except RecursionError:
+            return self._event_by_object(cut(line).text)
         except MALFORMED:
             return self._event_by_object(line)
         if typed.type in ("BOOKMARK", "ERROR"):
@@ -103,7 +109,7 @@ class Decoder(ObjectDecoder):
 
     def _event_by_object(self, line: bytes) -> Event:
         try:
-            raw = _RAW_LINE.decode(line)
+            raw = decoded(_RAW_LINE, line)
             if raw.type == "ERROR":
                 raise StatusError.of(_code(raw.object), bytes(raw.object))
             if raw.type == "BOOKMARK":

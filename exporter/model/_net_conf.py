@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 
 from .cidr import NONE, Block, blocks, covered, number, overlap, parse_block
+from .nesting import whole
 from .pool import Ranges, by_family, implicit
 
 __all__ = ["SIGNATURE", "NetConf", "differing", "read", "signature_of"]
 
+_ANY = msgspec.json.Decoder()
 OVN = "ovn-k8s-cni-overlay"
 _JOIN = "100.65.0.0/16,fd99::/64"
 
@@ -40,8 +42,8 @@ def read(text: str, home: str) -> NetConf:
     if not text:
         return NetConf()
     try:
-        loaded = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+        loaded = whole(text, _ANY)
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return NetConf(readable=False, problems=("BadJson",))
     if loaded is None:
         return NetConf()
@@ -176,7 +178,12 @@ def _signed(conf: NetConf, key: str) -> str:
         return ",".join(_canonical(value))
     if value in (None, 0, "", False):
         return ""
-    return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
+    if isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.encode(value, order="sorted").decode()
+    except RecursionError:
+        return "nested too deep to be compared"
 
 
 def differing(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

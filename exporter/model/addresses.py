@@ -7,6 +7,7 @@ import re
 
 __all__ = ["host", "prefix"]
 
+_LONGEST_PREFIX = 7  # characters; no prefix length of so many is one
 _PART = r"0*\d{1,3}"
 _IPV4 = re.compile(rf"{_PART}\.{_PART}\.{_PART}\.{_PART}", re.ASCII)
 
@@ -29,4 +30,4 @@ def host(text: str) -> str | None:
 def prefix(text: str) -> int:
     """The prefix length in `address/prefix`; -1 where there is none."""
     length = text.partition("/")[2].strip()
-    return int(length) if length.isdecimal() else -1
+    return int(length) if length.isdecimal() and len(length) <= _LONGEST_PREFIX else -1

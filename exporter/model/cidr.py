@@ -45,7 +45,10 @@ def number(text: str) -> int:
         return NONE
     value = 0
     for part in parts:
-        if not (part.isdigit() and part.isascii()) or (octet := int(part)) > 255:
+        if not (part.isdigit() and part.isascii()):
+            return NONE
+        digits = part.lstrip("0") or "0"
+        if len(digits) > 3 or (octet := int(digits)) > 255:
             return NONE
         value = value << 8 | octet
     return value

@@ -16,21 +16,23 @@ _UNITS = {
 }  # fmt: skip
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([numkMGTPE]?|[KMGTPE]i)")
 
+_MOST = 2.0**63  # Kubernetes bounds them so
+
 # Equal amounts share one tuple; emptied if too many differ.
 _SHARED: dict[Amounts, Amounts] = {}
 _MOST_SHARED = 50_000
 
 
 def amount(text: str | int | float | None) -> float:
-    """The number of a quantity. Raises ValueError for text that is not a quantity."""
+    """The number of a quantity, no further from 0 than _MOST. Raises ValueError for text that is not a quantity."""
     if text is None:
         return 0.0
     if not isinstance(text, str):
-        return float(text)
+        return float(min(max(text, -_MOST), _MOST))
     match = _QUANTITY.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text!r} is not a quantity")
-    return float(match[1]) * _UNITS[match[2]]
+        raise ValueError(f"{text[:64]!r} is not a quantity")
+    return min(max(float(match[1]) * _UNITS[match[2]], -_MOST), _MOST)
 
 
 def amounts_of(wire: dict[str, str | int | float | None] | None) -> Amounts:

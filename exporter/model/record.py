@@ -11,6 +11,8 @@ __all__ = [
     "Owner",
     "Record",
     "Ref",
+    "Unreadable",
+    "UnreadableFactError",
     "Wire",
     "WireCondition",
     "WireMeta",
@@ -37,6 +39,20 @@ class Ref(msgspec.Struct, frozen=True, gc=False, order=True):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
+class Unreadable(msgspec.Struct, frozen=True, gc=False, order=True):
+    """A fact of an object that could not be read: in which annotation, and why in a few words."""
+
+    annotation: str
+    why: str
+
+
+class UnreadableFactError(Exception):
+    """Somebody needs a fact of an object that could not be read."""
+
+    def __init__(self, ref: Ref, fact: Unreadable) -> None:
+        super().__init__(f"{ref}: annotation {fact.annotation} could not be read: {fact.why}")
+
+
 class Record(msgspec.Struct, frozen=True, gc=False):
     """The facts of one object that checks read: flat and atomic, so that the garbage collector never tracks it."""
 
@@ -53,6 +69,18 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     def vms(self) -> tuple[str, ...]:
         """The names of the VMs in its namespace that it belongs to."""
         return ()
+
+    def known(self, *annotations: str) -> None:
+        """Raises UnreadableFactError where one of these annotations could not be read."""
+        for fact in self.unread:
+            if fact.annotation in annotations:
+                raise UnreadableFactError(self.ref, fact)
+
+    @property
+    def unread(self) -> tuple[Unreadable, ...]:
+        """What could not be read of it. Kinds with annotations that are parsed have it as a field `unreadable`."""
+        found: tuple[Unreadable, ...] = getattr(self, "unreadable", ())
+        return found
 
     def same_facts(self, other: Record) -> bool:
         """Whether the records are equal but for the resourceVersion."""
@@ -107,13 +135,17 @@ def kubevirt_owners(owners: list[WireOwner | None] | None) -> tuple[Owner, ...]:
     )
 
 
+_LONGEST_VERSION = 20  # digits of the largest one
+
+
 def identity(meta: WireMeta) -> tuple[str, str, str, int]:
     """The first four fields of a record. Raises ValueError if the object has no name."""
     if not meta.name:
         raise ValueError("it has no metadata.name")
     version = str(meta.resource_version or "")
-    # Objects of a dump may have no resourceVersion: 0.
-    return intern(meta.namespace or ""), meta.name, meta.uid or "", int(version) if version.isdecimal() else 0
+    # Objects of a dump may have no resourceVersion, or anything in its place: 0.
+    number = int(version) if version.isdecimal() and len(version) <= _LONGEST_VERSION else 0
+    return intern(meta.namespace or ""), meta.name, meta.uid or "", number
 
 
 # What every calendar can show in every time zone; `creationTimestamp: 0001-01-01T00:00:00+14:00` is legal.

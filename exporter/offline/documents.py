@@ -19,8 +19,8 @@ from typing import Any
 
 import msgspec
 
+from ..model.nesting import cut
 from .limits import DEEPEST_LISTS, Effort
-from .nesting import is_cut, shallow
 from .wanted import Wanted
 from .yaml_events import YamlError, documents
 
@@ -28,12 +28,11 @@ __all__ = ["Found", "Listed", "Malformed", "objects"]
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):
-    """One object as JSON, with its apiVersion and kind; `cut` where it was nested too deeply, and is incomplete."""
+    """One object as JSON, with its apiVersion and kind."""
 
     api_version: str
     kind: str
     raw: bytes | msgspec.Raw
-    cut: bool = False
 
 
 class Listed(msgspec.Struct, frozen=True, gc=False):
@@ -96,10 +95,7 @@ def _objects(content: bytes, wanted: Wanted, json_only: bool, effort: Effort) ->
     text = _without_logs(text)
     if _JSON.match(text):
         try:
-            try:
-                parts = _json(text)
-            except RecursionError:
-                parts = _json(shallow(text))
+            parts = _shallow(text)
         except (RecursionError, ValueError) as error:
             if json_only:
                 yield Malformed(f"not JSON: {error}")
@@ -141,6 +137,14 @@ def _without_logs(text: bytes) -> bytes:
 # -- JSON
 
 
+def _shallow(text: bytes) -> list[msgspec.Raw]:
+    """The documents, cut where they are nested too deep to be skipped over. Raises as `_json` does."""
+    try:
+        return _json(text)
+    except RecursionError:
+        return _json(cut(text).text)
+
+
 def _json(text: bytes) -> list[msgspec.Raw]:
     """The documents of a stream. Raises RecursionError and ValueError, as msgspec's errors are."""
     try:
@@ -174,7 +178,7 @@ def _flat(
         try:
             document = _DOCUMENT.decode(raw)
         except RecursionError:
-            raw = shallow(bytes(raw))
+            raw = cut(bytes(raw)).text
             document = _DOCUMENT.decode(raw)
     except msgspec.ValidationError:
         with contextlib.suppress(msgspec.ValidationError):  # a number or a string: not a Kubernetes file
@@ -189,7 +193,7 @@ def _flat(
     elif items and kind.endswith("List"):
         yield from _items(document.items, api_version, kind.removesuffix("List"), depth)
     else:
-        yield Found(api_version, kind, raw, is_cut(raw))
+        yield Found(api_version, kind, raw)
 
 
 def _items(raw: msgspec.Raw, api_version: str, kind: str, depth: int) -> Iterator[Found | Listed | Malformed]:

@@ -5,7 +5,7 @@ much. Go and Python differ in which plain scalars are numbers or booleans, and q
 that either of them writes plainly for a string is a string here. So are times, `52:54:00:12:34:56`, `1e3`, `089`, `y`,
 and every key.
 
-Aliases are resolved up to a limit. What is nested too deeply in an object is replaced by `CUT`. A document with an
+Aliases are resolved up to a limit. What is nested too deeply in an object is null. A document with an
 alias into a skipped part is read again as a whole.
 """
 
@@ -28,7 +28,6 @@ from yaml.events import (
 )
 
 from .limits import DEEPEST_READ, DEEPEST_SKIPPED, Effort
-from .nesting import CUT
 
 __all__ = ["Keep", "KeepOf", "YamlError", "documents"]
 
@@ -188,9 +187,8 @@ class _Reader:
             raise YamlError("its aliases expand to too much")
         return value
 
-    def _cut(self) -> str:
+    def _cut(self) -> None:
         self._skip(1)
-        return CUT
 
     def _skip(self, depth: int = 0) -> None:
         """Skips one value, or the rest of one whose start was read: `depth` is 1 then."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -10,10 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.kube.decode import Decoder
+from exporter.kube.decode import Decoded, Decoder
 from exporter.kube.errors import MalformedError, StatusError
 from exporter.model.kind import ApiKind
-from exporter.model.kinds import network_attachment_definition, pod
+from exporter.model.kinds import (
+    ipam_claim,
+    kube_virt,
+    network_attachment_definition,
+    node,
+    pod,
+    virtual_machine,
+    virtual_machine_instance,
+)
+from exporter.model.nesting import cut
+from exporter.model.record import UnreadableFactError
 from tests.evaluation import api_kinds
 
 KINDS = api_kinds().values()
@@ -47,8 +58,8 @@ def containers(of: st.SearchStrategy[Any], names: tuple[str, ...]) -> st.SearchS
 
 
 # Three levels, each of few values: st.recursive draws far more than it uses, and under load that takes seconds.
-nested = atoms | containers(atoms, ("name", "ips", "x"))
-json_values = nested | containers(nested, ("name", "ips", "x"))
+flat = atoms | containers(atoms, ("name", "ips", "x"))
+json_values = flat | containers(flat, ("name", "ips", "x"))
 untimed = settings(deadline=None)  # how long an example takes is the computer's affair
 
 
@@ -59,25 +70,202 @@ def test_malformed_objects(obj: bytes) -> None:
             decode(kind, type_, obj)
 
 
-NESTED = '{"a":' * 5000 + "1" + "}" * 5000
-HOSTILE = {
-    "network selection": (pod.KIND, {"metadata": {"annotations": {"k8s.v1.cni.cncf.io/networks": NESTED}}}),
-    "pod networks": (pod.KIND, {"metadata": {"annotations": {"k8s.ovn.org/pod-networks": NESTED}}}),
-    "configuration of a NAD": (network_attachment_definition.KIND, {"metadata": {}, "spec": {"config": NESTED}}),
+NAME = {"name": "a", "namespace": "ns", "uid": "u"}
+
+
+def nested(levels: int) -> str:
+    return '{"a":' * levels + "1" + "}" * levels
+
+
+def seen(kind: ApiKind[Any], raw: bytes) -> Decoded:
+    """The object as each way of reading gives it, all the same, beside others that each of them gives too."""
+    decoder = DECODERS[kind.name]
+    fine = json.dumps({"metadata": {**NAME, "name": "fine"}}).encode()
+    page = decoder.page(b'{"metadata":{"resourceVersion":"1"},"items":[' + fine + b"," + raw + b"," + fine + b"]}")
+    assert [(each.name, each.why) for each in (page.objects[0], page.objects[2])] == [("fine", "")] * 2
+    assert page.version == "1"
+    for type_ in ("ADDED", "MODIFIED", "DELETED"):
+        event = decoder.event(b'{"type":"' + type_.encode() + b'","object":' + raw + b"}")
+        assert (event.type, event.decoded) == (type_, page.objects[1])
+    assert decoder.object(raw) == page.objects[1]
+    assert (page.objects[1].namespace, page.objects[1].name) == ("a" if kind.name == "Namespace" else "ns", "a")
+    return page.objects[1]
+
+
+@pytest.mark.parametrize("levels", [3_000, 9_000, 100_000])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_what_nobody_reads_may_be_nested_without_end(kind: ApiKind[Any], levels: int) -> None:
+    shape = '{"metadata": %s, "spec": {"template": {"metadata": %s, "spec": {}}}}'
+    plain = DECODERS[kind.name].object((shape % (json.dumps(NAME), "{}")).encode())
+    assert seen(kind, (shape % (json.dumps(NAME), nested(levels))).encode()) == plain
+    assert plain.why == ""
+
+
+def test_an_undecodable_object_that_is_nested_without_end_keeps_its_name() -> None:
+    for before in (b"", b'"x":' + nested(3_000).encode() + b","):
+        raw = b"{" + before + b'"metadata":{"name":"a","namespace":"ns","deletionTimestamp":7},"spec":' + DEEP + b"}"
+        assert seen(virtual_machine.KIND, raw).why
+
+
+def test_in_the_depth_of_the_stack_too() -> None:
+    raw = json.dumps({"metadata": NAME, "spec": json.loads(nested(100))}).encode()
+    raw = raw.replace(b'"a":1', b'"a":' + nested(3_000).encode())
+
+    def below(frames: int) -> None:
+        if frames:
+            below(frames - 1)
+        else:
+            assert seen(virtual_machine.KIND, raw).why == ""
+
+    below(500)
+
+
+def test_brackets_in_texts_are_no_levels() -> None:
+    texts = ['"' * 3 + "[" * 500, "\\" * 7 + '"{', "]" * 500, "\\"]
+    notes = {f"note-{at}": text for at, text in enumerate(texts)}
+    raw = json.dumps({"metadata": {**NAME, "labels": notes}, "spec": {"x": []}}).encode()
+    deep = raw.replace(b'"x": []', b'"x":' + nested(3_000).encode())
+    decoded = seen(node.KIND, deep)
+    assert isinstance(decoded.record, node.Node)
+    assert decoded.record.labels == notes
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 500_000, '"' + '\\"' * 500_000, "[0]," * 250_000, "]" * 500_000, '{"a":' * 200_000]
+)
+def test_text_of_any_shape_is_cut_in_time_that_grows_with_it(text: str) -> None:
+    times = []
+    for part in (text[: len(text) // 8], text):
+        begun = time.process_time()
+        cut(part.encode())
+        times.append(time.process_time() - begun)
+    assert times[1] < 64 * max(times[0], 0.005)  # quadratic: 64
+
+
+NAD = {
+    "cniVersion": "1.0.0",
+    "name": "blue",
+    "type": "ovn-k8s-cni-overlay",
+    "topology": "layer2",
+    "subnets": "10.0.0.0/16",
 }
 
 
-@pytest.mark.parametrize(("kind", "obj"), HOSTILE.values(), ids=HOSTILE)
-def test_text_that_is_nested_without_end_costs_its_object_alone(kind: ApiKind[Any], obj: dict[str, Any]) -> None:
-    decoder = DECODERS[kind.name]
-    name = {"name": "a", "namespace": "ns", "uid": "u"}
-    raw = json.dumps({**obj, "metadata": {**obj["metadata"], **name}}).encode()
-    fine = json.dumps({"metadata": {**name, "name": "fine"}}).encode()
-    event = decoder.event(b'{"type":"ADDED","object":' + raw + b"}")
-    page = decoder.page(b'{"metadata":{"resourceVersion":"1"},"items":[' + raw + b"," + fine + b"]}")
-    assert event.decoded == decoder.object(raw) == page.objects[0]
-    assert (page.objects[0].namespace, page.objects[0].name) == ("ns", "a")
-    assert (page.objects[1].name, page.objects[1].why) == ("fine", "")
+def test_a_configuration_is_read_as_deep_as_its_readers_read_it() -> None:
+    def read(levels: int) -> network_attachment_definition.NetworkAttachmentDefinition:
+        config = json.dumps(NAD | {"netAttachDefName": "ns/a"})[:-1] + ',"x":' + nested(levels) + "}"
+        decoded = seen(
+            network_attachment_definition.KIND, json.dumps({"metadata": NAME, "spec": {"config": config}}).encode()
+        )
+        assert isinstance(decoded.record, network_attachment_definition.NetworkAttachmentDefinition)
+        return decoded.record
+
+    assert read(5_000) == read(1)
+    assert (read(1).readable, read(1).problems) == (True, ())
+    assert (read(20_000).readable, read(20_000).problems) == (False, ("BadJson",))
+    assert read(800).readable
+
+
+ANNOTATED = [
+    pytest.param(kind, key, fact, written, id=f"{kind.name}-{key}")
+    for kind, key, fact, written in (
+        (pod.KIND, "k8s.ovn.org/pod-networks", "addresses", {"ns/blue": {"ip_addresses": ["10.0.0.5/16"]}}),
+        (pod.KIND, "k8s.v1.cni.cncf.io/networks", "claims", [{"name": "blue", "ipam-claim-reference": "a.blue"}]),
+        (pod.KIND, "k8s.v1.cni.cncf.io/networks", "selections", [{"name": "blue", "ipam-claim-reference": "a.blue"}]),
+        (pod.KIND, "v1.multus-cni.io/default-network", "claims", [{"name": "blue", "ipam-claim-reference": "a.blue"}]),
+        (virtual_machine_instance.KIND, "network.kubevirt.io/addresses", "requested", {"blue": ["10.0.0.5"]}),
+    )
+]
+
+
+@pytest.mark.parametrize(("kind", "key", "fact", "written"), ANNOTATED)
+def test_an_annotation_costs_no_more_than_its_own_fact(kind: ApiKind[Any], key: str, fact: str, written: Any) -> None:
+    def read(note: Any) -> Any:
+        labels = {"kubevirt.io": "virt-launcher"}
+        raw = json.dumps({"metadata": {**NAME, "labels": labels, "annotations": {key: note}}}).encode()
+        decoded = seen(kind, raw)
+        assert decoded.why == ""
+        return decoded.record
+
+    text = json.dumps(written)
+    assert getattr(read(text), fact)
+    assert read(text).unreadable == ()
+    bad: tuple[Any, ...] = ("{nonsense", text[:-1], "[[[", "[7]", r'"\ud800"', nested(20_000), 7, {"a": 1}, [], True)
+    for unreadable in bad:
+        record = read(unreadable)
+        (found,) = record.unreadable
+        assert (found.annotation, len(found.why) <= 200) == (key, True)
+        with pytest.raises(UnreadableFactError, match=f"{kind.name} ns/a: annotation {key} could not be read: "):
+            getattr(record, fact)
+
+
+def test_an_annotation_may_be_nested_where_nobody_reads() -> None:
+    networks = '{"ns/blue":{"ip_addresses":["10.0.0.5/16"],"x":' + nested(5_000) + "}}"
+    raw = json.dumps({"metadata": {**NAME, "annotations": {"k8s.ovn.org/pod-networks": networks}}}).encode()
+    record = seen(pod.KIND, raw).record
+    assert isinstance(record, pod.Pod)
+    assert record.addresses == (("ns/blue", "10.0.0.5", 16),)
+
+
+NUMBERS = {
+    "address of a pod": (
+        pod.KIND,
+        {
+            "metadata": {
+                "annotations": {
+                    "k8s.ovn.org/pod-networks": json.dumps({"a/b": {"ip_address": "1.2.3.4/" + "9" * 5000}})
+                }
+            }
+        },
+    ),
+    "addresses of a claim": (
+        ipam_claim.KIND,
+        {"status": {"ips": ["1.2.3.4/" + "9" * 5000, "9" * 5000 + ".2.3.4/8", "::1%" + "9" * 5000, "1" * 9000]}},
+    ),
+    "ranges of a NAD": (
+        network_attachment_definition.KIND,
+        {
+            "spec": {
+                "config": json.dumps(
+                    NAD
+                    | {
+                        "subnets": "9" * 5000 + ".0.0.0/8",
+                        "excludeSubnets": "1.2.3.4/" + "9" * 5000,
+                        "defaultGatewayIPs": "1." * 5000,
+                    }
+                )
+            }
+        },
+    ),
+    "number of a NAD": (
+        network_attachment_definition.KIND,
+        {"spec": {"config": json.dumps(NAD | {"mtu": 1e300, "vlanID": 10**400, "evpn": {"a": [None] * 9}})}},
+    ),
+    "quantities of a pod": (
+        pod.KIND,
+        {
+            "spec": {
+                "containers": [
+                    {"resources": {"requests": {"cpu": "1e999", "memory": 10**300, "x": "1e-999", "y": "9" * 9000}}}
+                ]
+            }
+        },
+    ),
+    "quantities of a node": (node.KIND, {"status": {"allocatable": {"cpu": "9e99999Ei", "memory": "-1e999"}}}),
+    "version": (kube_virt.KIND, {"status": {"observedKubeVirtVersion": "v" + "9" * 5000 + "." + "9" * 5000}}),
+    "resourceVersion": (virtual_machine.KIND, {"metadata": {"resourceVersion": "9" * 5000}}),
+    "grace period": (virtual_machine_instance.KIND, {"spec": {"terminationGracePeriodSeconds": 2**63 - 1}}),
+}
+
+
+@pytest.mark.parametrize(("kind", "obj"), NUMBERS.values(), ids=NUMBERS)
+def test_a_number_may_be_of_any_length(kind: ApiKind[Any], obj: dict[str, Any]) -> None:
+    raw = json.dumps({**obj, "metadata": {**NAME, **obj.get("metadata", {})}}).encode()
+    decoded = seen(kind, raw)
+    assert decoded.why == ""
+    assert decoded.record is not None
+    if isinstance(decoded.record, kube_virt.KubeVirt):
+        assert decoded.record.release == (0, 0)
 
 
 @untimed

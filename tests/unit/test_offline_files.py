@@ -16,6 +16,7 @@ import pytest
 from exporter.__main__ import main
 from exporter.app import read_dump
 from exporter.config.settings import Config
+from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.source import FILE, Undecodable
 from exporter.offline.files import DumpError, File, Unread, files
 from exporter.offline.limits import Limits
@@ -31,6 +32,17 @@ def names(path: Path | str, limits: Limits | None = None) -> tuple[list[str], li
         [os.path.basename(each.name) for each in found if isinstance(each, File)],
         [os.path.basename(each.name) for each in found if isinstance(each, Unread)],
     )
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["list", "stream"])
+def test_an_object_that_is_nested_without_end_is_read_beside_the_others(stream: bool, tmp_path: Path) -> None:
+    deep = VM[:-1] + ',"spec":{"template":{"metadata":' + '{"a":' * 3000 + "1" + "}" * 3003
+    other = VM.replace('"db"', '"web"')
+    both = f"{deep}\n{other}" if stream else f'{{"apiVersion":"v1","kind":"List","items":[{deep},{other}]}}'
+    (tmp_path / "a.json").write_text(both, encoding="utf-8")
+    engine, _ = asyncio.run(read_dump(str(tmp_path), NOW, Config(), complete=True, progress=lambda _: None))
+    assert sorted(each.name for each in engine.cluster.all(VirtualMachine)) == ["db", "web"]
+    assert list(engine.cluster.all(Undecodable)) == []
 
 
 @pytest.mark.parametrize(

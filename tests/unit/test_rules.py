@@ -88,8 +88,9 @@ def test_a_check_has_cases(check: Check) -> None:
 
 
 def test_rules_and_their_tests_have_the_same_stems() -> None:
+    alerting = [check for check in all_checks() if any(reason.alert for reason in check.reasons.values())]
     assert [file.stem for file in TESTS] == [file.stem for file in FILES]
-    assert {file.stem for file in FILES} == {stem(check) for check in all_checks()}
+    assert {file.stem for file in FILES} == {stem(check) for check in alerting}
 
 
 @pytest.mark.parametrize("file", TESTS, ids=lambda file: file.stem)

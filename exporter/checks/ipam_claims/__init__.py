@@ -142,8 +142,9 @@ CHECK = Check(
     find=find,
     uses={
         virtual_machine.KIND: "created deleting networks stopped",
-        virtual_machine_instance.KIND: "created deleting networks phase requested vm_uid",
-        pod.KIND: "addresses claims created domain node numbers phase scheduled selections",
+        virtual_machine_instance.KIND: "created deleting known_requested networks phase unreadable vm_uid",
+        pod.KIND: "created domain known_addresses known_claims known_selections node numbers phase role scheduled "
+        "unreadable",
     },
     about=(ipam_claim.KIND,),
 )

@@ -13,7 +13,7 @@ from ...model.indexes.networks import ADDRESS, CLAIM, NAD, REFERENCE, VM, addres
 from ...model.kinds.ipam_claim import FINALIZER, IPAMClaim
 from ...model.kinds.namespace import Namespace
 from ...model.kinds.network_attachment_definition import NetworkAttachmentDefinition, ruling
-from ...model.kinds.pod import Pod
+from ...model.kinds.pod import REFERRED, Pod
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.record import Record, Ref
@@ -64,6 +64,22 @@ class ClaimContext:
         names = self.names if self.owner.state is OwnerState.LIVE else (name for name in self.claim.vms if name)
         return _pods(self.holders, *(self.view.sharing(VM, vm_key(self.claim.namespace, name)) for name in names))
 
+    @property
+    def in_use(self) -> bool:
+        """Whether a pod uses it. Raises UnreadableFactError where none does but one that can't be read may."""
+        return self._any(self.users)
+
+    @property
+    def held(self) -> bool:
+        """Whether a pod refers to it or holds one of its addresses. Raises UnreadableFactError as `in_use` does."""
+        return self._any(self.holders)
+
+    def _any(self, pods: list[Pod]) -> bool:
+        for pod in () if pods else self.view.sharing(NAD, unreadable(self.claim.namespace)):
+            if isinstance(pod, Pod):
+                pod.known(*REFERRED)
+        return bool(pods)
+
     @cached_property
     def pods(self) -> list[Pod]:
         """The launcher pods of the claim's VM that are not completed."""
@@ -74,7 +90,10 @@ class ClaimContext:
         return bool(pod.domain) and pod.namespace == self.claim.namespace and pod.domain in self.names
 
     def refers(self, pod: Pod) -> bool:
-        return self.key in pod.claims
+        """Raises UnreadableFactError for a pod of its namespace that can't be read; one of another does not refer to
+        it.
+        """
+        return self.key in (pod.claims if pod.namespace == self.claim.namespace else pod.known_claims)
 
     def attachments(self, pod: Pod) -> list[str]:
         """The NADs, by `namespace/name`, of the pod's attachments that refer to the claim; once for each attachment.

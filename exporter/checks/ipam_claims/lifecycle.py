@@ -71,7 +71,7 @@ def stuck_terminating(ctx: ClaimContext) -> Finding | None:
     if owner.state is OwnerState.LIVE:
         what = f"it was deleted while {owner.ref} exists; only the finalizer still protects its addresses"
         return _stuck(ctx, "DeletedByHand", Severity.WARNING, what)
-    if owner.running_vmi or ctx.users:
+    if owner.running_vmi or ctx.in_use:
         state = "is gone" if owner.state is OwnerState.GONE else "is being deleted"
         holder = owner.running_vmi or ctx.users[0].ref
         return _stuck(ctx, "OwnerDeleting", Severity.INFO, f"{owner.ref} {state}, and {holder} still exists")
@@ -114,7 +114,7 @@ def owner_uid_mismatch(ctx: ClaimContext) -> Finding | None:
     if owner.state is not OwnerState.REPLACED or owner.replacement is None:
         return None
     now = owner.replacement
-    use = f"{ctx.users[0].ref} uses its addresses" if ctx.users else "it is stopped"
+    use = f"{ctx.users[0].ref} uses its addresses" if ctx.in_use else "it is stopped"
     next_step = ""
     if claim.deleting is not None and ctx.users:
         next_step = "Keep the finalizer and the VM running; agree on a stop with its owner."
@@ -146,7 +146,7 @@ def ownerless_claim(ctx: ClaimContext) -> Finding | None:
     if claim.deleting is not None or claim.owners or claim.other_owners:
         return None
     what, next_step = f"it has no owner reference to {owner.ref}: it will outlive the VM", ""
-    if owner.state is OwnerState.GONE and not ctx.users:
+    if owner.state is OwnerState.GONE and not ctx.in_use:
         what = f"it has no owner reference, and {owner.ref} is gone; {_held(claim)}"
         next_step = "Verify that the VM is NotFound and no import or restore is about to create it, then delete it."
     since: Moment = (claim.created, Since.CREATION)  # an import creates it before its VM
@@ -155,8 +155,9 @@ def ownerless_claim(ctx: ClaimContext) -> Finding | None:
 
 def orphan_claim(ctx: ClaimContext) -> Finding | None:
     claim, owner = ctx.claim, ctx.owner
-    in_use = owner.running_vmi or ctx.users or claim.other_owners
-    if claim.deleting is not None or owner.state is not OwnerState.GONE or in_use or not claim.owners:
+    if claim.deleting is not None or owner.state is not OwnerState.GONE or not claim.owners:
+        return None
+    if owner.running_vmi or claim.other_owners or ctx.in_use:
         return None
     what, severity = f"{owner.ref} is gone; {_held(claim)}", Severity.WARNING
     if claim.hosts and ctx.utilisation >= _NEARLY_FULL:

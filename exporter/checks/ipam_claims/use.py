@@ -51,7 +51,7 @@ def leaked_claim(ctx: ClaimContext) -> Finding | None:
 
     An interface whose unplug was requested is still in the spec, so its claim is not leaked yet.
     """
-    if ctx.owner.state is not OwnerState.LIVE or ctx.vm is None or ctx.interfaces or ctx.holders:
+    if ctx.owner.state is not OwnerState.LIVE or ctx.vm is None or ctx.interfaces or ctx.held:
         return None
     if ctx.claim.mislabelled:
         return None  # the VM that its label names may use it
@@ -73,7 +73,9 @@ def empty_claim(ctx: ClaimContext) -> Finding | None:
     cause = _cause(ctx, waiting)
     words, next_step = _CAUSES.get(cause, (f"OVN-Kubernetes reports {cause}", ""))
     attached = {f"{nad.namespace}/{nad.name}" for nad in ctx.nads}
-    has_address = any(nad in attached for pod in waiting for nad, _, _ in pod.addresses)
+    has_address = any(
+        nad in attached for pod in waiting for nad, _, _ in pod.known_addresses
+    )  # for the next step alone
     if has_address and cause == "unknown":
         next_step = "Annotate the VM's pod: OVN-Kubernetes then writes the pod's addresses to the IPAMClaim."
     annotate = has_address or cause == "NotReferenced"

@@ -78,8 +78,8 @@ CHECK = Check(
     find=find,
     uses={
         virtual_machine.KIND: "networks",
-        virtual_machine_instance.KIND: "created deleting networks phase requested",
-        pod.KIND: "claims domain selections",
+        virtual_machine_instance.KIND: "created deleting known_requested networks phase unreadable",
+        pod.KIND: "domain known_claims known_selections",
     },
     about=(ipam_claim.KIND, network_attachment_definition.KIND),
 )

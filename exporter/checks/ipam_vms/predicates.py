@@ -126,10 +126,12 @@ def static_request_conflict(interface: Interface) -> Finding | None:
     vmi, claim = interface.vm, interface.claim
     if not isinstance(vmi, VirtualMachineInstance) or claim is None or not claim.ips or interface.key:
         return None
+    if not interface.persistent:
+        return None
     held = {ip.partition("/")[0] for ip in claim.ips}
     missing = [address for network, address in vmi.requested if network == interface.network and address not in held]
     honoured = _honoured(interface)
-    if not missing or not interface.persistent or honoured is False:
+    if not missing or honoured is False:
         return None
     what = f"the VM requests {named(missing)}, and its IPAMClaim holds {named(claim.ips)}"
     if honoured:

@@ -10,7 +10,7 @@ from ..kinds.deployment import Deployment
 from ..kinds.ipam_claim import IPAMClaim
 from ..kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from ..kinds.network_attachment_definition import NetworkAttachmentDefinition
-from ..kinds.pod import Pod
+from ..kinds.pod import GIVEN, REFERRED, Pod, Role
 from ..kinds.user_defined_network import UserDefinedNetwork
 from ..kinds.virtual_machine import VirtualMachine
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
@@ -28,6 +28,7 @@ __all__ = [
     "PERSISTENT",
     "REFERENCE",
     "STACK",
+    "UNKNOWN_HOLDER",
     "VM",
     "address",
     "primary",
@@ -51,7 +52,7 @@ def _vms(record: Record, _: Lookup) -> Iterable[str]:
 
 
 def _attachments(record: Record, _: Lookup) -> Iterable[str]:
-    return {nad for nad, _, _ in record.addresses} if isinstance(record, Pod) else ()
+    return {nad for nad, _, _ in record.known_addresses} if isinstance(record, Pod) else ()
 
 
 def _addresses(record: Record, lookup: Lookup) -> Iterable[str]:
@@ -59,7 +60,7 @@ def _addresses(record: Record, lookup: Lookup) -> Iterable[str]:
         return {address(record.network, host) for host in record.hosts} if record.network else ()
     if not isinstance(record, Pod):
         return ()
-    attached = ((_network(nad, lookup), host) for nad, host, _ in record.addresses)
+    attached = ((_network(nad, lookup), host) for nad, host, _ in record.known_addresses)
     return {address(network, host) for network, host in attached if network}
 
 
@@ -72,7 +73,7 @@ def _network(nad: str, lookup: Lookup) -> str:
 
 def _networks(record: Record, lookup: Lookup) -> Iterable[str]:
     if isinstance(record, Pod):
-        return {network for nad, _, _ in record.addresses if (network := _network(nad, lookup))}
+        return {network for nad, _, _ in record.known_addresses if (network := _network(nad, lookup))}
     if isinstance(record, IPAMClaim | NetworkAttachmentDefinition | UserDefinedNetwork | ClusterUserDefinedNetwork):
         return (record.network,) if record.network else ()
     return ()
@@ -81,7 +82,7 @@ def _networks(record: Record, lookup: Lookup) -> Iterable[str]:
 def _claims(record: Record, _: Lookup) -> Iterable[str]:
     if isinstance(record, IPAMClaim):
         return (f"{record.namespace}/{record.name}",)
-    return record.claims if isinstance(record, Pod) else ()
+    return record.known_claims if isinstance(record, Pod) else ()
 
 
 def _nads(record: Record, _: Lookup) -> Iterable[str]:
@@ -89,7 +90,22 @@ def _nads(record: Record, _: Lookup) -> Iterable[str]:
         return (record.network,) if record.readable else (unreadable(record.namespace),)
     if isinstance(record, UserDefinedNetwork | ClusterUserDefinedNetwork):
         return (record.network,)
+    if isinstance(record, Pod):
+        # A launcher pod refers to no other claims than those of its VM, with which it is found.
+        refers = record.unreadable and record.role is not Role.LAUNCHER and record.lacks(REFERRED)
+        return (unreadable(record.namespace),) if refers else ()
     return (record.network, unreadable(record.namespace)) if isinstance(record, IPAMClaim) else ()
+
+
+def _unknown_holders(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, NetworkAttachmentDefinition):
+        own = (f"{record.namespace}/{record.name}", unreadable(record.namespace))
+        return (*own, primary(record.namespace)) if record.role == "primary" else own
+    if not isinstance(record, Pod) or not record.unreadable or not record.lacks(GIVEN):
+        return ()
+    if record.lacks(REFERRED):
+        return (unreadable(record.namespace),)
+    return {primary(record.namespace), *(nad for nad, _ in record.known_selections)}
 
 
 def _references(record: Record, _: Lookup) -> Iterable[str]:
@@ -98,7 +114,7 @@ def _references(record: Record, _: Lookup) -> Iterable[str]:
         return (own, primary(record.namespace)) if record.role == "primary" else (own,)
     if isinstance(record, VirtualMachine | VirtualMachineInstance):
         return {nad or primary(record.namespace) for _, nad, _ in record.networks}
-    return {nad for nad, _ in record.selections} if isinstance(record, Pod) else ()
+    return {nad for nad, _ in record.known_selections} if isinstance(record, Pod) else ()
 
 
 def _claim_names(record: Record, _: Lookup) -> Iterable[str]:
@@ -131,7 +147,7 @@ def _persistent(record: Record, _: Lookup) -> Iterable[str]:
 
 
 def unreadable(namespace: str) -> str:
-    """The key of the NADs of a namespace that can't be read: each may be of any network."""
+    """The key of what can't be read in a namespace: such a NAD may be of any network, such a pod on any of them."""
     return f"?{namespace}"
 
 
@@ -149,6 +165,8 @@ CLAIM = Index("claim", _claims)
 # Of what network a NAD is, and which NADs VMs refer to; VMs and claims only listen.
 NAD = Index("nad", _nads, dependents=(IPAMClaim,))
 REFERENCE = Index("reference", _references, dependents=(VirtualMachine, VirtualMachineInstance, Pod))
+# Pods of which nobody can read which addresses they have, under the NADs that they may have them of, which only listen.
+UNKNOWN_HOLDER = Index("unknown holder", _unknown_holders, dependents=(NetworkAttachmentDefinition,))
 CLAIM_NAME = Index("claim name", _claim_names)
 # The claims, by network, that no VM has an interface for.
 LEFTOVER = Index("leftover", _leftovers, through=((VirtualMachine, VM), (VirtualMachineInstance, VM)))

@@ -55,7 +55,7 @@ class KubeVirt(Record, frozen=True, gc=False):
 
 def release_of(version: str) -> tuple[int, int]:
     """Major and minor of a version text; (0, 0) of one that has none."""
-    match = re.match(r"v?(\d+)\.(\d+)", version)
+    match = re.match(r"v?(\d{1,6})\.(\d{1,6})", version, re.ASCII)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 

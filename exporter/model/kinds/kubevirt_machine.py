@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from msgspec import field
 
+from ..annotations import Faults, Note, moment
 from ..kind import ApiKind
-from ..record import Record, Wire, WireMeta, epoch, identity
+from ..record import Record, Unreadable, Wire, WireMeta, identity
 
 __all__ = ["KIND", "KubevirtMachine"]
 
+_DEADLINE = "capk.cluster.x-k8s.io/vmi-deletion-grace-time"
+
 
 class _Annotations(Wire, frozen=True, gc=False):
-    deadline: str | None = field(name="capk.cluster.x-k8s.io/vmi-deletion-grace-time", default=None)
+    deadline: Note = field(name=_DEADLINE, default=None)
 
 
 class _Meta(WireMeta, frozen=True, gc=False):
@@ -23,12 +26,14 @@ class _KubevirtMachine(Wire, frozen=True, gc=False):
 
 
 class KubevirtMachine(Record, frozen=True, gc=False):
-    deadline: float | None  # seconds since 1970 at which its VMI is ended, emptied or not
+    deadline: float | None  # seconds since 1970 at which its VMI is ended, emptied or not; None where that is not known
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 def _reduce(wire: _KubevirtMachine) -> KubevirtMachine:
-    notes = wire.metadata.annotations or _Annotations()
-    return KubevirtMachine(*identity(wire.metadata), deadline=epoch(notes.deadline))
+    notes, faults = wire.metadata.annotations or _Annotations(), Faults()
+    fields, deadline = identity(wire.metadata), moment(_DEADLINE, notes.deadline, faults)
+    return KubevirtMachine(*fields, deadline=deadline, unreadable=tuple(faults))
 
 
 KIND = ApiKind(

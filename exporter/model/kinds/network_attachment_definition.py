@@ -14,6 +14,7 @@ from sys import intern
 from msgspec import field
 
 from .._net_conf import NetConf, differing, read, signature_of
+from ..annotations import Note
 from ..kind import ApiKind
 from ..pool import Pool
 from ..record import Record, Wire, WireMeta, WireOwner, identity
@@ -22,7 +23,7 @@ __all__ = ["KIND", "NetworkAttachmentDefinition", "differing", "pool_of", "rulin
 
 
 class _Annotations(Wire, frozen=True, gc=False):
-    network_id: str | None = field(name="k8s.ovn.org/network-id", default=None)
+    network_id: Note = field(name="k8s.ovn.org/network-id", default=None)
 
 
 class _Labels(Wire, frozen=True, gc=False):

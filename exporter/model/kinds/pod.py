@@ -12,22 +12,34 @@ import msgspec
 from msgspec import field
 
 from ..addresses import host, prefix
+from ..annotations import Faults, Note, read, text
 from ..cidr import number
 from ..kind import ApiKind
 from ..placement import ANYWHERE, Placement, WirePlacement, placement_of
 from ..quantity import Amounts, amounts_of, plus
-from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
+from ..record import Record, Unreadable, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
 
-__all__ = ["KIND", "Pod", "Role"]
+__all__ = ["GIVEN", "KIND", "REFERRED", "Pod", "Role"]
+
+_NETWORKS = "k8s.v1.cni.cncf.io/networks"
+_DEFAULT_NETWORK = "v1.multus-cni.io/default-network"
+_PRIMARY_CLAIM = "k8s.ovn.org/primary-udn-ipamclaim"
+_POD_NETWORKS = "k8s.ovn.org/pod-networks"
+
+GIVEN = (_POD_NETWORKS,)
+"""The annotation that says which addresses a pod has."""
+
+REFERRED = (_NETWORKS, _DEFAULT_NETWORK, _PRIMARY_CLAIM)
+"""The annotations that say which claims a pod refers to."""
 
 
 class _Annotations(Wire, frozen=True, gc=False):
     domain: str | None = field(name="kubevirt.io/domain", default=None)
-    networks: str | None = field(name="k8s.v1.cni.cncf.io/networks", default=None)
-    default_network: str | None = field(name="v1.multus-cni.io/default-network", default=None)
-    primary_claim: str | None = field(name="k8s.ovn.org/primary-udn-ipamclaim", default=None)
-    pod_networks: str | None = field(name="k8s.ovn.org/pod-networks", default=None)
-    mirror: str | None = field(name="kubernetes.io/config.mirror", default=None)
+    networks: Note = field(name=_NETWORKS, default=None)
+    default_network: Note = field(name=_DEFAULT_NETWORK, default=None)
+    primary_claim: Note = field(name=_PRIMARY_CLAIM, default=None)
+    pod_networks: Note = field(name=_POD_NETWORKS, default=None)
+    mirror: Note = field(name="kubernetes.io/config.mirror", default=None)
 
 
 class _Meta(WireMeta, frozen=True, gc=False):
@@ -87,6 +99,10 @@ class Role(StrEnum):
 
 
 class Pod(Record, frozen=True, gc=False):
+    """By what is `known_…` it is found. To conclude something from it there are the properties without that word:
+    they raise UnreadableFactError where the annotation could not be read.
+    """
+
     role: Role
     created: float | None
     deleting: float | None
@@ -94,10 +110,11 @@ class Pod(Record, frozen=True, gc=False):
     node: str
     domain: str  # the VMI's name, of a launcher pod; empty of any other
     vmi_uid: str
-    claims: tuple[str, ...]  # `namespace/name` of the IPAMClaims that it refers to
-    selections: tuple[tuple[str, str], ...]  # (`namespace/name` of a NAD it attaches to, claim or empty)
+    known_claims: tuple[str, ...]  # `namespace/name` of the IPAMClaims that it refers to
+    # (`namespace/name` of a NAD it attaches to, claim or empty); of a launcher pod, and where its addresses are unknown
+    known_selections: tuple[tuple[str, str], ...]
     # (`namespace/name` of the attachment's NAD, canonical address, prefix length or -1)
-    addresses: tuple[tuple[str, str, int], ...]
+    known_addresses: tuple[tuple[str, str, int], ...]
     numbers: tuple[int, ...]  # the addresses as integers (cidr.py), in their order
     owner: str  # the name of its controller, of a pod that holds a plugged volume: the launcher pod
     ready: bool
@@ -107,6 +124,29 @@ class Pod(Record, frozen=True, gc=False):
     label_pairs: tuple[tuple[str, str], ...]  # of a launcher pod; `labels` has them whole
     requests: Amounts
     placement: Placement  # of a launcher pod
+    unreadable: tuple[Unreadable, ...] = ()
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        if self.unreadable:
+            self.known(*REFERRED)
+        return self.known_claims
+
+    @property
+    def selections(self) -> tuple[tuple[str, str], ...]:
+        if self.unreadable:
+            self.known(_NETWORKS)
+        return self.known_selections
+
+    @property
+    def addresses(self) -> tuple[tuple[str, str, int], ...]:
+        if self.unreadable:
+            self.known(*GIVEN)
+        return self.known_addresses
+
+    def lacks(self, annotations: tuple[str, ...]) -> bool:
+        """Whether one of these annotations could not be read."""
+        return any(fact.annotation in annotations for fact in self.unreadable)
 
     @property
     def vms(self) -> tuple[str, ...]:
@@ -119,50 +159,45 @@ class Pod(Record, frozen=True, gc=False):
 
 
 _SELECTIONS = msgspec.json.Decoder(list[_Selection | None])
-_POD_NETWORKS = msgspec.json.Decoder(dict[str, _PodNetwork | None])
+_GIVEN = msgspec.json.Decoder(dict[str, _PodNetwork | None])
 
 
-def _selections(text: str | None) -> list[_Selection]:
-    """The elements of a network selection; the comma form and a bare name carry no reference, and are left out."""
-    if not text or not text.lstrip().startswith("["):
+def _selections(name: str, note: Note, faults: Faults) -> list[_Selection]:
+    """The elements of a network selection; the comma form and a bare name carry no reference, and are left out.
+
+    Multus takes any other text for JSON.
+    """
+    if note is None or (isinstance(note, str) and not any(each in note for each in '[{"')):
         return []
-    try:
-        return [selection for selection in _SELECTIONS.decode(text) if selection]
-    except msgspec.DecodeError:
-        return []
+    return [each for each in read(name, note, _SELECTIONS, faults) or () if each]
 
 
-def _selected(namespace: str, notes: _Annotations) -> tuple[tuple[str, str], ...]:
+def _selected(namespace: str, selections: list[_Selection]) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (intern(f"{each.namespace or namespace}/{each.name}"), each.claim or "")
-        for each in _selections(notes.networks)
-        if each.name
+        (intern(f"{each.namespace or namespace}/{each.name}"), each.claim or "") for each in selections if each.name
     )
 
 
-def _claims(namespace: str, notes: _Annotations) -> tuple[str, ...]:
+def _claims(namespace: str, selections: list[_Selection], notes: _Annotations, faults: Faults) -> tuple[str, ...]:
     """The claims it refers to, by any of the three annotations.
 
     A claim is looked for in the namespace that the selection names; the default network's lives with the pod.
     """
-    found = {f"{each.namespace or namespace}/{each.claim}": None for each in _selections(notes.networks) if each.claim}
-    found |= {f"{namespace}/{each.claim}": None for each in _selections(notes.default_network) if each.claim}
-    if notes.primary_claim:
-        found[f"{namespace}/{notes.primary_claim}"] = None
+    found = {f"{each.namespace or namespace}/{each.claim}": None for each in selections if each.claim}
+    default = _selections(_DEFAULT_NETWORK, notes.default_network, faults)
+    found |= {f"{namespace}/{each.claim}": None for each in default if each.claim}
+    primary = text(_PRIMARY_CLAIM, notes.primary_claim, faults)
+    if primary:
+        found[f"{namespace}/{primary}"] = None
     return tuple(found)
 
 
-def _addresses(text: str | None) -> tuple[tuple[str, str, int], ...]:
-    """What the network gave. Raises ValueError for an annotation that can't be read."""
-    if not text:
-        return ()
-    try:
-        networks = _POD_NETWORKS.decode(text)
-    except msgspec.DecodeError as error:
-        raise ValueError(f"annotation k8s.ovn.org/pod-networks: {error}") from error
+def _addresses(note: Note, faults: Faults) -> tuple[tuple[str, str, int], ...]:
+    """What the network gave."""
+    networks = read(_POD_NETWORKS, note, _GIVEN, faults)
     return tuple(
         (intern("/".join(attachment.split("/")[:2])), host(ip) or ip, prefix(ip))
-        for attachment, network in networks.items()
+        for attachment, network in (networks or {}).items()
         if network and attachment != "default"
         for ip in network.ip_addresses or ([network.ip_address] if network.ip_address else ())
     )
@@ -216,8 +251,10 @@ def _reduce(wire: _Pod) -> Pod | None:
     }
     conditions = {each.type: each for each in status.conditions or () if each}
     scheduled = conditions.get("PodScheduled", WireCondition())
-    addresses = _addresses(notes.pod_networks)
-    fields = identity(meta)
+    fields, faults = identity(meta), Faults()
+    addresses = _addresses(notes.pod_networks, faults)
+    selections = _selections(_NETWORKS, notes.networks, faults)
+    claims = _claims(fields[0], selections, notes, faults)
     return Pod(
         *fields,
         role=role,
@@ -227,9 +264,9 @@ def _reduce(wire: _Pod) -> Pod | None:
         node=intern(spec.node_name or ""),
         domain=domain,
         vmi_uid=uid,
-        claims=_claims(fields[0], notes),
-        selections=_selected(fields[0], notes) if launcher else (),
-        addresses=addresses,
+        known_claims=claims,
+        known_selections=_selected(fields[0], selections) if launcher or faults else (),
+        known_addresses=addresses,
         numbers=tuple(number(host) for _, host, _ in addresses),
         owner=(controller.name or "") if role is Role.HOTPLUG else "",
         ready=conditions.get("Ready", WireCondition()).status == "True",
@@ -239,6 +276,7 @@ def _reduce(wire: _Pod) -> Pod | None:
         label_pairs=_label_pairs(labels, own) if launcher else (),
         requests=_requests(spec),
         placement=placement_of(spec) if launcher else ANYWHERE,
+        unreadable=tuple(faults),
     )
 
 

@@ -6,6 +6,7 @@ from sys import intern
 
 from msgspec import field
 
+from ..annotations import Note
 from ..firmware import WireFirmware, identifying
 from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
@@ -23,8 +24,8 @@ class _Labels(Wire, frozen=True, gc=False):
 
 
 class _Annotations(Wire, frozen=True, gc=False):
-    restored: str | None = field(name="restore.kubevirt.io/lastRestoreUID", default=None)
-    applied: str | None = field(name="kubectl.kubernetes.io/last-applied-configuration", default=None)
+    restored: Note = field(name="restore.kubevirt.io/lastRestoreUID", default=None)
+    applied: Note = field(name="kubectl.kubernetes.io/last-applied-configuration", default=None)
 
 
 class _Meta(WireMeta, frozen=True, gc=False):
@@ -97,7 +98,7 @@ def _origin(meta: _Meta, uuid: str) -> str:
         return "restore"
     if meta.labels is not None and meta.labels.restored_by:
         return "backup"
-    return "manifest" if uuid and notes.applied and uuid in notes.applied else ""
+    return "manifest" if uuid and isinstance(notes.applied, str) and uuid in notes.applied else ""
 
 
 def _run_strategy(spec: _Spec) -> str:

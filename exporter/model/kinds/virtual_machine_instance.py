@@ -7,9 +7,20 @@ from sys import intern
 import msgspec
 from msgspec import field
 
+from ..annotations import Faults, Note, read
 from ..firmware import WireFirmware, identifying
 from ..kind import ApiKind
-from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity, kubevirt_owners
+from ..record import (
+    Record,
+    Unreadable,
+    Wire,
+    WireCondition,
+    WireMeta,
+    WireOwner,
+    epoch,
+    identity,
+    kubevirt_owners,
+)
 from ..since import UNKNOWN, Since, Time
 from ..vm_networks import VMNetwork, networks_of
 from ..vm_spec import WireDomain, WireVMSpec, sealed_by
@@ -18,6 +29,7 @@ __all__ = ["FINAL", "KIND", "Migration", "VirtualMachineInstance"]
 
 FINAL = ("Succeeded", "Failed")
 _SHUTDOWN = 180  # seconds, where the spec says nothing
+_REQUESTED = "network.kubevirt.io/addresses"
 
 
 class _Labels(Wire, frozen=True, gc=False):
@@ -27,8 +39,8 @@ class _Labels(Wire, frozen=True, gc=False):
 
 
 class _Annotations(Wire, frozen=True, gc=False):
-    addresses: str | None = field(name="network.kubevirt.io/addresses", default=None)
-    eviction_source: str | None = field(name="kubevirt.io/eviction-source", default=None)
+    addresses: Note = field(name=_REQUESTED, default=None)
+    eviction_source: Note = field(name="kubevirt.io/eviction-source", default=None)
 
 
 class _WrittenStatus(Wire, frozen=True, gc=False):
@@ -97,7 +109,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     vm_uid: str  # of the VirtualMachine that owns it; empty where it stands alone
     owner: str  # `kind name` of its controller, where that is no VirtualMachine, such as a replica set
     networks: tuple[VMNetwork, ...]
-    requested: tuple[tuple[str, str], ...]  # (logical network, address) asked for by annotation
+    known_requested: tuple[tuple[str, str], ...]  # (logical network, address) asked for by annotation
     uuid: str  # as it is written; empty for none
     identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies no VM
     serial: str
@@ -116,6 +128,14 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     handler: str  # the KubevirtMachine, by `namespace/name`, whose controller handles its evictions
     cpu_model: str
     termination: int  # seconds that its guest has to shut down
+    unreadable: tuple[Unreadable, ...] = ()
+
+    @property
+    def requested(self) -> tuple[tuple[str, str], ...]:
+        """Raises UnreadableFactError where the annotation could not be read."""
+        if self.unreadable:
+            self.known(_REQUESTED)
+        return self.known_requested
 
     @property
     def vms(self) -> tuple[str, ...]:
@@ -144,12 +164,8 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
 _ADDRESSES = msgspec.json.Decoder(dict[str, list[str] | None])
 
 
-def _requested(text: str | None) -> tuple[tuple[str, str], ...]:
-    """The addresses of the annotation; none if it is not JSON, which the webhook rejects."""
-    try:
-        asked = _ADDRESSES.decode(text) if text else {}
-    except msgspec.DecodeError:
-        return ()
+def _requested(note: Note, faults: Faults) -> tuple[tuple[str, str], ...]:
+    asked = read(_REQUESTED, note, _ADDRESSES, faults) or {}
     return tuple((network, address) for network, addresses in asked.items() for address in addresses or ())
 
 
@@ -193,7 +209,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
     evacuation = intern(status.evacuation_node_name or "")
     owners = kubevirt_owners(meta.owner_references)
     controller = next((o for o in meta.owner_references or () if o and o.controller), None)
-    fields = identity(meta)
+    fields, faults = identity(meta), Faults()
     return VirtualMachineInstance(
         *fields,
         created=epoch(meta.creation_timestamp),
@@ -203,7 +219,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         vm_uid=next((o.uid for o in owners if o.kind == "VirtualMachine"), ""),
         owner=f"{controller.kind} {controller.name}" if controller and controller.kind != "VirtualMachine" else "",
         networks=networks_of(spec, fields[0]),
-        requested=_requested(notes.addresses),
+        known_requested=_requested(notes.addresses, faults),
         uuid=intern(firmware.uuid or ""),
         identity=identifying(firmware.uuid),
         serial=intern(firmware.serial or ""),
@@ -222,6 +238,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         handler=_handler(labels),
         cpu_model=intern((domain.cpu and domain.cpu.model) or ""),
         termination=_SHUTDOWN if period is None else max(period, 0),
+        unreadable=tuple(faults),
     )
 
 

@@ -1,0 +1,18 @@
+"""The objects of which something could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..index import Index, Lookup
+from ..record import Record
+
+__all__ = ["UNREAD"]
+
+
+def _unread(record: Record, _: Lookup) -> Iterable[str]:
+    return (f"{type(record).__name__} {record.namespace}/{record.name}",) if record.unread else ()
+
+
+# Each under a key of its own, and all others under none.
+UNREAD = Index("unreadable annotation", _unread)
