@@ -31,6 +31,8 @@ class Strategies:
     def _count(self, record: Record | None, number: int) -> None:
         if isinstance(record, VirtualMachineInstance) and not record.final:
             self._own[record.strategy] += number
+            if not self._own[record.strategy]:
+                del self._own[record.strategy]  # any text may be a strategy: those that went leave no series
 
     def settle(self) -> Iterator[None]:
         return iter(())

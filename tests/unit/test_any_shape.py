@@ -1,0 +1,227 @@
+"""No check raises, whatever legal shape the objects of its cases take, and no object disturbs what is known of others.
+
+Every field of every object of the cases is nulled, dropped, doubled and given values of other types, one at a time, and
+then put back. By default one object stands for all that have the same field in the cases of a check; `FUZZ=all` takes
+each object of each case (`make fuzz`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from exporter.address_usage import AddressUsage
+from exporter.checks import all_checks
+from exporter.checks.base import Check
+from exporter.demo.fleet import sample_fleet
+from exporter.metrics.states import States
+from exporter.model.kinds.node import Node
+from exporter.model.reader import Reader
+from exporter.states import all_states
+from exporter.states.base import Aggregates
+from exporter.views import all_views, drain, findings, networks
+from tests.evaluation import NOW, Evaluation
+from tests.rows import full
+
+from .test_checks import CHECKS, cases_of, evaluated
+
+Object = dict[str, Any]
+Path = tuple[str | int, ...]
+Known = dict[tuple[str, str, str, str], tuple[str, str]]
+Blind = set[tuple[str, str]]
+
+NAMES = {
+    ("kind",),
+    ("apiVersion",),
+    ("metadata",),
+    ("metadata", "name"),
+    ("metadata", "namespace"),
+}  # without them it is another object
+OTHERS: tuple[Any, ...] = ({"any": 1}, [7], "any text", "[1, {}]", "", 7, -(2**70), 1e300, True)
+
+
+@dataclass(frozen=True)
+class Mutation:
+    path: Path
+    what: str  # nulled, dropped, doubled or another type
+    value: Any = None
+
+    def of(self, thing: Object) -> Object:
+        changed: Any = copy.deepcopy(thing)
+        holder: Any = changed
+        for step in self.path[:-1]:
+            holder = holder[step]
+        last = self.path[-1]
+        if self.what == "dropped":
+            del holder[last]
+        elif self.what == "doubled":
+            holder[last] = [*holder[last], *copy.deepcopy(holder[last])]
+        else:
+            holder[last] = self.value
+        whole: Object = changed
+        return whole
+
+    def __str__(self) -> str:
+        value = f" {self.value!r}" if self.what == "another type" else ""
+        return f"{'.'.join(str(step) for step in self.path)} {self.what}{value}"
+
+
+def paths(value: Any, above: Path = ()) -> Iterator[tuple[Path, Any]]:
+    steps: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, inner in steps:
+        yield (*above, step), inner
+        yield from paths(inner, (*above, step))
+
+
+def mutations(thing: Object) -> Iterator[Mutation]:
+    for path, value in paths(thing):
+        if path in NAMES:
+            continue
+        yield Mutation(path, "nulled")
+        yield Mutation(path, "dropped")
+        if isinstance(value, list):
+            yield Mutation(path, "doubled")
+        for other in OTHERS:
+            if type(other) is not type(value) or isinstance(value, str):
+                yield Mutation(path, "another type", other)
+
+
+def form(path: Path) -> Path:
+    return tuple("*" if isinstance(step, int) else step for step in path)
+
+
+def known(evaluation: Evaluation) -> Known:
+    """What is open, by object and reason."""
+    evaluation.evaluate()
+    return {
+        (f.subject.kind, f.subject.namespace, f.subject.name, f.fingerprint): (f.reason, f.severity.value)
+        for f in evaluation.engine.findings()
+    }
+
+
+def blind(evaluation: Evaluation) -> Blind:
+    return {(each.partition, each.why) for each in evaluation.engine.unknowns()}
+
+
+def of_others(found: Known, thing: Object) -> Known:
+    meta = thing["metadata"]
+    return {
+        key: what for key, what in found.items() if key[:3] != (thing["kind"], meta.get("namespace", ""), meta["name"])
+    }
+
+
+def restored(evaluation: Evaluation, thing: Object, before: tuple[Known, Blind]) -> str:
+    """How the answers differ from before once the object is as it was. What was open stays so through its grace."""
+    evaluation.seen(thing)
+    after = known(evaluation), blind(evaluation)
+    graces = {name: reason.grace for check in evaluation.engine.checks for name, reason in check.reasons.items()}
+    late = {key for key, (reason, _) in (after[0].items() - before[0].items()) if graces[reason]}
+    differs = {key: what for key, what in after[0].items() if key not in late} != before[0] or after[1] != before[1]
+    return f"{sorted(after[0].items() ^ before[0].items())} {after[1] ^ before[1]}" if differs else ""
+
+
+def wrong(evaluation: Evaluation, thing: Object, todo: list[Mutation]) -> Iterator[str]:
+    """What is wrong with the answers while the object takes each of the shapes in turn."""
+    before = known(evaluation), blind(evaluation)
+    nulled: tuple[Known, Blind] | None = None
+    for mutation in todo:
+        evaluation.seen(mutation.of(thing))
+        found, unknown = known(evaluation), blind(evaluation)
+        yield from (f"{mutation}: {why}" for _, why in unknown if "raised" in why)
+        if mutation.what == "nulled":
+            nulled = found, unknown
+        elif mutation.what == "dropped" and not free(mutation.path) and (found, unknown) != nulled:
+            yield f"{mutation}: it is not as if nulled"
+        elif unknown - before[1]:
+            lost = of_others(before[0], thing).items() - found.items()
+            if lost:
+                yield f"{mutation}: it has no answer, and findings of others closed: {sorted(lost)}"
+        if left := restored(evaluation, thing, before):
+            yield f"{mutation}: put back, and {left}"
+            return
+        before = known(evaluation), before[1]
+
+
+def free(path: Path) -> bool:
+    """Whether the last step is an element of a list or a key of a map that users fill, where null is a value."""
+    return isinstance(path[-1], int) or path[-2:-1] in {("labels",), ("annotations",), ("matchLabels",), ("requests",)}
+
+
+Seen = set[tuple[str, Path, str, str]]
+
+
+def new(thing: Object, seen: Seen) -> list[Mutation]:
+    """The mutations to try on an object; of each form one, unless all are asked for."""
+    todo = []
+    for mutation in mutations(thing):
+        one = (thing["kind"], form(mutation.path), mutation.what, repr(mutation.value))
+        if os.environ.get("FUZZ") == "all" or one not in seen:
+            seen.add(one)
+            todo.append(mutation)
+    return todo
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+def test_any_shape_of_an_object_of_a_case(check: Check) -> None:
+    mistakes: list[str] = []
+    seen: Seen = set()
+    for name, case in cases_of(check).items():
+        for thing in map(full, case["given"]):
+            if todo := new(thing, seen):
+                evaluation = evaluated(check, case)
+                where = f"{name}: {thing['kind']} {thing['metadata']['name']}"
+                mistakes += [f"{where}: {what}" for what in wrong(evaluation, thing, todo)]
+    assert mistakes == [], "\n" + "\n".join(mistakes)
+
+
+class Everything(Evaluation):
+    """All that is shown of the demo's fleet: findings, views, state families."""
+
+    def __init__(self) -> None:
+        readers: tuple[Reader, ...] = (*all_states(), *all_views())
+        super().__init__(all_checks(), indexes={index for reader in readers for index in reader.indexes})
+        self.aggregates = Aggregates(self.engine.cluster, all_states())
+        self.engine.observe(self.aggregates.changed)
+        self.states = States(self.engine.cluster, self.aggregates)
+        self.fleet = [o for o in sample_fleet(datetime.fromtimestamp(NOW, UTC)).objects if o["kind"] in self.kinds]
+        for thing in self.fleet:
+            self.seen(thing)
+
+    async def shown(self) -> bytes:
+        self.evaluate()
+        engine, cluster = self.engine, self.engine.cluster
+        rendered = b"".join([part async for part in self.states.render()])
+        findings.take(engine)
+        networks.take(cluster, self.aggregates.of(AddressUsage), engine.findings(), engine.generation)
+        drain.take(cluster, [node.name for node in cluster.all(Node)], engine.findings(), engine.generation)
+        return rendered
+
+
+def test_any_shape_of_an_object_of_the_fleet() -> None:
+    everything = Everything()
+    mistakes: list[str] = []
+    seen: Seen = set()
+    before = asyncio.run(everything.shown())
+    for thing in everything.fleet:
+        todo = [
+            each for each in new(thing, seen) if each.what != "another type" or each.value in (OTHERS[0], OTHERS[2])
+        ]
+        where = f"{thing['kind']} {thing['metadata']['name']}"
+        mistakes += [f"{where}: {what}" for what in wrong(everything, thing, todo)]
+        for mutation in todo:
+            everything.seen(mutation.of(thing))
+            asyncio.run(everything.shown())
+        everything.seen(thing)
+        after = asyncio.run(everything.shown())
+        if after != before:
+            differs = {*after.splitlines()} ^ {*before.splitlines()}
+            mistakes.append(f"{where}: put back, and the state families differ: {differs}")
+        before = after
+    assert mistakes == [], "\n" + "\n".join(mistakes)
