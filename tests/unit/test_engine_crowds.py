@@ -124,7 +124,7 @@ def test_the_slices_of_busy_checks_are_alike() -> None:
 
 def test_what_keeps_changing_does_not_keep_it_from_being_ready() -> None:
     crowd = Crowd(per_vm("x"))
-    crowd.engine.settle = 1.0
+    crowd.engine.settle = 0.1
     for number in range(20):
         crowd.seen("VirtualMachine", "a", f"vm-{number}")
     for turn in range(600):
