@@ -79,9 +79,9 @@ def _deployment(namespace: str, row: Row, meta: Row) -> Row:
     """`since` is when it became ready, or ceased to be; `command`, `args` and `env` are those of its container."""
     counts = {"replicas": row.get("replicas", 1), "ready": row.get("ready", 1)}
     made = around.deployment(namespace, row["name"], **counts, **meta)
-    env: Any = [{"name": name, "value": value} for name, value in row.get("env", {}).items()]
-    given: Row = {key: row[key] for key in ("command", "args") if key in row}
-    made["spec"]["template"]["spec"]["containers"][0] |= given | {"env": env}
+    container: Row = made["spec"]["template"]["spec"]["containers"][0]
+    container.update({key: row[key] for key in ("command", "args") if key in row})
+    container["env"] = [{"name": name, "value": value} for name, value in row.get("env", {}).items()]
     if "since" in row:
         made["status"]["conditions"] = [condition("Available", counts["ready"] > 0, row["since"])]
     return made
