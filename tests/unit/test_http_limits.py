@@ -160,6 +160,7 @@ async def test_a_slow_second_request_and_an_idle_connection_end(monkeypatch: pyt
         await ends(reader)
         writer.close()
 
+        monkeypatch.setattr(connections, "_HEAD", 10.0)
         monkeypatch.setattr(connections, "_IDLE", 0.2)
         reader, writer = await made.connect()
         writer.write(request)
