@@ -137,7 +137,7 @@ class OfflineSource:
     def _hold(self, kind: ApiKind[Any], found: Found, file: str) -> None:
         self.tally.objects += 1
         decoded = _placed(self._decoders[kind].object(found.raw), kind)
-        if why := _refused(decoded, kind, found):
+        if why := _refused(kind, found):
             decoded = msgspec.structs.replace(decoded, record=None, why=why)
         if decoded.why:
             decoded = msgspec.structs.replace(decoded, why=f"{decoded.why[:160]} ({file})")
@@ -155,7 +155,7 @@ def _placed(decoded: Decoded, kind: ApiKind[Any]) -> Decoded:
     return msgspec.structs.replace(decoded, namespace="", record=record)
 
 
-def _refused(decoded: Decoded, kind: ApiKind[Any], found: Found) -> str:
+def _refused(kind: ApiKind[Any], found: Found) -> str:
     """Why an object of a dump is not taken, whatever else it holds."""
     if found.cut:
         return "it is nested too deeply"
