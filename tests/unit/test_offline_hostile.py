@@ -181,7 +181,7 @@ def test_what_is_nested_too_deeply_costs_one_object(tmp_path: Path, capsys: pyte
     block = b"".join(b"  " * level + b"a:\n" for level in range(4, 304))
     yaml = (
         b"apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {namespace: ns, name: deep}\nspec:\n  template:\n"
-        b"    metadata:\n      annotations:\n" + block
+        b"    spec:\n      networks:\n" + block
     )
     for name, content in (("a.json", listed), ("a.yaml", b"---\n".join([yaml, VM + b"\n"]))):
         path = tmp_path / name
