@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from .cli import all_commands
 from .cli.configured import MistakesError
 from .cli.logs import log_as
+from .cli.terminal import OutputError, complain, say_lines
 from .config.settings import Config
 from .kube.errors import ConfigError
 
 __all__ = ["main"]
+
+log = logging.getLogger(__name__)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -31,18 +36,31 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         code: int = arguments.run(arguments)
     except MistakesError as error:
-        print(error, file=sys.stderr)
-        return 2
+        say_lines(str(error))
     except ConfigError as error:
-        print(f"steward: {error}", file=sys.stderr)
-        return 2
+        complain(str(error))
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # Whoever read the output has enough of it; the interpreter must not try to flush the rest at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read the output has enough of it
+        _let_go()
         return 141
-    return code
+    except OutputError as error:  # as of a full disk
+        _let_go()
+        complain(str(error))
+    except Exception as error:  # 1 means findings: whatever is not expected must not end with it
+        log.debug('event="unexpected error"', exc_info=True)
+        complain(
+            f"unexpected {type(error).__name__}: {error}; please report this with what `steward --log-level debug` adds"
+        )
+    else:
+        return code
+    return 2
+
+
+def _let_go() -> None:
+    """The interpreter must not try to write the rest at the end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from typing import Any
 
 from ..app import assemble, wait_until_seen
@@ -18,6 +17,7 @@ from .dumps import add_dump_options, dumps_of
 from .evaluating import Reading, evaluate_each
 from .filters import Filters, UsageError, add_filter_options, filters_of
 from .output import FORMATS, rendered, unread
+from .terminal import complain, say
 
 __all__ = ["add", "run", "seconds"]
 
@@ -60,9 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
             return _live(arguments, config, filters)
         report, read = evaluate_each(dumps, Reading(config, filters, arguments.complete))
     except (UsageError, DumpError) as error:
-        print(f"steward: {error}", file=sys.stderr)
+        complain(str(error))
         return 2
-    sys.stdout.write(rendered(report, arguments.output, filters.checks, read, commands=not arguments.no_commands))
+    say(rendered(report, arguments.output, filters.checks, read, commands=not arguments.no_commands), arguments.output)
     return exit_code(report)
 
 
@@ -71,9 +71,9 @@ def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> in
         raise UsageError("--complete says what a dump holds; it needs --from")
     whole, in_time = asyncio.run(_look(arguments, config))
     report = filters.of(whole)
-    sys.stdout.write(rendered(report, arguments.output, filters.checks, commands=not arguments.no_commands))
+    say(rendered(report, arguments.output, filters.checks, commands=not arguments.no_commands), arguments.output)
     if not in_time:
-        print(f"steward: not everything was seen within {arguments.timeout:.0f} s", file=sys.stderr)
+        complain(f"not everything was seen within {arguments.timeout:.0f} s")
     return exit_code(report, in_time)
 
 
@@ -87,7 +87,5 @@ def exit_code(report: Report, in_time: bool = True) -> int:
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Report, bool]:
     steward = assemble(transport_of(config), config, views=())
     async with steward.watching():
-        in_time = await wait_until_seen(
-            steward, arguments.timeout, lambda text: print(f"steward: {text}", file=sys.stderr, flush=True)
-        )
+        in_time = await wait_until_seen(steward, arguments.timeout, complain)
         return take(steward.engine), in_time

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from .cluster import add_cluster_options
 from .configured import add_config_option, configured, sources_of
 from .listening import add_listen_option
 from .table import table
+from .terminal import complain, say
 
 __all__ = ["add", "run_check", "run_show"]
 
@@ -48,17 +48,17 @@ def add(commands: Any) -> None:
 def run_check(arguments: argparse.Namespace) -> int:
     file = arguments.file or sources_of(arguments).file
     if file is None:
-        print(f"steward: which file? Name it, or set ${CONFIG_VARIABLE}", file=sys.stderr)
+        complain(f"which file? Name it, or set ${CONFIG_VARIABLE}")
         return 2
     loaded = load(all_checks(), Sources(file, {}, {}))
-    print(loaded if isinstance(loaded, Mistakes) else f"{file} is fine")
+    say(f"{loaded}\n" if isinstance(loaded, Mistakes) else f"{file} is fine\n")
     return 2 if isinstance(loaded, Mistakes) else 0
 
 
 def run_show(arguments: argparse.Namespace) -> int:
     loaded = configured(arguments)
     if arguments.output == "yaml":
-        sys.stdout.write(as_yaml(loaded))
+        say(as_yaml(loaded), "yaml")
     else:
-        sys.stdout.write(table(("KEY", "VALUE", "FROM"), as_rows(loaded)))
+        say(table(("KEY", "VALUE", "FROM"), as_rows(loaded)))
     return 0

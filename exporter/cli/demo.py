@@ -24,6 +24,7 @@ from ..fakeapi.apiserver import ApiServer
 from ..kube.transport import Transport
 from ..views.findings import rfc3339
 from .listening import add_listen_option, run_until_signalled
+from .terminal import one_line, say
 
 __all__ = ["add", "kubeconfig", "run"]
 
@@ -110,4 +111,4 @@ def _say_what_to_look_at(url: str, folder: Path, troubles: list[Any]) -> None:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)
+    say(one_line(text) + "\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 import time
 from typing import Any
 
@@ -39,6 +38,7 @@ from .dumps import add_dump_options
 from .filters import UsageError
 from .probing import with_probes
 from .progress import progress_line
+from .terminal import complain, say
 
 __all__ = ["add", "run"]
 
@@ -95,11 +95,11 @@ def run(arguments: argparse.Namespace) -> int:
         look = _look if arguments.dump is None else _read
         drain, in_time = asyncio.run(look(arguments, config))
     except (UsageError, DumpError, NoSuchNodeError, UnreachableError) as error:
-        print(f"steward: {error}", file=sys.stderr)
+        complain(str(error))
         return 2
-    sys.stdout.write(_rendered(drain, arguments.output))
+    say(_rendered(drain, arguments.output), arguments.output)
     if not in_time:
-        print(f"steward: not everything was seen within {arguments.timeout:.0f} s", file=sys.stderr)
+        complain(f"not everything was seen within {arguments.timeout:.0f} s")
     return exit_code(drain) if in_time and not unsettled(drain) else 2
 
 
@@ -109,9 +109,7 @@ async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Drain, b
     checks = [check for check in all_checks() if check.id in ("sources", CHECK)]
     steward = assemble(transport, config, checks=checks, views=[READER])
     async with steward.watching():
-        in_time = await wait_until_seen(
-            steward, arguments.timeout, lambda text: print(f"steward: {text}", file=sys.stderr, flush=True)
-        )
+        in_time = await wait_until_seen(steward, arguments.timeout, complain)
         drain = _taken(steward.engine, arguments)
         if arguments.probe and (why := unsafe(steward.engine.cluster)):
             raise UsageError(why)

@@ -9,6 +9,7 @@ from ..views.drain import STAYS, TITLES, Drain, NodeReport, VMReport
 from ..views.drain.probing import Said
 from ..views.drain.report import Probed
 from .table import table
+from .terminal import one_line
 
 __all__ = ["drained"]
 
@@ -18,7 +19,7 @@ def drained(drain: Drain) -> str:
     if not drain.nodes and not drain.unseen:
         parts.append("No node is cordoned or being drained.\n")
     if drain.webhook:
-        parts.insert(0, f"{drain.webhook}.\n")
+        parts.insert(0, f"{one_line(drain.webhook)}.\n")
     parts += _unseen(drain)
     parts.append(_ending(drain))
     return "\n".join(parts)
@@ -44,7 +45,8 @@ def _headline(node: NodeReport) -> str:
     counts = [f"{count} {TITLES[DrainState(state)]}" for state, count in node.counts.items()] or ["no VM"]
     counts += [f"{node.evacuated} moved off it before"] if node.evacuated else []
     counts += [f"{node.others} other {'pod' if node.others == 1 else 'pods'}"] if node.others else []
-    return f"{node.node} ({', '.join(state) or 'not cordoned'}): {', '.join(counts)}.\n"
+    line = f"{node.node} ({', '.join(state) or 'not cordoned'}): {', '.join(counts)}."
+    return one_line(line) + "\n"
 
 
 def _staying(vm: VMReport) -> Iterator[tuple[str, ...]]:
@@ -107,7 +109,7 @@ def _unseen(drain: Drain) -> list[str]:
         rows = [(each.kind, each.why) for each in drain.unseen]
         parts.append(f"Not seen, so {what}:\n{table(('KIND', 'WHY'), rows)}")
     if drain.unread:
-        parts.append(f"Not read, and may be on these nodes: {', '.join(map(str, drain.unread))}.\n")
+        parts.append(f"Not read, and may be on these nodes: {one_line(', '.join(map(str, drain.unread)))}.\n")
     return parts
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .filters import UsageError
+from .terminal import one_line
 
 __all__ = ["Dump", "add_dump_options", "dumps_of"]
 
@@ -73,7 +74,7 @@ def _called(path: str) -> str:
     """After the file or directory, without what says how it is packed."""
     if path == _STDIN:
         return "stdin"
-    base = os.path.basename(os.path.abspath(path))
+    base = one_line(os.path.basename(os.path.abspath(path)))
     stem, suffix = os.path.splitext(base)
     while stem and suffix.lower() in _SUFFIXES and not os.path.isdir(path):
         base = stem

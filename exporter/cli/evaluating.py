@@ -7,7 +7,6 @@ the memory that is needed is that of the largest dump, not of all.
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ from ..views.findings import Report, UndecodableReport, merged, reported, rfc333
 from .dumps import Dump
 from .filters import Filters
 from .progress import progress_line
+from .terminal import complain
 
 __all__ = ["Reading", "evaluate_each"]
 
@@ -47,7 +47,7 @@ def evaluate_each(dumps: Sequence[Dump], reading: Reading) -> tuple[Report, dict
         except DumpError as error:
             if len(dumps) == 1:
                 raise
-            print(f"steward: {dump.name}: {error}", file=sys.stderr)
+            complain(f"{dump.name}: {error}")
             report, read[dump.name] = _unreadable(dump, error, filters.now), ""
         reports.append(report)
     compared = [reported(finding) for finding in fleet.findings(filters.now)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import difflib
 import inspect
-import sys
 from typing import Any
 
 from ..checks import all_checks
 from ..checks.advice import RUNBOOKS
 from ..checks.base import PER_FLEET, Check, Reason
 from .table import indented, table
+from .terminal import complain, say
 
 __all__ = ["add", "run"]
 
@@ -27,16 +27,16 @@ def run(arguments: argparse.Namespace) -> int:
     every = [(check, name, reason) for check in all_checks() for name, reason in check.reasons.items()]
     if what is None:
         rows = [(check.id, name, reason.meaning) for check, name, reason in every]
-        sys.stdout.write(table(("CHECK", "REASON", "MEANING"), rows))
+        say(table(("CHECK", "REASON", "MEANING"), rows))
         return 0
     for check, name, reason in every:
         if what in (check.id, name):
-            sys.stdout.write(_check(check) if what == check.id else _reason(check, name, reason))
+            say(_check(check) if what == check.id else _reason(check, name, reason))
             return 0
     known = dict.fromkeys(each for check, name, _ in every for each in (check.id, name))
     close = difflib.get_close_matches(what, known, 1) or [name for name in known if name.startswith(what)]
     hint = f"did you mean {close[0]}?" if close else "`steward explain` lists all"
-    print(f"steward: no check and no reason is called {what!r}; {hint}", file=sys.stderr)
+    complain(f"no check and no reason is called {what!r}; {hint}")
     return 2
 
 

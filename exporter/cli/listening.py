@@ -7,12 +7,12 @@ import asyncio
 import errno
 import signal
 import socket
-import sys
 from collections.abc import Coroutine
 from typing import Any
 
 from ..config.forms import address
 from ..config.settings import Config
+from .terminal import complain
 
 __all__ = ["add_listen_option", "run_until_signalled"]
 
@@ -55,5 +55,5 @@ def run_until_signalled(main: Coroutine[Any, Any, int]) -> int:
     except OSError as error:
         if error.errno not in _UNLISTENABLE and not isinstance(error, socket.gaierror):
             raise
-        print(f"steward: cannot listen: {error.strerror}; choose another address with --listen", file=sys.stderr)
+        complain(f"cannot listen: {error.strerror}; choose another address with --listen")
         return 1

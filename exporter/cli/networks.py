@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -25,6 +24,7 @@ from .dumps import add_dump_options
 from .filters import UsageError
 from .progress import progress_line
 from .table import table
+from .terminal import complain, one_line, say
 
 __all__ = ["add", "run"]
 
@@ -59,22 +59,20 @@ def run(arguments: argparse.Namespace) -> int:
             _look(arguments, config) if arguments.dump is None else _read(arguments, config)
         )
     except (UsageError, DumpError) as error:
-        print(f"steward: {error}", file=sys.stderr)
+        complain(str(error))
         return 2
-    sys.stdout.write(_rendered(networks, arguments.output))
+    say(_rendered(networks, arguments.output), arguments.output)
     if not in_time:
-        print(f"steward: not everything was seen within {arguments.timeout:.0f} s", file=sys.stderr)
+        complain(f"not everything was seen within {arguments.timeout:.0f} s")
     if networks.unseen:
-        print(f"steward: nothing is counted while {', '.join(networks.unseen)} can't be seen", file=sys.stderr)
+        complain(f"nothing is counted while {', '.join(networks.unseen)} can't be seen")
     return 2 if networks.unseen or not in_time or not all(each.complete for each in networks.networks) else 0
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
     steward = assemble(transport_of(config), config)
     async with steward.watching():
-        in_time = await wait_until_seen(
-            steward, arguments.timeout, lambda text: print(f"steward: {text}", file=sys.stderr, flush=True)
-        )
+        in_time = await wait_until_seen(steward, arguments.timeout, complain)
         return _report(steward.engine, steward.usage, arguments.network), in_time
 
 
@@ -132,6 +130,6 @@ def _reclaims(networks: Networks) -> list[str]:
         if network.reclaim:
             rows = [(each.claim.path, each.reason, ", ".join(each.ips), each.loss) for each in network.reclaim[:_SHOWN]]
             count = f"{network.reclaimable} {'addresses' if network.reclaimable > 1 else 'address'}"
-            title = f"{count} of {network.network} reclaimable, the safest first:\n"
+            title = f"{count} of {one_line(network.network)} reclaimable, the safest first:\n"
             parts.append(title + table(("IPAMCLAIM", "REASON", "ADDRESSES", "LOSS"), rows))
     return parts

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..offline.source import Progress, Tally
+from .terminal import one_line
 
 __all__ = ["progress_line"]
 
@@ -26,7 +27,7 @@ def progress_line(of: str = "") -> Iterator[Progress]:
         nonlocal shown_at
         if time.monotonic() - shown_at >= _EVERY:
             shown_at = time.monotonic()
-            sys.stderr.write(f"\r\x1b[Kreading{f' {of}' if of else ''}: {tally}")
+            sys.stderr.write(f"\r\x1b[Kreading{f' {one_line(of)}' if of else ''}: {tally}")
             sys.stderr.flush()
 
     try:

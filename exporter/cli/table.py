@@ -1,15 +1,19 @@
-"""Columns of text for a terminal. Control characters of names and texts are shown as `?`."""
+"""Columns of text for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from .terminal import one_line
+
 __all__ = ["indented", "table"]
+
+_WIDEST = 320  # characters of a cell but the last; a namespace and a name have 317
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], beneath: Sequence[str] = ()) -> str:
     """Left-aligned columns, the last one as long as it is. `beneath` has for each row the lines that follow it."""
-    lines = [tuple(head), *(tuple(map(_printable, row)) for row in rows)]
+    lines = [tuple(head), *((*(one_line(cell, _WIDEST) for cell in row[:-1]), one_line(row[-1])) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head) - 1)]
     shown = [
         "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[-1]]) + "\n"
@@ -24,9 +28,5 @@ def indented(commands: Iterable[str], prefix: str) -> str:
     for command in commands:
         first, *more = command.split("\n")
         margin = "" if "<<" in first else " " * len(prefix)
-        text += "".join(f"{each}\n" for each in (prefix + _printable(first), *(margin + _printable(x) for x in more)))
+        text += "".join(f"{each}\n" for each in (prefix + one_line(first), *(margin + one_line(x) for x in more)))
     return text
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in text)

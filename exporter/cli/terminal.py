@@ -1,29 +1,46 @@
-"""The one way to a terminal. Whatever names and texts of others hold, no character of them controls it.
+"""The one way to a terminal: whatever names and texts of others hold, no character of them controls it.
 
 Control characters, escape sequences, characters without a width and those that reverse the direction are shown as `?`.
-What is not text for people but for programs is written as it is: its format escapes.
+In JSON they are escaped; YAML, JUnit and SARIF are left to their formats.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 
-__all__ = ["complain", "one_line", "programs", "say"]
+__all__ = ["OutputError", "complain", "one_line", "say", "say_lines"]
 
 _LONGEST = 4000  # characters of one text; that of a finding is far shorter
+_NOT_SHOWN = re.compile("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
-def say(text: str) -> None:
-    """Writes lines to standard output."""
-    sys.stdout.write(_safe(text))
+class OutputError(Exception):
+    """Standard output takes no more. Its text is one sentence."""
 
 
-def programs(text: str) -> None:
-    """Writes what another program reads to standard output."""
-    sys.stdout.write(text)
+def say(text: str, output: str = "table") -> None:
+    """Writes a whole answer to standard output: as text for people, or as one of the formats of programs.
+
+    Raises BrokenPipeError and OutputError.
+    """
+    if output in ("json", "sarif"):
+        text = _NOT_SHOWN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    try:
+        sys.stdout.write(_safe(text) if output == "table" else text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"the output can't be written: {error.strerror or error}") from error
 
 
 def complain(text: str) -> None:
+    """Writes one line to standard error."""
+    say_lines(f"steward: {one_line(text)}")
+
+
+def say_lines(text: str) -> None:
     """Writes lines to standard error."""
     sys.stderr.write(_safe(text) + "\n")
     sys.stderr.flush()
@@ -37,9 +54,5 @@ def one_line(text: str, longest: int = _LONGEST) -> str:
 
 
 def _safe(text: str) -> str:
-    """The line breaks are ours; `one_line` took those of others."""
-    return text if text.replace("\n", "").isprintable() else "\n".join(map(_unchanged, text.split("\n")))
-
-
-def _unchanged(line: str) -> str:
-    return one_line(line, len(line))
+    """The line breaks are ours: `one_line` replaced those of others."""
+    return "\n".join(one_line(line, len(line)) for line in text.split("\n"))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 __all__ = ["Mistake", "Mistakes", "listed", "nearest", "quoted"]
 
 _LONGEST = 60  # characters of a wrong value that are shown
+_MOST = 100  # mistakes of one place that are shown
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,10 @@ class Mistakes:
 
 def _lines(place: str, found: list[Mistake]) -> Iterable[str]:
     yield f"{place}, {len(found)} mistake{'s' if len(found) > 1 else ''}:"
-    for mistake in found:
+    for mistake in found[:_MOST]:
         yield f"  {mistake.path}: {mistake.what}" if mistake.path else f"  {mistake.what}"
+    if len(found) > _MOST:
+        yield f"  and {len(found) - _MOST} more"
 
 
 def quoted(value: object) -> str:

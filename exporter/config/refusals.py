@@ -14,9 +14,12 @@ from .mistakes import listed, nearest, quoted
 
 __all__ = ["refusals"]
 
+_MOST_HINTS = 100  # unknown keys for which the right name is looked for: it takes a while
+
 
 def refusals(tree: Any, model: type[BaseModel], keys: tuple[Key, ...]) -> Iterator[tuple[Key | None, str, str]]:
     """The key, path and sentence of each mistake, in the order of the tree; pydantic has them in that of the model."""
+    unknown = 0
     try:
         model.model_validate({} if tree is None else tree, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -24,7 +27,11 @@ def refusals(tree: Any, model: type[BaseModel], keys: tuple[Key, ...]) -> Iterat
         found = [(tuple(map(str, each["loc"])), each) for each in error.errors(include_url=False)]
         for path, each in sorted(found, key=lambda one: order.get(one[0], 0)):
             key = next((key for key in keys if key.path == path[: len(key.path)]), None)
-            yield key, _shown(path), _why(each, path, key, keys)
+            unknown += each["type"] == "extra_forbidden"
+            if unknown > _MOST_HINTS and each["type"] == "extra_forbidden":
+                yield key, _shown(path), "no such key"
+            else:
+                yield key, _shown(path), _why(each, path, key, keys)
 
 
 def _paths(tree: Any, top: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

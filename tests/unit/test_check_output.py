@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import sys
@@ -201,3 +202,54 @@ def test_a_terminal_sees_how_far_it_is_and_nobody_else(check: Check, monkeypatch
     check()
     assert "reading: 1 file, " in terminal.getvalue()
     assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_no_character_of_a_name_reaches_a_terminal_raw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evil = "n\x1b[31m\x9b\u202e\u200b\nforged"
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": evil}, "spec": {"unschedulable": True}}
+    nad = {
+        "apiVersion": "k8s.cni.cncf.io/v1",
+        "kind": "NetworkAttachmentDefinition",
+        "metadata": {"namespace": "ns", "name": "blue"},
+        "spec": {
+            "config": json.dumps({"type": "ovn-k8s-cni-overlay", "name": evil, "topology": "layer2"}),
+        },
+    }
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([node, nad]), encoding="utf-8")
+    for words in (["drain", "--all-cordoned"], ["networks"], ["check"]):
+        main([*words, "--from", str(path), "--complete"])
+        shown = capsys.readouterr()
+        assert not {"\x1b", "\x9b", "\u202e", "\u200b"} & set(shown.out + shown.err)
+        assert not any(line.startswith("forged") for line in (shown.out + shown.err).splitlines())
+    main(["drain", "--all-cordoned", "--from", str(path), "--complete", "-o", "json"])
+    out = capsys.readouterr().out
+    assert json.loads(out)["nodes"][0]["node"] == evil
+    assert not {"\x1b", "\x9b", "\u202e", "\u200b"} & set(out)
+
+
+def test_what_is_not_expected_exits_as_not_seen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("a\x1bb")
+
+    monkeypatch.setattr("exporter.cli.check.dumps_of", fail)
+    assert main(["check", "--from", "x"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("steward: unexpected RuntimeError: a?b; please report this")
+    assert len(shown.err.splitlines()) == 1
+
+
+def test_a_full_disk_behind_the_output_is_said(
+    dump: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("exporter.__main__._let_go", lambda: None)
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main(["check", "--from", str(dump), "--complete"]) == 2
+        monkeypatch.undo()
+        with contextlib.suppress(OSError):
+            full.close()
+    assert capsys.readouterr().err == "steward: the output can't be written: No space left on device\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
@@ -483,3 +484,18 @@ def test_commands_check_and_show(
     assert origins["logLevel"] == ["info", "flag --log-level"]
     assert origins["logFormat"] == ["json", "environment STEWARD_LOG_FORMAT"]
     assert origins["listen"] == ["127.0.0.1:9877", "default"]
+
+
+def test_thousands_of_unknown_keys_are_refused_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text("".join(f"logLevl{number}: info\n" for number in range(5000)), encoding="utf-8")
+    before = time.thread_time()
+    mistakes = load(all_checks(), Sources(file, {}, {}))
+    assert time.thread_time() - before < 5
+    assert isinstance(mistakes, Mistakes)
+    assert len(mistakes.each) == 5000
+    lines = str(mistakes).splitlines()
+    assert lines[0].endswith("5000 mistakes:")
+    assert lines[1] == '  logLevl0: no such key; did you mean "logLevel"?'
+    assert lines[-1] == "  and 4900 more"
+    assert len(lines) == 102
