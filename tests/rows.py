@@ -79,10 +79,9 @@ def _deployment(namespace: str, row: Row, meta: Row) -> Row:
     """`since` is when it became ready, or ceased to be; `command`, `args` and `env` are those of its container."""
     counts = {"replicas": row.get("replicas", 1), "ready": row.get("ready", 1)}
     made = around.deployment(namespace, row["name"], **counts, **meta)
-    made["spec"]["template"]["spec"]["containers"][0] |= {
-        **{key: row[key] for key in ("command", "args") if key in row},
-        "env": [{"name": name, "value": value} for name, value in row.get("env", {}).items()],
-    }
+    own: Row = {key: row[key] for key in ("command", "args") if key in row}
+    own["env"] = [{"name": name, "value": value} for name, value in row.get("env", {}).items()]
+    made["spec"]["template"]["spec"]["containers"][0] |= own
     if "since" in row:
         made["status"]["conditions"] = [condition("Available", counts["ready"] > 0, row["since"])]
     return made
