@@ -9,7 +9,12 @@ from exporter.checks import all_checks
 from tests.evaluation import Evaluation
 from tests.rows import full
 
-NAD: dict[str, Any] = {"kind": "NetworkAttachmentDefinition", "name": "blue", "network": "tenantblue", "subnets": "10.0.0.0/28"}
+NAD: dict[str, Any] = {
+    "kind": "NetworkAttachmentDefinition",
+    "name": "blue",
+    "network": "tenantblue",
+    "subnets": "10.0.0.0/28",
+}
 LEFT: dict[str, Any] = {"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "ips": ["10.0.0.1/28"]}
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from ...findings import Finding, Severity
+from ...model.cidr import NONE, number
 from ...model.indexes.networks import CLAIM, CLAIM_NAME
 from ...model.kinds.deployment import NETWORK_CONTROLLER, Deployment
+from ...model.kinds.network_attachment_definition import pool_of
 from ...model.kinds.pod import Pod
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.naming import named
+from ...model.pool import Place
 from ...model.vm_networks import whole_claim_name
 from .interface import Interface
 
@@ -122,23 +125,38 @@ def cross_namespace_nad(interface: Interface) -> Finding | None:
 
 
 def static_request_conflict(interface: Interface) -> Finding | None:
-    """OVN-Kubernetes compares the texts, so another spelling of an IPv6 address is a conflict too."""
-    vmi, claim = interface.vm, interface.claim
-    if not isinstance(vmi, VirtualMachineInstance) or claim is None or not claim.ips or interface.key:
+    """A request on the primary network that the claim or the network does not have."""
+    vmi = interface.vm
+    if not isinstance(vmi, VirtualMachineInstance) or interface.key or not interface.persistent:
         return None
-    if not interface.persistent:
+    requested = [address for network, address in vmi.requested if network == interface.network]
+    what, honoured = _conflict(interface, requested) if requested else "", _honoured(interface)
+    if not what or honoured is False:
         return None
-    held = {ip.partition("/")[0] for ip in claim.ips}
-    missing = [address for network, address in vmi.requested if network == interface.network and address not in held]
-    honoured = _honoured(interface)
-    if not missing or honoured is False:
-        return None
-    what = f"the VM requests {named(missing)}, and its IPAMClaim holds {named(claim.ips)}"
     if honoured:
         what += ": its pod gets no address when it starts next"
-        return interface.finding("StaticRequestConflict", Severity.CRITICAL, what, requested=missing)
+        return interface.finding("StaticRequestConflict", Severity.CRITICAL, what, requested=requested)
     what += "; whether OVN-Kubernetes honours requested addresses can't be seen"
-    return interface.finding("StaticRequestConflict", Severity.INFO, what, requested=missing)
+    return interface.finding("StaticRequestConflict", Severity.INFO, what, requested=requested)
+
+
+def _conflict(interface: Interface, requested: list[str]) -> str:
+    """OVN-Kubernetes compares the texts, so another spelling of an IPv6 address is a conflict too."""
+    claim, nad = interface.claim, interface.nad
+    if nad is None:
+        return ""
+    held = {ip.partition("/")[0] for ip in claim.ips} if claim is not None else set()
+    missing = [address for address in requested if address not in held] if held else []
+    if claim is not None and missing:
+        return f"the VM requests {named(missing)}, and its IPAMClaim holds {named(claim.ips)}"
+    if sorted(":" in each for each in requested) != sorted(":" in each for each in nad.subnets):
+        return f"the VM requests {named(requested)}, and not one address of each of {named(nad.subnets)}"
+    pool = pool_of(nad)
+    outside = [each for each in requested if (at := number(each)) == NONE or pool.locate(at)[0] in _NOT_GIVEN]
+    return f"the VM requests {named(outside)}, which {named(nad.subnets)} can't give out" if outside else ""
+
+
+_NOT_GIVEN = (Place.OUTSIDE, Place.EDGE, Place.BEYOND, Place.NO_FAMILY)
 
 
 def _honoured(interface: Interface) -> bool | None:

@@ -67,8 +67,8 @@ REASONS = {
     ),
     "StaticRequestConflict": Reason(
         (Severity.CRITICAL, Severity.INFO),
-        "The VM requests an address that its IPAMClaim does not hold, and can't start; info where it can't be seen "
-        "whether OVN-Kubernetes honours such requests.",
+        "The VM requests addresses that its IPAMClaim or its network does not have, and can't start; info where it "
+        "can't be seen whether OVN-Kubernetes honours such requests.",
         _INTERFACE,
         next="Correct the requested address, or remove the request.",
         commands=(READ_VMI, _READ_CLAIM),
