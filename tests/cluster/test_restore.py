@@ -15,7 +15,7 @@ from tests.waiting import wait_until
 
 NS = "tenant"
 FOUND = {"db.blue": "StuckTerminatingOwnerGone"}
-AHEAD = 60  # writes after the backup, more than the server itself needs to start again
+AHEAD = 300  # writes after the backup, far more than the server itself needs to start again
 OBJECTS = 'kubevirt_steward_kind_objects{kind="VirtualMachine"}'
 SYNCED = 'kubevirt_steward_kind_synced{kind="VirtualMachine"}'
 
