@@ -124,10 +124,10 @@ def test_the_slices_of_busy_checks_are_alike() -> None:
 
 def test_what_keeps_changing_does_not_keep_it_from_being_ready() -> None:
     crowd = Crowd(per_vm("x"))
-    crowd.engine.settle = 0.1
+    crowd.engine.settle = 1.0
     for number in range(20):
         crowd.seen("VirtualMachine", "a", f"vm-{number}")
-    for turn in range(600):
+    for turn in range(2000):
         crowd.seen("VirtualMachine", "a", f"restless-{turn}")
         crowd.engine.step()
     assert not crowd.engine.caught_up
