@@ -20,6 +20,7 @@ import pytest
 
 from exporter.__main__ import main
 from exporter.fakeapi.resources import RESOURCES
+from exporter.model.quantity import amount
 from exporter.offline.documents import Found, objects
 from exporter.offline.files import File, Unread, files
 from exporter.offline.limits import Limits
@@ -251,3 +252,18 @@ def test_a_zip_bomb_is_read_in_little_memory(tmp_path: Path) -> None:
     assert isinstance(unread, Unread)
     assert unread.why == "corrupt: Bad CRC-32 for file 'a.json'"
     assert peak < 16 * MEBIBYTE
+
+
+def test_a_long_quantity_is_refused_at_once() -> None:
+    before = time.thread_time()
+    with pytest.raises(ValueError, match="is not a quantity"):
+        amount("9" * 60_000 + "x")
+    assert time.thread_time() - before < 1
+    assert [amount(text) for text in ("1E", "1e3", "1.5Gi", ".5", "5.", "+2m")] == [
+        1e18,
+        1e3,
+        1.5 * 2**30,
+        0.5,
+        5,
+        2e-3,
+    ]
