@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from .checks.base import PER_CLUSTER, Check, View
+from .checks.base import Check, View
 from .findings import Finding
 from .model.cluster import Cluster
 from .model.kind import Kind
@@ -98,7 +98,7 @@ def hidden(check: Check, cluster: Cluster, partition: str) -> Undecodable | None
     """An undecodable object that leaves the partition without an answer: it may be one of those that count in it."""
     if not cluster.has(Undecodable):
         return None
-    if check.scope is PER_CLUSTER:
+    if check.scope.whole:
         keys = [kind.name for kind in check.reads]
     else:
         namespaces = {"", *check.namespaces(partition, cluster)}

@@ -38,20 +38,22 @@ class Scope:
 
     A scope that is divided `by` an index has a partition for each key of it. A change under a key of that index, or of
     the `extra_keys` indexes, makes the partition of this key dirty. With `multi_key` a record under several keys is
-    evaluated together with what stands under each of them, so a change under one makes all of them dirty.
+    evaluated together with what stands under each of them, so a change under one makes all of them dirty. An evaluation
+    that is `whole` concludes from what is nowhere in the cluster.
     """
 
     title: str
     by: Index | None = None
     extra_keys: tuple[Index, ...] = ()
     multi_key: bool = False
+    whole: bool = False
 
     @cached_property
     def indexes(self) -> tuple[Index, ...]:
         return (self.by, *self.extra_keys) if self.by else ()
 
 
-PER_CLUSTER = Scope("the whole cluster")
+PER_CLUSTER = Scope("the whole cluster", whole=True)
 PER_NAMESPACE = Scope("one namespace")
 PER_FLEET = Scope("several clusters")  # no single cluster has an answer: `View.clusters` holds what is compared
 

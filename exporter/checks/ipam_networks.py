@@ -278,7 +278,7 @@ CHECK = Check(
     reasons=_REASONS,
     find=find,
     uses={
-        pod.KIND: "known_addresses known_selections numbers role unreadable",
+        pod.KIND: "domain known_addresses known_selections numbers role unreadable",
         virtual_machine_instance.KIND: "phase",
     },
     about=(ipam_claim.KIND, network_attachment_definition.KIND),

@@ -160,7 +160,7 @@ CHECK = Check(
     id="ipam_stack",
     title="The components that create and honour IPAMClaims",
     reads=(deployment.KIND, mutating_webhook_configuration.KIND, network_attachment_definition.KIND),
-    scope=Scope("the whole cluster", STACK, (PERSISTENT,)),
+    scope=Scope("the whole cluster", STACK, (PERSISTENT,), whole=True),
     reasons=_REASONS,
     find=find,
     about=(ipam_claim.KIND,),

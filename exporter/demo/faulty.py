@@ -39,12 +39,12 @@ def blocks_its_vm(now: datetime) -> Case:
 
 def vmi_still_there(now: datetime) -> Case:
     sample = _sample(now, LAB, "trainer-9", 111, node=NODES[1])
-    since = now - timedelta(minutes=4)
+    since = now - timedelta(minutes=14)
     vm, volume, left, vmi, *rest = complete(sample)
     vm = deleting(vm, since, [*vm["metadata"]["finalizers"], "foregroundDeletion"])
     vm["status"]["printableStatus"] = "Terminating"
     vmi, left = deleting(vmi, since), deleting(left, since)
-    wrong = "on its way out with its VM, which still waits for its VMI: normal for some minutes"
+    wrong = "on its way out with its VM, which still waits for its VMI"
     return Case([vm, volume, left, vmi, *rest], [trouble(left, wrong)])
 
 

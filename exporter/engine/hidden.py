@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
-from ..checks.base import PER_CLUSTER, Check
+from ..checks.base import Check
 from ..findings import Unknown
 from ..model.cluster import Cluster
 from ..model.source import UNREADABLE, Undecodable, unreadable_in
@@ -34,17 +34,17 @@ class HiddenNamespaces:
     @property
     def everywhere(self) -> bool:
         """Whether no partition of the check has an answer."""
-        return bool(self._objects) if self._check.scope is PER_CLUSTER else "" in self._objects
+        return bool(self._objects) if self._check.scope.whole else "" in self._objects
 
     @property
     def places(self) -> int:
         """In how many namespaces there is no answer; those that are everywhere do not count."""
-        return 0 if self._check.scope is PER_CLUSTER else len(self._objects) - ("" in self._objects)
+        return 0 if self._check.scope.whole else len(self._objects) - ("" in self._objects)
 
     def unknowns(self) -> Iterator[Unknown]:
         """A sentence for each object; where there are many, how many more there are."""
         for namespace in islice(self._objects, MOST):
-            partition = "" if self._check.scope is PER_CLUSTER else namespace
+            partition = "" if self._check.scope.whole else namespace
             for each in islice(self._of(namespace), _MOST_OBJECTS):
                 yield Unknown(self._check.id, partition, each.sentence)
             if (more := self._objects[namespace] - _MOST_OBJECTS) > 0:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.base import PER_CLUSTER, Check
+from exporter.checks.base import Check
 from exporter.engine.dirty import everything
 from exporter.evaluate import Outcome, evaluate
 from exporter.findings import Finding
@@ -92,7 +92,7 @@ def test_there_are_such_checks() -> None:
 
 
 def test_a_check_of_the_whole_cluster_has_no_answer_while_an_object_of_any_namespace_can_not_be_read() -> None:
-    assert STACK.scope is PER_CLUSTER
+    assert STACK.scope.whole
     evaluation = next(finding(STACK))
     before = shown(evaluation)
     evaluation.seen(odd("Deployment"))

@@ -38,7 +38,8 @@ def plain(findings: Iterable[Finding], check: Check) -> list[tuple[str, ...]]:
 
 
 def past_its_grace(check: Check, finding: Finding) -> bool:
-    return finding.since is None or finding.since + check.reasons[finding.reason].grace <= NOW
+    reason = check.reasons[finding.reason]
+    return not reason.lasting if finding.since is None else finding.since + reason.grace <= NOW
 
 
 # -- four answers

@@ -41,7 +41,7 @@ def _claim(name: str, uid: str, **more: Any) -> Row:
 _HELD = {"attached": [["ns/blue", ""]], "addresses": {"ns/blue": ["10.0.0.6/16"]}}
 _FLEET = [
     {"kind": "NetworkAttachmentDefinition", "name": "blue", "network": "tenantblue"},
-    *_vm("missing", "v1"),
+    *_vm("missing", "v1", claims=["missing.blue"]),
     *_vm("empty", "v2", claims=["empty.blue"]),
     _claim("empty", "v2"),
     *_vm("bare", "v3", **_HELD),

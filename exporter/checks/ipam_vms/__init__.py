@@ -79,7 +79,7 @@ CHECK = Check(
     uses={
         virtual_machine.KIND: "networks",
         virtual_machine_instance.KIND: "created deleting known_requested networks phase unreadable",
-        pod.KIND: "domain known_claims known_selections",
+        pod.KIND: "domain known_claims known_selections unreadable",
     },
     about=(ipam_claim.KIND, network_attachment_definition.KIND),
 )
