@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,18 +27,26 @@ Write = Callable[[str, Object], None]
 
 
 @pytest.fixture
-def write(binary: Tools, api_server: ApiServer, tmp_path: Path) -> Write:
-    """`write("replace", thing)` by kubectl, with 3,000 levels for each text DEEP in it."""
+def write(binary: Tools, api_server: ApiServer, tmp_path: Path) -> Iterator[Write]:
+    """`write("replace", thing)` by kubectl, with 3,000 levels for each text DEEP in it.
+
+    What is created goes at the end: no other test could list it with Python's JSON parser.
+    """
     env = {**os.environ, "KUBECONFIG": str(api_server.kubeconfig("admin")), "HOME": str(tmp_path)}
 
     def run(verb: str, thing: Object) -> None:
         file = tmp_path / "thing.json"
         file.write_text(json.dumps(thing).replace('"DEEP"', DEEP), encoding="utf-8")
-        unchecked = [] if verb == "delete" else ["--validate=false"]
-        words = [str(binary("kubectl")), verb, "-f", str(file), *unchecked]
+        options = ["--ignore-not-found"] if verb == "delete" else ["--validate=false"]
+        words = [str(binary("kubectl")), verb, "-f", str(file), *options]
         subprocess.run(words, env=env, capture_output=True, check=True, timeout=60)
+        if verb == "create":
+            created.append(thing)
 
-    return run
+    created: list[Object] = []
+    yield run
+    for thing in created:
+        run("delete", thing)
 
 
 def twin(namespace: str, name: str, notes: str) -> Object:
