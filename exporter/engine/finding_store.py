@@ -69,8 +69,9 @@ class FindingStore:
         """Takes in what was found in a partition just now.
 
         In an `initial` evaluation what has no known beginning does not wait for its grace, unless its reason is
-        `lasting`: it may be old already. What is no longer found here is kept by the partition that is `awaited`, if
-        there is one: its evaluation says whether the finding is gone or has only moved.
+        `lasting`: it may be old already, though no older than the time that it gives. What is no longer found here is
+        kept by the partition that is `awaited`, if there is one: its evaluation says whether the finding is gone or has
+        only moved.
         """
         before, early = self._open.get(partition, ()), self._early.get(partition, ())
         fresh = {fingerprint(self._check.id, finding): finding for finding in found}
@@ -83,7 +84,7 @@ class FindingStore:
         whole = {key: self._complete(key, each, known.get(key), now) for key, each in fresh.items()}
         dues = {key: self._due(each) for key, each in whole.items()}
         if initial:
-            dues |= {key: 0.0 for key, each in whole.items() if self._may_be_old(each)}
+            dues |= {key: self._due(fresh[key]) for key, each in whole.items() if self._may_be_old(each)}
         # What is open stays open while it is found, whatever happens to the clock.
         shown = {finding.fingerprint: finding for finding in before}
         after = {key: each for key, each in whole.items() if dues[key] <= now or key in shown}
@@ -114,7 +115,7 @@ class FindingStore:
 
     def _complete(self, key: str, finding: Finding, earlier: Finding | None, now: float) -> Finding:
         since, source = finding.since, finding.since_source
-        if since is None:
+        if since is None or source is Since.FIRST_SEEN:
             seen_before = earlier is not None and earlier.since_source is Since.FIRST_SEEN
             since, source = (earlier.since if earlier and seen_before else now), Since.FIRST_SEEN
         whole = msgspec.structs.replace(
@@ -128,7 +129,7 @@ class FindingStore:
     def _due(self, finding: Finding) -> float:
         """When it comes out of its grace."""
         grace = self._check.reasons[finding.reason].grace
-        return (finding.since or 0.0) + grace if grace else 0.0
+        return finding.since + grace if grace and finding.since is not None else 0.0
 
 
 def _keep(place: dict[str, tuple[Finding, ...]], partition: str, findings: tuple[Finding, ...]) -> None:

@@ -19,5 +19,6 @@ class Since(StrEnum):
     SOURCE = "source"  # of the steward's own sources
 
 
-Time: TypeAlias = tuple[float | None, Since]  # seconds since 1970
+# Seconds since 1970; beside FIRST_SEEN the earliest that it can be, where that is known.
+Time: TypeAlias = tuple[float | None, Since]
 UNKNOWN: Time = (None, Since.FIRST_SEEN)

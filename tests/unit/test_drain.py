@@ -75,10 +75,36 @@ FAILED = [migration(f"m{n}", "a", "Failed", n, failed="no bandwidth") for n in r
         ([*guest("a", migration=UNENDED, **LEAVING), migration("m", "a", "Failed", 1)], ("blocked", "NotStarted")),
         (guest("a", migration=UNENDED, evacuation="node02"), ("blocked", "StaleEvacuationRequest")),
         ([*guest("a", migration=UNENDED, evacuation="node02"), migration("m", "a", "Running")], ("migrating", "")),
+        # Of a migration that is not kept its own status tells.
+        (guest("a", migration=UNENDED | {"endTimestamp": "2026-06-01T10:02:00Z", "failed": True}, **LEAVING),
+         ("blocked", "NotStarted")),
         # What failed before the request does not count.
         ([*guest("a", evacuation_since="2026-06-01T10:30:00Z", evacuation="node01"), *FAILED],
          ("blocked", "NotStarted")),
         (guest("a" * 64), ("blocked", "NameTooLong")),
+        (guest("a" * 63), ("waiting", "")),
+        # Unseen: settled from how KubeVirt behaves, before the view was looked at.
+        (guest("a" * 63, **LEAVING), ("blocked", "NotStarted")),
+        (guest("a" * 64, migratable=False), ("blocked", "NotMigratable")),
+        (guest("a" * 64, **NONE), ("shuts_down", "WillShutDown")),
+        (guest("a", paused=True, pod={"ready": False}), ("waiting", "")),
+        ([*guest("a", {"ready": False}, paused=True, **NONE), pdb("b", "a", desired=1, expected=1, healthy=0)],
+         ("blocked", "UserPDB")),
+        ([*guest("a", {"ready": False}, paused=True, **NONE), pdb("b", "a", desired=1, expected=2, healthy=1)],
+         ("shuts_down", "WillShutDown")),
+        (guest("a", strategy="LiveMigrateIfPossible")[1:], ("blocked", "OrphanLauncherPod")),
+        (guest("a", strategy="External", migration=UNENDED), ("blocked", "ExternalNoHandler")),
+        ([*guest("a", migration=UNENDED | {"mode": "PostCopy"}, **LEAVING), migration("m", "a", "Running", 1)],
+         ("migrating", "")),
+        ([*guest("a", **LEAVING), migration("m", "a", "WaitingForSync", 1)], ("migrating", "")),
+        ([*guest("a", **LEAVING), migration("m", "a", "Pending", 1), guest("a", {"name": "second"})[1]],
+         ("blocked", "MigrationPending")),
+        # One that has not been handled yet is not in the queue.
+        ([*guest("a", **LEAVING), migration("m", "a", "", 1)], ("blocked", "MigrationPending")),
+        ([*guest("a", **LEAVING), migration("m", "a", "Failed", 1, namespace="far")], ("blocked", "NotStarted")),
+        (guest("a", evacuation="node02", deleting=True), ("terminating", "StuckTerminating")),
+        (guest("a", evacuation="node02", migratable="Unknown"), ("blocked", "StaleEvacuationRequest")),
+        (guest("a", descheduled=True, **LEAVING), ("blocked", "NotStarted")),
         (guest("a" * 64, **LEAVING), ("blocked", "NotStarted")),
         ([*guest("a"), guest("a", {"name": "second"})[1]], ("blocked", "SeveralPods")),
         ([*guest("a", **LEAVING), guest("a", {"name": "second"})[1]], ("blocked", "NotStarted")),
@@ -191,6 +217,57 @@ def test_a_stale_request_is_cancelled_with_its_own_node_where_that_is_served(
     commands = "".join(view.one().commands)
     assert "vmiName: a" in commands
     assert ("evacuate/cancel" in commands) == cancels
+
+
+TAINTED = "kubevirt.io/drain:NoSchedule"
+
+
+@pytest.mark.parametrize(
+    ("more", "kubevirt", "nodes", "cancels", "migrates"),
+    [
+        ({}, {}, [node("node01"), node("node02")], True, True),
+        ({"migratable": False}, {}, [node("node01"), node("node02")], True, False),
+        ({"migratable": False}, {"version": "v1.6.3"}, [node("node01"), node("node02")], False, True),
+        ({"migratable": False}, {}, [node("node01")], False, True),
+        ({}, {}, [node("node01"), node("node02", taints=[TAINTED])], False, True),  # cancelling answers 400
+        ({"strategy": "External", "migratable": False}, {}, [node("node01"), node("node02")], True, False),
+    ],
+)
+def test_a_stale_request_is_ended_only_by_what_can_end_it(
+    more: Row, kubevirt: Row, nodes: list[Row], cancels: bool, migrates: bool
+) -> None:
+    vm = Drained(*guest("a", evacuation="node02", **more), kubevirt=kubevirt, nodes=nodes).one()
+    commands = "".join(vm.commands)
+    assert vm.reason == "StaleEvacuationRequest"
+    assert ("evacuate/cancel" in commands, "vmiName: a" in commands) == (cancels, migrates)
+    if more and migrates:
+        assert vm.next.startswith("Remove what keeps the VMI from migrating")
+
+
+@pytest.mark.parametrize(
+    ("rows", "nodes"),
+    [
+        ([guest("a", **LEAVING)[0], migration("m", "a", "Pending", 1)], [node("node01")]),
+        ([guest("a", **LEAVING)[0], *FAILED], [node("node01")]),
+        (guest("a", **NONE, **LEAVING), [node("node01", cordoned=True)]),
+    ],
+)
+def test_a_request_is_not_cancelled_where_kubevirt_does_not_serve_that(rows: list[Row], nodes: list[Row]) -> None:
+    before, since = (Drained(*rows, kubevirt={"version": each}, nodes=nodes).one() for each in ("v1.6.3", "v1.7.0"))
+    assert "evacuate/cancel" not in "".join(before.commands)
+    assert "cancel the evacuation" not in before.next
+    assert "evacuate/cancel" in "".join(since.commands)
+
+
+def test_what_waits_while_nothing_runs_does_not_wait_for_its_turn() -> None:
+    waiting = [*guest("a", **LEAVING), migration("m", "a", "Pending", 1)]
+    vm = Drained(*waiting).one()
+    assert (vm.reason, vm.why) == ("MigrationQueued", "its migration waits, and no other one runs")
+    assert "virt-controller runs" in vm.next
+    busy = [*guest("b", namespace="far", node="node02"), migration("o", "b", "Running", namespace="far")]
+    vm = Drained(*waiting, *busy).one()
+    assert (vm.reason, vm.why) == ("MigrationQueued", "its migration waits for its turn")
+    assert vm.next.startswith("Wait")
 
 
 def test_kubevirts_own_taint_moves_all_that_can_be_moved() -> None:

@@ -220,6 +220,29 @@ def test_a_drain_of_which_nothing_tells_the_time_has_stalled_once_that_was_watch
     assert "NodeDrainStalled" in opened(evaluation)
 
 
+def test_before_1_9_the_turn_of_a_vm_may_have_come_lately_but_not_before_it_was_asked() -> None:
+    kubevirt = {"kind": "KubeVirt", "name": "kubevirt", "version": "v1.8.2"}
+    lately = vmi(**REQUESTED | {"evacuation_since": "2026-09-21T14:12:20Z"})
+    first = watched(DRAINED, kubevirt, lately, initial=True)
+    assert "NotStarted" not in opened(first)  # asked a minute ago
+    first.now += 59
+    assert "NotStarted" not in opened(first)
+    first.now += 62
+    assert {"NotStarted", "NodeDrainResidual"} == opened(first)
+    (waits,) = [each for each in first.engine.findings() if each.reason == "NotStarted"]
+    assert (waits.since, waits.since_source) == (NOW, "firstSeen")
+
+    long_ago = watched(DRAINED, kubevirt)
+    opened(long_ago)
+    long_ago.seen(full(vmi(**REQUESTED)))
+    assert "NotStarted" not in opened(long_ago)  # it may have been another one's turn until now
+    long_ago.now += 121
+    assert "NotStarted" in opened(long_ago)
+    assert "NodeDrainStalled" not in opened(long_ago)
+    long_ago.now += 1800
+    assert "NodeDrainStalled" in opened(long_ago)
+
+
 def test_a_drain_has_stalled_since_the_last_of_its_vms_was_blocked() -> None:
     node = {"kind": "Node", "name": "node01", "cordoned": "2026-09-21T12:00:00Z"}
     web = {"kind": "VirtualMachineInstance", "name": "web", "uid": "i2", **REQUESTED}

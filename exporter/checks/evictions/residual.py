@@ -9,7 +9,7 @@ from ...findings import Finding
 from ...model.departure import Departure, DrainState, NodeContext
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.naming import NAMED
-from ...model.since import UNKNOWN, Time
+from ...model.since import UNKNOWN, Since, Time
 from .reasons import BLOCKED, REASONS
 
 __all__ = ["residual"]
@@ -51,7 +51,7 @@ def residual(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]
 def _stalled(node: NodeContext, held: list[Departure]) -> Time:
     """Since when all of them are blocked on a node that is drained; not known unless it is known of each."""
     times = [each.since for each in held]
-    if any(each[0] is None for each in times):
+    if any(each[0] is None or each[1] is Since.FIRST_SEEN for each in times):
         return UNKNOWN
     return max([*times, node.since], key=lambda each: each[0] or 0.0)
 

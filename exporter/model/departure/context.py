@@ -89,6 +89,13 @@ class NodeContext:
         """The key of KubeVirt's own drain taint, where it is on the node: KubeVirt then migrates without a request."""
         return kubevirt_taint(self.node, self.drain.kubevirt) if self.node is not None else ""
 
+    @property
+    def tainted(self) -> float | None:
+        """Since when KubeVirt's own drain taint is on it, where the taint tells."""
+        taints = self.node.taints if self.node is not None and self.kubevirt_taint else ()
+        own = (each.added for each in taints if each.key == self.kubevirt_taint and each.effect == "NoSchedule")
+        return next(own, None)
+
     @cached_property
     def signals(self) -> tuple[str, ...]:
         """What shows that it is being drained. A cordon alone does not."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ..kinds.pod import Pod
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..naming import named
-from ..since import UNKNOWN, Since, Time
+from ..since import Since, Time
 from .building import of, text
 from .shape import Departure, DrainState
 from .vmi import VMIContext
@@ -31,7 +31,8 @@ def migrated(own: VMIContext) -> Departure:
     vmi = own.vmi
     useless = _on_schedulable_node(own)
     if own.asked and len(own.failed) >= _FAILING:
-        return _beside(_failing(own, given_up=useless is not None and not vmi.outdated), useless)
+        given_up = useless is not None and not vmi.outdated and own.cancels
+        return _beside(_failing(own, given_up=given_up), useless)
     if vmi.migrating and own.migrating:
         to = vmi.migration.target if vmi.migration is not None else ""
         return of(own, DrainState.MIGRATING, "", f"it is migrating{f' to {to}' if to else ''}", to=to)
@@ -41,11 +42,15 @@ def migrated(own: VMIContext) -> Departure:
             return _beside(held, useless)
         if own.migrating:
             return of(own, DrainState.MIGRATING, "", f"its migration {own.open.name} is {own.open.phase}")
-    if useless is not None and (own.open is not None or useless.reason == "RequestOnSchedulableNode"):
+    if useless is not None and own.open is not None:
         return useless
     if own.open is not None:
         return _queued(own)
-    return _beside(_without_migration(own), useless) if own.asked else _unasked(own)
+    if not own.asked:
+        return _unasked(own)
+    made = _without_migration(own)
+    waits = made.reason == "MigrationQueued" and useless is not None and not vmi.outdated
+    return useless if waits and useless is not None else _beside(made, useless)
 
 
 def _beside(made: Departure, other: Departure | None) -> Departure:
@@ -139,22 +144,24 @@ def _on_schedulable_node(own: VMIContext) -> Departure | None:
         DrainState.WAITING,
         reason,
         f"{what}: KubeVirt migrates it until it has left, and evictions of its pod are refused",
+        "" if own.cancels else "Kept",
         migration=own.open.name if own.open is not None else "",
     )
 
 
 def _queued(own: VMIContext) -> Departure:
     """It waits for its turn, which is normal; who knows the time may call it overdue."""
-    migration, limits = own.open, own.node.drain.kubevirt
+    migration, limits, running = own.open, own.node.drain.kubevirt, own.node.drain.running > 0
     # How many run just now is left out: it changes by the second, and so would the findings of all that wait.
     made = of(
         own,
         DrainState.WAITING,
         "MigrationQueued",
-        "its migration waits for its turn",
+        "its migration waits for its turn" if running else "its migration waits, and no other one runs",
+        "" if running else "Waiting",
         since=_began(migration) if migration is not None else None,
         migration=migration.name if migration is not None else "",
-        cause="Capacity" if own.node.drain.running else "Waiting",
+        cause="Capacity" if running else "Waiting",
         limits={"node": limits.per_node, "cluster": limits.per_cluster} if limits is not None else None,
     )
     made = replace(made, related=(migration.ref,) if migration is not None else ())
@@ -173,6 +180,8 @@ def _without_migration(own: VMIContext) -> Departure:
         return _not_started(own, "MultiplePods", f"another pod of it has not ended: {named(own.others)}")
     if own.failed:
         return _not_started(own, "NotRetried", f"{own.failed[0].name} failed, and KubeVirt has made none since")
+    if own.has_failed:
+        return _not_started(own, "NotRetried", "its last one failed, and KubeVirt has made none since")
     return _not_started(own, "", "KubeVirt has made none")
 
 
@@ -181,8 +190,12 @@ def _not_started(own: VMIContext, cause: str, why: str) -> Departure:
     times = [own.since, *(_began(each) for each in own.migrations if each.finished)]
     if cause == "NotEnded" and own.unended is not None:
         times.append(own.unended)
-    # Where KubeVirt makes as many as may run, it was another one's turn until lately.
-    since = UNKNOWN if own.in_turns and cause in ("", "NotRetried") else max(times, key=lambda each: each[0] or 0.0)
+    if own.vmi.migration is not None and own.vmi.migration.ended is not None:
+        times.append((own.vmi.migration.ended, Since.PHASE))
+    since = max(times, key=lambda each: each[0] or 0.0)
+    if own.in_turns and cause in ("", "NotRetried"):
+        # KubeVirt makes as many as may run: it was another one's turn until lately.
+        since = since[0], Since.FIRST_SEEN
     what = f"it has to leave {own.node.name} and no migration of it was made: {why}"
     return of(
         own,

@@ -72,6 +72,14 @@ REMEDIES = {
     "StaleEvacuationRequest/Migrate": Remedy(
         "Migrate the VMI once more, which clears the evacuation request; it can't be cancelled.", (_MIGRATE,)
     ),
+    "StaleEvacuationRequest/Cancel": Remedy(
+        "Cancel the evacuation request with the node that it names, EVACUATIONNODENAME; the VMI can't be migrated.",
+        (_CANCEL,),
+    ),
+    "StaleEvacuationRequest/Kept": Remedy(
+        "Remove what keeps the VMI from migrating, then migrate it once more; the request can't be cancelled.",
+        (_VMI, _MIGRATE),
+    ),
     "ExternalAwaiting": Remedy(
         "Find out why the controller that manages the VMI does not act; KubeVirt does not move it.", (_VMI,)
     ),
@@ -85,6 +93,9 @@ REMEDIES = {
     ),
     "RequestWithUnmanagedStrategy": Remedy(
         "Shut it down before its pod is evicted, or cancel the evacuation request.", (_VMI, _CANCEL)
+    ),
+    "RequestWithUnmanagedStrategy/Kept": Remedy(
+        "Shut it down before its pod is evicted; the evacuation request can't be cancelled.", (_VMI,)
     ),
     "MigrationFailing": Remedy(
         "Find the cause of the failures in the migrations, in the events and in the pods' logs on both nodes.",
@@ -110,11 +121,16 @@ REMEDIES = {
         "Find out why the last migration failed; KubeVirt tries again by itself.", (_MIGRATIONS, _EVENTS)
     ),
     "RequestOnSchedulableNode": Remedy(_GIVEN_UP, (_VMI, _CANCEL)),
+    "RequestOnSchedulableNode/Kept": Remedy(
+        "Wait for the first migration that succeeds, which clears the evacuation request; it can't be cancelled.",
+        (_VMI, _MIGRATIONS),
+    ),
     "RequestByWorkloadUpdate": Remedy("Wait: the update of KubeVirt replaces its launcher pod.", (_MIGRATIONS,)),
     "MigrationQueued": Remedy(
         "Wait; spec.configuration.migrations of the KubeVirt object limits the migrations at once.",
         (_RUNNING, _LIMITS),
     ),
+    "MigrationQueued/Waiting": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _MIGRATIONS, _EVENTS)),
     "NotStarted": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _EVENTS)),
     "NotStarted/MultiplePods": Remedy("Find out why its other pod does not end.", (_PODS,)),
     "NotStarted/NotEnded": Remedy(_NOT_ENDED, (_VMI, _MIGRATE)),

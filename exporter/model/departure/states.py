@@ -21,7 +21,8 @@ from .vmi import VMIContext
 
 __all__ = ["departure"]
 
-_CANCEL = (1, 7)  # the first release that serves evacuate/cancel
+# What ends a stale request, by whether it can be cancelled, and whether the VMI can be migrated.
+_CLEARS = {(True, True): "", (True, False): "Cancel", (False, True): "Migrate", (False, False): "Kept"}
 _WHY_REFUSED = {
     Refusal.SYNC_FAILED: "counts by maxUnavailable or by a percentage, which can't be computed for VMs",
     Refusal.MIN_AVAILABLE_TOO_HIGH: "asks for as many pods as there are",
@@ -84,6 +85,7 @@ def _let_through(own: VMIContext) -> Departure:
             DrainState.SHUTS_DOWN,
             "RequestWithUnmanagedStrategy",
             f"it is asked to leave {vmi.evacuation}, and {why}",
+            "" if own.cancels else "Kept",
             hindrance=vmi.hindrance,
         )
     if node.kubevirt_taint:
@@ -161,10 +163,8 @@ def _stale(own: VMIContext) -> bool:
 
 
 def _stale_request(own: VMIContext) -> Departure:
-    """The API server lets a request be cancelled only by the node that it names, and only while that exists."""
-    vmi, drain = own.vmi, own.node.drain
-    gone = drain.view.named(Node, "", vmi.evacuation) is None
-    cancels = not gone and drain.kubevirt is not None and drain.kubevirt.release >= _CANCEL
+    vmi = own.vmi
+    gone = own.node.drain.view.named(Node, "", vmi.evacuation) is None
     times: list[Time] = [own.since]
     if vmi.migration is not None:
         times.append(own.unended or (vmi.migration.ended, Since.PHASE))
@@ -175,7 +175,7 @@ def _stale_request(own: VMIContext) -> Departure:
         DrainState.BLOCKED,
         "StaleEvacuationRequest",
         f"{what}: nobody migrates it, and evictions of its pod are refused",
-        "" if cancels else "Migrate",
+        _CLEARS[own.cancels, vmi.migratable == "True"],
         since=max(known, default=own.since, key=lambda each: each[0] or 0.0),
         nodeGone=gone or None,
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from ..eviction import Verdict, current_pod, evicted, strategy_of
+from ..eviction import Verdict, current_pod, evicted, kubevirt_taint, strategy_of
 from ..indexes.nodes import HANDLER
 from ..kinds.kubevirt_machine import KubevirtMachine
+from ..kinds.node import Node
 from ..kinds.pod import Pod
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
@@ -16,7 +17,13 @@ from .context import NodeContext
 
 __all__ = ["VMIContext"]
 
+_CANCEL = (1, 7)  # the first release that serves evacuate/cancel
 _STARTS_ALL = (1, 9)  # the first release that makes all migrations at once; before, as many as the limits let run
+
+
+# Seconds: KubeVirt tries again at once. What failed longer before the next attempt was of an earlier drain, where
+# nothing tells when this one began.
+_ONE_DRAIN = 3600.0
 
 
 class VMIContext:
@@ -76,14 +83,35 @@ class VMIContext:
         first.
         """
         wanted = self.node.name if self.asked else self.vmi.evacuation
-        since = (self.vmi.asked[0] or 0.0) if self.vmi.evacuation == wanted else 0.0
-        found = []
+        since = self.vmi.asked[0] if self.vmi.evacuation == wanted else self.node.tainted
+        found: list[VirtualMachineInstanceMigration] = []
         for each in self.migrations:
-            if each.phase == "Succeeded" or (each.created or 0.0) < since:
+            if each.phase == "Succeeded" or (each.created or 0.0) < (since or 0.0):
                 break
-            if each.evacuates == wanted:
-                found.append(each)
+            if each.evacuates != wanted:
+                continue
+            ended = each.phase_since or each.created
+            if since is None and found and (found[-1].created or 0.0) - (ended or 0.0) > _ONE_DRAIN:
+                break
+            found.append(each)
         return found
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether its own status tells of a migration that failed since it has to leave; it may not be kept."""
+        last, since = self.vmi.migration, self.since[0]
+        if last is None or last.ended is None or since is None:
+            return False
+        return last.failed and last.ended >= since
+
+    @property
+    def cancels(self) -> bool:
+        """Whether its evacuation request can be cancelled: KubeVirt looks up the node that it names."""
+        drain = self.node.drain
+        named = drain.view.named(Node, "", self.vmi.evacuation)
+        if named is None or drain.kubevirt is None or drain.kubevirt.release < _CANCEL:
+            return False
+        return not kubevirt_taint(named, drain.kubevirt)
 
     @property
     def failed(self) -> list[VirtualMachineInstanceMigration]:
