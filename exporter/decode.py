@@ -73,7 +73,7 @@ class ObjectDecoder:
     def _undecodable(self, meta: WireMeta | NameMeta, why: str) -> Decoded:
         name = str(meta.name or "")
         # As in its record, a Namespace counts as an object in itself.
-        namespace = str(meta.namespace or "") or (name if self._kind.reach is Reach.NAMESPACE else "")
+        namespace = name if self._kind.reach is Reach.NAMESPACE else str(meta.namespace or "")
         return Decoded(namespace, name, None, str(meta.uid or ""), why)
 
 

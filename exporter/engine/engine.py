@@ -270,6 +270,7 @@ class Engine:
     def _evaluate(self, work: Work, partition: str, gone: list[Finding], come: list[Finding]) -> None:
         answer = evaluate(work.check, self.cluster, partition, work.settings, known=work.standing)
         if answer.hidden_by:
+            work.broken.pop(partition, None)  # whether that is still so nobody knows
             work.defer(partition, answer.hidden_by)
             return
         work.evaluated.partitions += 1

@@ -15,6 +15,8 @@ __all__ = ["MOST", "HiddenNamespaces"]
 
 MOST = 100  # places of a check that are named
 _MOST_OBJECTS = 10  # objects of one place that are named
+_MOST_PARTS = 5  # partitions beyond a place that are named
+_LOOKED_AT = 1000  # objects of the places by which those partitions are found
 
 
 class HiddenNamespaces:
@@ -42,17 +44,39 @@ class HiddenNamespaces:
         return 0 if self._check.scope.whole else len(self._objects) - ("" in self._objects)
 
     def unknowns(self) -> Iterator[Unknown]:
-        """A sentence for each object; where there are many, how many more there are."""
+        """A sentence for each object, and how far that reaches; where there are many, how many more there are."""
         for namespace in islice(self._objects, MOST):
             partition = "" if self._check.scope.whole else namespace
             for each in islice(self._of(namespace), _MOST_OBJECTS):
                 yield Unknown(self._check.id, partition, each.sentence)
             if (more := self._objects[namespace] - _MOST_OBJECTS) > 0:
                 yield Unknown(self._check.id, partition, f"{_objects(more)} of this place could not be read either")
+        for namespace, parts in self._beyond().items():
+            more = len(parts) - _MOST_PARTS
+            named = ", ".join([*parts[:_MOST_PARTS], *([f"{more} more"] if more > 0 else ())])
+            why = f"no answer either where objects of this namespace count ({self._check.scope.title}): {named}"
+            yield Unknown(self._check.id, namespace, why)
         if (places := len(self._objects) - MOST) > 0:
             more = sum(islice(self._objects.values(), MOST, None))
             why = f"{_objects(more)} of these namespaces could not be read either"
             yield Unknown(self._check.id, f"{places} more", why)
+
+    def _beyond(self) -> dict[str, list[str]]:
+        """The partitions that are not within a namespace and have no answer by it; of many objects, by the first."""
+        found: dict[str, dict[str, None]] = {}
+        if self.everywhere or self._check.scope.by is None:
+            return {}
+        here = (
+            (namespace, record)
+            for namespace in islice(self._objects, MOST)
+            for kind in self._check.reads
+            for record in self._cluster.within(kind.record, namespace)
+        )
+        for namespace, record in islice(here, _LOOKED_AT):
+            for partition in self._check.partitions(record, self._cluster):
+                if not partition.rpartition(" ")[2].startswith(f"{namespace}/"):
+                    found.setdefault(namespace, {})[partition] = None
+        return {namespace: sorted(parts) for namespace, parts in found.items()}
 
     def _of(self, namespace: str) -> Iterator[Undecodable]:
         for kind in self._check.reads:

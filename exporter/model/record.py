@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from sys import intern
 
@@ -17,6 +18,7 @@ __all__ = [
     "WireCondition",
     "WireMeta",
     "WireOwner",
+    "WireTime",
     "epoch",
     "identity",
     "kubevirt_owners",
@@ -93,6 +95,10 @@ class Wire(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """
 
 
+WireTime = str | list[object] | None
+"""A time in the spec or status of a custom resource: the API server takes lists in its place."""
+
+
 class WireOwner(Wire, frozen=True, gc=False):
     kind: str | None = None
     name: str | None = None
@@ -115,7 +121,7 @@ class WireCondition(Wire, frozen=True, gc=False):
     status: str | None = None
     reason: str | None = None
     message: str | None = None
-    last_transition_time: str | None = None
+    last_transition_time: WireTime = None
 
 
 class Owner(msgspec.Struct, frozen=True, gc=False):
@@ -150,16 +156,31 @@ def identity(meta: WireMeta) -> tuple[str, str, str, int]:
 
 # What every calendar can show in every time zone; `creationTimestamp: 0001-01-01T00:00:00+14:00` is legal.
 _LAST = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
+# What the API server takes as `format: date-time` (IsDateTime of k8s.io/kube-openapi/pkg/validation/strfmt): any
+# character before the fraction, any offset, the year 0.
+_TAKEN = re.compile(r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:.\d+)?(?:[Zz]|[+-]\d\d:\d\d)")
+_NEVER = "0000"
 
 
-def epoch(text: str | None) -> float | None:
+def epoch(text: WireTime) -> float | None:
     """RFC 3339 text to seconds since 1970 in UTC, bounded to the years 1970 to 9999.
 
-    Raises ValueError for text that is not a time, which makes the object undecodable.
+    What the API server takes for a time although it is none is as near to one as can be read, at the least 1970.
+    Raises ValueError for other text that is not a time, which makes the object undecodable.
     """
     if not text:
         return None
-    moment = datetime.fromisoformat(text)
+    if isinstance(text, list):
+        return 0.0
+    try:
+        moment = datetime.fromisoformat(text.upper())
+    except ValueError:
+        taken = _TAKEN.fullmatch(text)
+        if taken is None:
+            raise
+        if taken[1].startswith(_NEVER):
+            return 0.0
+        moment = datetime.fromisoformat(taken[1] + "+00:00")
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone")
     return min(max(moment.timestamp(), 0.0), _LAST)

@@ -102,3 +102,24 @@ def test_a_finding_names_the_annotation_and_how_to_read_it() -> None:
     evaluation.seen(full({"kind": "Pod", "name": "web"}))
     assert evaluation.found() == []
     assert evaluation.engine.cluster.get(Pod, "ns", "web") is not None
+
+
+@pytest.mark.parametrize("mended", [True, False])
+def test_it_ends_while_another_object_hides_its_partition(mended: bool) -> None:
+    evaluation = drifted()
+    evaluation.seen(full({**LAUNCHER, "annotations": NONSENSE}))
+    evaluation.evaluate()
+    evaluation.seen(full({"kind": "Pod", "name": "hides", "undecodable": True}))
+    if mended:
+        evaluation.seen(full({**LAUNCHER, "addresses": {"ns/blue": ["10.0.0.5/16"]}}))
+    else:
+        evaluation.gone("Pod", "ns", "launcher")
+        for row in reversed(ROWS):
+            evaluation.gone(row["kind"], "ns", row["name"])
+    evaluation.evaluate()
+    assert {each.partition for each in evaluation.engine.unknowns()} == {"ns"}
+    assert not any(each.why.startswith("Pod ns/launcher") for each in evaluation.engine.unknowns())
+
+    evaluation.gone("Pod", "ns", "hides")
+    assert evaluation.found() == []
+    assert evaluation.engine.unknowns() == []

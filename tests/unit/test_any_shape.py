@@ -1,8 +1,8 @@
 """No check raises, whatever legal shape the objects of its cases take, and no object disturbs what is known of others.
 
-Every field of every object of the cases is nulled, dropped, doubled and given values of other types, one at a time, and
-then put back. By default one object stands for all that have the same field in the cases of a check; `FUZZ=all` takes
-each object of each case (`make fuzz`).
+Every field of every object of the cases, and every other one that is read of its kind, is nulled, dropped, doubled and
+given values of other types, one at a time and several at once, and then put back. By default one object stands for all
+that have the same field in the cases of a check; `FUZZ=all` takes each object of each case (`make fuzz`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import os
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,10 +28,11 @@ from exporter.model.reader import Reader
 from exporter.states import all_states
 from exporter.states.base import Aggregates
 from exporter.views import all_views, drain, findings, networks
-from tests.evaluation import NOW, Evaluation
+from tests.evaluation import NOW, Evaluation, api_kinds
 from tests.rows import full
 
 from .test_checks import CHECKS, cases_of, evaluated
+from .whole_objects import fields, filled
 
 Object = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -45,6 +47,11 @@ NAMES = {
     ("metadata", "namespace"),
 }  # without them it is another object
 OTHERS: tuple[Any, ...] = ({"any": 1}, [7], "any text", "[1, {}]", "", 7, -(2**70), 1e300, True)
+
+
+KINDS = api_kinds()
+AT_ONCE = 4
+ROUNDS = 10 if os.environ.get("FUZZ") != "all" else 200  # for each object
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,13 @@ def form(path: Path) -> Path:
     return tuple("*" if isinstance(step, int) else step for step in path)
 
 
+def forms(path: Path) -> Iterator[Path]:
+    """The same with `*` for elements of lists, and for keys of maps."""
+    listed = form(path)
+    yield listed
+    yield from ((*listed[:at], "*", *listed[at + 1 :]) for at in range(1, len(listed)))
+
+
 def known(evaluation: Evaluation) -> Known:
     """What is open, by object and reason."""
     evaluation.evaluate()
@@ -117,9 +131,8 @@ def of_others(found: Known, thing: Object) -> Known:
     }
 
 
-def restored(evaluation: Evaluation, thing: Object, before: tuple[Known, Blind]) -> str:
-    """How the answers differ from before once the object is as it was. What was open stays so through its grace."""
-    evaluation.seen(thing)
+def differing(evaluation: Evaluation, before: tuple[Known, Blind]) -> str:
+    """How the answers differ from before once all is as it was. What was open stays so through its grace."""
     after = known(evaluation), blind(evaluation)
     graces = {name: reason.grace for check in evaluation.engine.checks for name, reason in check.reasons.items()}
     late = {key for key, (reason, _) in (after[0].items() - before[0].items()) if graces[reason]}
@@ -143,7 +156,8 @@ def wrong(evaluation: Evaluation, thing: Object, todo: list[Mutation]) -> Iterat
             lost = of_others(before[0], thing).items() - found.items()
             if lost:
                 yield f"{mutation}: it has no answer, and findings of others closed: {sorted(lost)}"
-        if left := restored(evaluation, thing, before):
+        evaluation.seen(thing)
+        if left := differing(evaluation, before):
             yield f"{mutation}: put back, and {left}"
             return
         before = known(evaluation), before[1]
@@ -168,17 +182,84 @@ def new(thing: Object, seen: Seen) -> list[Mutation]:
     return todo
 
 
+def subjects(check: Check) -> Iterator[tuple[str, dict[str, Any], Object]]:
+    """The objects of a check's cases; the first of each kind once more with each field that it lacks."""
+    whole: set[str] = set()
+    for name, case in cases_of(check).items():
+        for thing in map(full, case["given"]):
+            yield name, case, thing
+            if thing["kind"] not in whole:
+                whole.add(thing["kind"])
+                yield f"{name}, with all fields", case, filled(KINDS[thing["kind"]], thing)
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
 def test_any_shape_of_an_object_of_a_case(check: Check) -> None:
     mistakes: list[str] = []
     seen: Seen = set()
-    for name, case in cases_of(check).items():
-        for thing in map(full, case["given"]):
-            if todo := new(thing, seen):
-                evaluation = evaluated(check, case)
-                where = f"{name}: {thing['kind']} {thing['metadata']['name']}"
-                mistakes += [f"{where}: {what}" for what in wrong(evaluation, thing, todo)]
+    for name, case, thing in subjects(check):
+        if todo := new(thing, seen):
+            evaluation = evaluated(check, case)
+            evaluation.seen(thing)
+            where = f"{name}: {thing['kind']} {thing['metadata']['name']}"
+            mistakes += [f"{where}: {what}" for what in wrong(evaluation, thing, todo)]
     assert mistakes == [], "\n" + "\n".join(mistakes)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+def test_several_shapes_at_once(check: Check) -> None:
+    mistakes: list[str] = []
+    dice = random.Random(check.id)
+    tried: set[str] = set()
+    for name, case in cases_of(check).items():
+        things = [
+            filled(KINDS[each["kind"]], each) if dice.random() < 0.3 else each for each in map(full, case["given"])
+        ]
+        if not things or (ROUNDS == 10 and {each["kind"] for each in things} <= tried):
+            continue
+        tried |= {each["kind"] for each in things}
+        mistakes += [f"{name}: {what}" for what in wrong_at_once(evaluated(check, case), things, dice)]
+    assert mistakes == [], "\n" + "\n".join(mistakes)
+
+
+def wrong_at_once(evaluation: Evaluation, things: list[Object], dice: random.Random) -> Iterator[str]:
+    for thing in things:
+        evaluation.seen(thing)
+    before = known(evaluation), blind(evaluation)
+    for _ in range(ROUNDS * len(things)):
+        mutated = {id(thing): (thing, *several(thing, dice)) for thing in dice.choices(things, k=2)}
+        for _, changed, _ in mutated.values():
+            evaluation.seen(changed)
+        known(evaluation)
+        what = "; ".join(f"{thing['kind']} {thing['metadata']['name']}: {how}" for thing, _, how in mutated.values())
+        yield from (f"{what}: {why}" for _, why in blind(evaluation) if "raised" in why)
+        for thing, _, _ in mutated.values():
+            evaluation.seen(thing)
+        if left := differing(evaluation, before):
+            yield f"{what}: put back, and {left}"
+            return
+        before = known(evaluation), before[1]
+
+
+def several(thing: Object, dice: random.Random) -> tuple[Object, str]:
+    """An object with some mutations, one after the other, and which they were."""
+    made, done = thing, []
+    for _ in range(dice.randint(1, AT_ONCE)):
+        mutation = dice.choice(list(mutations(made)))
+        made = mutation.of(made)
+        done.append(str(mutation))
+    return made, ", ".join(done)
+
+
+def test_every_field_that_is_read_takes_any_shape() -> None:
+    mutated: dict[str, set[Path]] = {}
+    for check in CHECKS:
+        for _, _, thing in subjects(check):
+            mutated.setdefault(thing["kind"], set()).update(each for path, _ in paths(thing) for each in forms(path))
+    read = {name: set(fields(kind)) - NAMES for name, kind in KINDS.items()}
+    assert {
+        name: each - mutated.get(name, set()) for name, each in read.items() if each - mutated.get(name, set())
+    } == {}
 
 
 class Everything(Evaluation):

@@ -142,3 +142,28 @@ def test_one_of_two_that_can_not_be_read_is_enough() -> None:
     assert shown(evaluation) == before
     evaluation.seen(full({"kind": "VirtualMachine", "name": "odder"}))
     assert "OrphanClaim" not in {each.reason for each in shown(evaluation)}
+
+
+def test_it_says_which_nodes_and_networks_have_no_answer_beyond_the_namespace() -> None:
+    evaluation = Evaluation([CHECKS["evictions"], CHECKS["ipam_networks"], CLAIMS])
+    for number in range(8):
+        evaluation.seen(full({"kind": "Node", "name": f"node{number}"}))
+        on = {"namespace": "elsewhere", "node": f"node{number}"}
+        evaluation.seen(full({"kind": "Pod", "name": f"web-{number}", **on}))
+    for namespace in ("elsewhere", "ns"):
+        evaluation.seen(full({"kind": "NetworkAttachmentDefinition", "namespace": namespace, "name": "blue"}))
+    evaluation.evaluate()
+    assert evaluation.engine.unknowns() == []
+
+    evaluation.seen(odd("Pod"))
+    evaluation.evaluate()
+    why = {each.check: each.why for each in evaluation.engine.unknowns() if each.why.startswith("no answer either")}
+    assert why == {
+        "evictions": "no answer either where objects of this namespace count (one node): "
+        "node0, node1, node2, node3, node4, 3 more",
+        "ipam_networks": "no answer either where objects of this namespace count (one network): tenantblue",
+    }
+    assert {each.partition for each in evaluation.engine.unknowns()} == {"elsewhere"}
+
+    evaluation.gone("Pod", "elsewhere", "odd")
+    assert evaluation.engine.unknowns() == []

@@ -17,6 +17,7 @@ from ..record import (
     WireCondition,
     WireMeta,
     WireOwner,
+    WireTime,
     epoch,
     identity,
     kubevirt_owners,
@@ -67,8 +68,8 @@ class _Meta(WireMeta, frozen=True, gc=False):
 
 class _MigrationState(Wire, frozen=True, gc=False):
     migration_uid: str | None = None
-    start_timestamp: str | None = None
-    end_timestamp: str | None = None
+    start_timestamp: WireTime = None
+    end_timestamp: WireTime = None
     failed: bool | None = None
     failure_reason: str | None = None
     source_node: str | None = None

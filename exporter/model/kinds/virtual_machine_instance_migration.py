@@ -7,7 +7,7 @@ from sys import intern
 from msgspec import field
 
 from ..kind import ApiKind
-from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
+from ..record import Record, Wire, WireCondition, WireMeta, WireTime, epoch, identity
 
 __all__ = ["KIND", "VirtualMachineInstanceMigration"]
 
@@ -36,7 +36,7 @@ class _Spec(Wire, frozen=True, gc=False):
 
 class _Transition(Wire, frozen=True, gc=False):
     phase: str | None = None
-    phase_transition_timestamp: str | None = None
+    phase_transition_timestamp: WireTime = None
 
 
 class _MigrationState(Wire, frozen=True, gc=False):
