@@ -1,4 +1,4 @@
-"""Short rows of a case file to full objects, with the builders of the demo."""
+"""Short rows of a case file to full objects, with the builders of the demo; `over` is put over the object made."""
 
 from __future__ import annotations
 
@@ -29,9 +29,19 @@ def full(row: Row) -> Row:
     if row.get("deleting"):
         meta |= {"deleting": max(DELETED, meta["created"]), "finalizers": FINALIZERS.get(kind, ("foregroundDeletion",))}
     made = _BUILDERS[kind]("" if kind in CLUSTER_WIDE else row.get("namespace", "ns"), row, meta)
+    _put(made, row.get("over", {}))
     if row.get("undecodable"):
         made["metadata"]["creationTimestamp"] = {"not": "a time"}
     return made
+
+
+def _put(thing: Row, over: Row) -> None:
+    """What `over` names takes the place of what is there; a null stays one."""
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(thing.get(key), dict):
+            _put(thing[key], value)
+        else:
+            thing[key] = value
 
 
 def _claim(namespace: str, row: Row, meta: Row) -> Row:
@@ -81,7 +91,10 @@ def _deployment(namespace: str, row: Row, meta: Row) -> Row:
     made = around.deployment(namespace, row["name"], **counts, **meta)
     container: Row = made["spec"]["template"]["spec"]["containers"][0]
     container.update({key: row[key] for key in ("command", "args") if key in row})
-    container["env"] = [{"name": name, "value": value} for name, value in row.get("env", {}).items()]
+    container["env"] = [
+        {"name": name, "valueFrom" if isinstance(value, dict) else "value": value}
+        for name, value in row.get("env", {}).items()
+    ]
     if "since" in row:
         made["status"]["conditions"] = [condition("Available", counts["ready"] > 0, row["since"])]
     return made

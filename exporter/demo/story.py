@@ -17,6 +17,9 @@ from ..fakeapi.registry import utc_now
 from ..fakeapi.resources import Obj
 from .fleet import healthy_vms
 from .samples import SampleVM, complete, plain_pod, virtual_machine, vmi, while_running
+from .trouble import deleting, minutes
+
+_LONG_AGO = timedelta(minutes=15)  # longer than what is stuck has to be so before it is reported
 
 Step = tuple[Callable[[], None], str]
 """What happens, and the sentence that says so."""
@@ -65,6 +68,13 @@ class _Stage:
             self.server.patch(plural, namespace, name, {"metadata": {"finalizers": None}})
             self.server.delete(plural, namespace, name)
 
+    def begin_deletion(self, sample: SampleVM, ago: timedelta) -> None:
+        """Makes the claim of the VM one that its finalizer has held for so long."""
+        with suppress(ApiError):
+            claim = self.server.get("ipamclaims", sample.namespace, sample.claim_name)
+            self.remove("ipamclaims", sample.namespace, sample.claim_name)
+            self.create(deleting(claim, utc_now() - ago))
+
     def next_generation(self, sample: SampleVM) -> int:
         """What the VM's generation will be after a change of its spec."""
         with suppress(ApiError):
@@ -91,8 +101,7 @@ def _deleted_and_stuck(stage: _Stage, sample: SampleVM, turn: int) -> Iterator[S
     title = f"{namespace}/{name}"
 
     def deleted() -> None:
-        with suppress(ApiError):
-            stage.server.delete("ipamclaims", namespace, sample.claim_name)
+        stage.begin_deletion(sample, _LONG_AGO)
         stage.stop(sample)
         stage.remove("virtualmachines", namespace, name)
         stage.remove("persistentvolumeclaims", namespace, f"{name}-root")
@@ -106,7 +115,7 @@ def _deleted_and_stuck(stage: _Stage, sample: SampleVM, turn: int) -> Iterator[S
 
     yield (
         deleted,
-        f"VM {title} is deleted while ipam-extensions is down: its claim keeps the finalizer and the address.",
+        f"VM {title}, deleted {minutes(_LONG_AGO)} ago while ipam-extensions was down, is gone; its claim is not.",
     )
     yield released, f"The finalizer is taken off {sample.claim_name}: the claim goes, and its address is free."
     yield made_again, f"VM {title} is created again and starts, with a claim of its own."

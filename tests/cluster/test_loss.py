@@ -37,7 +37,7 @@ def server(module_api_server: MakeApiServer) -> ApiServer:
 
 @pytest.fixture
 def exporter(server: ApiServer) -> Iterator[Exporter]:
-    with Exporter(server.kubeconfig("steward-exporter")) as running:
+    with Exporter(server.kubeconfig("steward-exporter"), graces=0.0) as running:
         running.wait_ready().wait_found(NS, FOUND)
         yield running
 
@@ -74,7 +74,7 @@ def test_the_api_server_is_rolled(exporter: Exporter, server: ApiServer, client:
 
 
 def test_a_watch_is_frozen(server: ApiServer, client: Client) -> None:
-    with Freezing(server) as proxy, Exporter(proxy.kubeconfig("steward-exporter")) as exporter:
+    with Freezing(server) as proxy, Exporter(proxy.kubeconfig("steward-exporter"), graces=0.0) as exporter:
         exporter.wait_ready().wait_found(NS, FOUND)
         proxy.freeze()
         release(client, NS, "db")

@@ -37,7 +37,7 @@ def test_kubevirt_alone_then_the_network_stack_comes(
     assert {each["check"] for each in report["notApplicable"]} >= NETWORK_STACK
     assert all("does not serve" in each["why"] for each in report["notApplicable"])
 
-    with Exporter(kubeconfig) as exporter:
+    with Exporter(kubeconfig, graces=0.0) as exporter:
         exporter.wait_ready()
         for check in NETWORK_STACK:
             assert exporter.value(f'kubevirt_steward_check_state{{check="{check}",state="not_applicable"}}') == 1

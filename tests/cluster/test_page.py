@@ -25,7 +25,7 @@ def test_chromium_shows_the_findings(api_server: ApiServer, client: Client, name
     grant(client)
     claimed_vm(client, namespace, "db")
     delete_vm(client, namespace, "db")
-    with Exporter(api_server.kubeconfig("steward-exporter")) as exporter:
+    with Exporter(api_server.kubeconfig("steward-exporter"), graces=0.0) as exporter:
         exporter.wait_ready().wait_found(namespace, {"db.blue": "StuckTerminatingOwnerGone"})
         dom = browse(tmp_path, "--dump-dom", f"{exporter.url}/?namespace={namespace}")
         picture = tmp_path / "page.png"

@@ -39,7 +39,7 @@ def test_what_went_with_a_restore_is_not_shown_as_live(
     backup = server.backup()
 
     # As an administrator: who needs RBAC gets a 403 from a server that has just started, and lists again for that.
-    with Exporter(server.kubeconfig("admin"), replace(QUICK, watch=8.0, quiet=10.0)) as exporter:
+    with Exporter(server.kubeconfig("admin"), replace(QUICK, watch=8.0, quiet=10.0), graces=0.0) as exporter:
         exporter.wait_ready().wait_found(NS, FOUND)
         release(client, NS, "db")
         claimed_vm(client, NS, "web", ip="10.0.0.6/24")

@@ -15,7 +15,7 @@ from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakePrometheus
 from tests.cluster.exporter import Exporter, grant
-from tests.cluster.fleet import claimed_vm, delete_vm, release
+from tests.cluster.fleet import claimed_vm, delete_vm, nad, release
 from tests.cluster.quick import quick_rules
 from tests.waiting import wait_until
 
@@ -25,13 +25,14 @@ STUCK = {"db.blue": "StuckTerminatingOwnerGone"}
 @pytest.fixture(scope="module")
 def exporter(api_server: ApiServer) -> Iterator[Exporter]:
     grant(api_server.client())
-    with Exporter(api_server.kubeconfig("steward-exporter")) as running:
+    with Exporter(api_server.kubeconfig("steward-exporter"), graces=0.0) as running:
         yield running.wait_ready()
 
 
 def test_a_claim_that_keeps_its_finalizer_is_found_and_cleared_within_two_seconds(
     exporter: Exporter, client: Client, namespace: str, record_property: Any
 ) -> None:
+    client.create(nad(namespace, "blue", subnets="10.0.0.0/24"))
     claimed_vm(client, namespace, "db")
     claimed_vm(client, namespace, "web", ip="10.0.0.6/24")
     exporter.wait_found(namespace, {})

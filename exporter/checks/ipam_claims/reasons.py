@@ -91,6 +91,7 @@ REASONS = {
         _BOTH,
         "The VM is gone, and nothing removes the IPAMClaim's finalizer; critical where it blocks its namespace.",
         _STUCK,
+        grace=10 * MINUTE,
         next="Verify that the VM and its VMI are NotFound and no pod uses the IPAMClaim, then remove the finalizer.",
         commands=(*_OWNER, CLAIM_CONTROLLER),
         alert="VMIPAMClaimStuckTerminating",

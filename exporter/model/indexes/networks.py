@@ -117,12 +117,25 @@ def _references(record: Record, _: Lookup) -> Iterable[str]:
     return {nad for nad, _ in record.known_selections} if isinstance(record, Pod) else ()
 
 
-def _claim_names(record: Record, _: Lookup) -> Iterable[str]:
+def _interfaces(record: Record, _: Lookup) -> Iterable[str]:
+    interfaces = record.networks if isinstance(record, VirtualMachine | VirtualMachineInstance) else ()
+    return {nad for _, nad, _ in interfaces if nad}
+
+
+def _claim_names(record: Record, lookup: Lookup) -> Iterable[str]:
+    """Of a VM those of its interfaces that have a claim: one that gets it or loses it concerns VMs of the same name."""
     if isinstance(record, IPAMClaim):
         return (f"{record.namespace}/{record.name}",)
     if isinstance(record, VirtualMachine | VirtualMachineInstance):
-        return {f"{record.namespace}/{claim_name(record.name, network)}" for network, _, _ in record.networks}
+        networks = [network for network, nad, _ in record.networks if not nad or _persists(nad, lookup)]
+        return {f"{record.namespace}/{claim_name(record.name, network)}" for network in networks}
     return ()
+
+
+def _persists(nad: str, lookup: Lookup) -> bool:
+    namespace, _, name = nad.partition("/")
+    found = lookup(NetworkAttachmentDefinition, namespace, name)
+    return isinstance(found, NetworkAttachmentDefinition) and found.effective
 
 
 def _leftovers(record: Record, lookup: Lookup) -> Iterable[str]:
@@ -167,7 +180,8 @@ NAD = Index("nad", _nads, dependents=(IPAMClaim,))
 REFERENCE = Index("reference", _references, dependents=(VirtualMachine, VirtualMachineInstance, Pod))
 # Pods of which nobody can read which addresses they have, under the NADs that they may have them of, which only listen.
 UNKNOWN_HOLDER = Index("unknown holder", _unknown_holders, dependents=(NetworkAttachmentDefinition,))
-CLAIM_NAME = Index("claim name", _claim_names)
+_INTERFACE = Index("interface", _interfaces)
+CLAIM_NAME = Index("claim name", _claim_names, through=((NetworkAttachmentDefinition, _INTERFACE),))
 # The claims, by network, that no VM has an interface for.
 LEFTOVER = Index("leftover", _leftovers, through=((VirtualMachine, VM), (VirtualMachineInstance, VM)))
 NETWORK = Index("network", _networks, through=((NetworkAttachmentDefinition, ATTACHMENT),))
