@@ -159,7 +159,10 @@ def epoch(text: str | None) -> float | None:
     """
     if not text:
         return None
-    moment = datetime.fromisoformat(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as err:
+        raise ValueError(f"{text!r} is no time") from err
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone")
     return min(max(moment.timestamp(), 0.0), _LAST)
