@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from ..findings import Finding, Severity
-from ..model.indexes.networks import NAD, NETWORK, UNKNOWN_HOLDER, VM, primary, unreadable
+from ..model.indexes.networks import NAD, NETWORK, UNKNOWN_HOLDER, VM, unknown_holders
 from ..model.kinds import (
     cluster_user_defined_network,
     ipam_claim,
@@ -141,16 +141,6 @@ def find(view: View) -> Iterator[Finding]:
     yield from _pressure(view, subject, ruler, nads, members)
 
 
-def _unknown_holders(view: View, nads: list[NetworkAttachmentDefinition]) -> list[Pod]:
-    """The pods that may have addresses of the network, once for each NAD that they may have them by."""
-    found = []
-    for nad in nads:
-        keys = [f"{nad.namespace}/{nad.name}", unreadable(nad.namespace)]
-        keys += [primary(nad.namespace)] if nad.role == "primary" else []
-        found += [each for key in keys for each in view.sharing(UNKNOWN_HOLDER, key) if isinstance(each, Pod)]
-    return found
-
-
 def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
     """Once for each NAD that conflicts with the one that is most likely in effect."""
     for each in nads:
@@ -229,7 +219,7 @@ def _pressure(
     used = pool.used(members.addresses(nads))
     share = pool.utilisation(used)
     if share < _NEARLY and not starved:
-        unknown = _unknown_holders(view, nads)
+        unknown = unknown_holders(view.sharing, nads)
         if unknown and pool.utilisation([count + len(unknown) for count in used]) >= _NEARLY:
             unknown[0].known(*GIVEN)
         return

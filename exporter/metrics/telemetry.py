@@ -48,7 +48,9 @@ METRICS: dict[str, Described] = {
     "check_up": Described(
         "gauge", ("check",), "1 if the check has an answer, 0 if it is unknown for the whole cluster."
     ),
-    "check_unknown_partitions": Described("gauge", ("check",), "Namespaces for which the check has no answer."),
+    "check_unknown_partitions": Described(
+        "gauge", ("check",), "Namespaces and single partitions, such as a VM, for which the check has no answer."
+    ),
     "check_errors": Described("counter", ("check",), "Times the check raised."),
     "check_duration_seconds": Described("counter", ("check",), "Time spent in the check."),
     "check_partitions": Described("counter", ("check",), "Partitions that the check evaluated."),
@@ -67,7 +69,7 @@ METRICS: dict[str, Described] = {
         "there before the first list.",
     ),
     "kind_objects": Described("gauge", ("kind",), "Objects held of the kind."),
-    "kind_undecodable_objects": Described("gauge", ("kind",), "Objects of the kind that could not be read."),
+    "kind_undecodable_objects": Described("gauge", ("kind",), "Objects of the kind that could not be decoded."),
     "kind_events": Described("counter", ("kind",), "Watch events of the kind."),
     "kind_relists": Described("counter", ("kind",), "Times the kind was listed again."),
     "kind_errors": Described("counter", ("kind", "error"), "Failed requests and broken watches of the kind."),

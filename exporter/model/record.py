@@ -174,10 +174,10 @@ def epoch(text: WireTime) -> float | None:
         return 0.0
     try:
         moment = datetime.fromisoformat(text.upper())
-    except ValueError:
+    except ValueError as error:
         taken = _TAKEN.fullmatch(text)
         if taken is None:
-            raise
+            raise ValueError(f"{text!r} is no time") from error
         if taken[1].startswith(_NEVER):
             return 0.0
         moment = datetime.fromisoformat(taken[1] + "+00:00")

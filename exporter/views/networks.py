@@ -16,7 +16,7 @@ import msgspec
 from ..address_usage import AddressUsage, Use, owner_lives
 from ..findings import Finding
 from ..model.cluster import Cluster
-from ..model.indexes.networks import NAD
+from ..model.indexes.networks import NAD, UNKNOWN_HOLDER, unknown_holders
 from ..model.kinds import ipam_claim, network_attachment_definition, pod, virtual_machine, virtual_machine_instance
 from ..model.kinds.ipam_claim import IPAMClaim
 from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition
@@ -48,7 +48,7 @@ READER = Reading(
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
     ),
-    AddressUsage.INDEXES,
+    (*AddressUsage.INDEXES, UNKNOWN_HOLDER),
 )
 MOST_RECLAIMABLE = 100
 _SLICE = 500  # findings looked at between two looks at the event loop
@@ -101,7 +101,8 @@ class Reclaimable(msgspec.Struct, frozen=True, rename="camel"):
 class NetworkReport(msgspec.Struct, frozen=True, rename="camel"):
     """`free` and `utilisation` are of the fullest subnet, since a pod takes an address of each.
 
-    It is not `complete` while an object is undecodable in a namespace with a NAD of it. `outside` counts, by place and
+    It is not `complete` while an object is undecodable in a namespace with a NAD of it, or it can't be read which
+    addresses a pod on it has. `outside` counts, by place and
     use, the addresses that are held and that the network would not allocate dynamically; `elsewhere` is all of them.
     """
 
@@ -198,7 +199,8 @@ def _network(
         utilisation=max((subnet.utilisation for subnet in subnets), default=0.0),
         elsewhere=sum(usage.outside(network).values()),
         outside=outside,
-        complete=incomplete.isdisjoint(each.namespace for each in defined),
+        complete=incomplete.isdisjoint(each.namespace for each in defined)
+        and not unknown_holders(cluster.sharing, defined),
         subnets=subnets,
         findings=dict(sorted(counted.items())),
         reclaimable=sum(len(each.ips) for each in reclaim),

@@ -139,7 +139,7 @@ STOP = "virtctl stop -n ns a"
          "paused, and so not ready", "Unpause", "virtctl unpause vmi -n ns a"),
         ([*guest("a", **NONE), pdb("b", "a"), pdb("c", "a")], "b, c", "Leave a single", "-n ns c"),
         (guest("a", evacuation="node02"), "asked to leave node02", "names, node02", "' node02 |"),
-        (guest("a", **LEAVING), "no migration of it was made", "virt-controller", "virt-controller"),
+        (guest("a", **LEAVING), "KubeVirt has made no migration of it", "virt-controller", "virt-controller"),
         (guest("a" * 64, **LEAVING), "64 characters", "under this name", f"virtctl stop -n ns {'a' * 64}"),
         ([*guest("a", **LEAVING), *FAILED], "2 migrations in a row failed: no bandwidth", "cause",
          "kubectl get events"),
@@ -280,7 +280,7 @@ def test_kubevirts_own_taint_moves_all_that_can_be_moved() -> None:
     one = {"migrations": {"parallelMigrationsPerCluster": 1}}
     assert Drained(*guest("a"), *busy, nodes=tainted, kubevirt=one).reported() == ("waiting", "MigrationQueued")
     unended = guest("a", migration=UNENDED)  # by the taint KubeVirt migrates what its status says to be migrating
-    assert "has made none" in Drained(*unended, nodes=tainted).one().why
+    assert "has made no migration" in Drained(*unended, nodes=tainted).one().why
     assert Drained(*guest("a", **NONE), nodes=tainted).reported() == ("blocked", "LegacyTaintIgnored")
 
 

@@ -309,7 +309,7 @@ def test_a_migration_that_never_ended_is_said_with_what_replaces_it() -> None:
     state = {"migrationUid": "m", "startTimestamp": "2026-09-21T13:20:00Z"}
     finding = one("NotStarted", DRAINED, vmi(**REQUESTED, migration=state), pod())
     assert finding.evidence["cause"] == "NotEnded"
-    assert "its status says that it migrates since 2026-09-21T13:20:00Z" in finding.message
+    assert "by its status it has been migrating since 2026-09-21T13:20:00Z" in finding.message
     assert finding.since == datetime(2026, 9, 21, 13, 20, tzinfo=UTC).timestamp()
     assert any("vmiName: db" in each for each in finding.commands)
 

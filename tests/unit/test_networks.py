@@ -191,6 +191,16 @@ def test_what_can_not_be_read_makes_its_networks_incomplete() -> None:
     assert Viewed([NAD, undecodable | {"namespace": "elsewhere"}]).one().complete
 
 
+def test_a_pod_whose_addresses_can_not_be_read_makes_its_networks_incomplete() -> None:
+    blind = {
+        "kind": "Pod",
+        "name": "web",
+        "annotations": {"k8s.ovn.org/pod-networks": "[]", "k8s.v1.cni.cncf.io/networks": '[{"name": "blue"}]'},
+    }
+    assert not Viewed([NAD, blind]).one().complete
+    assert Viewed([NAD, blind | {"namespace": "elsewhere"}]).one().complete
+
+
 def test_state_families() -> None:
     lines, states = Viewed([NAD, claim("a", "10.0.0.5"), vm("a")]).scrape()
     labels = 'network="tenantblue",subnet="10.0.0.0/24"'

@@ -42,7 +42,7 @@ def next_step(group: Group, member: Member, standing: Standing, proposal: Propos
         if not group.kept or (member.deleting and member not in group.kept):
             return ""
         source = group.kept[0] if member not in group.kept else member
-        return f"Delete VM {source.key}, or give it a new UUID before it is started: it stays as long as nobody does."
+        return f"Delete VM {source.key}, or give it a new UUID before it is started: nothing else removes it."
     if proposal.keeper is None:
         return f"Decide with their owners which one keeps the UUID, since {proposal.why}."
     if proposal.keeper is member:

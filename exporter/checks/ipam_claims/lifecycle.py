@@ -23,6 +23,7 @@ __all__ = [
 
 
 _NEARLY_FULL = 0.9  # of the network's addresses
+_WAIT_FOR_VM = "Wait until the VM is gone; if it stays, annotate it so that KubeVirt's IPAM controller reconciles it."
 
 
 def foreign_claim(ctx: ClaimContext) -> Finding:
@@ -53,7 +54,8 @@ def terminating_namespace(ctx: ClaimContext) -> Finding | None:
     if left_in_namespace(ctx):
         holder = owner.running_vmi or (ctx.users[0].ref if ctx.users else owner.replacement or owner.ref)
         what = f"its namespace is being deleted, and {holder} still exists"
-        return _stuck(ctx, "OwnerDeleting", Severity.INFO, what)
+        next_step = "" if owner.running_vmi or ctx.users else _WAIT_FOR_VM
+        return _stuck(ctx, "OwnerDeleting", Severity.INFO, what, next_step=next_step)
     what = f"{_gone(ctx)}; this blocks the deletion of the namespace"
     return _stuck(ctx, "OwnerGone", Severity.CRITICAL, what)
 
@@ -93,10 +95,14 @@ def _blocked_since(ctx: ClaimContext) -> Moment:
     return stopped, Since.CONDITION
 
 
-def _stuck(ctx: ClaimContext, why: str, severity: Severity, what: str, since: Moment | None = None) -> Finding:
+def _stuck(
+    ctx: ClaimContext, why: str, severity: Severity, what: str, since: Moment | None = None, next_step: str = ""
+) -> Finding:
     since = since or (ctx.claim.deleting, Since.DELETION)
-    owner = ctx.owner
-    return ctx.finding(f"StuckTerminating{why}", severity, what, since, related=owner.related, ownerUid=owner.ref.uid)
+    owner, reason = ctx.owner, f"StuckTerminating{why}"
+    return ctx.finding(
+        reason, severity, what, since, related=owner.related, next_step=next_step, ownerUid=owner.ref.uid
+    )
 
 
 def foreign_finalizer(ctx: ClaimContext) -> Finding | None:

@@ -59,7 +59,7 @@ def leaked_claim(ctx: ClaimContext) -> Finding | None:
         f"{ctx.vm.ref} no longer has this interface; the IPAMClaim holds {', '.join(ctx.claim.hosts) or 'no address'}"
     )
     if ctx.claim.hosts and ctx.utilisation >= _FILLING:
-        what += f" of a network of which {percent(ctx.utilisation)} is in use"
+        what += f" of network {ctx.claim.network}, of which {percent(ctx.utilisation)} is in use"
         return ctx.finding("LeakedClaim", Severity.WARNING, what, related=[ctx.vm.ref])
     return ctx.finding("LeakedClaim", Severity.INFO, what, related=[ctx.vm.ref])
 

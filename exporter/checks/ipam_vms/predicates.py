@@ -150,7 +150,7 @@ def _conflict(interface: Interface, requested: list[str]) -> str:
     if claim is not None and missing:
         return f"the VM requests {named(missing)}, and its IPAMClaim holds {named(claim.ips)}"
     if sorted(":" in each for each in requested) != sorted(":" in each for each in nad.subnets):
-        return f"the VM requests {named(requested)}, and not one address of each of {named(nad.subnets)}"
+        return f"the VM requests {named(requested)}, which is not one address of each subnet ({named(nad.subnets)})"
     pool = pool_of(nad)
     outside = [each for each in requested if (at := number(each)) == NONE or pool.locate(at)[0] in _NOT_GIVEN]
     return f"the VM requests {named(outside)}, which {named(nad.subnets)} can't give out" if outside else ""

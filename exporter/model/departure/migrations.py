@@ -143,7 +143,7 @@ def _on_schedulable_node(own: VMIContext) -> Departure | None:
         own,
         DrainState.WAITING,
         reason,
-        f"{what}: KubeVirt migrates it until it has left, and evictions of its pod are refused",
+        f"{what}: KubeVirt is to migrate it until it has left, and evictions of its pod are refused",
         "" if own.cancels else "Kept",
         migration=own.open.name if own.open is not None else "",
     )
@@ -171,18 +171,22 @@ def _queued(own: VMIContext) -> Departure:
 def _without_migration(own: VMIContext) -> Departure:
     vmi = own.vmi
     if len(vmi.name) > _LONGEST_NAME:
-        return _not_started(own, "NameTooLong", _too_long(own))
+        return _not_started(own, "NameTooLong", f", and can't be migrated: {_too_long(own)}")
     if own.unended is not None and not own.node.kubevirt_taint:
-        return _not_started(own, "NotEnded", _not_ended(own))
+        return _not_started(own, "NotEnded", f", and KubeVirt makes no migration of it: {_not_ended(own)}")
     if own.waits_for_room:
         return _queued(own)
     if own.others:
-        return _not_started(own, "MultiplePods", f"another pod of it has not ended: {named(own.others)}")
+        return _not_started(
+            own, "MultiplePods", f", and KubeVirt waits until it has one pod; not ended: {named(own.others)}"
+        )
     if own.failed:
-        return _not_started(own, "NotRetried", f"{own.failed[0].name} failed, and KubeVirt has made none since")
+        return _not_started(
+            own, "NotRetried", f": its migration {own.failed[0].name} failed, and KubeVirt has made none since"
+        )
     if own.has_failed:
-        return _not_started(own, "NotRetried", "its last one failed, and KubeVirt has made none since")
-    return _not_started(own, "", "KubeVirt has made none")
+        return _not_started(own, "NotRetried", ": its last migration failed, and KubeVirt has made none since")
+    return _not_started(own, "", ", and KubeVirt has made no migration of it")
 
 
 def _not_started(own: VMIContext, cause: str, why: str) -> Departure:
@@ -196,7 +200,7 @@ def _not_started(own: VMIContext, cause: str, why: str) -> Departure:
     if own.in_turns and cause in ("", "NotRetried"):
         # KubeVirt makes as many as may run: it was another one's turn until lately.
         since = since[0], Since.FIRST_SEEN
-    what = f"it has to leave {own.node.name} and no migration of it was made: {why}"
+    what = f"it has to leave {own.node.name}{why}"
     return of(
         own,
         DrainState.BLOCKED,
@@ -211,9 +215,7 @@ def _not_started(own: VMIContext, cause: str, why: str) -> Departure:
 
 def _not_ended(own: VMIContext) -> str:
     began = text(own.vmi.migration.started) if own.vmi.migration is not None else ""
-    return (
-        f"its status says that it migrates since {began}, no migration of it is there, and KubeVirt waits for its end"
-    )
+    return f"by its status it has been migrating since {began}, and no such migration exists"
 
 
 def _too_long(own: VMIContext) -> str:

@@ -144,10 +144,10 @@ def _later(one: Time, other: Time) -> Time:
 
 def _taint_ignored(own: VMIContext) -> Departure:
     taint = own.node.kubevirt_taint
-    what = f"a VMI with strategy {own.strategy}" + (
-        "" if own.strategy in ("None", "External") else f", {_unable(own)},"
-    )
-    why = f"taint {taint} is on {own.node.name}, and {what} never moves by it"
+    what = f"a VMI with strategy {own.strategy}"
+    if own.strategy not in ("None", "External"):
+        what += f" that can't be migrated ({_hindrance(own)})"
+    why = f"taint {taint} is on {own.node.name}, by which {what} never moves"
     return of(own, DrainState.BLOCKED, "LegacyTaintIgnored", why, since=own.node.since, taint=taint)
 
 
@@ -244,4 +244,8 @@ def _target(own: VMIContext) -> str:
 
 
 def _unable(own: VMIContext) -> str:
-    return f"it can't be migrated ({own.vmi.hindrance or 'not evaluated yet'})"
+    return f"it can't be migrated ({_hindrance(own)})"
+
+
+def _hindrance(own: VMIContext) -> str:
+    return own.vmi.hindrance or "not evaluated yet"

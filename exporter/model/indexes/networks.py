@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ..index import Index, Lookup
 from ..kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
@@ -32,6 +32,7 @@ __all__ = [
     "VM",
     "address",
     "primary",
+    "unknown_holders",
     "unreadable",
     "vm_key",
 ]
@@ -167,6 +168,18 @@ def unreadable(namespace: str) -> str:
 def primary(namespace: str) -> str:
     """The key of a namespace's primary network, to which the pod network of its VMs goes."""
     return f"{namespace}/"
+
+
+def unknown_holders(
+    sharing: Callable[[Index, str], Iterable[Record]], nads: Iterable[NetworkAttachmentDefinition]
+) -> list[Pod]:
+    """The pods that may have addresses of the NADs' network, once for each NAD that they may have them by."""
+    found = []
+    for nad in nads:
+        keys = [f"{nad.namespace}/{nad.name}", unreadable(nad.namespace)]
+        keys += [primary(nad.namespace)] if nad.role == "primary" else []
+        found += [each for key in keys for each in sharing(UNKNOWN_HOLDER, key) if isinstance(each, Pod)]
+    return found
 
 
 STACK_KEY = "ipam"
