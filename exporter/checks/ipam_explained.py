@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from ..findings import Finding, Since
-from ..model.kinds.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Deployment
+from ..model.kinds.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Deployment, own_parts
 from ..model.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from ..model.reader import ClusterView
 
@@ -55,7 +55,7 @@ _ALL = frozenset(reason for reasons in EXPLAINED.values() for reason in reasons)
 
 
 def stack_of(view: ClusterView) -> Stack:
-    parts, hooks = view.all(Deployment), view.all(MutatingWebhookConfiguration)
+    parts, hooks = own_parts(view.all(Deployment)), view.all(MutatingWebhookConfiguration)
     ready = [part.since for part in parts if part.ready and part.since is not None]
     return Stack(frozenset(broken(parts, hooks)), max(ready, default=None))
 

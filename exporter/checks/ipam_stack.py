@@ -4,6 +4,9 @@ While the IPAM controller is down no VM on any network starts (its webhook rejec
 deleted meanwhile leave stuck IPAMClaims behind. What such a failure explains of VMs and IPAMClaims is withheld while it
 lasts, as the finding says, and is reported with its grace once the components run.
 
+Where several namespaces have a component, that of its project's namespace counts, else the one that had it first:
+anybody may call a Deployment so.
+
 Not seen here: a component under another name than its project gives it; one that is ready and does nothing; whether a
 component is missing where no Deployment of OVN-Kubernetes' control plane is seen either.
 """
@@ -16,7 +19,7 @@ from dataclasses import replace
 from ..findings import Finding, Severity, Since
 from ..model.indexes.networks import PERSISTENT, STACK
 from ..model.kinds import deployment, ipam_claim, mutating_webhook_configuration, network_attachment_definition
-from ..model.kinds.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Deployment
+from ..model.kinds.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Deployment, own_parts
 from ..model.kinds.mutating_webhook_configuration import CLAIM_WEBHOOK, MutatingWebhookConfiguration
 from ..model.record import Ref
 from .advice import advised
@@ -94,7 +97,7 @@ _SCALE = "kubectl scale deployments.apps -n NAMESPACE NAME --current-replicas=0 
 
 
 def find(view: View) -> Iterator[Finding]:
-    parts = sorted(view.all(Deployment), key=lambda part: part.ref)
+    parts = sorted(own_parts(view.all(Deployment)), key=lambda part: part.ref)
     hooks = view.all(MutatingWebhookConfiguration)
     down = set(broken(parts, hooks))
     for role, reason in ((CLAIM_CONTROLLER, "ControllerNotReady"), (NETWORK_CONTROLLER, "ControlPlaneNotReady")):

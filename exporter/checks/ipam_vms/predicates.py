@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...findings import Finding, Severity
 from ...model.cidr import NONE, number
 from ...model.indexes.networks import CLAIM, CLAIM_NAME
-from ...model.kinds.deployment import NETWORK_CONTROLLER, Deployment
+from ...model.kinds.deployment import NETWORK_CONTROLLER, Deployment, own_parts
 from ...model.kinds.network_attachment_definition import pool_of
 from ...model.kinds.pod import Pod
 from ...model.kinds.virtual_machine import VirtualMachine
@@ -161,5 +161,6 @@ _NOT_GIVEN = (Place.OUTSIDE, Place.EDGE, Place.BEYOND, Place.NO_FAMILY)
 
 def _honoured(interface: Interface) -> bool | None:
     """Whether OVN-Kubernetes runs with preconfigured addresses; None where no Deployment of it says so."""
-    said = [each.preconfigured for each in interface.view.all(Deployment) if each.role == NETWORK_CONTROLLER]
+    parts = own_parts(interface.view.all(Deployment))
+    said = [each.preconfigured for each in parts if each.role == NETWORK_CONTROLLER]
     return True if True in said else None if None in said or not said else False

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from math import inf
 from sys import intern
 
 from ..kind import ApiKind, Reach
-from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
+from ..record import Record, Ref, Wire, WireCondition, WireMeta, epoch, identity
 
-__all__ = ["CLAIM_CONTROLLER", "KIND", "NETWORK_CONTROLLER", "Deployment"]
+__all__ = ["CLAIM_CONTROLLER", "KIND", "NETWORK_CONTROLLER", "Deployment", "own_parts"]
 
 CLAIM_CONTROLLER = "ipam-extensions"
 NETWORK_CONTROLLER = "OVN-Kubernetes"
@@ -16,7 +18,17 @@ _ROLES = {
     "ovnkube-control-plane": NETWORK_CONTROLLER,
     "ovnkube-master": NETWORK_CONTROLLER,
 }
-
+# The namespaces that the projects' manifests and operators install them in.
+_OWN_NAMESPACES = frozenset(
+    (
+        "ovn-kubernetes",
+        "openshift-ovn-kubernetes",
+        "kubevirt-ipam-controller-system",
+        "cluster-network-addons",
+        "kubevirt-hyperconverged",
+        "openshift-cnv",
+    )
+)
 
 _FLAG, _VARIABLE = "--enable-preconfigured-udn-addresses", "OVN_PRE_CONF_UDN_ADDR_ENABLE"
 
@@ -59,11 +71,35 @@ class _Deployment(Wire, frozen=True, gc=False):
 class Deployment(Record, frozen=True, gc=False):
     """A Deployment with a role in the network stack; others are not kept."""
 
+    created: float | None
     role: str
     wanted: int
     ready: bool
     since: float | None  # of its condition Available
     preconfigured: bool | None  # whether OVN-Kubernetes honours addresses that VMs request; None where it can't be seen
+
+
+def own_parts(parts: Iterable[Deployment]) -> list[Deployment]:
+    """Those that are this cluster's stack, of each role all of one namespace.
+
+    Anybody may call a Deployment of his own so, and a cluster that hosts others' control planes has one of each. Those
+    in a namespace of the projects count, else those in the namespace that has had one for longest.
+    """
+    by_role: dict[str, list[Deployment]] = {}
+    for part in parts:
+        by_role.setdefault(part.role, []).append(part)
+    return [part for same in by_role.values() for part in _at_home(same)]
+
+
+def _at_home(same: list[Deployment]) -> list[Deployment]:
+    if len(same) == 1:
+        return same
+    first = min(same, key=_precedence)
+    return [part for part in same if part.namespace == first.namespace]
+
+
+def _precedence(part: Deployment) -> tuple[bool, float, Ref]:
+    return part.namespace not in _OWN_NAMESPACES, inf if part.created is None else part.created, part.ref
 
 
 def _reduce(wire: _Deployment) -> Deployment | None:
@@ -74,6 +110,7 @@ def _reduce(wire: _Deployment) -> Deployment | None:
     available = next((each for each in status.conditions or () if each and each.type == "Available"), WireCondition())
     return Deployment(
         *identity(wire.metadata),
+        created=epoch(wire.metadata.creation_timestamp),
         role=intern(role),
         wanted=1 if wanted is None else wanted,
         ready=bool(status.ready_replicas),

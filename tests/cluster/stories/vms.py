@@ -53,6 +53,16 @@ def _elsewhere(stage: Stage) -> Mapping[str, str]:
     return {"NADNAMESPACE": other, "NADNAME": "blue"}
 
 
+def _request(stage: Stage) -> Mapping[str, str]:
+    stage.nad(role="primary")
+    owner = stage.vm(blue="pod")
+    vmi = fleet.vmi(owner)
+    vmi["metadata"]["annotations"] = {"network.kubevirt.io/addresses": '{"blue":["10.0.0.9"]}'}
+    stage.client.make(vmi)
+    stage.claim(owner)
+    return {"CLAIM": "db.blue"}
+
+
 # -- the stack
 
 
@@ -110,6 +120,7 @@ STORIES = [
         files=lambda stage: {"NAD.yaml": fleet.nad(stage.namespace, "blue", stage.network)},
         edits=("-other/blue", "/blue"),
     ),
+    Story("VMIPAMClaimRequestConflict", "StaticRequestConflict", _request, leaves=nothing),
     Story("KubeVirtIPAMControllerDown", "ControllerNotReady", _controller_away, (acts.SCALE,), leaves=_scaled),
     Story("VMNetworkControlPlaneDown", "ControlPlaneNotReady", _control_plane_away, (acts.SCALE,), leaves=_scaled),
     Story("KubeVirtIPAMWebhookBroken", "WebhookMissing", _no_webhook, (acts.RESTART,), leaves=_restarted),
