@@ -143,7 +143,7 @@ def _on_schedulable_node(own: VMIContext) -> Departure | None:
         own,
         DrainState.WAITING,
         reason,
-        f"{what}: KubeVirt migrates it until it has left, and evictions of its pod are refused",
+        f"{what}: KubeVirt is to migrate it until it has left, and evictions of its pod are refused",
         "" if own.cancels else "Kept",
         migration=own.open.name if own.open is not None else "",
     )
