@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ..offline.source import Progress, Tally
 from .terminal import one_line
@@ -18,7 +18,7 @@ _EVERY = 0.1  # seconds between two updates
 @contextmanager
 def progress_line(of: str = "") -> Iterator[Progress]:
     """The line disappears when the block ends. `of` is the name of the dump's cluster."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
         return
     shown_at = 0.0
@@ -27,11 +27,16 @@ def progress_line(of: str = "") -> Iterator[Progress]:
         nonlocal shown_at
         if time.monotonic() - shown_at >= _EVERY:
             shown_at = time.monotonic()
-            sys.stderr.write(f"\r\x1b[Kreading{f' {one_line(of)}' if of else ''}: {tally}")
-            sys.stderr.flush()
+            _write(f"\r\x1b[Kreading{f' {one_line(of)}' if of else ''}: {tally}")
 
     try:
         yield show
     finally:
-        sys.stderr.write("\r\x1b[K")
+        _write("\r\x1b[K")
+
+
+def _write(text: str) -> None:
+    """A terminal that is gone ends nothing."""
+    with suppress(OSError, ValueError):
+        sys.stderr.write(text)
         sys.stderr.flush()

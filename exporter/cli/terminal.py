@@ -6,8 +6,11 @@ In JSON they are escaped; YAML, JUnit and SARIF are left to their formats.
 
 from __future__ import annotations
 
+import io
 import re
 import sys
+
+from . import logs
 
 __all__ = ["OutputError", "complain", "one_line", "say", "say_lines"]
 
@@ -22,11 +25,16 @@ class OutputError(Exception):
 def say(text: str, output: str = "table") -> None:
     """Writes a whole answer to standard output: as text for people, or as one of the formats of programs.
 
-    Raises BrokenPipeError and OutputError.
+    The formats are UTF-8 whatever the locale is; in a table, what its encoding lacks is shown as `?`. Raises
+    BrokenPipeError and OutputError.
     """
+    if sys.stdout is None:
+        raise OutputError("the output can't be written: standard output is closed")
     if output in ("json", "sarif"):
         text = _NOT_SHOWN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     try:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding=None if output == "table" else "utf-8", errors="replace")
         sys.stdout.write(_safe(text) if output == "table" else text)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -42,8 +50,7 @@ def complain(text: str) -> None:
 
 def say_lines(text: str) -> None:
     """Writes lines to standard error."""
-    sys.stderr.write(_safe(text) + "\n")
-    sys.stderr.flush()
+    logs.say(_safe(text))
 
 
 def one_line(text: str, longest: int = _LONGEST) -> str:

@@ -60,7 +60,7 @@ _RAWS = msgspec.json.Decoder(list[msgspec.Raw] | None)
 _ENCODE = msgspec.json.Encoder().encode
 
 _LOG = re.compile(rb"^==== START (logs for container [^\n]+) ====$", re.MULTILINE)
-_JSON = re.compile(rb"\s*[{\[]")
+_LOOK = 4096  # bytes: the first that is no blank is hardly ever after them
 _BETWEEN_JSON = re.compile(rb"(?<=[}\]])[^\S\n]*+\n\s*+(?=[{\[])")  # a JSON string has no line break
 _BETWEEN_YAML = re.compile(rb"^(?=---(?:\s|$))", re.MULTILINE)
 _DIRECTIVE = re.compile(rb"^%", re.MULTILINE)
@@ -93,7 +93,7 @@ def _objects(content: bytes, wanted: Wanted, json_only: bool, effort: Effort) ->
         yield Malformed(f"not UTF-8: {error.reason if isinstance(error, UnicodeDecodeError) else error}")
         return
     text = _without_logs(text)
-    if _JSON.match(text):
+    if (text[:_LOOK].lstrip() or text.lstrip()).startswith((b"{", b"[")):
         try:
             parts = _shallow(text)
         except (RecursionError, ValueError) as error:

@@ -60,6 +60,8 @@ def files(path: str, limits: Limits | None = None) -> Iterator[File | Unread]:
     """The files of the dump at a path; `-` is standard input. Raises DumpError if there is none."""
     meter = Meter(limits or Limits())
     if path == "-":
+        if sys.stdin is None:
+            raise DumpError("standard input can't be read: it is closed")
         return _each("standard input", _whole(sys.stdin.buffer, "standard input", meter), meter)
     try:
         mode = os.stat(path).st_mode

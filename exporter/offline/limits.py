@@ -52,7 +52,7 @@ class Limits:
 
     size: int = 2 << 30
     total: int = 16 << 30
-    ratio: int = 500
+    ratio: int = 200
     free: int = 64 << 20
 
     @property

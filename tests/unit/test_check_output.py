@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -245,7 +246,7 @@ def test_what_is_not_expected_exits_as_not_seen(
 def test_a_full_disk_behind_the_output_is_said(
     dump: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("exporter.__main__._let_go", lambda: None)
+    monkeypatch.setattr("exporter.__main__._let_go", lambda _: None)
     with open("/dev/full", "w", encoding="utf-8") as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert main(["check", "--from", str(dump), "--complete"]) == 2
@@ -253,3 +254,36 @@ def test_a_full_disk_behind_the_output_is_said(
         with contextlib.suppress(OSError):
             full.close()
     assert capsys.readouterr().err == "steward: the output can't be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_the_encoding_of_the_terminal_may_lack_characters(
+    encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vm = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": "vm-€", "namespace": "ns"}}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({**vm, "spec": {"template": {"spec": {"domain": {"firmware": {"uuid": "x"}}}}}}))
+    shown = {}
+    for output in ("table", "json", "yaml", "junit", "sarif"):
+        written = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+        assert main(["check", "--from", str(path), "--complete", "-o", output]) == 1
+        shown[output] = written.getvalue().decode(encoding if output == "table" else "utf-8")
+    assert "ns/vm-?" in shown.pop("table")
+    assert all("vm-€" in each for each in shown.values())
+
+
+@pytest.mark.parametrize("words", [["--help"], ["check", "--help"], ["explain", "nonesuch"], ["check", "--bogus"]])
+@pytest.mark.parametrize("closed", [False, True])
+def test_an_answer_that_can_be_written_nowhere_is_no_finding(closed: bool, words: list[str]) -> None:
+    command = [sys.executable, "-m", "exporter", *words]
+    to = ">&- 2>&-" if closed else ">/dev/full 2>/dev/full"
+    assert subprocess.run(["sh", "-c", f'"$@" {to}', "sh", *command], check=False).returncode == 2
+
+
+def test_what_could_not_be_said_changes_no_exit_code() -> None:
+    command = [sys.executable, "-m", "exporter", "explain"]
+    assert (
+        subprocess.run(["sh", "-c", '"$@" 2>/dev/full', "sh", *command], check=False, capture_output=True).returncode
+        == 0
+    )
