@@ -157,8 +157,8 @@ def identity(meta: WireMeta) -> tuple[str, str, str, int]:
 # What every calendar can show in every time zone; `creationTimestamp: 0001-01-01T00:00:00+14:00` is legal.
 _LAST = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
 # What the API server takes as `format: date-time` (IsDateTime of k8s.io/kube-openapi/pkg/validation/strfmt): any
-# character before the fraction, any offset, the year 0.
-_TAKEN = re.compile(r"(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:.\d+)?(?:[Zz]|[+-]\d\d:\d\d)")
+# character before the fraction, any offset, the year 0; in UTC it may be the year 10000.
+_TAKEN = re.compile(r"(\d{4,5}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:.\d+)?(?:[Zz]|[+-]\d\d:\d\d)")
 _NEVER = "0000"
 
 
@@ -178,8 +178,9 @@ def epoch(text: WireTime) -> float | None:
         taken = _TAKEN.fullmatch(text)
         if taken is None:
             raise ValueError(f"{text!r} is no time") from error
-        if taken[1].startswith(_NEVER):
-            return 0.0
+        year, _, _ = taken[1].partition("-")
+        if year == _NEVER or len(year) > len(_NEVER):
+            return 0.0 if year == _NEVER else _LAST
         moment = datetime.fromisoformat(taken[1] + "+00:00")
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone")

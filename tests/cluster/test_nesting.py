@@ -15,8 +15,8 @@ from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
 from tests.cluster.exporter import Exporter, grant
-from tests.cluster.fleet import launcher_pod, nad, vm
-from tests.cluster.resources import PODS
+from tests.cluster.fleet import claim, launcher_pod, nad, vm, vmi
+from tests.cluster.resources import IPAM_CLAIMS, PODS
 from tests.manifests import Object
 from tests.waiting import wait_until
 
@@ -106,3 +106,83 @@ def test_an_annotation_that_anybody_may_write_hides_no_claim_of_another(
         assert [each for each in running.report()["unknown"] if namespace in each["why"]] == []
         client.delete(PODS, namespace, name, gracePeriodSeconds=0)
         wait_until(lambda: not found(running, namespace, "UnreadableAnnotation"), 20, "it is gone")
+
+
+# What the API server takes as a time, although no calendar has it.
+TIMES = ("2026-06-01T10:30:00z", "2026-06-01T10:30:00x5Z", "2026-06-01T10:30:00+99:99", "0000-01-01T00:00:00Z", [7])
+
+
+def test_no_time_that_the_api_server_takes_hides_an_object(
+    api_server: ApiServer, client: Client, namespace: str
+) -> None:
+    grant(client)
+    client.create(nad(namespace, "blue"))
+    for number, time in enumerate(TIMES):
+        made = client.create(vm(namespace, f"db{number}", {"blue": "blue"}))
+        running_vmi = vmi(made)
+        migrated = {"migrationState": {"startTimestamp": time, "endTimestamp": time}}
+        asked = {"type": "EvictionRequested", "status": "True", "lastTransitionTime": time}
+        running_vmi["status"] |= migrated | {"conditions": [asked]}
+        kept = client.create(running_vmi)
+        assert kept["status"]["migrationState"]["endTimestamp"] == time
+    with Exporter(api_server.kubeconfig("steward-exporter")) as running:
+        running.wait_ready()
+        report = running.report()
+        assert [each for each in report["undecodable"] if each["namespace"] == namespace] == []
+        assert [each for each in report["unknown"] if namespace in (each["partition"], each["why"])] == []
+
+
+def test_what_a_tenant_writes_leaves_the_findings_of_others_and_is_said(
+    api_server: ApiServer, client: Client, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Many unreadable annotations, before the start and after, beside another namespace on one network and node."""
+    grant(client)
+    victim = f"{namespace}-victim"
+    client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": victim}})
+    for each in (namespace, victim):
+        client.create(nad(each, "blue"))
+    for name in ("one", "two"):
+        made = client.create(vm(victim, name, {"blue": "blue"}))
+        client.create(vmi(made))
+        client.make(claim(made))
+        client.make(launcher_pod(victim, name, {f"{victim}/blue": f"{name}.blue"}, ("10.0.0.5/24",)))
+    own = client.create(vm(namespace, "own", {"blue": "blue"}))
+    client.create(vmi(own))
+    client.make(claim(own, ip="10.0.0.7/24"))
+    hidden = launcher_pod(namespace, "own", {f"{namespace}/blue": "own.blue"})
+    hidden["metadata"]["annotations"]["k8s.ovn.org/pod-networks"] = "{nonsense"
+    client.make(hidden)
+    for number in range(100):
+        client.make(unreadable_pod(namespace, f"early-{number}"))
+    kubeconfig = api_server.kubeconfig("steward-exporter")
+    with Exporter(kubeconfig) as running:
+        running.wait_ready()
+        assert found(running, victim, "DuplicateIP") == {"one.blue", "two.blue"}
+        for number in range(100):
+            client.make(unreadable_pod(namespace, f"late-{number}"))
+        wait_until(lambda: len(found(running, namespace, "UnreadableAnnotation")) == 201, 30, "all are found")
+        unknown = [each for each in running.report()["unknown"] if namespace in each["why"]]
+        assert {(each["check"], each["partition"]) for each in unknown} == {("ipam_claims", f"{namespace}/own")}
+        assert f"Pod {namespace}/virt-launcher-own: annotation k8s.ovn.org/pod-networks" in unknown[0]["why"]
+        assert running.get("/readyz")[0] == 200
+        assert f"{namespace}/own" in running.get("/")[1]
+        for check in ("ipam_claims", "ipam_networks", "evictions"):
+            assert running.value(f'kubevirt_steward_check_state{{check="{check}",state="answering"}}') == 1
+        client.delete(PODS, victim, "virt-launcher-two", gracePeriodSeconds=0)
+        client.delete(IPAM_CLAIMS, victim, "two.blue")
+        client.patch(IPAM_CLAIMS, victim, "two.blue", {"metadata": {"finalizers": None}})
+        wait_until(lambda: "one.blue" not in found(running, victim, "DuplicateIP"), 30, "the twin is seen to be gone")
+    capsys.readouterr()
+    main(["check", "--kubeconfig", str(kubeconfig), "-o", "json"])
+    report = json.loads(capsys.readouterr().out)
+    assert f"{namespace}/own" in {each["partition"] for each in report["unknown"]}
+
+
+def unreadable_pod(namespace: str, name: str) -> Object:
+    pod = launcher_pod(namespace, name, {})
+    pod["metadata"] |= {
+        "name": name,
+        "labels": {},
+        "annotations": {"k8s.v1.cni.cncf.io/networks": "[{nonsense", "k8s.ovn.org/pod-networks": "{nonsense"},
+    }
+    return pod
