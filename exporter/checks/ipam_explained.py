@@ -16,7 +16,7 @@ from ..model.kinds.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Deplo
 from ..model.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from ..model.reader import ClusterView
 
-__all__ = ["EXPLAINED", "Stack", "broken", "stack_of"]
+__all__ = ["EXPLAINED", "Stack", "broken", "shown"]
 
 # By the reason of the check ipam_stack. A webhook without a CA bundle keeps pods from being created: of those that
 # are there it explains nothing.
@@ -35,10 +35,8 @@ class Stack:
     broken: frozenset[str]
     since: float | None
 
-    def shown(self, finding: Finding | None) -> Finding | None:
-        """The finding, unless the stack explains it; it is as old as the stack is well, so that it has its grace."""
-        if finding is None or finding.reason not in _ALL:
-            return finding
+    def shown(self, finding: Finding) -> Finding | None:
+        """The finding, unless it is explained; it is as old as the stack is well, so that it has its grace."""
         if any(self._explains(reason, finding) for reason in self.broken):
             return None
         if self.since is None or finding.since is None or finding.since >= self.since:
@@ -54,7 +52,12 @@ class Stack:
 _ALL = frozenset(reason for reasons in EXPLAINED.values() for reason in reasons)
 
 
-def stack_of(view: ClusterView) -> Stack:
+def shown(view: ClusterView, finding: Finding | None) -> Finding | None:
+    """The finding, unless the stack explains it; nobody looks at the stack where there is nothing to explain."""
+    return _stack_of(view).shown(finding) if finding is not None and finding.reason in _ALL else finding
+
+
+def _stack_of(view: ClusterView) -> Stack:
     parts, hooks = own_parts(view.all(Deployment)), view.all(MutatingWebhookConfiguration)
     ready = [part.since for part in parts if part.ready and part.since is not None]
     return Stack(frozenset(broken(parts, hooks)), max(ready, default=None))

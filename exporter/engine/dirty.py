@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TypeAlias
 
@@ -13,39 +13,72 @@ from ..model.index import Index
 from ..model.kind import Reach
 from ..model.record import Record
 
-__all__ = ["Pending", "concerned", "everything"]
-
+__all__ = ["Crowd", "Pending", "concerned", "crowd", "crowds", "everything"]
 
 _Group: TypeAlias = dict[str, None]  # partitions
 
+Crowd: TypeAlias = tuple[Index | None, str]
+"""All that stands under a key of an index; without an index, in a namespace, or in the cluster."""
+
+_CLUSTER: Crowd = (None, "*")
+_FEW = 16  # partitions that are as soon added again as remembered
+_MOST_CROWDS = 100  # that are remembered
+
 
 def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
-    """The partitions whose findings may differ after the change; some may come twice."""
-    reach = next(kind.reach for kind in check.reads if kind.record is change.kind)
-    # Where it is now comes first: a finding that is there already when its old place is evaluated has only moved.
-    records = [record for record in (change.after, change.before) if record is not None]
-    scope = check.scope
-    if scope is PER_CLUSTER or reach is Reach.CLUSTER:
-        yield from everything(check, cluster)
-        yield from (key for index, key in change.touched if index in scope.indexes)  # which it may have been alone in
+    """The partitions that the object is in or was in, and those of which it may have been all there was; some may come
+    twice.
+    """
+    reach = check.reach[change.kind]
+    if reach is not Reach.OWN:
+        yield from (key for index, key in reversed(change.touched) if index in check.scope.indexes)
         return
-    for record in records:
-        if reach is Reach.NAMESPACE:
-            yield from _within(check, cluster, record.namespace)
-        else:
+    # Where it is now comes first: a finding that is there already when its old place is evaluated has only moved.
+    for record in (change.after, change.before):
+        if record is not None:
             yield from check.partitions(record, cluster)
-    own = scope.indexes
+    # By the key and not by its members, of which there may be tens of thousands.
+    yield from (key for index, key in change.touched if index in check.scope.indexes)
+
+
+def crowds(check: Check, change: Change) -> Iterator[tuple[Crowd, bool]]:
+    """By what the change concerns other objects, and whether it may have brought others in there than its own."""
+    reach = check.reach[change.kind]
+    if check.scope is PER_CLUSTER or reach is Reach.CLUSTER:
+        yield _CLUSTER, False
+        return
+    if reach is Reach.NAMESPACE:
+        yield from (((None, record.namespace), False) for record in (change.after, change.before) if record is not None)
     for index, key in change.touched:
-        if index in own:
-            yield key  # and not by its members, of which there may be tens of thousands
-            if scope.multi_key:
-                yield from _across(check, cluster, index, key)
+        if index in check.scope.indexes:
+            if check.scope.multi_key:
+                yield (index, key), _reads_through(index, change)
         elif index in check.weighs:
-            for other in cluster.sharing(check.weighs[index], key):
-                yield from check.partitions(other, cluster)
+            few = check.weighs[index]
+            yield (index, key), _reads_through(index, change) or _reads_through(few, change)
         elif index in check.joins:
-            for other in chain(cluster.sharing(index, key), cluster.dependents(index, key)):
-                yield from check.partitions(other, cluster)
+            yield (index, key), _reads_through(index, change)
+
+
+def _reads_through(index: Index, change: Change) -> bool:
+    return any(kind is change.kind for kind, _ in index.through)
+
+
+def crowd(check: Check, cluster: Cluster, of: Crowd) -> Iterable[str]:
+    """The partitions of a crowd; some may come twice. Each has an object in it."""
+    index, key = of
+    if of == _CLUSTER:
+        return everything(check, cluster)
+    if index is None:
+        return _within(check, cluster, key)
+    if index in check.scope.indexes:
+        return _across(check, cluster, index, key)
+    found = (
+        cluster.sharing(check.weighs[index], key)
+        if index in check.weighs
+        else chain(cluster.sharing(index, key), cluster.dependents(index, key))
+    )
+    return (partition for record in found for partition in check.partitions(record, cluster))
 
 
 def _across(check: Check, cluster: Cluster, index: Index, key: str) -> Iterator[str]:
@@ -84,16 +117,30 @@ class Pending:
         self._deferred: dict[str, _Group] = {}
         self._resumed: deque[tuple[float, _Group]] = deque()  # whole groups: of one there may be tens of thousands
         self._group_of: dict[str, _Group] = {}  # of both, by the partition
+        # All of which wait, since none was taken: thousands of objects of one crowd may change one after the other.
+        self._whole: set[Crowd] = set()
 
     def add(self, partitions: Iterable[str], now: float) -> None:
         for partition in partitions:
             self._dirty_since.setdefault(partition, now)
+
+    def add_crowd(self, of: Crowd, partitions: Callable[[], Iterable[str]], now: float, *, brings: bool) -> None:
+        """With `brings`, others than the object that changed may have come into the crowd."""
+        if not brings and of in self._whole:
+            return
+        found = tuple(partitions())
+        self.add(found, now)
+        if len(found) > _FEW:
+            if len(self._whole) >= _MOST_CROWDS:  # while nobody evaluates none is taken
+                self._whole.clear()
+            self._whole.add(of)
 
     def take(self, before: float) -> str | None:
         """The next one that became dirty no later than `before`."""
         since = self.oldest
         if since is None or since > before:
             return None
+        self._whole.clear()
         if self._resumed and self._resumed[0][0] == since:
             partition, _ = self._resumed[0][1].popitem()  # without a search past all that were taken
         else:
@@ -122,7 +169,7 @@ class Pending:
             self._resumed.append((now, group))
 
     def clear(self) -> None:
-        for each in (self._dirty_since, self._deferred, self._resumed, self._group_of):
+        for each in (self._dirty_since, self._deferred, self._resumed, self._group_of, self._whole):
             each.clear()
 
     def __contains__(self, partition: object) -> bool:

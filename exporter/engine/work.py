@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..evaluate import Standing, hidden, standing
 from ..findings import Finding, Unknown
 from ..model.cluster import Change, Cluster
 from ..model.source import UNREADABLE, Undecodable, unreadable_in
-from .dirty import Pending, concerned, everything
+from .dirty import Pending, concerned, crowd, crowds, everything
 from .finding_store import FindingStore
 from .hidden import MOST, HiddenNamespaces
 
@@ -71,12 +72,14 @@ class Work:
         partitions = concerned(self.check, self.cluster, change)
         if self.standing.answers or not (change.moved or change.after is None):
             self.pending.add(partitions, now)
-            return
-        for partition in partitions:  # nobody evaluates them for now, perhaps for ever: none may stay behind
-            if self.holds(partition):
-                self.pending.add((partition,), now)
-            else:
-                self.forget(partition)
+        else:
+            for partition in partitions:  # nobody evaluates them for now, perhaps for ever: none may stay behind
+                if self.holds(partition):
+                    self.pending.add((partition,), now)
+                else:
+                    self.forget(partition)
+        for each, brings in crowds(self.check, change):
+            self.pending.add_crowd(each, partial(crowd, self.check, self.cluster, each), now, brings=brings)
 
     def decodability_changed(self, before: Undecodable | None, after: Undecodable | None, now: float) -> None:
         """Takes in that an object can no longer be decoded, or that it can again."""

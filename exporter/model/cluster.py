@@ -6,9 +6,9 @@ are evaluated again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import force_setattr
 
@@ -18,6 +18,7 @@ from .record import Record
 __all__ = ["Change", "Cluster"]
 
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -46,6 +47,7 @@ class Cluster:
         self._indexes: dict[Index, Buckets] = {index: Buckets() for index in chain}
         self._dependents: dict[Index, Buckets] = {index: Buckets() for index in chain if index.dependents}
         self._records: dict[type[Record], dict[str, dict[str, Record]]] = {}
+        self._derived: dict[tuple[Index, str], Any] = {}
 
     def get(self, kind: type[R], namespace: str, name: str) -> R | None:
         found = self._records.get(kind, {}).get(namespace, {}).get(name)
@@ -88,6 +90,15 @@ class Cluster:
         """The dependents under a key."""
         return members(self._dependents[index].get(key)) if index.dependents else ()
 
+    def derived(self, index: Index, key: str, make: Callable[[], T]) -> T:
+        """What follows from the records under a key, without the dependents, and from nothing else: made once until one
+        of them changes. A key has one such value.
+        """
+        if (index, key) not in self._derived:
+            self._derived[index, key] = make()
+        found: T = self._derived[index, key]
+        return found
+
     def keys(self, index: Index) -> Iterable[str]:
         return self._indexes[index].keys()
 
@@ -121,6 +132,9 @@ class Cluster:
         for index, record in read_through:
             self._index(index, record, taken)
         touched = list(dict.fromkeys((*left, *taken)))  # most keys are removed and added again
+        if self._derived:
+            for key in touched:
+                self._derived.pop(key, None)
         return Change(kind, before, after, touched, frozenset(left) ^ frozenset(taken), _facts(before, after))
 
     def _read_through(self, kind: type[Record], record: Record | None) -> list[tuple[Index, Record]]:

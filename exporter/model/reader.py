@@ -5,7 +5,7 @@ What is watched, the ClusterRole and the indexes that are kept follow from the d
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -18,6 +18,7 @@ from .source import UNREADABLE
 __all__ = ["ClusterView", "Reader", "Reading", "Seen", "UndeclaredReadError", "cluster_of", "watched"]
 
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 
 class Reader(Protocol):
@@ -101,6 +102,14 @@ class ClusterView:
             for record in found:
                 tuple(index.keys(record, self._noted))  # those through which it has the key were read too
         return found
+
+    def derived(self, index: Index, key: str, make: Callable[[], T]) -> T:
+        """What `make` concludes from the records under a key of a declared index, and from nothing else; it is asked
+        again once one of them changed. A key has one such value.
+        """
+        if index not in self._reader.indexes:
+            raise UndeclaredReadError(f"{self._reader} does not declare the index {index.id}")
+        return make() if self._seen is not None else self._cluster.derived(index, key, make)
 
     def _noted(self, kind: type[Record], namespace: str, name: str) -> Record | None:
         found = self._cluster.get(kind, namespace, name)

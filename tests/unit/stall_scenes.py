@@ -77,6 +77,18 @@ def _claims_of_one_vm(n: int) -> list[Row]:
     return [_nad(), _vm(networks={"blue": "blue"}), *held]
 
 
+def _leftover_claims_and_pods(n: int) -> list[Row]:
+    held = [_claim(name=f"vm-{each}.blue", vm=f"vm-{each}", ips=[f"{_address(each)}/8"]) for each in range(n)]
+    given = [{"ns/blue": [f"{_address(n + each)}/8"]} for each in range(n)]
+    pods = [_pod(name=f"pod-{each}", domain=f"p{each}", addresses=given[each]) for each in range(n)]
+    return [_nad(subnets="10.0.0.0/8"), *held, *pods]
+
+
+def _primaries_and_vms_of_one_namespace(n: int) -> list[Row]:
+    vms = [_vm(name=f"vm-{each}", uid=f"v{each}", networks={"default": "pod"}) for each in range(n)]
+    return [*vms, *_primaries_of_one_namespace(n)]
+
+
 def _claims_of_one_address(n: int) -> list[Row]:
     return [_nad(), *(_claim(name=f"vm-{each}.blue", vm=f"vm-{each}") for each in range(n))]
 
@@ -197,6 +209,8 @@ SCENES: dict[str, Callable[[int], list[dict[str, Any]]]] = {
         _primaries_of_one_namespace,
         _ips_of_one_claim,
         _claims_of_one_vm,
+        _leftover_claims_and_pods,
+        _primaries_and_vms_of_one_namespace,
         _claims_of_one_address,
         _pods_of_one_vmi,
         _interfaces_of_one_vm,

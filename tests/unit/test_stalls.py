@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from exporter.checks import all_checks
 from exporter.checks.base import PER_FLEET
 from exporter.views import drain
-from tests.evaluation import Evaluation
+from tests.evaluation import Evaluation, api_kinds
 from tests.unit.stall_scenes import SCENES
 
 _CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]
@@ -55,6 +56,29 @@ def _work(scene: str, size: int) -> int:
 @pytest.mark.parametrize("scene", SCENES)
 def test_twice_as_much_is_about_twice_the_work(scene: str) -> None:
     once, twice = _work(scene, _SIZE), _work(scene, 2 * _SIZE)
+    assert twice <= _MOST * once, f"{twice / once:.1f} times the work"
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        "pdbs_and_vmis",
+        "pdbs_of_vmis",
+        "pods_of_one_vmi",
+        "vmis_on_one_node",
+        "leftover_claims_and_pods",
+        "primaries_and_vms_of_one_namespace",
+        "stacks_and_claims",
+    ],
+)
+@pytest.mark.parametrize("blind", [False, True])
+def test_twice_as_much_arrives_in_about_twice_the_work(scene: str, blind: bool) -> None:
+    def arrived(size: int) -> int:
+        evaluation = Evaluation(_CHECKS, api_kinds() if blind else (), indexes=drain.READER.indexes)
+        things = SCENES[scene](size)
+        return _lines(lambda: deque(map(evaluation.seen, things), 0))
+
+    once, twice = arrived(_SIZE), arrived(2 * _SIZE)
     assert twice <= _MOST * once, f"{twice / once:.1f} times the work"
 
 

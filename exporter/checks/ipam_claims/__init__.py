@@ -31,7 +31,7 @@ from ...model.kinds import (
 )
 from ...model.kinds.ipam_claim import IPAMClaim
 from ..base import Check, View
-from ..ipam_explained import stack_of
+from ..ipam_explained import shown
 from ..scopes import PER_VM
 from .addresses import (
     duplicate_ip,
@@ -118,8 +118,7 @@ def _primary(ctx: ClaimContext) -> Finding | None:
             return found
     if persistence_disabled(ctx):
         return None
-    stack = stack_of(ctx.view)
-    return next((found for predicate in AFTER_THE_NETWORK if (found := stack.shown(predicate(ctx)))), None)
+    return next((found for predicate in AFTER_THE_NETWORK if (found := shown(ctx.view, predicate(ctx)))), None)
 
 
 CHECK = Check(

@@ -36,7 +36,7 @@ _UNALLOCATABLE = {
 
 def ip_outside_pool(ctx: ClaimContext) -> Finding | None:
     """What the control plane cannot allocate again when it starts next, and fails over."""
-    places = _places(ctx)
+    places = ctx.places
     wrong = [(ip, _UNALLOCATABLE[place]) for ip, place in places if place in _UNALLOCATABLE]
     if wrong and ctx.ruler:
         subnets = ", ".join(ctx.ruler.subnets)
@@ -69,10 +69,11 @@ def fails_the_control_plane(ctx: ClaimContext) -> Finding | None:
 
 def ip_excluded(ctx: ClaimContext) -> Finding | None:
     """A reserved address is for a VM that requests it; whether a stopped one does is not known."""
-    requested = _requested(ctx)
+    places = ctx.places
+    requested = _requested(ctx) if any(place is Place.RESERVED for _, place in places) else None
     held = [
         ip
-        for ip, place in _places(ctx)
+        for ip, place in places
         if place is Place.EXCLUDED
         or (place is Place.RESERVED and requested is not None and canonical(ip) not in requested)
     ]
@@ -80,14 +81,6 @@ def ip_excluded(ctx: ClaimContext) -> Finding | None:
         return None
     what = f"network {ctx.claim.network} excludes or reserves {', '.join(held)}"
     return ctx.finding("IpExcluded", Severity.WARNING, what)
-
-
-def _places(ctx: ClaimContext) -> list[tuple[str, Place]]:
-    """Where each address is; none of a network that does not allow persistent IPs."""
-    if ctx.ruler is None or not ctx.claim.ips:
-        return []
-    pool = pool_of(ctx.ruler)
-    return [(ip, pool.place(ip)) for ip in ctx.claim.ips]
 
 
 def _requested(ctx: ClaimContext) -> set[str] | None:
@@ -101,7 +94,7 @@ def _requested(ctx: ClaimContext) -> set[str] | None:
 def _two_in_one_subnet(ctx: ClaimContext) -> tuple[int, list[str]]:
     """The first two addresses that are in one subnet, after the position of the second one; 0 where there are none."""
     first: dict[int, str] = {}
-    if ctx.ruler is None:
+    if ctx.ruler is None or len(ctx.claim.hosts) < 2:
         return 0, []
     pool = pool_of(ctx.ruler)
     for at, host in enumerate(ctx.claim.hosts):

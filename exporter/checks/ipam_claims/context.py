@@ -12,10 +12,11 @@ from ...findings import Finding, Severity, Since
 from ...model.indexes.networks import ADDRESS, CLAIM, NAD, REFERENCE, VM, address, primary, unreadable, vm_key
 from ...model.kinds.ipam_claim import FINALIZER, IPAMClaim
 from ...model.kinds.namespace import Namespace
-from ...model.kinds.network_attachment_definition import NetworkAttachmentDefinition, ruling
+from ...model.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of, ruling
 from ...model.kinds.pod import REFERRED, Pod
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.pool import Place
 from ...model.record import Record, Ref
 from ...model.vm_networks import claim_name
 from ..advice import advised
@@ -139,6 +140,14 @@ class ClaimContext:
     def ruler(self) -> NetworkAttachmentDefinition | None:
         """The one of them whose pool the network most likely has, where several differ."""
         return self.effective[0] if len(self.effective) == 1 else ruling(self.effective)
+
+    @cached_property
+    def places(self) -> list[tuple[str, Place]]:
+        """Where each address stands in its network; none where that does not allow persistent IPs."""
+        if self.ruler is None:
+            return []
+        pool = pool_of(self.ruler)
+        return [(ip, pool.place(ip)) for ip in self.claim.ips]
 
     @cached_property
     def utilisation(self) -> float:

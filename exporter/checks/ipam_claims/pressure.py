@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from functools import partial
 
 from ...model.indexes.networks import NETWORK
 from ...model.kinds.ipam_claim import IPAMClaim
 from ...model.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of
 from ...model.kinds.pod import Pod
+from ...model.record import UnreadableFactError
 from ..base import View
 
 __all__ = ["percent", "utilisation"]
 
 
 def utilisation(view: View, ruler: NetworkAttachmentDefinition | None, attachments: set[str]) -> float:
-    """The share of the fullest subnet that claims and pods hold, 0 to 1; the pods by these NADs (`namespace/name`)."""
+    """The share of the fullest subnet that claims and pods hold, 0 to 1; the pods by these NADs (`namespace/name`),
+    which are all of the network. Raises UnreadableFactError where a pod's addresses can't be read.
+    """
     if ruler is None:
         return 0.0
-    pool, members = pool_of(ruler), tuple(view.sharing(NETWORK, ruler.network))
-    held = chain.from_iterable(each.numbers for each in members if isinstance(each, IPAMClaim))
-    given = (
-        number
-        for each in members
-        if isinstance(each, Pod)
-        for (attachment, _, _), number in zip(each.addresses, each.numbers, strict=True)
-        if attachment in attachments
-    )
-    return pool.utilisation(pool.used(chain(held, given)))
+    # Thousands of claims may be left over in one network of tens of thousands of pods.
+    share = view.derived(NETWORK, ruler.network, partial(_share, view, ruler, attachments))
+    if isinstance(share, UnreadableFactError):
+        raise share.with_traceback(None)
+    return share
+
+
+def _share(view: View, ruler: NetworkAttachmentDefinition, attachments: set[str]) -> float | UnreadableFactError:
+    pool, members = pool_of(ruler), view.sharing(NETWORK, ruler.network)
+    numbers: set[int] = set()
+    try:
+        for each in members:
+            if isinstance(each, IPAMClaim):
+                numbers.update(each.numbers)
+            elif isinstance(each, Pod):
+                given = zip(each.addresses, each.numbers, strict=True)
+                numbers.update(number for (attachment, _, _), number in given if attachment in attachments)
+    except UnreadableFactError as error:
+        return error
+    return pool.utilisation(pool.used(numbers))
 
 
 def percent(share: float) -> str:

@@ -29,7 +29,7 @@ from ...model.kinds.namespace import Namespace
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..base import Check, View
-from ..ipam_explained import stack_of
+from ..ipam_explained import shown
 from ..scopes import PER_VM
 from .interface import Interface, interfaces_of
 from .predicates import cross_namespace_nad, missing_claim, name_collision, name_too_long, static_request_conflict
@@ -41,15 +41,14 @@ __all__ = ["CHECK"]
 def find(view: View) -> Iterator[Finding]:
     if any(each.terminating for each in view.all(Namespace)):
         return  # what is missing goes with the namespace
-    stack = stack_of(view)
     vms: list[VirtualMachine | VirtualMachineInstance] = [
         *view.all(VirtualMachine),
         *view.all(VirtualMachineInstance),
     ]
     for vm in vms:
         for finding in _evaluated(interfaces_of(view, vm)):
-            if shown := stack.shown(finding):
-                yield shown
+            if found := shown(view, finding):
+                yield found
 
 
 def _evaluated(interfaces: list[Interface]) -> Iterator[Finding | None]:
