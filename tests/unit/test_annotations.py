@@ -8,6 +8,7 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.findings import Severity
+from exporter.model.annotations import Faults, moment
 from exporter.model.kinds.pod import Pod
 from tests.evaluation import Evaluation
 from tests.rows import full
@@ -102,3 +103,9 @@ def test_a_finding_names_the_annotation_and_how_to_read_it() -> None:
     evaluation.seen(full({"kind": "Pod", "name": "web"}))
     assert evaluation.found() == []
     assert evaluation.engine.cluster.get(Pod, "ns", "web") is not None
+
+
+def test_a_time_that_is_none_is_said_in_plain_words() -> None:
+    faults: Faults = []
+    assert moment("deadline", "tomorrow", faults) is None
+    assert [fault.why for fault in faults] == ["'tomorrow' is no time"]
