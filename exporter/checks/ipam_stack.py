@@ -137,7 +137,7 @@ def _withheld(reason: str) -> str:
     reasons = EXPLAINED.get(reason, ())
     if not reasons:
         return ""
-    return f"; until it works, this is not reported of VMs and IPAMClaims: {', '.join(reasons)}"
+    return f"; until it works, what follows from it is not reported of VMs and IPAMClaims: {', '.join(reasons)}"
 
 
 def _not_ready(part: Deployment, reason: str) -> Finding:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 
 from aiohttp import web
@@ -14,7 +13,7 @@ from ..views.drain import STAYS, TITLES, Drain, NoSuchNodeError, chosen, steps
 from .answers import as_text, json_answer, json_error
 from .query import names_in
 from .rendering import page_of
-from .shared import Shared, Versions
+from .shared import Shared, Versions, in_turns
 
 __all__ = ["DrainPage", "DrainView"]
 
@@ -45,14 +44,7 @@ class DrainView:
         source = engine.cluster.get(Source, "", Node.__name__)
         seen = source is not None and source.readable
         wanted = chosen(engine.cluster, named, cordoned=not named) if seen else []
-        work = steps(engine.cluster, wanted, list(engine.findings()), engine.generation)
-        while True:
-            try:
-                next(work)
-            except StopIteration as end:
-                drain: Drain = end.value
-                return drain
-            await asyncio.sleep(0)
+        return await in_turns(steps(engine.cluster, wanted, list(engine.findings()), engine.generation))
 
 
 class DrainPage:

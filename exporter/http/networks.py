@@ -11,7 +11,7 @@ from ..engine.engine import Engine
 from ..views.networks import Networks, steps
 from .answers import json_answer, json_error
 from .query import names_in
-from .shared import Shared, Versions
+from .shared import Shared, Versions, in_turns
 
 __all__ = ["NetworksView"]
 
@@ -39,11 +39,4 @@ class NetworksView:
         for _ in self._usage.settle():
             await asyncio.sleep(0)
         engine = self._engine
-        work = steps(engine.cluster, self._usage, list(engine.findings()), engine.generation, only)
-        while True:
-            try:
-                next(work)
-            except StopIteration as end:
-                networks: Networks = end.value
-                return networks
-            await asyncio.sleep(0)
+        return await in_turns(steps(engine.cluster, self._usage, list(engine.findings()), engine.generation, only))

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Generator, Hashable
 from typing import Generic, TypeVar
 
 from ..engine.engine import Engine
 from ..findings import Finding
 from ..model.cluster import Change
 
-__all__ = ["Shared", "Versions"]
+__all__ = ["Shared", "Versions", "in_turns"]
 
 _MOST = 16
 _MOST_SIZE = 32 << 20
@@ -52,6 +52,17 @@ class Versions:
             return self._engine.unknown_of(finding)
         except KeyError:
             return ""
+
+
+async def in_turns(work: Generator[None, None, Value]) -> Value:
+    """What the work returns; after each of its slices others get their turn."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            made: Value = end.value
+            return made
+        await asyncio.sleep(0)
 
 
 class Shared(Generic[Key, Value]):

@@ -26,6 +26,7 @@ from ..model.reader import Reading
 from ..model.record import Ref
 from ..model.source import Undecodable, unseen
 from .findings import rfc3339
+from .slices import at_once
 
 __all__ = [
     "READER",
@@ -136,13 +137,7 @@ def take(
     cluster: Cluster, usage: AddressUsage, findings: Iterable[Finding], generation: int, only: str = ""
 ) -> Networks:
     """The fullest first. What changed since `usage` was last settled is not counted yet."""
-    work = steps(cluster, usage, findings, generation, only)
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            networks: Networks = end.value
-            return networks
+    return at_once(steps(cluster, usage, findings, generation, only))
 
 
 def steps(

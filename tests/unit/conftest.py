@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,6 +57,15 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
     tls = Tls(authority, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), *map(str, paths))
     tls.server = tls.serves("127.0.0.1")
     return tls
+
+
+@pytest.fixture
+def root_logger() -> Iterator[None]:
+    """As it was, after a test has set it up."""
+    level, handlers = logging.root.level, list(logging.root.handlers)
+    yield
+    logging.root.setLevel(level)
+    logging.root.handlers[:] = handlers
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.findings import Severity
+from exporter.model.annotations import Faults, moment
 from exporter.model.kinds.pod import Pod
 from tests.evaluation import Evaluation
 from tests.rows import full
@@ -123,3 +124,9 @@ def test_it_ends_while_another_object_hides_its_partition(mended: bool) -> None:
     evaluation.gone("Pod", "ns", "hides")
     assert evaluation.found() == []
     assert evaluation.engine.unknowns() == []
+
+
+def test_a_time_that_is_none_is_said_in_plain_words() -> None:
+    faults: Faults = []
+    assert moment("deadline", "tomorrow", faults) is None
+    assert [fault.why for fault in faults] == ["'tomorrow' is no time"]

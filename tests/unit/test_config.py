@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -69,13 +68,7 @@ NAMES = Check(
 CHECKS = (*all_checks(), NAMES)
 
 
-@pytest.fixture(autouse=True)
-def root_logger() -> Iterator[None]:
-    """As it was, after a command has set it up."""
-    level, handlers = logging.root.level, list(logging.root.handlers)
-    yield
-    logging.root.setLevel(level)
-    logging.root.handlers[:] = handlers
+pytestmark = pytest.mark.usefixtures("root_logger")
 
 
 def loaded(tmp_path: Path, text: str = "", environment: dict[str, str] | None = None, **flags: str) -> Loaded:

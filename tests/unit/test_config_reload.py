@@ -57,13 +57,7 @@ NAMES = Check(
 CHECKS = (*all_checks(), NAMES)
 
 
-@pytest.fixture(autouse=True)
-def root_logger() -> Iterator[None]:
-    """As it was, after a configuration has set it up."""
-    level, handlers = logging.root.level, list(logging.root.handlers)
-    yield
-    logging.root.setLevel(level)
-    logging.root.handlers[:] = handlers
+pytestmark = pytest.mark.usefixtures("root_logger")
 
 
 @dataclass

@@ -91,3 +91,17 @@ def test_a_claim_whose_label_names_another_vm_is_not_counted_as_given_up() -> No
     assert usage.count("tenantblue", 0, Use.ORPHANED) == 0
     assert usage.count("tenantblue", 0, Use.LEAKED) == 0
     assert usage.count("tenantblue", 0, Use.VM_STOPPED) == 1
+
+
+def test_in_a_namespace_that_goes_a_stopped_vm_is_waited_for() -> None:
+    (check,) = (check for check in all_checks() if check.id == "ipam_claims")
+    evaluation = Evaluation([check])
+    for row in (
+        {"kind": "Namespace", "name": "ns", "deleting": True},
+        {"kind": "VirtualMachine", "name": "db", "uid": "u1", "networks": {"blue": "blue"}},
+        {"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "ips": ["10.0.0.5/16"], "deleting": True},
+    ):
+        evaluation.seen(full(row))
+    evaluation.evaluate()
+    (found,) = (each for each in evaluation.engine.findings() if each.reason == "StuckTerminatingOwnerDeleting")
+    assert found.next.startswith("Wait until the VM is gone; ")

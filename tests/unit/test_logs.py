@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,13 +22,7 @@ OURS = logging.getLogger("exporter.kube.test")
 THEIRS = logging.getLogger("kubernetes.test")
 
 
-@pytest.fixture(autouse=True)
-def root_logger() -> Iterator[None]:
-    """As it was, after a test has set it up."""
-    level, handlers = logging.root.level, list(logging.root.handlers)
-    yield
-    logging.root.setLevel(level)
-    logging.root.handlers[:] = handlers
+pytestmark = pytest.mark.usefixtures("root_logger")
 
 
 @pytest.fixture(params=["logfmt", "json"])

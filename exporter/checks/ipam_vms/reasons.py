@@ -70,8 +70,8 @@ REASONS = {
         "The VM requests addresses that its IPAMClaim or its network does not have, and can't start; info where it "
         "can't be seen whether OVN-Kubernetes honours such requests.",
         _INTERFACE,
-        next="Correct the annotation network.kubevirt.io/addresses in the VM's template, or remove it. It "
-        "counts from the next start.",
+        next="Correct or remove the annotation network.kubevirt.io/addresses in the VM's template: it counts from "
+        "the next start.",
         commands=(READ_VMI, _READ_CLAIM),
         alert="VMIPAMClaimRequestConflict",
     ),

@@ -8,11 +8,10 @@ from __future__ import annotations
 from enum import StrEnum
 from sys import intern
 
-import msgspec
 from msgspec import field
 
-from ..addresses import host, prefix
-from ..annotations import Faults, Note, read, text
+from .._pod_networks import GIVEN, REFERRED, SELECTED, WireNetworks, networks_of
+from ..annotations import Faults, Note
 from ..cidr import number
 from ..kind import ApiKind
 from ..placement import ANYWHERE, Placement, WirePlacement, placement_of
@@ -21,24 +20,9 @@ from ..record import Record, Unreadable, Wire, WireCondition, WireMeta, WireOwne
 
 __all__ = ["GIVEN", "KIND", "REFERRED", "Pod", "Role"]
 
-_NETWORKS = "k8s.v1.cni.cncf.io/networks"
-_DEFAULT_NETWORK = "v1.multus-cni.io/default-network"
-_PRIMARY_CLAIM = "k8s.ovn.org/primary-udn-ipamclaim"
-_POD_NETWORKS = "k8s.ovn.org/pod-networks"
 
-GIVEN = (_POD_NETWORKS,)
-"""The annotation that says which addresses a pod has."""
-
-REFERRED = (_NETWORKS, _DEFAULT_NETWORK, _PRIMARY_CLAIM)
-"""The annotations that say which claims a pod refers to."""
-
-
-class _Annotations(Wire, frozen=True, gc=False):
+class _Annotations(WireNetworks, frozen=True, gc=False):
     domain: str | None = field(name="kubevirt.io/domain", default=None)
-    networks: Note = field(name=_NETWORKS, default=None)
-    default_network: Note = field(name=_DEFAULT_NETWORK, default=None)
-    primary_claim: Note = field(name=_PRIMARY_CLAIM, default=None)
-    pod_networks: Note = field(name=_POD_NETWORKS, default=None)
     mirror: Note = field(name="kubernetes.io/config.mirror", default=None)
 
 
@@ -73,19 +57,6 @@ class _Pod(Wire, frozen=True, gc=False):
     metadata: _Meta = _Meta()
     spec: _Spec | None = None
     status: _Status | None = None
-
-
-class _Selection(msgspec.Struct, frozen=True, gc=False):
-    """One element of a network selection annotation."""
-
-    name: str | None = None
-    namespace: str | None = None
-    claim: str | None = field(name="ipam-claim-reference", default=None)
-
-
-class _PodNetwork(msgspec.Struct, frozen=True, gc=False):
-    ip_addresses: list[str] | None = None
-    ip_address: str | None = None
 
 
 class Role(StrEnum):
@@ -135,7 +106,7 @@ class Pod(Record, frozen=True, gc=False):
     @property
     def selections(self) -> tuple[tuple[str, str], ...]:
         if self.unreadable:
-            self.known(_NETWORKS)
+            self.known(*SELECTED)
         return self.known_selections
 
     @property
@@ -156,51 +127,6 @@ class Pod(Record, frozen=True, gc=False):
     def labels(self) -> dict[str, str]:
         own = {_NAME: self.domain, _UID: self.vmi_uid, _MIGRATION: self.migration}
         return {key: own.get(value, value) for key, value in self.label_pairs}
-
-
-_SELECTIONS = msgspec.json.Decoder(list[_Selection | None])
-_GIVEN = msgspec.json.Decoder(dict[str, _PodNetwork | None])
-
-
-def _selections(name: str, note: Note, faults: Faults) -> list[_Selection]:
-    """The elements of a network selection; the comma form and a bare name carry no reference, and are left out.
-
-    Multus takes any other text for JSON.
-    """
-    if note is None or (isinstance(note, str) and not any(each in note for each in '[{"')):
-        return []
-    return [each for each in read(name, note, _SELECTIONS, faults) or () if each]
-
-
-def _selected(namespace: str, selections: list[_Selection]) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (intern(f"{each.namespace or namespace}/{each.name}"), each.claim or "") for each in selections if each.name
-    )
-
-
-def _claims(namespace: str, selections: list[_Selection], notes: _Annotations, faults: Faults) -> tuple[str, ...]:
-    """The claims it refers to, by any of the three annotations.
-
-    A claim is looked for in the namespace that the selection names; the default network's lives with the pod.
-    """
-    found = {f"{each.namespace or namespace}/{each.claim}": None for each in selections if each.claim}
-    default = _selections(_DEFAULT_NETWORK, notes.default_network, faults)
-    found |= {f"{namespace}/{each.claim}": None for each in default if each.claim}
-    primary = text(_PRIMARY_CLAIM, notes.primary_claim, faults)
-    if primary:
-        found[f"{namespace}/{primary}"] = None
-    return tuple(found)
-
-
-def _addresses(note: Note, faults: Faults) -> tuple[tuple[str, str, int], ...]:
-    """What the network gave."""
-    networks = read(_POD_NETWORKS, note, _GIVEN, faults)
-    return tuple(
-        (intern("/".join(attachment.split("/")[:2])), host(ip) or ip, prefix(ip))
-        for attachment, network in (networks or {}).items()
-        if network and attachment != "default"
-        for ip in network.ip_addresses or ([network.ip_address] if network.ip_address else ())
-    )
 
 
 # Stand in a label for what differs from VM to VM, so that pods that look alike share one tuple.
@@ -252,9 +178,7 @@ def _reduce(wire: _Pod) -> Pod | None:
     conditions = {each.type: each for each in status.conditions or () if each}
     scheduled = conditions.get("PodScheduled", WireCondition())
     fields, faults = identity(meta), Faults()
-    addresses = _addresses(notes.pod_networks, faults)
-    selections = _selections(_NETWORKS, notes.networks, faults)
-    claims = _claims(fields[0], selections, notes, faults)
+    networks = networks_of(fields[0], notes, faults)
     return Pod(
         *fields,
         role=role,
@@ -264,10 +188,10 @@ def _reduce(wire: _Pod) -> Pod | None:
         node=intern(spec.node_name or ""),
         domain=domain,
         vmi_uid=uid,
-        known_claims=claims,
-        known_selections=_selected(fields[0], selections) if launcher or faults else (),
-        known_addresses=addresses,
-        numbers=tuple(number(host) for _, host, _ in addresses),
+        known_claims=networks.claims,
+        known_selections=networks.selections if launcher or faults else (),
+        known_addresses=networks.addresses,
+        numbers=tuple(number(host) for _, host, _ in networks.addresses),
         owner=(controller.name or "") if role is Role.HOTPLUG else "",
         ready=conditions.get("Ready", WireCondition()).status == "True",
         scheduled=epoch(scheduled.last_transition_time) if scheduled.status == "True" else None,

@@ -44,6 +44,7 @@ from ...model.reader import ClusterView, Reading
 from ...model.record import Record, Ref
 from ...model.source import FILE, Source, Undecodable
 from ..findings import rfc3339
+from ..slices import at_once
 from .report import Drain, Limits, NodeReport, Shown, Unseen, VMReport
 from .room import Place, Rooms, placement_on_moving
 
@@ -76,13 +77,7 @@ def draining(cluster: Cluster) -> list[str]:
 
 def take(cluster: Cluster, nodes: Iterable[str], findings: Iterable[Finding], generation: int) -> Drain:
     """As `steps`, at once."""
-    work = steps(cluster, nodes, findings, generation)
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            drain: Drain = end.value
-            return drain
+    return at_once(steps(cluster, nodes, findings, generation))
 
 
 def steps(
