@@ -133,6 +133,14 @@ def _stuck(*phases: str) -> Callable[[Stage], Values]:
     return seed
 
 
+def _unended(stage: Stage) -> Values:
+    _node(stage)
+    vmi = _vmi(stage, "LiveMigrate", evacuation=stage.namespace)
+    state = {"migrationUid": "gone", "startTimestamp": REQUESTED, "sourceNode": stage.namespace}
+    stage.client.update({**vmi, "status": {**vmi["status"], "migrationState": state}})
+    return _values(stage)
+
+
 def _unschedulable(stage: Stage) -> Values:
     _node(stage)
     vmi = _vmi(stage, "LiveMigrate", evacuation=stage.namespace)
@@ -273,6 +281,7 @@ STORIES = [
     Story(STUCK, "MigrationPending", _stuck(""), leaves=nothing),
     Story(STUCK, "MigrationOverdue", _stuck("Pending"), leaves=nothing),
     Story(STUCK, "NotStarted", _stuck(), leaves=nothing),
+    Story(STUCK, "NotStarted", _unended, (acts.MIGRATE,), leaves=_migrates),
     Story("VMEvictionNotMigratable", "NotMigratable", _not_migratable, (acts.DELETE,)),
     Story("VMEvictionNotMigratable", "NotMigratableAfterRequest", _not_migratable_any_more, (acts.DELETE,)),
     Story("VMEvictionExternalWaiting", "ExternalAwaiting", _external, leaves=nothing),

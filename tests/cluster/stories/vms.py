@@ -91,6 +91,12 @@ def _no_webhook(stage: Stage) -> Mapping[str, str]:
     return {"OPERATORNAMESPACE": stage.namespace, "OPERATOR": "cluster-network-addons-operator"}
 
 
+def _not_installed(stage: Stage) -> Mapping[str, str]:
+    stage.client.make(fleet.deployment(stage.namespace, "ovnkube-control-plane"))
+    stage.client.create(fleet.nad(stage.namespace, "blue", stage.network))
+    return {"OPERATORNAMESPACE": stage.namespace, "OPERATOR": "cluster-network-addons-operator"}
+
+
 def _untrusted_webhook(stage: Stage) -> Mapping[str, str]:
     stage.client.create(fleet.webhook(stage.namespace))
     return _no_webhook(stage)
@@ -123,6 +129,7 @@ STORIES = [
     Story("VMIPAMClaimRequestConflict", "StaticRequestConflict", _request, leaves=nothing),
     Story("KubeVirtIPAMControllerDown", "ControllerNotReady", _controller_away, (acts.SCALE,), leaves=_scaled),
     Story("VMNetworkControlPlaneDown", "ControlPlaneNotReady", _control_plane_away, (acts.SCALE,), leaves=_scaled),
+    Story("KubeVirtIPAMWebhookBroken", "ControllerMissing", _not_installed, leaves=nothing),
     Story("KubeVirtIPAMWebhookBroken", "WebhookMissing", _no_webhook, (acts.RESTART,), leaves=_restarted),
     Story("KubeVirtIPAMWebhookBroken", "WebhookUntrusted", _untrusted_webhook, (acts.RESTART,), leaves=_restarted),
 ]
