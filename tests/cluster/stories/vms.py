@@ -92,7 +92,8 @@ def _no_webhook(stage: Stage) -> Mapping[str, str]:
 
 
 def _not_installed(stage: Stage) -> Mapping[str, str]:
-    stage.client.make(fleet.deployment(stage.namespace, "ovnkube-control-plane"))
+    for name in ("ovnkube-control-plane", "cluster-network-addons-operator"):
+        stage.client.make(fleet.deployment(stage.namespace, name))
     stage.client.create(fleet.nad(stage.namespace, "blue", stage.network))
     return {"OPERATORNAMESPACE": stage.namespace, "OPERATOR": "cluster-network-addons-operator"}
 
