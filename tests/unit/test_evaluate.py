@@ -242,7 +242,7 @@ def read_by(check: Check) -> dict[type[Record], set[str]]:
     with traced(kind.record for kind in check.uses) as used:
         for cluster in clusters:
             for partition in everything(check, cluster):
-                evaluate(check, cluster, partition)
+                evaluate(check, cluster, partition, record=True)  # so that nothing is taken from memory
             for kind in check.uses:
                 for record in cluster.all(kind.record):
                     for index in check.indexes:
