@@ -16,7 +16,7 @@ from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.fleet import claim, launcher_pod, nad, vm, vmi
-from tests.cluster.resources import IPAM_CLAIMS, PODS
+from tests.cluster.resources import IPAM_CLAIMS, NADS, PODS, VMIS, VMS
 from tests.manifests import Object
 from tests.waiting import wait_until
 
@@ -26,8 +26,20 @@ TWIN = {"uuid": "5d307ca9-b3ef-428c-8861-06e72d69f223", "serial": ""}
 Write = Callable[[str, Object], None]
 
 
+@pytest.fixture(autouse=True)
+def nothing_stays(client: Client, namespace: str) -> Iterator[None]:
+    """Clears the test's namespaces at the end: other tests use the same addresses, and find nothing unreadable."""
+    yield
+    for resource in (PODS, VMIS, VMS, IPAM_CLAIMS, NADS):
+        for of in (namespace, f"{namespace}-victim"):
+            for name in [each["metadata"]["name"] for each in client.list(resource, of)["items"]]:
+                if resource is IPAM_CLAIMS:
+                    client.patch(resource, of, name, {"metadata": {"finalizers": None}})
+                client.delete(resource, of, name, gracePeriodSeconds=0)
+
+
 @pytest.fixture
-def write(binary: Tools, api_server: ApiServer, tmp_path: Path) -> Iterator[Write]:
+def write(binary: Tools, api_server: ApiServer, tmp_path: Path, nothing_stays: None) -> Iterator[Write]:
     """`write("replace", thing)` by kubectl, with 3,000 levels for each text DEEP in it.
 
     What is created goes at the end: no other test could list it with Python's JSON parser.
