@@ -32,7 +32,7 @@ test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Pr
 	@echo "make test: without the real parts in the cache it first builds them, 10 to 15 minutes on two cores"
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver prometheus promtool
 	$(BIN)/pytest -n auto tests/unit
-	$(BIN)/pytest tests/cluster
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile tests/cluster
 
 test-unit: $(VENV)/.dev ## the tests that need no built binaries
 	$(BIN)/pytest -n auto tests/unit
