@@ -14,7 +14,7 @@ import pytest
 from exporter.__main__ import main
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
-from tests.cluster.conftest import Tools
+from tests.cluster.conftest import MakeApiServer, Tools
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.fleet import claimed_vm
 from tests.cluster.resources import VMS
@@ -22,6 +22,17 @@ from tests.evaluation import api_kinds
 
 Kubectl = Callable[..., bytes]
 Outline = set[tuple[str, str, str, str]]
+
+
+@pytest.fixture(scope="module")
+def api_server(module_api_server: MakeApiServer) -> ApiServer:
+    """One of its own: what other tests left would come out of its grace between a dump and a look at the cluster."""
+    return module_api_server()
+
+
+@pytest.fixture(scope="module")
+def client(api_server: ApiServer) -> Client:
+    return api_server.client()
 
 
 @pytest.fixture
