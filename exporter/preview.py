@@ -18,6 +18,7 @@ from .evaluate import Answer, evaluate, standing, undecodables
 from .findings import Finding, Unknown, fingerprint
 from .model.cluster import Cluster
 from .model.overlay import Edit, Overlay
+from .model.source import unseen
 
 __all__ = ["Difference", "Preview", "previewed"]
 
@@ -40,6 +41,12 @@ class Difference:
         found = self.after or self.before
         assert found is not None
         return found
+
+    @property
+    def change(self) -> str:
+        if self.before is None:
+            return "appears"
+        return "goes" if self.after is None else "changes"
 
     @property
     def worse(self) -> bool:
@@ -74,16 +81,19 @@ class _Changed:
         return self._overlay
 
     def partitions(self, checks: Iterable[Check]) -> dict[Check, dict[str, None]]:
-        """Those to be evaluated, of each check that the change concerns."""
+        """Those to be evaluated, of each check that the change concerns, or may concern."""
         overlay = Overlay(self.cluster)
         found: dict[Check, dict[str, None]] = {}
         for edit in self._edits:
             change = overlay.apply(edit)
-            if change is None:
-                continue
+            blind = bool(unseen(self.cluster, (edit.kind,)))  # nobody knows what is there to be changed
             for check in checks:
-                if change.kind in check.reach and check.concerned_by(change):
+                if edit.kind not in check.reach:
+                    continue
+                if change is not None and check.concerned_by(change):
                     found.setdefault(check, {}).update(dict.fromkeys(affected(check, overlay, change)))
+                elif blind:
+                    found.setdefault(check, {})
         return found
 
 
