@@ -5,7 +5,7 @@ Pure: nothing is changed. A change is a value, and the checks themselves are eva
 
 from __future__ import annotations
 
-from .proposals import READER, NoSuchObjectError, Proposal, deletion
+from .proposals import READER, NoSuchObjectError, Proposal, deletion, without
 from .report import TITLES, Affected, Impact, Outcome, exit_code
 from .view import steps, take
 
@@ -21,4 +21,5 @@ __all__ = [
     "exit_code",
     "steps",
     "take",
+    "without",
 ]

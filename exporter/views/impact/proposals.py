@@ -7,13 +7,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...model.cluster import Cluster
+from ...model.instancetypes.matching import Role
 from ...model.kind import ApiKind
+from ...model.kinds import (
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
 from ...model.overlay import Edit
 from ...model.reader import Reading
 from ...model.source import Source, SyncState, Undecodable, unseen
 from ..nearest import nearest, shortened
 
-__all__ = ["READER", "NoSuchObjectError", "Proposal", "deletion"]
+__all__ = ["READER", "NoSuchObjectError", "Proposal", "deletion", "without"]
+
+# The kinds of a role: of the whole cluster, and of a namespace.
+_KINDS: dict[Role, tuple[ApiKind[Any], ApiKind[Any]]] = {
+    Role.INSTANCETYPE: (virtual_machine_cluster_instancetype.KIND, virtual_machine_instancetype.KIND),
+    Role.PREFERENCE: (virtual_machine_cluster_preference.KIND, virtual_machine_preference.KIND),
+}
+READER = Reading("impact", tuple(kind for kinds in _KINDS.values() for kind in kinds))
 
 
 class NoSuchObjectError(Exception):
@@ -29,6 +43,24 @@ class Proposal:
     changes: tuple[str, ...]
     edits: tuple[Edit, ...]
     within: str = ""
+
+
+def without(cluster: Cluster, instancetypes: Iterable[str] = (), preferences: Iterable[str] = ()) -> Proposal:
+    """They are deleted, each by its name, with its namespace before a slash where it is not of the whole cluster.
+
+    Raises ValueError for text that is no name, and NoSuchObjectError.
+    """
+    objects = [_named(Role.INSTANCETYPE, each) for each in instancetypes]
+    objects += [_named(Role.PREFERENCE, each) for each in preferences]
+    return deletion(cluster, objects, local=True)
+
+
+def _named(role: Role, text: str) -> tuple[ApiKind[Any], str, str]:
+    cluster_wide, namespaced = _KINDS[role]
+    namespace, slash, name = text.rpartition("/")
+    if not name or (slash and not namespace) or "/" in namespace:
+        raise ValueError(f"{shortened(text)!r} names no {role.value}; write it as NAME, or as NAMESPACE/NAME")
+    return (namespaced, namespace, name) if slash else (cluster_wide, "", name)
 
 
 def deletion(cluster: Cluster, objects: Iterable[tuple[ApiKind[Any], str, str]], *, local: bool = False) -> Proposal:
@@ -61,6 +93,3 @@ def _missing(cluster: Cluster, kind: ApiKind[Any], namespace: str, name: str) ->
 
 def _path(namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
-
-
-READER = Reading("impact", ())

@@ -26,10 +26,10 @@ class Outcome(StrEnum):
 
 
 TITLES = {
-    Outcome.BREAKS: "breaks",
-    Outcome.WORSE: "worse",
-    Outcome.SAFE: "backed by a revision, and safe",
-    Outcome.OTHER: "no worse",
+    Outcome.BREAKS: "Breaks",
+    Outcome.WORSE: "Worse in another way",
+    Outcome.SAFE: "Backed by a revision, and safe",
+    Outcome.OTHER: "Different, and no worse",
 }
 # Of a VM or pool whose object is gone: none has a copy of it, or one has.
 _BREAKING = ("ObjectMissing", "PoolObjectMissing")
