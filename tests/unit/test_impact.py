@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +17,7 @@ from exporter.model.kind import ApiKind
 from exporter.model.kinds import network_attachment_definition, virtual_machine
 from exporter.model.kinds.kube_virt import KubeVirt
 from exporter.model.overlay import Edit
-from exporter.model.record import Record
+from exporter.model.record import Ref
 from exporter.model.source import SyncState, Undecodable
 from exporter.views.impact import Impact, NoSuchObjectError, Proposal, deletion, exit_code, steps, take
 from exporter.views.slices import at_once
@@ -25,7 +26,6 @@ from tests.rows import full
 
 NAD = network_attachment_definition.KIND
 KINDS = {kind.record: None for check in all_checks() for kind in check.reads if isinstance(kind, ApiKind)}
-GRACES = {(check.id, name) for check in all_checks() for name, reason in check.reasons.items() if reason.grace}
 
 
 def evaluation_of(*rows: dict[str, Any], without: str = "") -> Evaluation:
@@ -64,12 +64,8 @@ Shown = dict[tuple[str, str, str], str]
 
 
 def open_in(engine: Engine) -> Shown:
-    """By check, reason and fingerprint, the severity; without those that begin only after a while."""
-    return {
-        (each.check, each.reason, each.fingerprint): each.severity.value
-        for each in engine.findings()
-        if (each.check, each.reason) not in GRACES
-    }
+    """By check, reason and fingerprint, the severity."""
+    return {(each.check, each.reason, each.fingerprint): each.severity.value for each in engine.findings()}
 
 
 def differences(impact: Impact) -> tuple[Shown, Shown]:
@@ -77,8 +73,6 @@ def differences(impact: Impact) -> tuple[Shown, Shown]:
     gone, come = {}, {}
     for each in impact.findings:
         key = each.finding.check, each.finding.reason, each.finding.fingerprint
-        if key[:2] in GRACES:
-            continue
         if each.change != "appears":
             gone[key] = each.severity_before
         if each.change != "goes":
@@ -93,19 +87,8 @@ def make(engine: Engine, edit: Edit) -> None:
         engine.put(edit.after)
 
 
-def upgraded(record: Record) -> Record:
-    return msgspec.structs.replace(record, version="v1.5.0") if isinstance(record, KubeVirt) else record
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_the_impact_is_what_making_the_change_does(seed: int) -> None:
-    evaluation = sample()
+def does_what_making_it_does(evaluation: Evaluation, edits: list[Edit]) -> Impact:
     engine = evaluation.engine
-    every = [record.ref for kind in KINDS for record in engine.cluster.all(kind)]
-    gone = random.Random(seed).sample(sorted(every), 8)
-    edits = [Edit(evaluation.kinds[each.kind].record, each.namespace, each.name) for each in gone]
-    edits += [Edit.put(upgraded(each)) for each in engine.cluster.all(KubeVirt)] if seed % 2 else []
-
     before, version = open_in(engine), engine.cluster.version
     impact = impact_of(engine, *edits)
     assert (open_in(engine), engine.cluster.version) == (before, version)
@@ -118,6 +101,76 @@ def test_the_impact_is_what_making_the_change_does(seed: int) -> None:
         {key: severity for key, severity in before.items() if after.get(key) != severity},
         {key: severity for key, severity in after.items() if before.get(key) != severity},
     )
+    return impact
+
+
+def removed(evaluation: Evaluation, refs: Iterable[Ref]) -> list[Edit]:
+    return [Edit(evaluation.kinds[each.kind].record, each.namespace, each.name) for each in refs]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_impact_is_what_making_the_change_does(seed: int) -> None:
+    evaluation = sample()
+    cluster = evaluation.engine.cluster
+    every = [record.ref for kind in KINDS for record in cluster.all(kind)]
+    edits = removed(evaluation, random.Random(seed).sample(sorted(every), 8))
+    if seed % 2:
+        edits += [Edit.put(msgspec.structs.replace(each, version="v1.5.0")) for each in cluster.all(KubeVirt)]
+    does_what_making_it_does(evaluation, edits)
+
+
+GROUP = "instancetype.kubevirt.io/v1beta1"
+ROLES = {
+    "instancetype": ("VirtualMachineClusterInstancetype", "VirtualMachineInstancetype"),
+    "preference": ("VirtualMachineClusterPreference", "VirtualMachinePreference"),
+}
+
+
+def sized(dice: random.Random) -> Iterator[dict[str, Any]]:
+    """VMs and pools with instancetypes and preferences from few names, in every way of referring to them."""
+    yield {"kind": "KubeVirt", "name": "kubevirt", "version": dice.choice(("", "v1.5.0", "v1.7.1"))}
+    for kinds in ROLES.values():
+        yield from ({"kind": kind, "name": name, "uid": f"{kind}-{name}"} for kind in kinds for name in "ab")
+    for at in range(14):
+        namespace = dice.choice(("ns", "other"))
+        row: dict[str, Any] = {"kind": "VirtualMachine", "namespace": namespace, "name": f"vm{at}", "uid": f"u{at}"}
+        row["runStrategy"] = dice.choice(("Halted", "Always"))
+        for role, kinds in ROLES.items():
+            kind, name, revision = dice.choice(kinds), dice.choice("abc"), f"vm{at}-{role}"
+            if dice.random() < 0.3:
+                continue
+            row[role] = {"name": name, "kind": kind}
+            if (way := dice.random()) < 0.5:
+                row[f"{role}Ref"] = revision
+            elif way < 0.7:
+                row[role]["revisionName"] = revision
+            meta = {"name": name, "uid": f"{kind}-{name}", "generation": 1}
+            of = {"apiVersion": GROUP, "kind": kind, "metadata": meta, "spec": {}}
+            if way < 0.6:
+                yield {
+                    "kind": "ControllerRevision",
+                    "namespace": namespace,
+                    "name": revision,
+                    "vm": f"vm{at}",
+                    "owner": f"u{at}",
+                    "of": of,
+                }
+        yield row
+        if dice.random() < 0.3:
+            yield {"kind": "VirtualMachineInstance", "namespace": namespace, "name": f"vm{at}", "vm": f"u{at}"}
+    yield {"kind": "VirtualMachinePool", "name": "workers", "instancetype": {"name": dice.choice("abc")}}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_impact_of_deleting_instancetypes_and_preferences_is_what_deleting_them_does(seed: int) -> None:
+    dice = random.Random(seed)
+    evaluation = evaluation_of(*sized(dice))
+    cluster = evaluation.engine.cluster
+    kinds = [evaluation.kinds[kind].record for pair in ROLES.values() for kind in pair]
+    every = sorted(record.ref for kind in kinds for record in cluster.all(kind))
+    impact = does_what_making_it_does(evaluation, removed(evaluation, dice.sample(every, 3)))
+    assert impact.counts["breaks"] + impact.counts["safe"] > 0
+    assert impact.unknown == ()
 
 
 CLAIM = {"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "ips": ["10.0.0.5/16"]}

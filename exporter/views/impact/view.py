@@ -24,7 +24,7 @@ from .report import MOST_UNKNOWN, Affected, Impact, Outcome, Totals, outcome_of
 
 __all__ = ["steps", "take"]
 
-_SLICE = 500  # findings looked at between two looks at the event loop
+_SLICE = 100  # findings reported between two looks at the event loop
 
 
 def take(engine: Engine, proposal: Proposal, most: int | None = None) -> Impact:
