@@ -26,6 +26,8 @@ from tests.rows import full
 
 NAD = network_attachment_definition.KIND
 KINDS = {kind.record: None for check in all_checks() for kind in check.reads if isinstance(kind, ApiKind)}
+# What lasted too short is not open, and of an impact no grace is awaited.
+LASTING = {(check.id, name) for check in all_checks() for name, reason in check.reasons.items() if reason.grace > 600}
 
 
 def evaluation_of(*rows: dict[str, Any], without: str = "") -> Evaluation:
@@ -64,8 +66,12 @@ Shown = dict[tuple[str, str, str], str]
 
 
 def open_in(engine: Engine) -> Shown:
-    """By check, reason and fingerprint, the severity."""
-    return {(each.check, each.reason, each.fingerprint): each.severity.value for each in engine.findings()}
+    """By check, reason and fingerprint, the severity; without those that begin only after a while."""
+    return {
+        (each.check, each.reason, each.fingerprint): each.severity.value
+        for each in engine.findings()
+        if (each.check, each.reason) not in LASTING
+    }
 
 
 def differences(impact: Impact) -> tuple[Shown, Shown]:
@@ -73,6 +79,8 @@ def differences(impact: Impact) -> tuple[Shown, Shown]:
     gone, come = {}, {}
     for each in impact.findings:
         key = each.finding.check, each.finding.reason, each.finding.fingerprint
+        if key[:2] in LASTING:
+            continue
         if each.change != "appears":
             gone[key] = each.severity_before
         if each.change != "goes":
