@@ -8,7 +8,7 @@ both sides, or comes by the change.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,8 @@ from .model.source import unseen
 __all__ = ["Difference", "Preview", "previewed"]
 
 _SLICE = 20  # partitions evaluated between two looks at the event loop
+_GATHERED = 200  # partitions found, or findings compared, between two of them
+_TRIES = 3  # in slices, to find the partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +82,27 @@ class _Changed:
                 self._overlay.apply(edit)
         return self._overlay
 
-    def partitions(self, checks: Iterable[Check]) -> dict[Check, dict[str, None]]:
-        """Those to be evaluated, of each check that the change concerns, or may concern."""
+    def partitions(self, checks: tuple[Check, ...]) -> Generator[None, None, dict[Check, dict[str, None]]]:
+        """Those to be evaluated, of each check that the change concerns, or may concern. They are looked for anew where
+        the cluster changes meanwhile; in the end, without a turn for anybody else.
+        """
+        tries = _TRIES
+        while True:
+            found: dict[Check, dict[str, None]] = {}
+            version = self.cluster.version
+            for at, (check, partitions) in enumerate(self._concerned(checks)):
+                found.setdefault(check, {}).update(dict.fromkeys(partitions))
+                if tries and at % _GATHERED == _GATHERED - 1:
+                    yield
+                    if self.cluster.version != version:
+                        tries -= 1
+                        break
+            else:
+                return found
+
+    def _concerned(self, checks: tuple[Check, ...]) -> Iterator[tuple[Check, tuple[str, ...]]]:
+        """A check, and a partition or none."""
         overlay = Overlay(self.cluster)
-        found: dict[Check, dict[str, None]] = {}
         for edit in self._edits:
             change = overlay.apply(edit)
             blind = bool(unseen(self.cluster, (edit.kind,)))  # nobody knows what is there to be changed
@@ -91,10 +110,10 @@ class _Changed:
                 if edit.kind not in check.reach:
                     continue
                 if change is not None and check.concerned_by(change):
-                    found.setdefault(check, {}).update(dict.fromkeys(affected(check, overlay, change)))
+                    yield check, ()
+                    yield from ((check, (partition,)) for partition in affected(check, overlay, change))
                 elif blind:
-                    found.setdefault(check, {})
-        return found
+                    yield check, ()
 
 
 def previewed(
@@ -110,7 +129,8 @@ def previewed(
     where there is just one.
     """
     changed, preview = _Changed(cluster, edits), Preview()
-    for check, partitions in changed.partitions(tuple(checks)).items():
+    concerned = yield from changed.partitions(tuple(checks))
+    for check, partitions in concerned.items():
         yield
         state = standing(check, cluster)
         if state.not_applicable:
@@ -144,7 +164,9 @@ def _compare(
         before |= {key: finding for key, finding in here.items() if key not in same}
         after |= {key: finding for key, finding in there.items() if key not in same}
     # Here and not partition by partition: what goes from one may come in another, and has only moved.
-    for key in {**before, **after}:
+    for at, key in enumerate({**before, **after}):
+        if at % _GATHERED == _GATHERED - 1:
+            yield
         one, other = before.get(key), after.get(key)
         if one is None or other is None or one.severity is not other.severity:
             preview.differences.append(Difference(check, one, other))
