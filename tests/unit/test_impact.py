@@ -19,7 +19,7 @@ from exporter.model.kinds.kube_virt import KubeVirt
 from exporter.model.overlay import Edit
 from exporter.model.record import Ref
 from exporter.model.source import SyncState, Undecodable
-from exporter.views.impact import Impact, NoSuchObjectError, Proposal, deletion, exit_code, steps, take
+from exporter.views.impact import Impact, NoSuchObjectError, Proposal, deletion, exit_code, steps, take, without
 from exporter.views.slices import at_once
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
@@ -30,8 +30,8 @@ KINDS = {kind.record: None for check in all_checks() for kind in check.reads if 
 LASTING = {(check.id, name) for check in all_checks() for name, reason in check.reasons.items() if reason.grace > 600}
 
 
-def evaluation_of(*rows: dict[str, Any], without: str = "") -> Evaluation:
-    evaluation = Evaluation(check for check in all_checks() if check.id != without)
+def evaluation_of(*rows: dict[str, Any], lacking: str = "") -> Evaluation:
+    evaluation = Evaluation(check for check in all_checks() if check.id != lacking)
     for row in rows:
         evaluation.seen(full(row))
     evaluation.evaluate()
@@ -266,7 +266,7 @@ def test_an_undecodable_object_of_another_namespace_does_not_count_where_only_on
 
 
 def test_a_disabled_check_says_nothing_and_is_named() -> None:
-    evaluation = evaluation_of(*WITH_CLAIM, without="ipam_claims")
+    evaluation = evaluation_of(*WITH_CLAIM, lacking="ipam_claims")
     impact = take(evaluation.engine, without_vm(evaluation))
     assert [(each.check, each.why) for each in impact.unknown] == [("ipam_claims", "the check is disabled")]
     assert exit_code(impact) == 2
@@ -281,6 +281,34 @@ def test_what_changes_meanwhile_counts_as_it_is_then() -> None:
     for at in range(90):
         evaluation.gone("IPAMClaim", "ns", f"db.n{at}")
     assert [row[2] for row in said(at_once(work))] == ["ns/db.blue"]
+
+
+def test_a_cluster_that_never_stands_still_gets_an_answer_all_the_same() -> None:
+    vms = [{"kind": "VirtualMachine", "name": f"vm{at:03}", "instancetype": {"name": "a"}} for at in range(450)]
+    evaluation = evaluation_of({"kind": "VirtualMachineClusterInstancetype", "name": "a"}, *vms)
+    work = steps(evaluation.engine, without(evaluation.engine.cluster, ["a"]))
+    for at in range(8):  # in the midst of finding who is concerned, and of evaluating
+        next(work)
+        evaluation.gone("VirtualMachine", "ns", f"vm{449 - at}")
+    impact = at_once(work)
+    breaks = {each.finding.subject.name for each in impact.findings if each.outcome == "breaks"}
+    assert breaks == {f"vm{at:03}" for at in range(442)}
+
+
+def test_a_change_of_everything_while_objects_come_and_go() -> None:
+    vms = [{"kind": "VirtualMachine", "name": f"vm{at:03}"} for at in range(450)]
+    evaluation = evaluation_of({"kind": "KubeVirt", "name": "kubevirt", "version": "v1.7.1"}, *vms)
+    (kubevirt,) = evaluation.engine.cluster.all(KubeVirt)
+    edit = Edit.put(msgspec.structs.replace(kubevirt, version="v1.5.0"))
+    work = steps(evaluation.engine, Proposal(("KubeVirt is another version",), (edit,)))
+    for at in range(8):
+        next(work)
+        for more in range(300 if at < 3 else 1):
+            evaluation.seen(full({"kind": "VirtualMachine", "name": f"new{at}-{more}"}))
+        evaluation.gone("VirtualMachine", "ns", f"vm{449 - at}")
+    impact = at_once(work)
+    assert not {f"vm{449 - at}" for at in range(8)} & {each.finding.subject.name for each in impact.findings}
+    assert impact.unknown == ()
 
 
 # -- what is not there
