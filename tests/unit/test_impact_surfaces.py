@@ -165,6 +165,22 @@ async def test_a_page_of_its_own_without_script_that_the_front_page_leads_to(htt
     assert "No finding would differ" in calm
 
 
+async def test_what_can_not_be_said_and_where_it_counts_are_on_the_page(
+    http: aiohttp.ClientSession, cluster: FakeApiServer
+) -> None:
+    for namespace, more in (("dark", {"undecodable": True}), ("far", {})):
+        row = {"kind": "VirtualMachine", "name": "lone", "namespace": namespace, "instancetype": FOLLOWS}
+        cluster.create(full(row | more))
+    async with asyncio.timeout(10):
+        html = ""
+        while "far/lone" not in html or "dark/lone" not in html:
+            _, html, _ = await get(http, "/impact?delete-instancetype=medium")
+    assert "<b>instancetype_vms</b> dark: VirtualMachine dark/lone could not be read" in html
+    assert '<tr><td>far</td><td class="number">1</td>' in html
+    local = json.loads((await get(http, "/api/v1/impact?delete-instancetype=ns/medium"))[1])
+    assert local["unknown"] == []
+
+
 async def test_what_is_asked_for_is_escaped(http: aiohttp.ClientSession, cluster: FakeApiServer) -> None:
     cluster.create(full({"kind": "VirtualMachine", "name": "odd<b>", "instancetype": {"name": "medium"}}))
     async with asyncio.timeout(10):

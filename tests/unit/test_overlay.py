@@ -25,6 +25,7 @@ from exporter.model.record import Record
 from tests.evaluation import NOW, Evaluation, api_kinds
 from tests.rows import full
 from tests.unit.test_engine import START, comparable, rows
+from tests.unit.test_impact import sized
 
 CHECKS = tuple(check for check in all_checks() if check.id not in ("sources", "firmware_across_clusters"))
 DECODERS = {name: Decoder(kind) for name, kind in api_kinds().items()}
@@ -90,7 +91,8 @@ def holds(objects: dict[Key, Object], edits: Iterable[tuple[Key, Object | None]]
     assert {kind: overlay.count(kind) for kind in below.kinds()} == {k: rebuilt.count(k) for k in below.kinds()}
     assert {kind: overlay.has(kind) for kind in below.kinds()} == {kind: rebuilt.has(kind) for kind in below.kinds()}
     assert answers(below) == before
-    assert {key for key in before if before[key] != after_all[key]} <= concerned
+    there = answers(below, rebuilt)
+    assert {key for key in after_all if there[key] != after_all[key]} <= concerned
 
 
 def readable(row: dict[str, Any]) -> Object:
@@ -121,6 +123,15 @@ def test_objects_taken_out_of_the_sample_fleet(seed: int) -> None:
     objects = {key_of(thing): thing for thing in fleet if thing["kind"] in DECODERS}
     gone = random.Random(seed).sample(sorted(key for key, thing in objects.items() if record_of(thing)), 12)
     holds(objects, [(key, None) for key in gone])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_instancetypes_revisions_and_their_vms_taken_out_and_put_in(seed: int) -> None:
+    dice = random.Random(seed)
+    objects, others = ({key_of(thing): thing for thing in map(full, sized(dice))} for _ in range(2))
+    edits: list[tuple[Key, Object | None]] = [(key, None) for key in dice.sample(sorted(objects), 4)]
+    edits += [(key, others[key]) for key in dice.sample(sorted(others), 6)]
+    holds(objects, edits)
 
 
 # -- indexes that are read through others
