@@ -6,12 +6,13 @@ copy(vm, large)
 """
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from ..fakeapi.resources import Obj
 from .objects import filled, new, owner_of
 
-__all__ = ["copy", "copy_name", "kept", "refer", "reference", "stash_labels"]
+__all__ = ["copy", "copy_name", "kept", "pinned_spec", "refer", "reference", "sized", "stash_labels"]
 
 _GROUP = "instancetype.kubevirt.io"
 
@@ -81,3 +82,20 @@ def refer(vm: Obj, role: str, obj: Obj, revision: str = "") -> Obj:
     if revision:
         vm.setdefault("status", {})[f"{role}Ref"] = reference(obj, revision)
     return vm
+
+
+def pinned_spec(vm: Obj) -> Obj:
+    """A VM's spec as KubeVirt keeps it in a start revision: each matcher with the copy that was used."""
+    spec: Obj = deepcopy(vm["spec"])
+    for role in ("instancetype", "preference"):
+        used = vm.get("status", {}).get(f"{role}Ref")
+        if used and role in spec:
+            spec[role]["revisionName"] = used["controllerRevisionRef"]["name"]
+    return spec
+
+
+def sized(spec: Obj, instancetype: Obj) -> Obj:
+    """The spec of a VMI that is started from a VM with the instancetype."""
+    gives = instancetype["spec"]
+    cpu = {"cores": 1, "sockets": gives["cpu"]["guest"], "threads": 1}
+    return spec | {"domain": spec["domain"] | {"cpu": cpu, "memory": dict(gives["memory"])}}

@@ -24,7 +24,7 @@ LARGE = {"cpu": {"guest": 4}, "memory": {"guest": "4Gi"}}
 # -- what there is
 
 
-def _kept(stage: Stage, name: str = "u1", kind: str = INSTANCETYPE, **spec: Any) -> Object:
+def _kept(stage: Stage, name: str = "u1", kind: str = INSTANCETYPE, spec: Object | None = None) -> Object:
     made = its.kept(kind, stage.namespace, name, spec or ({} if kind == PREFERENCE else SMALL))
     return stage.client.create(made)
 
@@ -33,13 +33,16 @@ def _copied(stage: Stage, vm: Object, of: Object, **how: Any) -> Object:
     return stage.client.create(its.copy(vm, of, **how))
 
 
-def _vm(stage: Stage, of: Object | None = None, name: str = "db", *, revision: str = "", **spec: Any) -> Object:
-    """One that is to run, and whose status refers to `revision`; `spec` goes over its own."""
+def _vm(
+    stage: Stage, of: Object | None = None, name: str = "db", *, revision: str = "", matcher: Object | None = None
+) -> Object:
+    """One that is to run, and whose status refers to `revision`; `matcher` is another one than to `of`."""
     vm = fleet.vm(stage.namespace, name)
     vm["spec"]["runStrategy"] = "Always"
     if of is not None:
         its.refer(vm, _role(of), of, revision)
-    vm["spec"] |= spec
+    if matcher is not None:
+        vm["spec"]["instancetype" if of is None else _role(of)] = matcher
     return stage.client.make(vm)
 
 
@@ -94,12 +97,12 @@ def _deleted(stage: Stage) -> Values:
     source = _sibling(stage, of)
     vm = _vm(stage, of)
     stage.client.delete(INSTANCETYPES, stage.namespace, "u1")
-    return _values(of, vm, **_from(source))
+    return _values(of, vm, "", **_from(source))
 
 
 def _misspelt(stage: Stage) -> Values:
     of = _kept(stage)
-    return _values(of, _vm(stage, instancetype={"kind": INSTANCETYPE, "name": "ul"}), OBJECT="ul")
+    return _values(of, _vm(stage, matcher={"kind": INSTANCETYPE, "name": "ul"}), OBJECT="ul")
 
 
 def _deleted_under_a_pool(stage: Stage) -> Values:
@@ -107,7 +110,7 @@ def _deleted_under_a_pool(stage: Stage) -> Values:
     source = _sibling(stage, of)
     stage.client.delete(INSTANCETYPES, stage.namespace, "u1")
     _pool(stage, of)
-    return _values(of, **_from(source), NAME="web")
+    return _values(of, None, "", **_from(source), NAME="web")
 
 
 def _pool_of_another(stage: Stage) -> Values:
@@ -128,10 +131,10 @@ def _pool(stage: Stage, of: Object) -> None:
 
 def _revision_gone(stage: Stage, kind: str = INSTANCETYPE, *, pinned: bool = False) -> tuple[Object, Object, str]:
     """The object, a VM whose revision was deleted, and the revision's name."""
-    of = _kept(stage, kind=kind, **({} if kind == INSTANCETYPE else {"cpu": {"preferredCPUTopology": "cores"}}))
+    of = _kept(stage, "u1", kind, SMALL if kind == INSTANCETYPE else {"cpu": {"preferredCPUTopology": "cores"}})
     name = its.copy_name({"metadata": {"name": "db"}}, of)
     matcher = {"kind": kind, "name": "u1", "revisionName": name}
-    vm = _vm(stage, of, revision=name, **({_role(of): matcher} if pinned else {}))
+    vm = _vm(stage, of, revision=name, matcher=matcher if pinned else None)
     stage.running(vm)
     return of, vm, name
 
@@ -173,7 +176,7 @@ def _rebuilt(stage: Stage, values: Values) -> bool:
 
 def _bad_kind(stage: Stage) -> Values:
     of = _kept(stage)
-    return _values(of, _vm(stage, instancetype={"kind": "Foo", "name": "u1"}))
+    return _values(of, _vm(stage, matcher={"kind": "Foo", "name": "u1"}))
 
 
 def _old_copy(stage: Stage, release: str, *, pinned: bool = False) -> Values:
@@ -181,7 +184,7 @@ def _old_copy(stage: Stage, release: str, *, pinned: bool = False) -> Values:
     of = _kept(stage)
     name = "db-u1-old"
     matcher = {"kind": INSTANCETYPE, "name": "u1", "revisionName": name}
-    vm = _vm(stage, of, revision=name, **({"instancetype": matcher} if pinned else {}))
+    vm = _vm(stage, of, revision=name, matcher=matcher if pinned else None)
     _copied(stage, vm, of, name=name, version="v1alpha2")
     return _values(of, vm, name)
 
@@ -198,7 +201,7 @@ def _failure_stands(stage: Stage) -> Values:
 def _labelless(stage: Stage) -> Values:
     _kubevirt(stage, "v1.7.0")
     of = _kept(stage)
-    vm = _vm(stage, of, instancetype={"kind": INSTANCETYPE, "name": "u1", "revisionName": "bare"})
+    vm = _vm(stage, of, matcher={"kind": INSTANCETYPE, "name": "u1", "revisionName": "bare"})
     _copied(stage, vm, of, name="bare", labels={})
     return _values(of, vm, "bare")
 
@@ -238,7 +241,7 @@ def _shared(stage: Stage, *, pinned: bool) -> Values:
     first = _vm(stage, of, "copy", revision=(name := its.copy_name({"metadata": {"name": "copy"}}, of)))
     _copied(stage, first, of)
     matcher = {"kind": INSTANCETYPE, "name": "u1", "revisionName": name}
-    vm = _vm(stage, of, revision="" if pinned else name, **({"instancetype": matcher} if pinned else {}))
+    vm = _vm(stage, of, revision="" if pinned else name, matcher=matcher if pinned else None)
     return _values(of, vm, name, NAME=name)
 
 
@@ -254,9 +257,11 @@ def _sets_memory(stage: Stage) -> Values:
 
 def _too_small(stage: Stage) -> Values:
     _kept(stage)
-    _kept(stage, "u4", **LARGE)
-    wanted = _kept(stage, "p1", PREFERENCE, requirements={"cpu": {"guest": 4}})
-    return _values(wanted, _vm(stage, wanted, instancetype={"kind": INSTANCETYPE, "name": "u1"}))
+    _kept(stage, "u4", spec=LARGE)
+    wanted = _kept(stage, "p1", PREFERENCE, {"requirements": {"cpu": {"guest": 4}}})
+    vm = its.refer(fleet.vm(stage.namespace, "db"), "preference", wanted)
+    vm["spec"]["instancetype"] = {"kind": INSTANCETYPE, "name": "u1"}
+    return _values(wanted, stage.client.create(vm))
 
 
 # -- presets
