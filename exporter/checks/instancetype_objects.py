@@ -53,7 +53,7 @@ REASONS = {
         grace=120.0,
         next="Do not delete or change it before each of its VMs has a ControllerRevision.",
         commands=(LIST_USERS, "kubectl get pods -A -l kubevirt.io=virt-controller"),
-        alert="InstancetypeDeletableInUse",
+        alert="VMInstancetypeDeletableInUse",
     ),
     "DeprecatedInUse": Reason(
         (Severity.INFO,),
