@@ -82,7 +82,7 @@ class InstancetypeUsage:
         """The cluster has to keep INDEXES, and `changed` to be called with each of its changes."""
         self._cluster = cluster
         self._noted: dict[tuple[str, str], None] = {}
-        self._again: dict[str, None] = {}  # namespaces of which every VM is to be resolved again
+        self._again: dict[str, list[str]] = {}  # names of VMs that are to be noted too, by namespace
         # By namespace and name: in many small dicts, since resizing a large one takes milliseconds.
         self._vms: dict[str, dict[str, tuple[_Counted, ...]]] = {}
         self._users: dict[Target, _Users] = {}
@@ -141,7 +141,7 @@ class InstancetypeUsage:
             self._count_revision(change.after, 1)
         elif isinstance(record, KubeVirt):
             if change.facts is None or "version" in change.facts:
-                self._again.update(dict.fromkeys(self._vms))
+                self._again = {namespace: list(names) for namespace, names in self._vms.items()}
         elif isinstance(record, VirtualMachinePool):
             for ref, each in _needed(change.before):
                 del self._users[each].pools[ref]
@@ -160,13 +160,17 @@ class InstancetypeUsage:
         done = 0
         while self._noted or self._again:
             if not self._noted:
-                namespace = self._again.popitem()[0]
-                self._noted.update(dict.fromkeys((namespace, name) for name in self._vms.get(namespace, ())))
-                continue
+                self._note_some()
             self._resolve(*self._noted.popitem()[0])
             done += 1
             if done % _SLICE == 0:
                 yield
+
+    def _note_some(self) -> None:
+        namespace, names = self._again.popitem()
+        self._noted.update(dict.fromkeys((namespace, name) for name in names[-_SLICE:]))
+        if len(names) > _SLICE:
+            self._again[namespace] = names[:-_SLICE]
 
     def _resolve(self, namespace: str, name: str) -> None:
         vm = self._cluster.get(VirtualMachine, namespace, name)
