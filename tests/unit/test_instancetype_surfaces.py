@@ -112,6 +112,11 @@ async def test_the_page_shows_users_drift_and_who_fails(server: Served) -> None:
     assert "next VMs of <code>ns/p</code>" in html
     assert '<span class="badge warning">missing</span>' in html
     assert "1 VM waits for its instancetype to be inferred" in html
+    assert "can't be decoded" not in html
+    see(server, vm("e", instancetypeRef="nowhere"))
+    assert "1 ControllerRevision; 1 VM has one that is missing or can't be decoded; 1 VM has a copy" in await section(
+        server
+    )
 
 
 async def test_the_page_says_when_there_is_nothing_or_nothing_to_see(server: Served) -> None:
