@@ -25,7 +25,7 @@ class InstancetypesView:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """With the parameter `name` only those of that name, or the one of NAMESPACE/NAME."""
         try:
-            names = names_in(request, "name")
+            (names,) = names_in(request, "name")
         except ValueError as error:
             return json_error(400, str(error))
         if len(names) > 1:

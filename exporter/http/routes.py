@@ -16,6 +16,7 @@ from ..states.base import Aggregates
 from .api import Findings
 from .connections import most_connections
 from .drain import DrainPage, DrainView
+from .impact import ImpactPage, ImpactView
 from .instancetypes import InstancetypesView
 from .listing import Listing
 from .networks import NetworksView
@@ -44,9 +45,11 @@ def routes(
     networks = NetworksView(engine, aggregates.of(AddressUsage), versions, instance)
     instancetypes = InstancetypesView(engine, aggregates.of(InstancetypeUsage), versions, instance)
     drain = DrainView(engine, versions, instance)
+    impact = ImpactView(engine, versions, instance)
     return {
         "/": Page(engine, title, config, listing, versions, networks, instancetypes, drain).handle,
         "/drain": DrainPage(drain, title).handle,
+        "/impact": ImpactPage(impact, title).handle,
         "/style.css": stylesheet,
         "/metrics": Scrape(exposition, registry, scrapes).handle,
         # Half of the connections may wait: the other half is for whoever asks now.
@@ -54,4 +57,5 @@ def routes(
         "/api/v1/networks": networks.handle,
         "/api/v1/instancetypes": instancetypes.handle,
         "/api/v1/drain": drain.handle,
+        "/api/v1/impact": impact.handle,
     }

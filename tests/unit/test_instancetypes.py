@@ -1,233 +1,148 @@
-"""Instancetypes as a view: who refers to each and how, what the copies lack, and who fails without it."""
+"""What a VM's instancetype and preference add to its spec, by whichever way KubeVirt finds them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-import pytest
-
 from exporter.checks import all_checks
-from exporter.instancetype_usage import InstancetypeUsage
-from exporter.model.source import SyncState
-from exporter.states.base import Aggregates
-from exporter.states.instancetypes import STATE
-from exporter.views.instancetypes import READER, InstancetypeReport, Instancetypes, steps, take
+from exporter.model.instancetypes.contributions import Contributions, contributions
+from exporter.model.instancetypes.drift import differing
+from exporter.model.instancetypes.matching import Role
+from exporter.model.instancetypes.specs import canonical
+from exporter.model.kinds.kube_virt import KubeVirt
+from exporter.model.kinds.virtual_machine import VirtualMachine
 from tests.evaluation import Evaluation
 from tests.rows import full
-from tests.unit.test_instancetype_states import CLUSTER, NAMESPACED, U1, revision, vm
 
 Row = dict[str, Any]
-LIVE = U1 | {"generation": 2, "spec": {"cpu": {"guest": 2}, "memory": {"guest": "1Gi"}}}
-POOL: Row = {"kind": "VirtualMachinePool", "name": "p", "instancetype": {"name": "u1"}}
+GIVES = {
+    "cpu": {
+        "guest": 2,
+        "maxSockets": 4,
+        "model": "host-passthrough",
+        "dedicatedCPUPlacement": True,
+        "isolateEmulatorThread": True,
+        "numa": {"guestMappingPassthrough": {}},
+        "realtime": {"mask": "0-1"},
+    },
+    "memory": {"guest": "2Gi", "maxGuest": "8Gi", "hugepages": {"pageSize": "1Gi"}},
+    "gpus": [{"name": "gpu", "deviceName": "nvidia.com/T4"}],
+    "hostDevices": [{"name": "nic", "deviceName": "example.org/nic"}],
+    "ioThreadsPolicy": "auto",
+    "ioThreads": {"supplementalPoolThreadCount": 2},
+    "launchSecurity": {"sev": {}},
+    "nodeSelector": {"zone": "a"},
+    "schedulerName": "other",
+    "annotations": {"hooks.kubevirt.io/hookSidecars": "[]"},
+}
+PREFERS = {
+    "cpu": {"preferredCPUTopology": "spread", "spreadOptions": {"across": "CoresThreads", "ratio": 2}},
+    "devices": {
+        "preferredTPM": {"enabled": True, "persistent": True},
+        "preferredPanicDeviceModel": "isa",
+        "preferredVideoType": "virtio",
+    },
+    "firmware": {"preferredEfi": {"persistent": True, "secureBoot": False}, "preferredUseEfi": True},
+    "features": {"preferredHyperv": {"relaxed": {}}},
+    "machine": {"preferredMachineType": "pc-q35-rhel9.6.0"},
+    "preferredArchitecture": "amd64",
+    "preferredLaunchSecurity": {"tdx": {}},
+    "preferSpreadSocketToCoreRatio": 4,
+    "annotations": {"kubevirt.io/ignitiondata": "{}"},
+}
+BOTH: list[Row] = [
+    {"kind": "VirtualMachineClusterInstancetype", "name": "large", "spec": GIVES},
+    {"kind": "VirtualMachinePreference", "name": "linux", "spec": PREFERS},
+]
+USES: Row = {
+    "kind": "VirtualMachine",
+    "name": "db",
+    "uid": "u1",
+    "instancetype": {"name": "large"},
+    "preference": {"name": "linux", "kind": "virtualmachinepreferences"},
+}
 
 
-class Viewed(Evaluation):
-    """With what the app puts beside the engine."""
-
-    def __init__(self, *rows: Row) -> None:
-        super().__init__(all_checks(), indexes=READER.indexes)
-        aggregates = Aggregates(self.engine.cluster, [STATE])
-        self.engine.observe(aggregates.changed)
-        self.usage = aggregates.of(InstancetypeUsage)
-        self.put(rows)
-
-    def put(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            self.seen(full(row))
-
-    def take(self, only: str = "") -> Instancetypes:
-        self.evaluate()
-        list(self.usage.settle())
-        return take(self.engine.cluster, self.usage, self.engine.findings(), self.engine.generation, only)
-
-    def one(self, only: str = "u1") -> InstancetypeReport:
-        (report,) = self.take(only).objects
-        return report
+def added(*rows: Row, version: str = "v1.7.1") -> Contributions:
+    evaluation = Evaluation(all_checks())
+    for row in (*rows, {"kind": "KubeVirt", "name": "kubevirt", "version": version}):
+        evaluation.seen(full(row))
+    cluster = evaluation.engine.cluster
+    vm, kubevirt = cluster.get(VirtualMachine, "ns", "db"), next(iter(cluster.all(KubeVirt)))
+    assert vm is not None
+    return contributions(vm, cluster.get, kubevirt)
 
 
-def test_the_summary_of_an_instancetype() -> None:
-    same = revision("r-c", labels=None) | {"vm": "c", "owner": "u-c"}
-    report = Viewed(
-        LIVE | {"labels": {"instancetype.kubevirt.io/deprecated": "true"}},
-        vm("a"),
-        vm("b", instancetypeRef="r-b"),
-        vm("c", instancetype={"name": "u1", "revisionName": "r-c"}),
-        vm("d", instancetypeRef="lost"),
-        vm("gone", deleting=True),
-        revision("r-b", vm="b", owner="u-b"),
-        same,
-        POOL,
-    ).one()
-
-    assert (report.role, report.kind, report.path) == ("instancetype", CLUSTER, "u1")
-    assert (report.state, report.deprecated, report.deleting_since) == ("present", True, "")
-    assert (report.vms, report.users) == (4, {"pinned": 1, "revision": 2, "unversioned": 1})
-    assert (report.safe, report.broken, report.dependents) == (2, 1, 1)
-    assert [ref.path for ref in report.first_dependents] == ["ns/a"]
-    assert (report.pools, [ref.path for ref in report.first_pools]) == (1, ["ns/p"])
-    assert (report.revisions, report.drifted) == (2, 2)
-    assert report.fields == {"cpu.guest": 2, "memory.guest": 2}
-    assert [(each.generation, each.uid, each.vms, each.fields) for each in report.copies] == [
-        (1, "t1", 2, ("cpu.guest", "memory.guest"))
-    ]
-    assert report.complete
-    assert report.findings["Unversioned"] == report.findings["DeletableInUse"] == 1
-    assert report.findings["Drifted"] == 2
-    assert report.findings["RevisionMissing"] == report.findings["DeprecatedInUse"] == 1
+def stash(name: str, spec: Row, version: str = "v1beta1") -> Row:
+    meta = {"name": "large", "uid": "t0", "generation": 1}
+    of = {"apiVersion": f"instancetype.kubevirt.io/{version}", "kind": "VirtualMachineClusterInstancetype"}
+    return {"kind": "ControllerRevision", "name": name, "owner": "u1", "of": {**of, "metadata": meta, "spec": spec}}
 
 
-def test_what_is_missing_and_what_goes_come_first() -> None:
-    viewed = Viewed(
-        {"kind": CLUSTER, "name": "busy"},
-        {"kind": CLUSTER, "name": "idle"},
-        {"kind": CLUSTER, "name": "going", "deleting": True},
-        *(vm(f"vm-{each}", instancetype={"name": "busy"}) for each in range(12)),
-        vm("a", instancetype={"name": "lost"}, preference={"name": "p", "kind": "VirtualMachinePreference"}),
+def test_all_that_both_can_request_is_there() -> None:
+    found = added(*BOTH, USES)
+    gives, prefers = found.instancetype, found.preference
+    assert gives is not None
+    assert prefers is not None
+    assert found.unresolved == ()
+    cpu, memory = gives.cpu, gives.memory
+    assert (cpu.guest, cpu.max_sockets, cpu.model, cpu.dedicated_cpu_placement) == (2, 4, "host-passthrough", True)
+    assert (cpu.isolate_emulator_thread, cpu.numa, cpu.realtime) == (
+        True,
+        {"guestMappingPassthrough": {}},
+        {"mask": "0-1"},
     )
-    found = viewed.take().objects
-    assert [(each.kind, each.path, each.state) for each in found] == [
-        (CLUSTER, "lost", "missing"),
-        ("VirtualMachinePreference", "ns/p", "missing"),
-        (CLUSTER, "going", "present"),
-        (CLUSTER, "busy", "present"),
-        (CLUSTER, "idle", "present"),
-    ]
-    assert found[2].deleting_since == "2026-06-03T16:20:00Z"
-    assert (found[3].dependents, len(found[3].first_dependents)) == (12, 10)
-    assert [each.path for each in found[3].first_dependents][:3] == ["ns/vm-0", "ns/vm-1", "ns/vm-10"]
-    assert found[0].findings == {"ObjectMissing": 1}
-    assert found[4].vms == 0
+    assert (memory.guest, memory.max_guest, memory.hugepages) == ("2Gi", "8Gi", {"pageSize": "1Gi"})
+    assert (gives.gpus, gives.host_devices) == (GIVES["gpus"], GIVES["hostDevices"])
+    assert (gives.io_threads_policy, gives.launch_security, gives.scheduler_name) == ("auto", {"sev": {}}, "other")
+    assert gives.io_threads is not None
+    assert gives.io_threads.supplemental_pool_thread_count == 2
+    assert (gives.node_selector, gives.annotations) == ({"zone": "a"}, GIVES["annotations"])
+    devices, firmware = prefers.devices, prefers.firmware
+    assert devices is not None
+    assert devices.preferred_tpm is not None
+    assert (devices.preferred_tpm.enabled, devices.preferred_tpm.persistent) == (True, True)
+    assert (devices.preferred_panic_device_model, devices.preferred_video_type) == ("isa", "virtio")
+    assert firmware is not None
+    assert firmware.preferred_efi is not None
+    assert (firmware.preferred_efi.persistent, firmware.preferred_efi.secure_boot) == (True, False)
+    assert firmware.preferred_use_efi is True
+    assert prefers.features is not None
+    assert prefers.features.preferred_hyperv == {"relaxed": {}}
+    assert prefers.machine is not None
+    assert prefers.machine.preferred_machine_type == "pc-q35-rhel9.6.0"
+    assert (prefers.preferred_architecture, prefers.preferred_launch_security) == ("amd64", {"tdx": {}})
+    assert prefers.annotations == PREFERS["annotations"]
 
 
-def test_only_those_of_a_name() -> None:
-    other = {"kind": NAMESPACED, "name": "u1"}
-    viewed = Viewed(U1, other, other | {"namespace": "other"}, {"kind": CLUSTER, "name": "u2"})
-    assert [each.path for each in viewed.take("u1").objects] == ["u1", "ns/u1", "other/u1"]
-    assert [each.path for each in viewed.take("other/u1").objects] == ["other/u1"]
-    assert viewed.take("u3").objects == ()
+def test_the_copy_counts_and_not_the_live_object() -> None:
+    pinned = USES | {"instancetype": {"name": "large", "revisionName": "rev"}}
+    found = added(*BOTH, stash("rev", {"cpu": {"guest": 7}, "memory": {"guest": "1Gi"}}), pinned)
+    assert found.instancetype is not None
+    assert found.instancetype.cpu.guest == 7
 
 
-@pytest.mark.parametrize(
-    ("rows", "drifted", "safe"),
-    [
-        ([revision(of="u2")], 0, 1),  # a copy of another object
-        ([revision(labels={})], 0, 1),  # nobody knows what of
-        ([revision() | {"of": None, "data": {"kind": "Pod"}}], 0, 0),
-        ([], 0, 0),
-        ([revision()], 1, 1),
-    ],
-)
-def test_a_copy_is_compared_where_its_label_says_what_it_is_of(rows: list[Row], drifted: int, safe: int) -> None:
-    pinned = vm(instancetype={"name": "u1", "revisionName": "r"})
-    report = Viewed(LIVE, pinned, *rows).one()
-    assert (report.drifted, report.safe, report.broken) == (drifted, safe, 1 - safe)
+def test_what_kubevirt_can_not_find_is_unresolved() -> None:
+    assert added(USES).unresolved == (Role.INSTANCETYPE, Role.PREFERENCE)
+    old = stash("rev", {"cpu": {"guest": 7}, "memory": {"guest": "1Gi"}}, "v1alpha2")
+    pinned = USES | {"instancetype": {"name": "large", "revisionName": "rev"}}
+    assert added(*BOTH, old, pinned, version="v1.7.1").unresolved == (Role.INSTANCETYPE,)
+    assert added(*BOTH, old, pinned, version="v1.6.0").unresolved == ()
 
 
-def test_drift_follows_the_live_object_and_what_is_gone_differs_from_nothing() -> None:
-    viewed = Viewed(LIVE, vm(instancetypeRef="r"), revision())
-    assert viewed.one().drifted == 1
-    viewed.seen(full(LIVE | {"spec": {"cpu": {"guest": 1}}}))
-    assert viewed.one().drifted == 0
-    viewed.gone(CLUSTER, "", "u1")
-    assert (viewed.one().state, viewed.one().drifted, viewed.one().fields) == ("missing", 0, {})
-    assert (viewed.one().safe, viewed.one().dependents) == (1, 0)
+def test_a_vm_without_either_gets_nothing() -> None:
+    assert added({"kind": "VirtualMachine", "name": "db"}) == Contributions(None, None, ())
 
 
-def test_a_pool_whose_template_names_a_revision_does_not_need_the_object() -> None:
-    pinned = POOL | {"instancetype": {"name": "u1", "revisionName": "r"}}
-    assert Viewed(U1, pinned).one().pools == 0
-    viewed = Viewed(POOL)
-    assert (viewed.one().state, viewed.one().pools, viewed.one().findings) == ("missing", 1, {"PoolObjectMissing": 1})
-    viewed.seen(full(POOL | {"deleting": True}))
-    assert viewed.take().objects == ()
+def test_fields_that_differ_are_named() -> None:
+    before = canonical(b'{"cpu": {"guest": 1, "numa": {}}, "memory": {"guest": "1024Mi"}, "gpus": [{"name": "a"}]}')
+    after = canonical(b'{"memory": {"guest": "1Gi", "maxGuest": "2Gi"}, "gpus": null, "cpu": {"guest": 2}}')
+    assert differing(before, after) == ("cpu.guest", "cpu.numa", "gpus", "memory.maxGuest")
+    assert differing(before, before) == ()
 
 
-def test_what_is_still_to_be_inferred_is_counted_by_role() -> None:
-    waiting = {"inferFromVolume": "disk"}
-    found = Viewed(vm(instancetype=waiting, preference=waiting), vm("b", instancetype=waiting)).take()
-    assert (found.inferred, found.objects) == ({"instancetype": 2, "preference": 1}, ())
-
-
-def test_a_reference_of_an_unknown_kind_is_no_use_of_the_object() -> None:
-    report = Viewed(U1, vm(instancetype={"name": "u1", "kind": "Flavour"})).one()
-    assert (report.vms, report.findings) == (0, {})
-
-
-# -- what can't be seen
-
-
-@pytest.mark.parametrize(
-    "kind", ["VirtualMachine", "ControllerRevision", CLUSTER, "VirtualMachinePreference", "KubeVirt"]
-)
-def test_nothing_is_counted_while_a_kind_is_not_seen(kind: str) -> None:
-    viewed = Viewed(U1, vm())
-    viewed.sync_state(kind, SyncState.FORBIDDEN)
-    found = viewed.take()
-    assert (found.unseen, found.objects) == ((kind,), ())
-
-
-def test_pools_that_are_not_seen_are_not_none() -> None:
-    viewed = Viewed(U1, vm(), POOL)
-    viewed.sync_state("VirtualMachinePool", SyncState.FORBIDDEN)
-    assert viewed.take().unseen == ("VirtualMachinePool",)
-    assert (viewed.one().vms, viewed.one().pools, viewed.one().first_pools) == (1, None, ())
-
-
-def test_not_applicable_where_they_are_not_served() -> None:
-    viewed = Viewed(vm())
-    viewed.sync_state(CLUSTER, SyncState.ABSENT)
-    found = viewed.take()
-    assert found.not_applicable == (
-        "the cluster does not serve virtualmachineclusterinstancetypes.instancetype.kubevirt.io"
+def test_what_kubevirt_takes_for_equal_is_equal() -> None:
+    assert canonical(b'{"b": null, "a": [], "nodeSelector": {}, "schedulerName": "", "c": {"d": 1, "a": 2}}') == (
+        canonical(b'{"c": {"a": 2, "d": 1}}')
     )
-    assert (found.unseen, found.objects) == ((), ())
-
-
-def test_an_undecodable_object_is_not_missing() -> None:
-    viewed = Viewed(vm(), U1 | {"undecodable": True}, {"kind": NAMESPACED, "name": "idle", "undecodable": True})
-    assert [(each.path, each.state, each.complete, each.vms) for each in viewed.take().objects] == [
-        ("u1", "unknown", False, 1),
-        ("ns/idle", "unknown", False, 0),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("row", "complete"),
-    [
-        (vm("x", namespace="other"), {"u1": False, "ns/n": True, "other/n": False}),
-        (revision("x", namespace="ns"), {"u1": False, "ns/n": False, "other/n": True}),
-        (
-            {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt"},
-            dict.fromkeys(("u1", "ns/n", "other/n"), False),
-        ),
-        ({"kind": "Pod", "name": "x"}, dict.fromkeys(("u1", "ns/n", "other/n"), True)),
-    ],
-)
-def test_what_an_undecodable_object_leaves_open(row: Row, complete: dict[str, bool]) -> None:
-    namespaced = {"kind": NAMESPACED, "name": "n"}
-    viewed = Viewed(U1, namespaced, namespaced | {"namespace": "other"}, row | {"undecodable": True})
-    assert {each.path: each.complete for each in viewed.take().objects} == complete
-
-
-# -- many
-
-
-def test_others_get_their_turn_while_many_are_looked_at() -> None:
-    """3,000 VMs of one object, half of them with a copy that no other has: no turn compares or sorts them all."""
-    viewed = Viewed(
-        LIVE,
-        *(vm(f"vm-{each}", instancetypeRef=f"r-{each}") for each in range(1500)),
-        *(
-            revision(
-                f"r-{each}",
-                labels={"instancetype.kubevirt.io/object-name": "u1", "instancetype.kubevirt.io/object-uid": f"{each}"},
-            )
-            for each in range(1500)
-        ),
-        *(vm(f"live-{each}") for each in range(1500)),
-    )
-    list(viewed.usage.settle())
-    (report,) = viewed.take().objects
-    assert (report.vms, len(report.copies), report.dependents) == (3000, 10, 1500)
-    assert sum(1 for _ in steps(viewed.engine.cluster, viewed.usage, [], 1)) > 1500 // 50 + 1500 // 500
+    assert canonical(b'{"firmware": {"preferredEfi": {}}}') != canonical(b'{"firmware": {}}')

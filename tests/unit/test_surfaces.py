@@ -223,7 +223,14 @@ def fields_of(shape: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "shape", [Report, views.networks.Networks, views.instancetypes.Instancetypes, views.drain.Drain]
+    "shape",
+    [
+        Report,
+        views.networks.Networks,
+        views.instancetypes.Instancetypes,
+        views.drain.Drain,
+        views.impact.Impact,
+    ],
 )
 def test_every_field_of_the_api_is_documented(shape: type) -> None:
     text = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
