@@ -22,7 +22,7 @@ from .model.cluster import Cluster
 from .model.kind import Kind
 from .model.reader import Seen
 from .model.record import UnreadableFactError
-from .model.source import UNREADABLE, Source, SyncState, Undecodable, unreadable_in
+from .model.source import UNREADABLE, Source, Undecodable, not_served, unreadable_in
 
 __all__ = ["Answer", "Outcome", "Standing", "evaluate", "hidden", "standing", "undecodables"]
 
@@ -78,9 +78,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def standing(check: Check, cluster: Cluster) -> Standing:
-    absent = [source for kind in check.about if (source := _source(cluster, kind)) and _not_served(source)]
-    if absent:
-        return Standing(not_applicable=f"the cluster does not serve {absent[0].resource}")
+    if why := not_served(cluster, check.about):
+        return Standing(not_applicable=why)
     unseen, waiting = [], False
     for kind in check.reads:
         source = _source(cluster, kind)
@@ -147,10 +146,6 @@ def evaluate(
 
 def _source(cluster: Cluster, kind: Kind[Any]) -> Source | None:
     return cluster.get(Source, "", kind.name)
-
-
-def _not_served(source: Source) -> bool:
-    return source.sync_state is SyncState.ABSENT
 
 
 _OWN = (Source, Undecodable)
