@@ -1,0 +1,279 @@
+"""What KubeVirt itself makes of instancetypes, preferences and their revisions, and what is found of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.exporter import Exporter, grant
+from tests.cluster.resources import VMIS, VMS
+from tests.kubevirt.control_plane import ControlPlane
+from tests.kubevirt.orders import true
+from tests.kubevirt.sizes import CLUSTER_INSTANCETYPE, INSTANCETYPE, KINDS, PREFERENCE, Sizes, sized
+from tests.kubevirt.stage import Answer, Stage
+from tests.manifests import Object
+from tests.waiting import wait_until
+
+Found = tuple[str, str, str]  # the subject's name, the reason, the severity
+
+UNCONTROLLABLE = "neither be stopped nor restarted"
+
+
+@pytest.fixture(scope="module")
+def exporter(kubevirt: ControlPlane) -> Iterator[Exporter]:
+    """One that reports at once what others wait with."""
+    grant(kubevirt.admin)
+    with Exporter(kubevirt.kubeconfig("steward-exporter"), graces=0) as running:
+        yield running.wait_ready()
+
+
+@pytest.fixture
+def sizes(stage: Stage) -> Iterator[Sizes]:
+    with sized(stage) as made:
+        yield made
+
+
+def findings(exporter: Exporter, stage: Stage) -> list[Object]:
+    return [each for each in exporter.report()["findings"] if ours(each, stage)]
+
+
+def ours(finding: Object, stage: Stage) -> bool:
+    subject = finding["subject"]
+    here = subject["namespace"] == stage.namespace or subject["name"].startswith(stage.namespace)
+    return bool(here and finding["check"].startswith("instancetype_"))
+
+
+def wait_found(exporter: Exporter, stage: Stage, *wanted: Found) -> list[Object]:
+    def found() -> list[Found]:
+        return sorted((f["subject"]["name"], f["reason"], f["severity"]) for f in findings(exporter, stage))
+
+    wait_until(lambda: found() == sorted(wanted), 30, f"just {sorted(wanted)}", every=0.02)
+    return findings(exporter, stage)
+
+
+def modes(exporter: Exporter, family: str, name: str) -> dict[str, float]:
+    """How many VMs use an object, by mode, as Prometheus reads it."""
+    lines = [line for line in exporter.get("/metrics")[1].splitlines() if line.startswith(f"{family}{{")]
+    rows = [line.rpartition(" ") for line in lines if f'name="{name}"' in line]
+    counts = {labels.partition('mode="')[2].partition('"')[0]: float(value) for labels, _, value in rows}
+    return {mode: count for mode, count in counts.items() if count}
+
+
+def wait_modes(exporter: Exporter, family: str, name: str, **wanted: float) -> None:
+    wait_until(lambda: modes(exporter, family, name) == wanted, 30, f"{family} of {name} is {wanted}", every=0.02)
+
+
+def ownerless(stage: Stage, sizes: Sizes, revision: str) -> str:
+    """A copy that nothing needs. Whatever was written before is known to who finds it."""
+    copy = sizes.revision(revision)
+    assert copy is not None
+    meta = {"namespace": stage.namespace, "name": "ownerless", "labels": copy["metadata"]["labels"]}
+    stage.client.create({**copy, "metadata": meta})
+    return "ownerless"
+
+
+def test_all_ways_to_use_them_are_read_and_none_is_a_finding(exporter: Exporter, stage: Stage, sizes: Sizes) -> None:
+    small, own = sizes.small(), sizes.small("own", INSTANCETYPE)
+    linux, windows = sizes.prefer("linux"), sizes.prefer("windows", PREFERENCE)
+    volume(stage, small["name"], windows["name"])
+    stage.running("by-ref", instancetype=small, preference=linux)
+    stage.vm("of-namespace", strategy="Halted", instancetype=own, preference=windows)
+    stage.vm("of-many", strategy="Halted", instancetype={**small, "kind": "virtualmachineclusterinstancetypes"})
+    stage.running("pinned", instancetype=small)
+    sizes.pin("pinned", sizes.wait_ref("pinned"))
+    infer = {"inferFromVolume": "root"}
+    root = {"name": "root", "persistentVolumeClaim": {"claimName": "root"}}
+    devices = {"devices": {"disks": [{"name": "root", "disk": {}}]}}
+    stage.vm("inferred", strategy="Halted", instancetype=infer, preference=infer, domain=devices, volumes=[root])
+    sizes.pool("web", 2, instancetype=small, preference=linux)
+    for vm in ("of-many", "inferred", "web-0", "web-1"):
+        sizes.wait_ref(vm)
+    sizes.wait_ref("of-namespace", "preference")
+
+    sizes.snapshot("by-ref", "online")
+    sizes.snapshot("of-namespace", "offline")
+    sizes.restore("offline", "of-namespace")
+    sizes.restore("online", "restored")
+    restored = sizes.vm("restored")["spec"]
+    assert restored["instancetype"]["revisionName"].startswith("restored-")
+    assert stage.act("restored", "start") == Answer()
+    stage.wait_running("restored")
+
+    wait_modes(exporter, "kubevirt_instancetype_vms", small["name"], revision=5, pinned=2)
+    wait_modes(exporter, "kubevirt_instancetype_vms", own["name"], revision=1)
+    wait_modes(exporter, "kubevirt_preference_vms", linux["name"], revision=3, pinned=1)
+    wait_modes(exporter, "kubevirt_preference_vms", windows["name"], revision=2)
+    last = ownerless(stage, sizes, sizes.wait_ref("by-ref"))
+    (orphan,) = wait_found(exporter, stage, (last, "OrphanedRevision", "info"))
+    assert orphan["evidence"]["cause"] == "ownerless"
+
+
+def volume(stage: Stage, instancetype: str, preference: str) -> None:
+    """A claim that says what VMs made from it shall be like."""
+    labels = {
+        "instancetype.kubevirt.io/default-instancetype": instancetype,
+        "instancetype.kubevirt.io/default-preference": preference,
+        "instancetype.kubevirt.io/default-preference-kind": PREFERENCE,
+    }
+    meta = {"namespace": stage.namespace, "name": "root", "labels": labels}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    stage.client.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": spec})
+
+
+def test_an_instancetype_that_is_deleted_before_its_vm_has_a_revision_is_missing(
+    kubevirt: ControlPlane, exporter: Exporter, stage: Stage, sizes: Sizes
+) -> None:
+    with kubevirt.without("virt-controller"):
+        small = sizes.small()
+        name = small["name"]
+        stage.vm("db", instancetype=small)
+        unversioned = ("db", "Unversioned", "warning")
+        wait_found(exporter, stage, unversioned, (name, "DeletableInUse", "warning"))
+        wait_modes(exporter, "kubevirt_instancetype_vms", name, unversioned=1)
+
+        guard(stage, name, "example.com/in-use")
+        sizes.delete(small)
+        wait_found(exporter, stage, unversioned, (name, "DeletableInUse", "critical"))
+        guard(stage, name)
+        missing = ("db", "ObjectMissing", "critical")
+        wait_found(exporter, stage, missing)
+    words = f'virtualmachineclusterinstancetypes.instancetype.kubevirt.io "{name}" not found'
+    assert sizes.wait_failure("db") == ("FailedFindInstancetype", words)
+    wait_found(exporter, stage, missing)
+
+    sizes.small()
+    stage.wait_running("db")
+    wait_found(exporter, stage)
+
+
+def guard(stage: Stage, instancetype: str, *finalizers: str) -> None:
+    patch = {"metadata": {"finalizers": list(finalizers)}}
+    stage.client.patch(KINDS[CLUSTER_INSTANCETYPE], None, instancetype, patch)
+
+
+def test_a_vm_whose_revision_is_deleted_is_out_of_control_until_its_status_forgets_it(
+    exporter: Exporter, stage: Stage, sizes: Sizes
+) -> None:
+    small, vms = sizes.small(), ("stops", "restarts", "ends")
+    before = {vm: stage.running(vm, instancetype=small) for vm in vms}
+    wait_found(exporter, stage)
+    revisions = {vm: sizes.wait_ref(vm) for vm in vms}
+    for revision in revisions.values():
+        sizes.lose(revision)
+    lost = [(vm, "RevisionMissing", "critical") for vm in vms]
+    for finding in wait_found(exporter, stage, *lost):
+        assert UNCONTROLLABLE in finding["message"]
+        assert revisions[finding["subject"]["name"]] in finding["message"]
+
+    assert stage.act("stops", "stop") == Answer()
+    assert stage.act("restarts", "restart") == Answer()
+    stage.client.delete(VMIS, stage.namespace, "ends")
+    stage.wait_gone("ends")
+    for vm in vms:
+        words = f'controllerrevisions.apps "{revisions[vm]}" not found'
+        assert sizes.wait_failure(vm) == ("FailedFindInstancetype", words)
+    wait_until(lambda: observed(sizes.vm("stops")), 30, "KubeVirt has seen that it is to stop")
+    wait_until(lambda: not true(sizes.vm("ends"), "Ready"), 30, "KubeVirt has seen that it has ended")
+    for vm in ("stops", "restarts"):
+        runs = stage.wait_running(vm)
+        assert runs["metadata"]["uid"] == before[vm]["metadata"]["uid"]
+        assert "deletionTimestamp" not in runs["metadata"]
+    assert stage.vmi("ends") is None
+    wait_found(exporter, stage, *lost)
+
+    for vm in vms:
+        sizes.forget(vm)
+        sizes.wait_ref(vm)
+    stage.wait_gone("stops")
+    stage.wait_ended(before["restarts"])
+    stage.wait_running("restarts")
+    stage.wait_running("ends")
+    wait_found(exporter, stage)
+
+
+def observed(vm: Object) -> bool:
+    """Whether virt-controller has looked at the VM as it is written now."""
+    return bool(vm["metadata"]["generation"] == vm["status"].get("observedGeneration"))
+
+
+def test_a_superseded_revision_stays_needed_while_what_started_with_it_runs(
+    exporter: Exporter, stage: Stage, sizes: Sizes
+) -> None:
+    old, new = sizes.small(), sizes.small("large", cpus=2)
+    before = stage.running("runs", instancetype=old)
+    stage.vm("rests", strategy="Halted", instancetype=old)
+    superseded = {vm: sizes.wait_ref(vm) for vm in ("runs", "rests")}
+    for vm, revision in superseded.items():
+        stage.client.patch(VMS, stage.namespace, vm, {"spec": {"instancetype": new}})
+        sizes.wait_ref(vm, other=revision)
+    of = {vm: (revision, "OrphanedRevision", "info") for vm, revision in superseded.items()}
+    (orphan,) = wait_found(exporter, stage, of["rests"])
+    assert orphan["evidence"]["cause"] == "superseded"
+
+    assert stage.act("runs", "restart") == Answer()
+    stage.wait_ended(before)
+    stage.wait_running("runs")
+    wait_found(exporter, stage, *of.values())
+    assert {sizes.revision(revision) is not None for revision in superseded.values()} == {True}
+
+
+def test_a_pinned_revision_without_labels_is_taken_away_by_kubevirt(
+    kubevirt: ControlPlane, exporter: Exporter, stage: Stage, sizes: Sizes
+) -> None:
+    small = sizes.small()
+    stage.vm("db", strategy="Halted", instancetype=small)
+    revision = sizes.wait_ref("db")
+    copy = sizes.revision(revision)
+    assert copy is not None
+    with kubevirt.without("virt-controller"):
+        meta = {"namespace": stage.namespace, "name": "bare", "ownerReferences": copy["metadata"]["ownerReferences"]}
+        stage.client.create({**copy, "metadata": meta})
+        sizes.pin("db", "bare")
+        wait_found(exporter, stage, ("db", "LabellessPin", "critical"), ("db", "StaleReference", "info"))
+    assert sizes.wait_failure("db") == ("FailedFindInstancetype", 'controllerrevisions.apps "bare" not found')
+    assert sizes.revision("bare") is None
+    wait_found(exporter, stage, ("db", "RevisionMissing", "critical"))
+
+
+def test_what_becomes_of_an_instancetype_after_its_vm_has_a_revision_is_information(
+    exporter: Exporter, stage: Stage, sizes: Sizes
+) -> None:
+    small = sizes.small()
+    stage.vm("db", strategy="Halted", instancetype=small)
+    sizes.wait_ref("db")
+    stage.client.patch(KINDS[CLUSTER_INSTANCETYPE], None, small["name"], {"spec": {"cpu": {"guest": 2}}})
+    wait_found(exporter, stage, ("db", "Drifted", "info"))
+    sizes.delete(small)
+    wait_found(exporter, stage, ("db", "ObjectGone", "info"))
+    assert stage.act("db", "start") == Answer()
+    stage.wait_running("db")
+    sizes.small()
+    (again,) = wait_found(exporter, stage, ("db", "ObjectRecreated", "info"))
+    assert again["evidence"]["specEqual"] in (True, "true")
+
+
+def test_a_pool_whose_instancetype_is_deleted_makes_vms_that_cannot_start(
+    exporter: Exporter, stage: Stage, sizes: Sizes
+) -> None:
+    small = sizes.small()
+    sizes.pool("web", 1, instancetype=small)
+    sizes.wait_ref("web-0")
+    wait_found(exporter, stage)
+    sizes.delete(small)
+    found = ("web", "PoolObjectMissing", "warning"), ("web-0", "ObjectGone", "info")
+    wait_found(exporter, stage, *found)
+    sizes.scale("web", 2)
+    wait_found(exporter, stage, *found, ("web-1", "ObjectMissing", "warning"))
+    sizes.wait_failure("web-1")
+    sizes.scale("web", 0)
+
+
+def test_a_vmi_that_a_preset_has_changed_is_found(exporter: Exporter, stage: Stage) -> None:
+    preset = {"selector": {"matchLabels": {"size": "small"}}, "domain": {"devices": {}, "cpu": {"cores": 2}}}
+    meta = {"namespace": stage.namespace, "name": "small"}
+    kind = {"apiVersion": VMS.api_version, "kind": "VirtualMachineInstancePreset"}
+    stage.client.create({**kind, "metadata": meta, "spec": preset})
+    stage.running("db", vmi_labels={"size": "small"})
+    stage.running("other")
+    wait_found(exporter, stage, ("db", "PresetInUse", "warning"))
