@@ -86,6 +86,24 @@ class Sizes:
     def revision(self, name: str) -> Object | None:
         return self.stage.client.find(CONTROLLER_REVISIONS, self.stage.namespace, name)
 
+    def bare(self, name: str, vm: str, model: str) -> None:
+        """A revision of the VM with the content of another one, but without the labels that KubeVirt gives it."""
+        own = self.vm(vm)
+        owner = {"kind": "VirtualMachine", "name": vm, "uid": own["metadata"]["uid"], "controller": True}
+        meta = {"namespace": self.stage.namespace, "name": name}
+        owned = {**meta, "ownerReferences": [{"apiVersion": VMS.api_version, **owner}]}
+        self.stage.client.create({**self._copied(model), "metadata": owned})
+
+    def ownerless(self, model: str) -> str:
+        """A copy that nothing needs."""
+        copy = self._copied(model)
+        meta = {"namespace": self.stage.namespace, "name": "ownerless", "labels": copy["metadata"]["labels"]}
+        self.stage.client.create({**copy, "metadata": meta})
+        return "ownerless"
+
+    def _copied(self, revision: str) -> Object:
+        return self.stage.client.get(CONTROLLER_REVISIONS, self.stage.namespace, revision)
+
     def lose(self, revision: str) -> None:
         self.stage.client.delete(CONTROLLER_REVISIONS, self.stage.namespace, revision)
 

@@ -64,15 +64,6 @@ def wait_modes(exporter: Exporter, family: str, name: str, **wanted: float) -> N
     wait_until(lambda: modes(exporter, family, name) == wanted, 30, f"{family} of {name} is {wanted}", every=0.02)
 
 
-def ownerless(stage: Stage, sizes: Sizes, revision: str) -> str:
-    """A copy that nothing needs. Whatever was written before is known to who finds it."""
-    copy = sizes.revision(revision)
-    assert copy is not None
-    meta = {"namespace": stage.namespace, "name": "ownerless", "labels": copy["metadata"]["labels"]}
-    stage.client.create({**copy, "metadata": meta})
-    return "ownerless"
-
-
 def test_all_ways_to_use_them_are_read_and_none_is_a_finding(exporter: Exporter, stage: Stage, sizes: Sizes) -> None:
     small, own = sizes.small(), sizes.small("own", INSTANCETYPE)
     linux, windows = sizes.prefer("linux"), sizes.prefer("windows", PREFERENCE)
@@ -104,7 +95,7 @@ def test_all_ways_to_use_them_are_read_and_none_is_a_finding(exporter: Exporter,
     wait_modes(exporter, "kubevirt_instancetype_vms", own["name"], revision=1)
     wait_modes(exporter, "kubevirt_preference_vms", linux["name"], revision=3, pinned=1)
     wait_modes(exporter, "kubevirt_preference_vms", windows["name"], revision=2)
-    last = ownerless(stage, sizes, sizes.wait_ref("by-ref"))
+    last = sizes.ownerless(sizes.wait_ref("by-ref"))  # whatever was written before is known to who finds it
     (orphan,) = wait_found(exporter, stage, (last, "OrphanedRevision", "info"))
     assert orphan["evidence"]["cause"] == "ownerless"
 
@@ -218,22 +209,30 @@ def test_a_superseded_revision_stays_needed_while_what_started_with_it_runs(
     assert {sizes.revision(revision) is not None for revision in superseded.values()} == {True}
 
 
-def test_a_pinned_revision_without_labels_is_taken_away_by_kubevirt(
+def test_a_pinned_revision_without_labels_is_taken_away_by_kubevirt_or_stops_it(
     kubevirt: ControlPlane, exporter: Exporter, stage: Stage, sizes: Sizes
 ) -> None:
+    """It makes a copy with labels in its place, which fails where there is one of that name."""
     small = sizes.small()
-    stage.vm("db", strategy="Halted", instancetype=small)
-    revision = sizes.wait_ref("db")
-    copy = sizes.revision(revision)
-    assert copy is not None
+    stage.vm("old", strategy="Halted", instancetype=small)
+    made = sizes.wait_ref("old")
     with kubevirt.without("virt-controller"):
-        meta = {"namespace": stage.namespace, "name": "bare", "ownerReferences": copy["metadata"]["ownerReferences"]}
-        stage.client.create({**copy, "metadata": meta})
-        sizes.pin("db", "bare")
-        wait_found(exporter, stage, ("db", "LabellessPin", "critical"), ("db", "StaleReference", "info"))
-    assert sizes.wait_failure("db") == ("FailedFindInstancetype", 'controllerrevisions.apps "bare" not found')
-    assert sizes.revision("bare") is None
-    wait_found(exporter, stage, ("db", "RevisionMissing", "critical"))
+        stage.vm("new", strategy="Halted", instancetype={**small, "revisionName": "bare-new"})
+        sizes.pin("old", "bare-old")
+        for vm in ("old", "new"):
+            sizes.bare(f"bare-{vm}", vm, made)
+        wait_found(exporter, stage, *((vm, "LabellessPin", "critical") for vm in ("old", "new")))
+    wait_until(lambda: sizes.revision("bare-new") is None, 60, "KubeVirt has taken what the new VM is pinned to away")
+    assert sizes.wait_failure("new") == ("FailedFindInstancetype", 'controllerrevisions.apps "bare-new" not found')
+    words = "error encountered while upgrading instancetype.kubevirt.io controllerRevisions: "
+    assert sizes.wait_failure("old") == ("FailedCreate", f'{words}controllerrevisions.apps "{made}" already exists')
+    wait_found(
+        exporter,
+        stage,
+        ("new", "RevisionMissing", "critical"),
+        ("old", "LabellessPin", "critical"),
+        (made, "OrphanedRevision", "info"),
+    )
 
 
 def test_what_becomes_of_an_instancetype_after_its_vm_has_a_revision_is_information(
