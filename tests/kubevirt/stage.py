@@ -78,18 +78,21 @@ class Stage:
         eviction: str | None = None,
         labels: Mapping[str, str] | None = None,
         vmi_labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
         instancetype: Object | None = None,
         preference: Object | None = None,
         **template: Any,
     ) -> Object:
         """Creates one with these strategies for running and evictions; `template` are fields of its VMI's spec.
 
+        `labels` are its own, `vmi_labels` and `annotations` those that its VMIs get.
         It asks for 64 MiB itself, unless an instancetype gives it its memory.
         """
         asks = {} if instancetype else {"resources": {"requests": {"memory": "64Mi"}}}
         spec = {"domain": {"devices": {}, **asks}, **template}
         if eviction is not None:
             spec["evictionStrategy"] = eviction
+        of_vmi = {"labels": dict(vmi_labels or {}), "annotations": dict(annotations or {})}
         matchers = {"instancetype": instancetype, "preference": preference}
         return self.client.create(
             {
@@ -98,7 +101,7 @@ class Stage:
                 "metadata": {"namespace": self.namespace, "name": name, "labels": dict(labels or {})},
                 "spec": {
                     "runStrategy": strategy,
-                    "template": {"metadata": {"labels": dict(vmi_labels or {})}, "spec": spec},
+                    "template": {"metadata": of_vmi, "spec": spec},
                     **{role: matcher for role, matcher in matchers.items() if matcher},
                 },
             }
