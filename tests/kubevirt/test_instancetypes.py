@@ -276,3 +276,27 @@ def test_a_vmi_that_a_preset_has_changed_is_found(exporter: Exporter, stage: Sta
     stage.running("db", vmi_labels={"size": "small"})
     stage.running("other")
     wait_found(exporter, stage, ("db", "PresetInUse", "warning"))
+
+
+def test_the_deletion_of_an_instancetype_hits_the_vms_that_have_no_revision(
+    kubevirt: ControlPlane, exporter: Exporter, stage: Stage, sizes: Sizes
+) -> None:
+    small, versioned = sizes.small(), ("by-ref", "pinned")
+    for vm in versioned:
+        stage.vm(vm, strategy="Manual", instancetype=small)
+        sizes.wait_ref(vm)
+    sizes.pin("pinned", sizes.wait_ref("pinned"))
+    with kubevirt.without("virt-controller"):
+        stage.vm("late", strategy="Manual", instancetype=small)
+        sizes.delete(small)
+    reason, _ = sizes.wait_failure("late")
+    assert reason == "FailedFindInstancetype"
+    for vm in (*versioned, "late"):
+        stage.client.patch(VMS, stage.namespace, vm, {"spec": {"template": {"metadata": {"labels": {"a": "b"}}}}})
+        assert stage.act(vm, "start") == Answer()
+    for vm in versioned:
+        stage.wait_running(vm)
+    assert stage.vmi("late") is None
+    wait_found(exporter, stage, *((vm, "ObjectGone", "info") for vm in versioned), ("late", "ObjectMissing", "warning"))
+    sizes.small()
+    stage.wait_running("late")  # the start that was asked for is still to be done
