@@ -73,7 +73,8 @@ class ObjectDecoder:
     def _undecodable(self, meta: WireMeta | NameMeta, why: str) -> Decoded:
         name = str(meta.name or "")
         # As in its record, a Namespace counts as an object in itself.
-        namespace = name if self._kind.reach is Reach.NAMESPACE else str(meta.namespace or "")
+        own = self._kind.reach is Reach.NAMESPACE and not self._kind.namespaced
+        namespace = name if own else str(meta.namespace or "")
         return Decoded(namespace, name, None, str(meta.uid or ""), why)
 
 

@@ -9,6 +9,7 @@ from exporter.demo import surroundings as around
 from exporter.demo.objects import FINALIZERS, condition, new, owner
 from exporter.demo.pods import claim
 from exporter.fakeapi.resources import RESOURCES
+from tests import sizing_rows
 from tests.vm_rows import BUILDERS
 
 __all__ = ["CLUSTER_WIDE", "CREATED", "DELETED", "full"]
@@ -111,4 +112,5 @@ _BUILDERS: dict[str, Callable[[str, Row, Row], Row]] = {
     "ClusterUserDefinedNetwork": _udn,
     "Namespace": lambda _, row, meta: new("Namespace", "", row["name"], **meta),
     **BUILDERS,
+    **sizing_rows.BUILDERS,
 }

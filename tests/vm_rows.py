@@ -9,6 +9,7 @@ from exporter.demo import objects
 from exporter.demo import surroundings as around
 from exporter.demo.objects import condition, filled, new, owner
 from exporter.demo.pods import attached, launcher, pod
+from tests.sizing_rows import matchers, with_template
 
 __all__ = ["BUILDERS"]
 
@@ -55,7 +56,7 @@ def _vm(namespace: str, row: Row, meta: Row) -> Row:
     conditions = [condition("Failure", True, reason=row["failure"])] if "failure" in row else []
     if "stopped" in row:
         conditions.append(condition("Ready", False, row["stopped"], reason="VMINotExists"))
-    return objects.vm(
+    made = objects.vm(
         namespace,
         row["name"],
         _spec(row),
@@ -66,6 +67,8 @@ def _vm(namespace: str, row: Row, meta: Row) -> Row:
         owners=owners,
         **meta,
     )
+    with_template(made, row)
+    return made
 
 
 def _vmi(namespace: str, row: Row, meta: Row) -> Row:
@@ -99,7 +102,8 @@ def _vmi(namespace: str, row: Row, meta: Row) -> Row:
         phase=row.get("phase", "Running"),
         evacuation=row.get("evacuation"),
         conditions=conditions,
-        status={"migrationState": row.get("migration")},
+        status={"migrationState": row.get("migration")}
+        | ({"virtualMachineRevisionName": row["revision"]} if "revision" in row else {}),
         labels=labels,
         annotations=notes,
         owners=owners,
@@ -212,13 +216,22 @@ def _migration(namespace: str, row: Row, meta: Row) -> Row:
 
 
 def _kubevirt(namespace: str, row: Row, meta: Row) -> Row:
-    configuration = {"evictionStrategy": row.get("strategy"), "migrations": row.get("migrations")}
+    policy, gates = row.get("referencePolicy"), row.get("gates")
+    configuration = {
+        "evictionStrategy": row.get("strategy"),
+        "migrations": row.get("migrations"),
+        "instancetype": {"referencePolicy": policy} if policy else None,
+        "developerConfiguration": {"featureGates": gates} if gates else None,
+    }
     version, target = row.get("version", "v1.7.0"), row.get("target")
     return around.kubevirt(namespace, row["name"], version, target=target, configuration=configuration, **meta)
 
 
 def _pool(namespace: str, row: Row, meta: Row) -> Row:
-    spec = filled(replicas=row.get("replicas"), virtualMachineTemplate={"spec": {"template": {"spec": _spec(row)}}})
+    spec = filled(
+        replicas=row.get("replicas"),
+        virtualMachineTemplate={"spec": {"template": {"spec": _spec(row)}} | matchers(row)},
+    )
     return new("VirtualMachinePool", namespace, row["name"], spec=spec, **meta)
 
 
@@ -229,7 +242,7 @@ def _replica_set(namespace: str, row: Row, meta: Row) -> Row:
 
 def _snapshot_content(namespace: str, row: Row, meta: Row) -> Row:
     """`snapshot` is what it is of, `source` the VM that was saved."""
-    saved = {"metadata": {"name": row["source"]}, "spec": {"template": {"spec": _spec(row)}}}
+    saved = {"metadata": {"name": row["source"]}, "spec": {"template": {"spec": _spec(row)}} | matchers(row)}
     spec = filled(source={"virtualMachine": saved}, virtualMachineSnapshotName=row.get("snapshot"))
     return new("VirtualMachineSnapshotContent", namespace, row["name"], spec=spec, **meta)
 

@@ -70,6 +70,8 @@ RESOURCES = (
     Resource("pool.kubevirt.io", "v1beta1", "virtualmachinepools", "VirtualMachinePool"),
     Resource("snapshot.kubevirt.io", "v1beta1", "virtualmachinesnapshots", "VirtualMachineSnapshot"),
     Resource("snapshot.kubevirt.io", "v1beta1", "virtualmachinesnapshotcontents", "VirtualMachineSnapshotContent"),
+    Resource("snapshot.kubevirt.io", "v1beta1", "virtualmachinerestores", "VirtualMachineRestore"),
+    Resource("kubevirt.io", "v1", "virtualmachineinstancepresets", "VirtualMachineInstancePreset", status=False),
     Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt", short=("kv",)),
     Resource("nodemaintenance.medik8s.io", "v1beta1", "nodemaintenances", "NodeMaintenance", namespaced=False),
     Resource("k8s.cni.cncf.io", "v1alpha1", "ipamclaims", "IPAMClaim"),

@@ -97,12 +97,16 @@ async def _finished(words: list[str], environment: Mapping[str, str], seconds: f
         async with asyncio.timeout(seconds):
             output = await _bounded(process.stdout)
             code = await process.wait()
+            # Something that it started may hold standard error open for long.
+            why = await said if code else b""
             ended = True
-            return code, output, await said
+            return code, output, why
     finally:
         said.cancel()
         if not ended:
-            await _kill(process)
+            _kill(process)
+        process._transport.close()  # type: ignore[attr-defined] # forgets pipes that others hold open: no public way
+        await process.wait()
 
 
 async def _bounded(stream: asyncio.StreamReader) -> bytes:
@@ -122,9 +126,7 @@ async def _drained(stream: asyncio.StreamReader) -> bytes:
     return bytes(beginning)
 
 
-async def _kill(process: asyncio.subprocess.Process) -> None:
-    """Ends the process and its group, and forgets pipes that others hold open."""
+def _kill(process: asyncio.subprocess.Process) -> None:
+    """Ends the process and its group."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process._transport.close()  # type: ignore[attr-defined] # there is no public way
-    await process.wait()

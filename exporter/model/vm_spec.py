@@ -5,7 +5,7 @@ from __future__ import annotations
 from .firmware import WireFirmware, WireTPM
 from .record import Wire
 
-__all__ = ["WireDevices", "WireDomain", "WireVMSpec", "sealed_by"]
+__all__ = ["WireCPU", "WireDevices", "WireDomain", "WireVMSpec", "sealed_by"]
 
 
 class _Multus(Wire, frozen=True, gc=False):
@@ -30,14 +30,14 @@ class WireDevices(Wire, frozen=True, gc=False):
     tpm: WireTPM | None = None
 
 
-class _CPU(Wire, frozen=True, gc=False):
+class WireCPU(Wire, frozen=True, gc=False):
     model: str | None = None
 
 
 class WireDomain(Wire, frozen=True, gc=False):
     devices: WireDevices | None = None
     firmware: WireFirmware | None = None
-    cpu: _CPU | None = None
+    cpu: WireCPU | None = None
     reboot_policy: str | None = None
 
 

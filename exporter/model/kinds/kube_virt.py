@@ -19,9 +19,19 @@ class _Migrations(Wire, frozen=True, gc=False):
     node_drain_taint_key: str | None = None
 
 
+class _InstancetypePolicy(Wire, frozen=True, gc=False):
+    reference_policy: str | None = None
+
+
+class _Developer(Wire, frozen=True, gc=False):
+    feature_gates: list[str | None] | None = None
+
+
 class _Configuration(Wire, frozen=True, gc=False):
     eviction_strategy: str | None = None
     migrations: _Migrations | None = None
+    instancetype: _InstancetypePolicy | None = None
+    developer_configuration: _Developer | None = None
 
 
 class _Spec(Wire, frozen=True, gc=False):
@@ -47,16 +57,30 @@ class KubeVirt(Record, frozen=True, gc=False):
     per_cluster: int  # migrations at once
     per_node: int  # outbound migrations of a node at once
     drain_taint: str
+    reference_policy: str  # what becomes of the references to instancetypes: reference, expand or expandAll
 
     @property
     def release(self) -> tuple[int, int]:
         return release_of(self.version)
+
+    @property
+    def patch(self) -> tuple[int, int, int]:
+        """Major, minor and patch of the version; (0, 0, 0) of an unknown one."""
+        match = re.match(r"v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})", self.version, re.ASCII)
+        return (int(match[1]), int(match[2]), int(match[3])) if match else (0, 0, 0)
 
 
 def release_of(version: str) -> tuple[int, int]:
     """Major and minor of a version text; (0, 0) of one that has none."""
     match = re.match(r"v?(\d{1,6})\.(\d{1,6})", version, re.ASCII)
     return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def _policy(configuration: _Configuration, release: tuple[int, int]) -> str:
+    """As configured, where its feature gate is on: listed, and from 1.6 on always."""
+    developer, policy = configuration.developer_configuration or _Developer(), configuration.instancetype
+    on = release >= (1, 6) or "InstancetypeReferencePolicy" in (developer.feature_gates or ())
+    return intern((on and policy and policy.reference_policy) or "reference")
 
 
 def _reduce(wire: _KubeVirt) -> KubeVirt:
@@ -72,6 +96,7 @@ def _reduce(wire: _KubeVirt) -> KubeVirt:
         per_cluster=migrations.parallel_migrations_per_cluster or 5,
         per_node=migrations.parallel_outbound_migrations_per_node or 2,
         drain_taint=migrations.node_drain_taint_key or DRAIN_TAINT,
+        reference_policy=_policy(configuration, release_of(observed)),
     )
 
 

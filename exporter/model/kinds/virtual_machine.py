@@ -8,6 +8,8 @@ from msgspec import field
 
 from ..annotations import Note
 from ..firmware import WireFirmware, identifying
+from ..instancetypes.matching import Reference, WireMatcher, WireStatusRef, reference_of
+from ..instancetypes.shape import Shape, WireTemplate, shape_of
 from ..kind import ApiKind
 from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
 from ..vm_networks import VMNetwork, networks_of
@@ -16,6 +18,7 @@ from ..vm_spec import WireDomain, WireVMSpec, sealed_by
 __all__ = ["KIND", "VirtualMachine"]
 
 _CRITICAL = ("system-cluster-critical", "system-node-critical")
+_RESOLVING = ("FailedFindInstancetype", "FailedFindPreference", "FailedCreate")
 _NOT_STARTED_FOR_ITS_DISKS = ("Provisioning", "WaitingForVolumeBinding", "DataVolumeError", "ErrorPvcNotFound")
 
 
@@ -34,19 +37,19 @@ class _Meta(WireMeta, frozen=True, gc=False):
     owner_references: list[WireOwner | None] | None = None
 
 
-class _Template(Wire, frozen=True, gc=False):
-    spec: WireVMSpec | None = None
-
-
 class _Spec(Wire, frozen=True, gc=False):
-    template: _Template | None = None
+    template: WireTemplate | None = None
     run_strategy: str | None = None
     running: bool | None = None
+    instancetype: WireMatcher | None = None
+    preference: WireMatcher | None = None
 
 
 class _Status(Wire, frozen=True, gc=False):
     conditions: list[WireCondition | None] | None = None
     printable_status: str | None = None
+    instancetype_ref: WireStatusRef | None = None
+    preference_ref: WireStatusRef | None = None
 
 
 class _VirtualMachine(Wire, frozen=True, gc=False):
@@ -69,8 +72,13 @@ class VirtualMachine(Record, frozen=True, gc=False):
     pool: str  # the VirtualMachinePool that made it
     origin: str  # what brought it here, where metadata tell: "restore", "backup", "manifest", or empty
     failure: str  # the reason of its condition Failure
+    failed: str  # and its message, where it may be about an instancetype or preference
+    failed_since: float | None
     waits_for_disks: bool
     critical: bool  # its priority class is one of those of Kubernetes for what must not fail
+    instancetype: Reference | None
+    preference: Reference | None
+    shape: Shape | None  # what its template sets itself, where it has one of the two
 
     @property
     def vms(self) -> tuple[str, ...]:
@@ -84,11 +92,15 @@ def _stopped(status: _Status) -> float | None:
     return None
 
 
-def _failure(status: _Status) -> str:
+def _failure(status: _Status) -> tuple[str, str, float | None]:
+    """Reason, message and time of the condition."""
     for condition in status.conditions or ():
         if condition and condition.type == "Failure" and condition.status == "True":
-            return intern(condition.reason or "")
-    return ""
+            reason = intern(condition.reason or "")
+            if reason not in _RESOLVING:
+                return reason, "", None
+            return reason, intern((condition.message or "")[:256]), epoch(condition.last_transition_time)
+    return "", "", None
 
 
 def _origin(meta: _Meta, uuid: str) -> str:
@@ -113,6 +125,9 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
     domain = template.domain or WireDomain()
     firmware = domain.firmware or WireFirmware()
     fields = identity(meta)
+    failure, failed, failed_since = _failure(status)
+    instancetype = reference_of(spec.instancetype, status.instancetype_ref)
+    preference = reference_of(spec.preference, status.preference_ref)
     return VirtualMachine(
         *fields,
         created=epoch(meta.creation_timestamp),
@@ -127,9 +142,14 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         reboots_anew=domain.reboot_policy == "Terminate",
         pool=next((o.name or "" for o in meta.owner_references or () if o and o.kind == "VirtualMachinePool"), ""),
         origin=_origin(meta, firmware.uuid or ""),
-        failure=_failure(status),
+        failure=failure,
+        failed=failed,
+        failed_since=failed_since,
         waits_for_disks=status.printable_status in _NOT_STARTED_FOR_ITS_DISKS,
         critical=template.priority_class_name in _CRITICAL,
+        instancetype=instancetype,
+        preference=preference,
+        shape=shape_of(spec.template) if instancetype or preference else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sys import intern
+from typing import Any
 
 import msgspec
 from msgspec import field
@@ -10,6 +11,7 @@ from msgspec import field
 from ..annotations import Faults, Note, read
 from ..firmware import WireFirmware, identifying
 from ..kind import ApiKind
+from ..nesting import decoded
 from ..record import (
     Record,
     Unreadable,
@@ -30,6 +32,7 @@ __all__ = ["FINAL", "KIND", "Migration", "VirtualMachineInstance"]
 
 FINAL = ("Succeeded", "Failed")
 _SHUTDOWN = 180  # seconds, where the spec says nothing
+_REVISION = "revision-start-vm-"
 _REQUESTED = "network.kubevirt.io/addresses"
 
 
@@ -61,7 +64,7 @@ class _Write(Wire, frozen=True, gc=False):
 
 class _Meta(WireMeta, frozen=True, gc=False):
     labels: _Labels | None = None
-    annotations: _Annotations | None = None
+    annotations: msgspec.Raw = msgspec.Raw()
     owner_references: list[WireOwner | None] | None = None
     managed_fields: list[_Write | None] | None = None
 
@@ -82,6 +85,7 @@ class _Status(Wire, frozen=True, gc=False):
     evacuation_node_name: str | None = None
     conditions: list[WireCondition | None] | None = None
     migration_state: _MigrationState | None = None
+    virtual_machine_revision_name: str | None = None
 
 
 class _VirtualMachineInstance(Wire, frozen=True, gc=False):
@@ -129,6 +133,8 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     handler: str  # the KubevirtMachine, by `namespace/name`, whose controller handles its evictions
     cpu_model: str
     termination: int  # seconds that its guest has to shut down
+    generation: str  # of its VM when it started: what ends the name of the ControllerRevision with the VM's spec
+    presets: tuple[str, ...]  # the VirtualMachineInstancePresets that were merged into it
     unreadable: tuple[Unreadable, ...] = ()
 
     @property
@@ -141,6 +147,11 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     @property
     def vms(self) -> tuple[str, ...]:
         return (self.name,)
+
+    @property
+    def started_with(self) -> str:
+        """The ControllerRevision with the VM's spec at its start; empty where none is known."""
+        return f"{_REVISION}{self.vm_uid}-{self.generation}" if self.generation else ""
 
     @property
     def final(self) -> bool:
@@ -160,6 +171,25 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     def migrating(self) -> bool:
         """Whether its own status has a migration that has started and not ended."""
         return self.migration is not None and self.migration.started is not None and self.migration.ended is None
+
+
+_NOTES = msgspec.json.Decoder(_Annotations | None)
+_ALL_NOTES = msgspec.json.Decoder(dict[str, Any] | None)
+_PRESET = "virtualmachinepreset.kubevirt.io/"
+_PRESETS = _PRESET.encode()
+
+
+def _notes(raw: msgspec.Raw) -> _Annotations:
+    return decoded(_NOTES, bytes(raw) or b"null") or _Annotations()
+
+
+def _presets(raw: msgspec.Raw) -> tuple[str, ...]:
+    """The presets that KubeVirt has noted on it; hardly any VMI has one."""
+    text = bytes(raw)
+    if _PRESETS not in text:
+        return ()
+    notes = decoded(_ALL_NOTES, text) or {}
+    return tuple(sorted(intern(name.removeprefix(_PRESET)) for name in notes if name.startswith(_PRESET)))
 
 
 _ADDRESSES = msgspec.json.Decoder(dict[str, list[str] | None])
@@ -194,13 +224,19 @@ def _written(writes: list[_Write | None] | None) -> float | None:
     return min((each for each in found if each is not None), default=None)
 
 
+def _generation(revision: str, vm_uid: str) -> str:
+    """Kept instead of the whole name, which differs for each VM."""
+    prefix = f"{_REVISION}{vm_uid}-"
+    return intern(revision[len(prefix) :]) if vm_uid and revision.startswith(prefix) else ""
+
+
 def _handler(labels: _Labels) -> str:
     return f"{labels.capk_namespace or ''}/{labels.capk_name}" if labels.capk_name else ""
 
 
 def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
     meta, status, spec = wire.metadata, wire.status or _Status(), wire.spec or WireVMSpec()
-    labels, notes = meta.labels or _Labels(), meta.annotations or _Annotations()
+    labels, notes = meta.labels or _Labels(), _notes(meta.annotations)
     domain = spec.domain or WireDomain()
     firmware, period = domain.firmware or WireFirmware(), spec.termination_grace_period_seconds
     conditions = {each.type: each for each in status.conditions or () if each}
@@ -209,6 +245,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
     since = epoch(eviction.last_transition_time) if eviction and eviction.status == "True" else None
     evacuation = intern(status.evacuation_node_name or "")
     owners = kubevirt_owners(meta.owner_references)
+    vm_uid = next((o.uid for o in owners if o.kind == "VirtualMachine"), "")
     controller = next((o for o in meta.owner_references or () if o and o.controller), None)
     fields, faults = identity(meta), Faults()
     return VirtualMachineInstance(
@@ -217,7 +254,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         deleting=epoch(meta.deletion_timestamp),
         phase=intern(status.phase or ""),
         node=intern(status.node_name or ""),
-        vm_uid=next((o.uid for o in owners if o.kind == "VirtualMachine"), ""),
+        vm_uid=vm_uid,
         owner=f"{controller.kind} {controller.name}" if controller and controller.kind != "VirtualMachine" else "",
         networks=networks_of(spec, fields[0]),
         known_requested=_requested(notes.addresses, faults),
@@ -238,7 +275,9 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         outdated=labels.outdated is not None,
         handler=_handler(labels),
         cpu_model=intern((domain.cpu and domain.cpu.model) or ""),
+        generation=_generation(status.virtual_machine_revision_name or "", vm_uid),
         termination=_SHUTDOWN if period is None else max(period, 0),
+        presets=_presets(meta.annotations),
         unreadable=tuple(faults),
     )
 

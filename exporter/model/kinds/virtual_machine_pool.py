@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._template import Template, WireTemplate, facts_of
+from ..instancetypes.matching import Reference, WireMatcher, reference_of
 from ..kind import ApiKind
 from ..record import Wire, WireMeta
 
@@ -11,6 +12,8 @@ __all__ = ["KIND", "VirtualMachinePool"]
 
 class _VM(Wire, frozen=True, gc=False):
     template: WireTemplate | None = None
+    instancetype: WireMatcher | None = None
+    preference: WireMatcher | None = None
 
 
 class _VMTemplate(Wire, frozen=True, gc=False):
@@ -28,13 +31,18 @@ class _Pool(Wire, frozen=True, gc=False):
 
 
 class VirtualMachinePool(Template, frozen=True, gc=False):
-    pass
+    instancetype: Reference | None  # of its template
+    preference: Reference | None
 
 
 def _reduce(wire: _Pool) -> VirtualMachinePool:
     spec = wire.spec or _Spec()
     vm = (spec.virtual_machine_template or _VMTemplate()).spec or _VM()
-    return VirtualMachinePool(*facts_of(wire.metadata, spec.replicas, vm.template))
+    return VirtualMachinePool(
+        *facts_of(wire.metadata, spec.replicas, vm.template),
+        instancetype=reference_of(vm.instancetype, None),
+        preference=reference_of(vm.preference, None),
+    )
 
 
 KIND = ApiKind(

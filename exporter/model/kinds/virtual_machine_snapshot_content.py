@@ -6,6 +6,7 @@ from sys import intern
 
 from .._template import WireTemplate
 from ..firmware import WireFirmware, identifying
+from ..instancetypes.matching import WireMatcher, pins_of
 from ..kind import ApiKind
 from ..record import Record, Wire, WireMeta, epoch, identity
 from ..vm_spec import WireDomain, WireVMSpec
@@ -15,6 +16,8 @@ __all__ = ["KIND", "VirtualMachineSnapshotContent"]
 
 class _VMSpec(Wire, frozen=True, gc=False):
     template: WireTemplate | None = None
+    instancetype: WireMatcher | None = None
+    preference: WireMatcher | None = None
 
 
 class _VM(Wire, frozen=True, gc=False):
@@ -43,6 +46,7 @@ class VirtualMachineSnapshotContent(Record, frozen=True, gc=False):
     source: str  # the VM that was saved, which may be gone
     uuid: str  # as it was saved; empty for none
     identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies nobody
+    pins: tuple[str, ...]  # the ControllerRevisions that the saved spec names
 
     @property
     def vms(self) -> tuple[str, ...]:
@@ -66,6 +70,7 @@ def _reduce(wire: _Content) -> VirtualMachineSnapshotContent | None:
         source=source,
         uuid=intern(uuid or ""),
         identity=identifying(uuid),
+        pins=pins_of(saved.spec.instancetype, saved.spec.preference) if saved.spec else (),
     )
 
 

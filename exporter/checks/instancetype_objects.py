@@ -1,0 +1,178 @@
+"""Instancetypes and preferences that VMs depend on while they may go or change, and what is deprecated about them.
+
+Nothing in KubeVirt prevents the deletion of one that is in use (kubevirt/kubevirt#8142). A VM that has a copy of it in
+a ControllerRevision goes on; one that has none fails.
+
+Deprecated fields are those of staging/src/kubevirt.io/api/instancetype/v1beta1/types.go, each from the release on that
+deprecates it.
+
+Not seen here: VMs that are created later; labels of volumes by which an instancetype is inferred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..findings import Finding, Severity, Since
+from ..model._instancetype import Kept, Sizing, Tuning
+from ..model.indexes.instancetypes import OBJECT, UNVERSIONED, USERS, object_key
+from ..model.kinds import (
+    controller_revision,
+    kube_virt,
+    virtual_machine,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
+from ..model.kinds.kube_virt import KubeVirt
+from ..model.kinds.virtual_machine import VirtualMachine
+from ..model.naming import named
+from .base import Check, Family, Reason, Scope, View
+from .instancetype_commands import LIST_USERS, RESOURCES
+
+__all__ = ["CHECK"]
+
+_AT_RISK = Family(
+    "kubevirt_instancetype_deletable_in_use",
+    "VMs without a copy of it depend on an instancetype or preference that anybody may delete.",
+)
+_DEPRECATED = Family(
+    "kubevirt_instancetype_deprecated",
+    "An instancetype or preference is deprecated and in use, or sets deprecated fields.",
+    aged=False,
+)
+
+REASONS = {
+    "DeletableInUse": Reason(
+        (Severity.WARNING, Severity.CRITICAL),
+        "VMs depend on the live object, since they have no copy of it; critical where it is being deleted.",
+        _AT_RISK,
+        grace=120.0,
+        next="Do not delete or change it before each of its VMs has a ControllerRevision.",
+        commands=(LIST_USERS, "kubectl get pods -A -l kubevirt.io=virt-controller"),
+        alert="InstancetypeDeletableInUse",
+    ),
+    "DeprecatedInUse": Reason(
+        (Severity.INFO,),
+        "Its provider has deprecated it, and VMs use it.",
+        _DEPRECATED,
+        next="Let new VMs use another one; a VM that has a copy keeps it.",
+    ),
+    "DeprecatedFields": Reason(
+        (Severity.INFO,),
+        "It sets fields or values that KubeVirt has deprecated.",
+        _DEPRECATED,
+        next="Replace them in the object's source; VMs that have a copy keep it.",
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    for kept in _objects(view):
+        found = (_deletable(view, kept), _deprecated(view, kept), _fields(view, kept))
+        yield from filter(None, found)
+
+
+def _objects(view: View) -> Iterator[Kept]:
+    for kind in KINDS:
+        yield from view.all(kind.record)
+
+
+def _vms(view: View, kept: Kept, *, unversioned: bool) -> list[VirtualMachine]:
+    key = object_key(type(kept).__name__, kept.namespace, kept.name)
+    found = view.sharing(UNVERSIONED if unversioned else USERS, key)
+    return [vm for vm in found if isinstance(vm, VirtualMachine)]
+
+
+def _deletable(view: View, kept: Kept) -> Finding | None:
+    policy = min((each.reference_policy for each in view.all(KubeVirt)), default="reference")
+    vms = _vms(view, kept, unversioned=True) if policy == "reference" else []
+    if not vms:
+        return None
+    first = sorted(vm.ref for vm in vms)[:10]
+    going = kept.deleting is not None
+    state = "it is being deleted, and" if going else "anybody may delete it, and"
+    return Finding(
+        reason="DeletableInUse",
+        severity=Severity.CRITICAL if going else Severity.WARNING,
+        subject=kept.ref,
+        related=tuple(first),
+        message=f"{state} {_count(vms)} without a copy of it: {named([vm.path for vm in first], len(vms))}",
+        since=kept.deleting,
+        since_source=Since.DELETION if going else Since.FIRST_SEEN,
+        evidence=_facts(kept) | {"vms": len(vms)},
+    )
+
+
+def _count(vms: list[VirtualMachine]) -> str:
+    return "1 VM depends on it" if len(vms) == 1 else f"{len(vms):,} VMs depend on it"
+
+
+def _deprecated(view: View, kept: Kept) -> Finding | None:
+    vms = _vms(view, kept, unversioned=False) if kept.deprecated else []
+    if not vms:
+        return None
+    first = sorted(vm.ref for vm in vms)[:10]
+    return Finding(
+        reason="DeprecatedInUse",
+        severity=Severity.INFO,
+        subject=kept.ref,
+        related=tuple(first),
+        message=f"its provider has deprecated it, and {len(vms):,} VM{'s' if len(vms) > 1 else ''} use it: "
+        f"{named([vm.path for vm in first], len(vms))}",
+        evidence=_facts(kept) | {"vms": len(vms)},
+    )
+
+
+def _fields(view: View, kept: Kept) -> Finding | None:
+    release = min((each.release for each in view.all(KubeVirt)), default=(0, 0))
+    known = [f"{old} (use {new})" for since, old, new in _replaced(kept) if release >= since]
+    if not known:
+        return None
+    return Finding(
+        reason="DeprecatedFields",
+        severity=Severity.INFO,
+        subject=kept.ref,
+        message=f"it sets what KubeVirt has deprecated: {', '.join(known)}",
+        evidence=_facts(kept) | {"fields": known},
+    )
+
+
+def _replaced(kept: Kept) -> Iterator[tuple[tuple[int, int], str, str]]:
+    """Release that deprecates it, field or value, and what replaces it."""
+    if isinstance(kept, Sizing) and kept.gives.launch_security is not None:
+        yield (1, 9), "launchSecurity", "a preference's preferredLaunchSecurity"
+    if not isinstance(kept, Tuning):
+        return
+    cpu, firmware = kept.prefers.cpu, kept.prefers.firmware
+    topology = (cpu.preferred_cpu_topology or "") if cpu is not None else ""
+    if topology.startswith("prefer"):
+        yield (1, 4), f"cpu.preferredCPUTopology {topology}", topology.removeprefix("prefer").lower()
+    if firmware is not None and firmware.preferred_use_efi is not None:
+        yield (1, 5), "firmware.preferredUseEfi", "firmware.preferredEfi"
+    if firmware is not None and firmware.preferred_use_secure_boot is not None:
+        yield (1, 5), "firmware.preferredUseSecureBoot", "firmware.preferredEfi.secureBoot"
+
+
+def _facts(kept: Kept) -> dict[str, object]:
+    return {"resource": RESOURCES[type(kept).__name__]}
+
+
+KINDS = (
+    virtual_machine_instancetype.KIND,
+    virtual_machine_cluster_instancetype.KIND,
+    virtual_machine_preference.KIND,
+    virtual_machine_cluster_preference.KIND,
+)
+CHECK = Check(
+    id="instancetype_objects",
+    title="Instancetypes and preferences that VMs depend on and that may go",
+    reads=(*KINDS, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND),
+    scope=Scope("one instancetype or preference", OBJECT),
+    weighs={UNVERSIONED: OBJECT, USERS: OBJECT},
+    reasons=REASONS,
+    find=find,
+    uses={virtual_machine.KIND: "deleting instancetype preference"},
+    about=(virtual_machine.KIND, *KINDS[1::2]),
+)

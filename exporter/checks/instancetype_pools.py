@@ -1,0 +1,111 @@
+"""VirtualMachinePools whose template refers to an instancetype or preference that does not exist.
+
+The VMs of a pool have copies of their own; only those that the pool creates from now on need the live object.
+
+Not seen here: templates of tools outside of the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..findings import Finding, Severity
+from ..model.indexes.instancetypes import OBJECT, POOLS, REVISION
+from ..model.instancetypes.matching import ROLES, Role
+from ..model.instancetypes.resolving import LIVE, reference, target
+from ..model.kinds import (
+    controller_revision,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instancetype,
+    virtual_machine_pool,
+    virtual_machine_preference,
+)
+from ..model.kinds.controller_revision import ControllerRevision
+from ..model.kinds.virtual_machine_pool import VirtualMachinePool
+from .base import Check, Family, Reason, Scope, View
+from .instancetype_commands import RESOURCES
+
+__all__ = ["CHECK"]
+
+_READ = (
+    "kubectl get virtualmachinepools.pool.kubevirt.io -n NAMESPACE NAME "
+    '-o jsonpath=\'{.spec.virtualMachineTemplate.spec.instancetype}{"\\n"}'
+    '{.spec.virtualMachineTemplate.spec.preference}{"\\n"}\''
+)
+REASONS = {
+    "PoolObjectMissing": Reason(
+        (Severity.WARNING,),
+        "The pool's template refers to an instancetype, a preference or a ControllerRevision that does not exist: the "
+        "VMs that it creates cannot start.",
+        Family(
+            "kubevirt_vmpool_instancetype_missing",
+            "A VirtualMachinePool's template refers to an instancetype or preference that does not exist.",
+        ),
+        grace=60.0,
+        next="Create the missing object again, or let the pool's template refer to one that exists.",
+        commands=(_READ, "kubectl get RESOURCE -A"),
+        alert="VMPoolInstancetypeMissing",
+    )
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    for pool in view.all(VirtualMachinePool):
+        if pool.deleting is None:
+            for role in ROLES:
+                yield from filter(None, (_missing(view, pool, role),))
+
+
+def _missing(view: View, pool: VirtualMachinePool, role: Role) -> Finding | None:
+    wanted = reference(pool, role)
+    if wanted is None or (not wanted.name and not wanted.pin):
+        return None
+    kind, namespace, name = target(pool.namespace, role, wanted)
+    if wanted.pin:
+        if view.named(ControllerRevision, pool.namespace, wanted.pin) is not None:
+            return None
+        resource, name = "controllerrevisions.apps", wanted.pin
+    elif not kind:
+        return None  # the API server takes it, and each VM of it is reported
+    elif view.named(LIVE[kind], namespace, name) is not None:
+        return None
+    else:
+        resource = RESOURCES[kind]
+    return Finding(
+        reason="PoolObjectMissing",
+        severity=Severity.WARNING,
+        subject=pool.ref,
+        message=f"its template refers to {role.value} {wanted.name}, and {resource} {name} does not exist: the VMs "
+        "that it creates cannot start",
+        evidence={
+            "role": role.value,
+            "object": wanted.name,
+            "resource": resource,
+            "condition": f'{resource} "{name}" not found',
+        },
+        group=role.value,
+    )
+
+
+CHECK = Check(
+    id="instancetype_pools",
+    title="VirtualMachinePools whose instancetype or preference is missing",
+    reads=(
+        virtual_machine_pool.KIND,
+        virtual_machine_instancetype.KIND,
+        virtual_machine_cluster_instancetype.KIND,
+        virtual_machine_preference.KIND,
+        virtual_machine_cluster_preference.KIND,
+        controller_revision.KIND,
+    ),
+    scope=Scope("one pool", POOLS),
+    joins=(OBJECT, REVISION),
+    reasons=REASONS,
+    find=find,
+    about=(
+        virtual_machine_pool.KIND,
+        virtual_machine_cluster_instancetype.KIND,
+        virtual_machine_cluster_preference.KIND,
+    ),
+)

@@ -1,0 +1,69 @@
+"""VMIs that a VirtualMachineInstancePreset was merged into: deprecated since KubeVirt 0.57, and to be removed.
+
+KubeVirt merges presets at the creation of a VMI alone, by its labels, and notes them in annotations.
+
+Not seen here: VMs that a preset will be merged into when they start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..findings import Finding, Severity, Since
+from ..model.indexes.instancetypes import PRESETS
+from ..model.kinds import virtual_machine_instance, virtual_machine_instance_preset
+from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ..model.naming import named
+from ..model.record import Ref
+from .base import Check, Family, Reason, Scope, View
+
+__all__ = ["CHECK"]
+
+REASONS = {
+    "PresetInUse": Reason(
+        (Severity.WARNING,),
+        "A VirtualMachineInstancePreset was merged into the VMI: without it, or in a KubeVirt that has none, the VM "
+        "starts as another one.",
+        Family(
+            "kubevirt_vmi_preset_in_use",
+            "A deprecated VirtualMachineInstancePreset was merged into a VMI.",
+            aged=False,
+        ),
+        next="Write what the preset sets into the VM's template, or into an instancetype and a preference, and exclude "
+        "the VM from presets.",
+        commands=(
+            "kubectl get virtualmachineinstancepresets.kubevirt.io -n NAMESPACE -o yaml",
+            "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o yaml",
+        ),
+        alert="VMIPresetInUse",
+    )
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    for vmi in view.all(VirtualMachineInstance):
+        if not vmi.presets or vmi.final or vmi.deleting is not None:
+            continue
+        vm = (Ref("VirtualMachine", vmi.namespace, vmi.name, vmi.vm_uid),) if vmi.vm_uid else ()
+        yield Finding(
+            reason="PresetInUse",
+            severity=Severity.WARNING,
+            subject=vmi.ref,
+            related=vm,
+            message=f"VirtualMachineInstancePreset {named(vmi.presets)} was merged into it",
+            since=vmi.created,
+            since_source=Since.CREATION if vmi.created is not None else Since.FIRST_SEEN,
+            evidence={"presets": list(vmi.presets)},
+        )
+
+
+CHECK = Check(
+    id="instancetype_presets",
+    title="VMIs that a deprecated preset was merged into",
+    reads=(virtual_machine_instance.KIND, virtual_machine_instance_preset.KIND),
+    scope=Scope("one VMI with a preset", PRESETS),
+    reasons=REASONS,
+    find=find,
+    uses={virtual_machine_instance.KIND: "created deleting phase presets vm_uid"},
+    about=(virtual_machine_instance.KIND, virtual_machine_instance_preset.KIND),
+)

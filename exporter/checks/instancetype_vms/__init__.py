@@ -1,0 +1,89 @@
+"""VMs whose instancetype or preference is missing, can't be used, or will be lost.
+
+KubeVirt copies the instancetype and the preference of a VM into ControllerRevisions of the VM's namespace, and from
+then on the VM gets the copies. Without one it gets the live object, which anybody may change or delete: nothing in
+KubeVirt prevents that (kubevirt/kubevirt#8142). A reference that leads nowhere stops virt-controller before it looks
+at the VM's run strategy: a VM that runs then goes on running, and can be neither stopped nor restarted.
+
+A finding's group says whether it is about the VM's instancetype or its preference.
+
+Not seen here: what KubeVirt's webhooks answer; VMs that refer to an instancetype by labels of a volume that is to be
+created.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings import Finding
+from ...model.indexes.instancetypes import OBJECT, REVISION
+from ...model.instancetypes.matching import ROLES, Role
+from ...model.kinds import (
+    controller_revision,
+    kube_virt,
+    virtual_machine,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instance,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
+from ...model.kinds.virtual_machine import VirtualMachine
+from ..base import Check, View
+from ..scopes import PER_VM
+from .context import Context
+from .fitting import field_conflict, requirements_unmet
+from .reasons import REASONS
+from .references import broken, stale_reference, unversioned
+from .stashes import drifted, unfit
+
+__all__ = ["CHECK"]
+
+
+def find(view: View) -> Iterator[Finding]:
+    for vm in view.all(VirtualMachine):
+        if vm.deleting is None and (vm.instancetype or vm.preference):
+            context = Context.of(view, vm)
+            for role in ROLES:
+                yield from filter(None, _of(context, role))
+
+
+def _of(context: Context, role: Role) -> Iterator[Finding | None]:
+    yield stale_reference(context, role)
+    resolution = context.resolved(role)
+    if resolution is None:
+        return
+    found = broken(context, resolution)
+    yield found
+    if found is not None and resolution.failure is not None:
+        return
+    yield unversioned(context, resolution)
+    yield from unfit(context, resolution)
+    if found is None:
+        yield drifted(context, resolution)
+        yield field_conflict(context, resolution) if role is Role.INSTANCETYPE else requirements_unmet(context)
+
+
+CHECK = Check(
+    id="instancetype_vms",
+    title="VMs whose instancetype or preference is missing or will be lost",
+    reads=(
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        virtual_machine_instancetype.KIND,
+        virtual_machine_cluster_instancetype.KIND,
+        virtual_machine_preference.KIND,
+        virtual_machine_cluster_preference.KIND,
+        controller_revision.KIND,
+        kube_virt.KIND,
+    ),
+    scope=PER_VM,
+    joins=(OBJECT, REVISION),
+    reasons=REASONS,
+    find=find,
+    uses={
+        virtual_machine.KIND: "created deleting failed failed_since failure instancetype preference run_strategy shape",
+        virtual_machine_instance.KIND: "phase vm_uid",
+    },
+    about=(virtual_machine.KIND, virtual_machine_cluster_instancetype.KIND, virtual_machine_cluster_preference.KIND),
+)

@@ -1,0 +1,89 @@
+"""What the predicates of one VM share: its references resolved, and how a finding about one of them is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ...findings import Finding, Severity, Since
+from ...model.identity import owned
+from ...model.instancetypes.matching import ROLES, Role, kind_of
+from ...model.instancetypes.resolving import Mode, Resolution, resolve
+from ...model.kinds.kube_virt import KubeVirt
+from ...model.kinds.virtual_machine import VirtualMachine
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ..base import View
+from ..instancetype_commands import RESOURCES
+
+__all__ = ["Context"]
+
+_WANT_TO_RUN = ("Always", "Once", "RerunOnFailure")
+
+
+class Context(NamedTuple):
+    view: View
+    vm: VirtualMachine
+    kubevirt: KubeVirt | None
+    instancetype: Resolution | None
+    preference: Resolution | None
+
+    @classmethod
+    def of(cls, view: View, vm: VirtualMachine) -> Context:
+        kubevirt = min(view.all(KubeVirt), key=lambda each: each.ref, default=None)
+        return cls(view, vm, kubevirt, *(resolve(vm, role, view.named, kubevirt) for role in ROLES))
+
+    def resolved(self, role: Role) -> Resolution | None:
+        return self.instancetype if role is Role.INSTANCETYPE else self.preference
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """(0, 0) where it is not known."""
+        return self.kubevirt.release if self.kubevirt is not None else (0, 0)
+
+    @property
+    def policy(self) -> str:
+        return self.kubevirt.reference_policy if self.kubevirt is not None else "reference"
+
+    @property
+    def running(self) -> bool:
+        vmi = self.view.named(VirtualMachineInstance, self.vm.namespace, self.vm.name)
+        return owned(vmi, self.vm) is not None
+
+    @property
+    def needed(self) -> bool:
+        """Whether the VM should run, or runs."""
+        return self.vm.run_strategy in _WANT_TO_RUN or self.running
+
+    def finding(
+        self,
+        reason: str,
+        severity: Severity,
+        role: Role,
+        message: str,
+        *,
+        since: float | None = None,
+        source: Since = Since.CREATION,
+        evidence: Mapping[str, Any] | None = None,
+    ) -> Finding:
+        """`since` is the VM's creation, where that is as good a beginning as any, or comes from another `source`."""
+        resolution = self.resolved(role)
+        facts: dict[str, Any] = {"role": role.value}
+        related = []
+        if resolution is not None:
+            kind = resolution.kind or kind_of(role, "")
+            facts |= {"object": resolution.reference.name, "objectKind": kind, "resource": RESOURCES[kind]}
+            facts |= {"revision": resolution.revision_name, "mode": resolution.mode.value}
+            found = resolution.revision or (resolution.live if resolution.mode is Mode.UNVERSIONED else None)
+            related = [found.ref] if found is not None else []
+        facts |= evidence or {}
+        return Finding(
+            reason=reason,
+            severity=severity,
+            subject=self.vm.ref,
+            related=tuple(related),
+            message=message,
+            since=since,
+            since_source=source if since is not None else Since.FIRST_SEEN,
+            evidence={name: fact for name, fact in facts.items() if fact not in ("", None)},
+            group=role.value,
+        )

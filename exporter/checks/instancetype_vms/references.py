@@ -1,0 +1,138 @@
+"""References that lead nowhere, to the live object, or that nobody uses any more."""
+
+from __future__ import annotations
+
+from ...findings import Finding, Severity, Since
+from ...model.instancetypes.matching import Role
+from ...model.instancetypes.resolving import Failure, Mode, Resolution, undecodable
+from ...model.instancetypes.resolving import reference as reference_in
+from ..instancetype_commands import RESOURCES
+from .context import Context
+
+__all__ = ["broken", "stale_reference", "unversioned"]
+
+_FAILED = {Role.INSTANCETYPE: "FailedFindInstancetype", Role.PREFERENCE: "FailedFindPreference"}
+_MATCHER = {Role.INSTANCETYPE: "InstancetypeMatcher", Role.PREFERENCE: "PreferenceMatcher"}
+_CONTROL = "the VM can neither be stopped nor restarted through the VM object"
+
+
+def broken(context: Context, resolution: Resolution) -> Finding | None:
+    """What keeps KubeVirt from finding or decoding it."""
+    if resolution.failure is Failure.KIND:
+        return _unknown_kind(context, resolution)
+    if resolution.failure is Failure.OBJECT:
+        return _object_missing(context, resolution)
+    if resolution.failure is Failure.REVISION:
+        return _revision_missing(context, resolution)
+    if resolution.revision is not None:
+        why = undecodable(resolution.revision, resolution.role, context.release)
+        if why:
+            return context.finding(
+                "RevisionUndecodable",
+                Severity.CRITICAL,
+                resolution.role,
+                f"KubeVirt cannot decode the {resolution.role.value} in ControllerRevision {resolution.revision_name}: "
+                f"{why}; {_CONTROL}",
+            )
+    if context.vm.failure == _FAILED[resolution.role]:
+        return context.finding(
+            "FailureStands",
+            Severity.WARNING,
+            resolution.role,
+            f"KubeVirt reports {context.vm.failure}, although its {resolution.role.value} is there: the condition is "
+            "old, or virt-controller sees something else",
+            since=context.vm.failed_since,
+            source=Since.CONDITION,
+            evidence={"condition": context.vm.failed},
+        )
+    return None
+
+
+def _unknown_kind(context: Context, resolution: Resolution) -> Finding:
+    role, written = resolution.role, resolution.reference.kind
+    return context.finding(
+        "UnknownKind",
+        Severity.CRITICAL,
+        role,
+        f"its matcher has the kind {written[:64]}, which is neither {role.namespaced} nor {role.cluster_wide}; "
+        f"{_CONTROL}",
+        evidence={"kind": written, "condition": f"got unexpected kind in {_MATCHER[role]}: {written}"},
+    )
+
+
+def _object_missing(context: Context, resolution: Resolution) -> Finding:
+    role, name = resolution.role, resolution.reference.name
+    condition = f'{RESOURCES[resolution.kind]} "{name}" not found'
+    consequence = _CONTROL if context.running else "it cannot start"
+    return context.finding(
+        "ObjectMissing",
+        Severity.CRITICAL if context.needed else Severity.WARNING,
+        role,
+        f"its {role.value} {resolution.kind} {name} does not exist, and it has no copy of it: {consequence}",
+        evidence={"condition": condition},
+    )
+
+
+def _revision_missing(context: Context, resolution: Resolution) -> Finding:
+    role, name = resolution.role, resolution.revision_name
+    named = "spec names" if resolution.mode is Mode.PINNED else "status names"
+    live = "the live object is there" if resolution.live is not None else "the live object is gone as well"
+    return context.finding(
+        "RevisionMissing",
+        Severity.CRITICAL,
+        role,
+        f"the ControllerRevision {name} that its {named} for its {role.value} does not exist ({live}): {_CONTROL}",
+        evidence={"condition": f'controllerrevisions.apps "{name}" not found'},
+    )
+
+
+def unversioned(context: Context, resolution: Resolution) -> Finding | None:
+    """What has no copy, or is to lose its reference."""
+    role = resolution.role
+    if resolution.mode is Mode.INFERRED or resolution.reference.volume:
+        return context.finding(
+            "InferencePending",
+            Severity.INFO,
+            role,
+            f"its {role.value} is still to be inferred from volume {resolution.reference.volume}",
+        )
+    versioned = any(each is not None and each.revision for each in (context.vm.instancetype, context.vm.preference))
+    if context.policy == "expandAll" or (context.policy == "expand" and not versioned):
+        return context.finding(
+            "ExpandPending",
+            Severity.WARNING,
+            role,
+            f"KubeVirt's referencePolicy is {context.policy}, and it still refers to {role.value} "
+            f"{resolution.reference.name}",
+            since=context.vm.created,
+            evidence={"referencePolicy": context.policy},
+        )
+    if resolution.mode is not Mode.UNVERSIONED or context.policy != "reference":
+        return None
+    # While a VM changes to another object, its status has the revision of the earlier one.
+    changing = bool(resolution.reference.revision)
+    return context.finding(
+        "Unversioned",
+        Severity.WARNING,
+        role,
+        f"it has no copy of its {role.value} {resolution.kind} {resolution.reference.name}: it changes with the live "
+        "object, and fails without it",
+        since=None if changing else context.vm.created,
+        evidence={"condition": context.vm.failed},
+    )
+
+
+def stale_reference(context: Context, role: Role) -> Finding | None:
+    kept = reference_in(context.vm, role)
+    if kept is None or not kept.revision:
+        return None
+    if kept.wanted and not (kept.pin and kept.status_name != kept.name):
+        return None
+    has = f"names {kept.name}, pinned" if kept.wanted else f"has no {role.value}"
+    return context.finding(
+        "StaleReference",
+        Severity.INFO,
+        role,
+        f"its status refers to {role.value} {kept.status_name or '(unnamed)'}, and its spec {has}",
+        evidence={"statusRevision": kept.revision},
+    )

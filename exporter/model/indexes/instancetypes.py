@@ -1,0 +1,114 @@
+"""Instancetypes and preferences with the VMs that refer to them, and ControllerRevisions with all that needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from .._instancetype import Kept
+from ..index import Index, Lookup
+from ..instancetypes.matching import ROLES
+from ..instancetypes.resolving import Mode, reference, resolve, target
+from ..kinds.controller_revision import ControllerRevision
+from ..kinds.virtual_machine import VirtualMachine
+from ..kinds.virtual_machine_instance import VirtualMachineInstance
+from ..kinds.virtual_machine_pool import VirtualMachinePool
+from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+from ..record import Record
+
+__all__ = ["OBJECT", "POOLS", "PRESETS", "REVISION", "UNVERSIONED", "USERS", "object_key", "revision_key"]
+
+
+def object_key(kind: str, namespace: str, name: str) -> str:
+    return f"{kind}/{namespace}/{name}"
+
+
+def revision_key(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}"
+
+
+def _referring(record: Record) -> Iterator[str]:
+    """The keys of the objects that the matchers of a VM, or of a pool's template, mean."""
+    if not isinstance(record, VirtualMachine | VirtualMachinePool):
+        return
+    for role in ROLES:
+        wanted = reference(record, role)
+        if wanted is not None and wanted.wanted:
+            kind, namespace, name = target(record.namespace, role, wanted)
+            if kind and name:
+                yield object_key(kind, namespace, name)
+
+
+def _objects(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, Kept):
+        return (object_key(type(record).__name__, record.namespace, record.name),)
+    return tuple(_referring(record))
+
+
+def _users(record: Record, _: Lookup) -> Iterable[str]:
+    return tuple(_referring(record)) if isinstance(record, VirtualMachine) and record.deleting is None else ()
+
+
+def _unversioned(record: Record, lookup: Lookup) -> Iterable[str]:
+    """Of a VM that gets the live object."""
+    if not isinstance(record, VirtualMachine) or record.deleting is not None:
+        return ()
+    found = []
+    for role in ROLES:
+        wanted = reference(record, role)
+        if wanted is None or not wanted.wanted or wanted.pin:
+            continue
+        resolution = resolve(record, role, lookup)
+        if resolution is not None and resolution.mode is Mode.UNVERSIONED and resolution.kind:
+            found.append(object_key(*target(record.namespace, role, wanted)))
+    return found
+
+
+def _revisions(record: Record, lookup: Lookup) -> Iterable[str]:
+    if isinstance(record, VirtualMachine | VirtualMachinePool):
+        wanted = (reference(record, role) for role in ROLES)
+        names = {name for each in wanted if each is not None for name in (each.pin, each.revision) if name}
+        return [revision_key(record.namespace, name) for name in names]
+    if isinstance(record, ControllerRevision):
+        return (revision_key(record.namespace, record.name),) if record.stash is not None else ()
+    if isinstance(record, VirtualMachineSnapshotContent):
+        return [revision_key(record.namespace, name) for name in dict.fromkeys(record.pins)]
+    if isinstance(record, VirtualMachineInstance) and record.generation:
+        start = lookup(ControllerRevision, record.namespace, record.started_with)
+        pins = start.pins if isinstance(start, ControllerRevision) else ()
+        return [revision_key(record.namespace, name) for name in dict.fromkeys(pins)]
+    return ()
+
+
+def _started(record: Record, _: Lookup) -> Iterable[str]:
+    started = isinstance(record, VirtualMachineInstance) and record.generation
+    return (revision_key(record.namespace, record.started_with),) if started else ()  # type: ignore[attr-defined]
+
+
+def _status_revisions(record: Record, _: Lookup) -> Iterable[str]:
+    if not isinstance(record, VirtualMachine):
+        return ()
+    wanted = (reference(record, role) for role in ROLES)
+    return {revision_key(record.namespace, each.revision) for each in wanted if each is not None and each.revision}
+
+
+def _pools(record: Record, _: Lookup) -> Iterable[str]:
+    sized = isinstance(record, VirtualMachinePool) and (record.instancetype or record.preference)
+    return (f"{record.namespace}/{record.name}",) if sized else ()
+
+
+def _presets(record: Record, _: Lookup) -> Iterable[str]:
+    preset = isinstance(record, VirtualMachineInstance) and record.presets
+    return (f"{record.namespace}/{record.name}",) if preset else ()
+
+
+_STARTED = Index("VMI of a saved spec", _started)
+_STATUS = Index("VMs of a revision in their status", _status_revisions)
+# An instancetype or preference, and who depends on it: VMs, and pools, whose templates refer to it.
+OBJECT = Index("instancetype or preference", _objects, dependents=(VirtualMachine, VirtualMachinePool))
+# VMs by the object that they refer to, and those of them that have no copy of it.
+USERS = Index("VMs of an instancetype or preference", _users)
+UNVERSIONED = Index("VMs of a live instancetype or preference", _unversioned, through=((ControllerRevision, _STATUS),))
+# A ControllerRevision and all that needs it: VMs, snapshots, and VMIs by the spec that they started with.
+REVISION = Index("ControllerRevision", _revisions, through=((ControllerRevision, _STARTED),))
+POOLS = Index("pool with an instancetype or preference", _pools)
+PRESETS = Index("VMI with a preset", _presets)

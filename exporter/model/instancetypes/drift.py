@@ -1,0 +1,38 @@
+"""How far an instancetype or preference has drifted from the copy that a VM has of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from ..quantity import amount
+from . import specs
+
+__all__ = ["differing"]
+
+_QUANTITIES = ("memory.guest", "memory.maxGuest", "memory.hugepages.pageSize", "requirements.memory.guest")
+
+
+@lru_cache(4096)
+def differing(before: str, after: str) -> tuple[str, ...]:
+    """The paths of the fields that differ between two canonical specs, in order; memory is compared as an amount."""
+    if before == after:
+        return ()
+    return tuple(_differing(specs.tree(before), specs.tree(after), ""))
+
+
+def _differing(before: Any, after: Any, path: str) -> Iterator[str]:
+    if isinstance(before, dict | type(None)) and isinstance(after, dict | type(None)) and (before or after):
+        old, new = before or {}, after or {}
+        for key in sorted(old.keys() | new.keys()):
+            yield from _differing(old.get(key), new.get(key), f"{path}.{key}" if path else key)
+    elif before != after and not (path in _QUANTITIES and _equal(before, after)):
+        yield path
+
+
+def _equal(before: Any, after: Any) -> bool:
+    try:
+        return before is not None and after is not None and amount(before) == amount(after)
+    except (ValueError, TypeError):
+        return False

@@ -1,0 +1,56 @@
+"""VirtualMachineRestores: whether one is in progress."""
+
+from __future__ import annotations
+
+from ..kind import ApiKind, Reach
+from ..record import Record, Wire, WireCondition, WireMeta, identity
+
+__all__ = ["KIND", "VirtualMachineRestore"]
+
+
+class _Target(Wire, frozen=True, gc=False):
+    name: str | None = None
+
+
+class _Spec(Wire, frozen=True, gc=False):
+    target: _Target | None = None
+
+
+class _Status(Wire, frozen=True, gc=False):
+    complete: bool | None = None
+    conditions: list[WireCondition | None] | None = None
+
+
+class _Restore(Wire, frozen=True, gc=False):
+    metadata: WireMeta = WireMeta()
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+class VirtualMachineRestore(Record, frozen=True, gc=False):
+    target: str  # the VM that it brings back, in its namespace
+    active: bool  # neither complete nor failed
+
+
+def _reduce(wire: _Restore) -> VirtualMachineRestore:
+    status = wire.status or _Status()
+    failed = any(each and each.type == "Failure" and each.status == "True" for each in status.conditions or ())
+    target = (wire.spec and wire.spec.target) or _Target()
+    return VirtualMachineRestore(
+        *identity(wire.metadata),
+        target=target.name or "",
+        active=not status.complete and not failed,
+    )
+
+
+KIND = ApiKind(
+    VirtualMachineRestore,
+    Reach.NAMESPACE,
+    group="snapshot.kubevirt.io",
+    versions=("v1beta1", "v1alpha1"),
+    plural="virtualmachinerestores",
+    wire=_Restore,
+    reduce=_reduce,
+    optional=True,
+    dispensable=True,
+)
