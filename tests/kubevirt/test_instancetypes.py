@@ -29,6 +29,14 @@ def exporter(kubevirt: ControlPlane) -> Iterator[Exporter]:
         yield running.wait_ready()
 
 
+@pytest.fixture(scope="module")
+def patient(kubevirt: ControlPlane) -> Iterator[Exporter]:
+    """One that waits as it does for its users."""
+    grant(kubevirt.admin)
+    with Exporter(kubevirt.kubeconfig("steward-exporter")) as running:
+        yield running.wait_ready()
+
+
 @pytest.fixture
 def sizes(stage: Stage) -> Iterator[Sizes]:
     with sized(stage) as made:
@@ -67,7 +75,9 @@ def wait_modes(exporter: Exporter, family: str, name: str, **wanted: float) -> N
     wait_until(lambda: modes(exporter, family, name) == wanted, 30, f"{family} of {name} is {wanted}", every=0.02)
 
 
-def test_all_ways_to_use_them_are_read_and_none_is_a_finding(exporter: Exporter, stage: Stage, sizes: Sizes) -> None:
+def test_all_ways_to_use_them_are_read_and_none_is_a_finding(
+    exporter: Exporter, patient: Exporter, stage: Stage, sizes: Sizes
+) -> None:
     small, own = sizes.small(), sizes.small("own", INSTANCETYPE)
     linux, windows = sizes.prefer("linux"), sizes.prefer("windows", PREFERENCE)
     volume(stage, small["name"], windows["name"])
@@ -101,6 +111,8 @@ def test_all_ways_to_use_them_are_read_and_none_is_a_finding(exporter: Exporter,
     last = sizes.ownerless(sizes.wait_ref("by-ref"))  # whatever was written before is known to who finds it
     (orphan,) = wait_found(exporter, stage, (last, "OrphanedRevision", "info"))
     assert orphan["evidence"]["cause"] == "ownerless"
+    reported = [each for each in patient.opened if each.subject.namespace == stage.namespace]
+    assert [f"{each.subject.name}: {each.message}" for each in reported if each.severity != "info"] == []
 
 
 def volume(stage: Stage, instancetype: str, preference: str) -> None:
@@ -204,11 +216,13 @@ def test_a_superseded_revision_stays_needed_while_what_started_with_it_runs(
     of = {vm: (revision, "OrphanedRevision", "info") for vm, revision in superseded.items()}
     (orphan,) = wait_found(exporter, stage, of["rests"])
     assert orphan["evidence"]["cause"] == "superseded"
+    last = (sizes.ownerless(superseded["rests"]), "OrphanedRevision", "info")
+    wait_found(exporter, stage, of["rests"], last)
 
     assert stage.act("runs", "restart") == Answer()
     stage.wait_ended(before)
     stage.wait_running("runs")
-    wait_found(exporter, stage, *of.values())
+    wait_found(exporter, stage, *of.values(), last)
     assert {sizes.revision(revision) is not None for revision in superseded.values()} == {True}
 
 
@@ -276,8 +290,8 @@ def test_a_vmi_that_a_preset_has_changed_is_found(exporter: Exporter, stage: Sta
     meta = {"namespace": stage.namespace, "name": "small"}
     kind = {"apiVersion": VMS.api_version, "kind": "VirtualMachineInstancePreset"}
     stage.client.create({**kind, "metadata": meta, "spec": preset})
-    stage.running("db", vmi_labels={"size": "small"})
     stage.running("other")
+    stage.running("db", vmi_labels={"size": "small"})
     wait_found(exporter, stage, ("db", "PresetInUse", "warning"))
 
 
