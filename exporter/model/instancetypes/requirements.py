@@ -106,8 +106,9 @@ def _memory(shape: Shape, wants: specs.Preference, gives: specs.Instancetype | N
     given = shape.memory or (amount(gives.memory.guest) if gives is not None else 0.0)
     if given >= amount(required.guest):
         return ""
-    by = "VirtualMachine" if gives is None else "instance type"
-    return f"insufficient Memory resources provided by {by}, preference requires {required.guest}"
+    if gives is None:
+        return f"insufficient Memory resources provided by VirtualMachine, preference requires {required.guest}"
+    return f"insufficient Memory resources provided by instance type, preference requires {required.guest}"
 
 
 def _arch(shape: Shape, wants: specs.Preference) -> str:
