@@ -154,7 +154,7 @@ REQUIREMENTS: dict[str, tuple[Object, Object | None, Object]] = {
 @pytest.fixture(scope="module")
 def exporter(kubevirt: ControlPlane) -> Iterator[Exporter]:
     grant(kubevirt.admin)
-    with Exporter(kubevirt.kubeconfig("steward-exporter")) as running:
+    with Exporter(kubevirt.kubeconfig("steward-exporter"), graces=0) as running:
         yield running.wait_ready()
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 
 import pytest
 
+from exporter.__main__ import main
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.resources import VMIS, VMS
 from tests.kubevirt.control_plane import ControlPlane
@@ -297,25 +299,47 @@ def test_a_vmi_that_a_preset_has_changed_is_found(exporter: Exporter, stage: Sta
     wait_found(exporter, stage, ("db", "PresetInUse", "warning"))
 
 
-def test_the_deletion_of_an_instancetype_hits_the_vms_that_have_no_revision(
-    kubevirt: ControlPlane, exporter: Exporter, stage: Stage, sizes: Sizes
+def test_the_deletion_of_an_instancetype_does_to_vms_what_its_preview_says(
+    kubevirt: ControlPlane, exporter: Exporter, stage: Stage, sizes: Sizes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    small, versioned = sizes.small(), ("by-ref", "pinned")
-    for vm in versioned:
+    small, versioned = sizes.small(), ("by-ref", "pinned", "web-0")
+    for vm in ("by-ref", "pinned"):
         stage.vm(vm, strategy="Manual", instancetype=small)
-        sizes.wait_ref(vm)
     sizes.pin("pinned", sizes.wait_ref("pinned"))
+    sizes.pool("web", 1, instancetype=small)
+    for vm in versioned:
+        sizes.wait_ref(vm)
     with kubevirt.without("virt-controller"):
         stage.vm("late", strategy="Manual", instancetype=small)
+        foreseen = preview(kubevirt, small["name"], capsys)
         sizes.delete(small)
+    appearing = [each for each in foreseen if each[0] == "appears"]
+    breaks = {name for _, outcome, name, _, _ in appearing if outcome == "breaks"}
+    assert breaks == {"late", "web"}
+    assert {name for _, outcome, name, _, _ in appearing if outcome == "safe"} == set(versioned)
+    wait_found(exporter, stage, *((name, reason, severity) for _, _, name, reason, severity in appearing))
+
     reason, _ = sizes.wait_failure("late")
     assert reason == "FailedFindInstancetype"
-    for vm in (*versioned, "late"):
+    for vm in ("by-ref", "pinned", "late"):
         stage.client.patch(VMS, stage.namespace, vm, {"spec": {"template": {"metadata": {"labels": {"a": "b"}}}}})
         assert stage.act(vm, "start") == Answer()
-    for vm in versioned:
+    for vm in ("by-ref", "pinned"):
         stage.wait_running(vm)
+    sizes.scale("web", 2)
+    assert sizes.wait_failure("web-1")[0] == reason
     assert stage.vmi("late") is None
-    wait_found(exporter, stage, *((vm, "ObjectGone", "info") for vm in versioned), ("late", "ObjectMissing", "warning"))
+
     sizes.small()
     stage.wait_running("late")  # the start that was asked for is still to be done
+
+
+def preview(
+    kubevirt: ControlPlane, instancetype: str, capsys: pytest.CaptureFixture[str]
+) -> list[tuple[str, str, str, str, str]]:
+    """Of each finding that its deletion would change: how, the outcome, the subject, the reason and the severity."""
+    main(["impact", "--delete-instancetype", instancetype, "-o", "json", "--kubeconfig", str(kubevirt.kubeconfig())])
+    impact = json.loads(capsys.readouterr().out)
+    assert (impact["leftOut"], impact["unknownInAll"]) == (0, 0)
+    rows = ((each["change"], each["outcome"], each["finding"]) for each in impact["findings"])
+    return [(change, outcome, f["subject"]["name"], f["reason"], f["severity"]) for change, outcome, f in rows]
