@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -107,18 +108,6 @@ class Sizes:
     def lose(self, revision: str) -> None:
         self.stage.client.delete(CONTROLLER_REVISIONS, self.stage.namespace, revision)
 
-    def forget(self, name: str, role: str = "instancetype") -> None:
-        """Takes the revision off the status of a VM, as a person does by hand."""
-        vm, ref = self.vm(name), f"/status/{role}Ref"
-        made = ref + "/controllerRevisionRef"
-        patch: tuple[Object, ...] = (
-            {"op": "test", "path": f"{ref}/name", "value": vm["spec"][role]["name"]},
-            {"op": "test", "path": f"{made}/name", "value": self.ref(name, role)},
-            {"op": "remove", "path": made},
-        )
-        path, kind = VMS.path(self.stage.namespace, name, "status"), "application/json-patch+json"
-        self.stage.client.connection.request("PATCH", path, patch, content_type=kind)
-
     def failure(self, name: str) -> tuple[str, str] | None:
         """Reason and message of a VM's condition Failure."""
         status: Object = (self.stage.client.find(VMS, self.stage.namespace, name) or {}).get("status", {})
@@ -128,8 +117,11 @@ class Sizes:
             None,
         )
 
-    def wait_failure(self, name: str) -> tuple[str, str]:
-        return wait_until(lambda: self.failure(name), PATIENCE, f"{name} says what it fails of")
+    def wait_failure(self, name: str, reason: str, message: str) -> None:
+        """Until this is why KubeVirt fails with a VM; on the way it may say other things."""
+        with contextlib.suppress(TimeoutError):
+            wait_until(lambda: self.failure(name) == (reason, message), PATIENCE, f"{name} fails")
+        assert self.failure(name) == (reason, message)
 
     # -- what is made of VMs, and makes them
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from exporter.__main__ import main
+from tests.cluster.conftest import Tools
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.resources import VMIS, VMS
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.orders import true
+from tests.kubevirt.shell import run
 from tests.kubevirt.sizes import CLUSTER_INSTANCETYPE, INSTANCETYPE, KINDS, PREFERENCE, Sizes, sized
 from tests.kubevirt.stage import Answer, Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
 
 Found = tuple[str, str, str]  # the subject's name, the reason, the severity
+Shell = Callable[[str], int]
 
 UNCONTROLLABLE = "neither be stopped nor restarted"
 
@@ -37,6 +42,12 @@ def patient(kubevirt: ControlPlane) -> Iterator[Exporter]:
     grant(kubevirt.admin)
     with Exporter(kubevirt.kubeconfig("steward-exporter")) as running:
         yield running.wait_ready()
+
+
+@pytest.fixture
+def shell(kubevirt: ControlPlane, binary: Tools, tmp_path: Path) -> Shell:
+    """Runs a command as a person does, and answers with its exit code."""
+    return lambda command: run(command, kubevirt, binary, tmp_path)
 
 
 @pytest.fixture
@@ -64,6 +75,13 @@ def wait_found(exporter: Exporter, stage: Stage, *wanted: Found) -> list[Object]
         wait_until(lambda: found() == sorted(wanted), 30, "what is found", every=0.02)
     assert found() == sorted(wanted)
     return findings(exporter, stage)
+
+
+def run_commands(shell: Shell, *found: Object) -> None:
+    """Those that a finding names to look at it, to the letter."""
+    for finding in found:
+        assert finding["commands"]
+        assert [command for command in finding["commands"] if shell(command) != 0] == [], finding["reason"]
 
 
 def modes(exporter: Exporter, family: str, name: str) -> dict[str, float]:
@@ -149,7 +167,7 @@ def test_an_instancetype_that_is_deleted_before_its_vm_has_a_revision_is_missing
         missing = ("db", "ObjectMissing", "critical")
         wait_found(exporter, stage, missing)
     words = f'virtualmachineclusterinstancetypes.instancetype.kubevirt.io "{name}" not found'
-    assert sizes.wait_failure("db") == ("FailedFindInstancetype", words)
+    sizes.wait_failure("db", "FailedFindInstancetype", words)
     wait_found(exporter, stage, missing)
 
     sizes.small()
@@ -163,7 +181,7 @@ def guard(stage: Stage, instancetype: str, *finalizers: str) -> None:
 
 
 def test_a_vm_whose_revision_is_deleted_is_out_of_control_until_its_status_forgets_it(
-    exporter: Exporter, stage: Stage, sizes: Sizes
+    exporter: Exporter, stage: Stage, sizes: Sizes, shell: Shell
 ) -> None:
     small, vms = sizes.small(), ("stops", "restarts", "ends")
     before = {vm: stage.running(vm, instancetype=small) for vm in vms}
@@ -182,7 +200,7 @@ def test_a_vm_whose_revision_is_deleted_is_out_of_control_until_its_status_forge
     stage.wait_gone("ends")
     for vm in vms:
         words = f'controllerrevisions.apps "{revisions[vm]}" not found'
-        assert sizes.wait_failure(vm) == ("FailedFindInstancetype", words)
+        sizes.wait_failure(vm, "FailedFindInstancetype", words)
     wait_until(lambda: observed(sizes.vm("stops")), 30, "KubeVirt has seen that it is to stop")
     wait_until(lambda: not true(sizes.vm("ends"), "Ready"), 30, "KubeVirt has seen that it has ended")
     for vm in ("stops", "restarts"):
@@ -190,11 +208,14 @@ def test_a_vm_whose_revision_is_deleted_is_out_of_control_until_its_status_forge
         assert runs["metadata"]["uid"] == before[vm]["metadata"]["uid"]
         assert "deletionTimestamp" not in runs["metadata"]
     assert stage.vmi("ends") is None
-    wait_found(exporter, stage, *lost)
 
-    for vm in vms:
-        sizes.forget(vm)
-        sizes.wait_ref(vm)
+    for finding in wait_found(exporter, stage, *lost):
+        vm = finding["subject"]["name"]
+        run_commands(shell, finding)
+        assert sizes.revision(revisions[vm]) is None
+        (repair,) = [command for command in finding["commands"] if "--dry-run=server" in command]
+        assert shell(repair.replace("--dry-run=server", "")) == 0
+        wait_until(partial(sizes.revision, revisions[vm]), 30, f"{vm} has a revision again")
     stage.wait_gone("stops")
     stage.wait_ended(before["restarts"])
     stage.wait_running("restarts")
@@ -208,7 +229,7 @@ def observed(vm: Object) -> bool:
 
 
 def test_a_superseded_revision_stays_needed_while_what_started_with_it_runs(
-    exporter: Exporter, stage: Stage, sizes: Sizes
+    exporter: Exporter, stage: Stage, sizes: Sizes, shell: Shell
 ) -> None:
     old, new = sizes.small(), sizes.small("large", cpus=2)
     before = stage.running("runs", instancetype=old)
@@ -226,12 +247,12 @@ def test_a_superseded_revision_stays_needed_while_what_started_with_it_runs(
     assert stage.act("runs", "restart") == Answer()
     stage.wait_ended(before)
     stage.wait_running("runs")
-    wait_found(exporter, stage, *of.values(), last)
+    run_commands(shell, *wait_found(exporter, stage, *of.values(), last))
     assert {sizes.revision(revision) is not None for revision in superseded.values()} == {True}
 
 
 def test_a_pinned_revision_without_labels_is_taken_away_by_kubevirt_or_stops_it(
-    kubevirt: ControlPlane, exporter: Exporter, stage: Stage, sizes: Sizes
+    kubevirt: ControlPlane, exporter: Exporter, stage: Stage, sizes: Sizes, shell: Shell
 ) -> None:
     """It makes a copy with labels in its place, which fails where there is one of that name."""
     small = sizes.small()
@@ -242,18 +263,17 @@ def test_a_pinned_revision_without_labels_is_taken_away_by_kubevirt_or_stops_it(
         sizes.pin("old", "bare-old")
         for vm in ("old", "new"):
             sizes.bare(f"bare-{vm}", vm, made)
-        wait_found(exporter, stage, *((vm, "LabellessPin", "critical") for vm in ("old", "new")))
+        run_commands(shell, *wait_found(exporter, stage, *((vm, "LabellessPin", "critical") for vm in ("old", "new"))))
     wait_until(lambda: sizes.revision("bare-new") is None, 60, "KubeVirt has taken what the new VM is pinned to away")
-    assert sizes.wait_failure("new") == ("FailedFindInstancetype", 'controllerrevisions.apps "bare-new" not found')
+    sizes.wait_failure("new", "FailedFindInstancetype", 'controllerrevisions.apps "bare-new" not found')
     words = "error encountered while upgrading instancetype.kubevirt.io controllerRevisions: "
-    assert sizes.wait_failure("old") == ("FailedCreate", f'{words}controllerrevisions.apps "{made}" already exists')
-    wait_found(
-        exporter,
-        stage,
-        ("new", "RevisionMissing", "critical"),
-        ("old", "LabellessPin", "critical"),
-        (made, "OrphanedRevision", "info"),
-    )
+    sizes.wait_failure("old", "FailedCreate", f'{words}controllerrevisions.apps "{made}" already exists')
+    rests = ("old", "LabellessPin", "critical"), (made, "OrphanedRevision", "info")
+    wait_found(exporter, stage, ("new", "RevisionMissing", "critical"), *rests)
+    stage.client.patch(VMS, stage.namespace, "new", {"spec": {"instancetype": {"revisionName": None}}})
+    wait_found(exporter, stage, *rests)
+    assert stage.act("new", "start") == Answer()
+    stage.wait_running("new")
 
 
 def test_what_becomes_of_an_instancetype_after_its_vm_has_a_revision_is_information(
@@ -285,7 +305,8 @@ def test_a_pool_whose_instancetype_is_deleted_makes_vms_that_cannot_start(
     wait_found(exporter, stage, *found)
     sizes.scale("web", 2)
     wait_found(exporter, stage, *found, ("web-1", "ObjectMissing", "warning"))
-    sizes.wait_failure("web-1")
+    words = f'virtualmachineclusterinstancetypes.instancetype.kubevirt.io "{small["name"]}" not found'
+    sizes.wait_failure("web-1", "FailedFindInstancetype", words)
     sizes.scale("web", 0)
 
 
@@ -319,15 +340,15 @@ def test_the_deletion_of_an_instancetype_does_to_vms_what_its_preview_says(
     assert {name for _, outcome, name, _, _ in appearing if outcome == "safe"} == set(versioned)
     wait_found(exporter, stage, *((name, reason, severity) for _, _, name, reason, severity in appearing))
 
-    reason, _ = sizes.wait_failure("late")
-    assert reason == "FailedFindInstancetype"
+    words = f'virtualmachineclusterinstancetypes.instancetype.kubevirt.io "{small["name"]}" not found'
+    sizes.wait_failure("late", "FailedFindInstancetype", words)
     for vm in ("by-ref", "pinned", "late"):
         stage.client.patch(VMS, stage.namespace, vm, {"spec": {"template": {"metadata": {"labels": {"a": "b"}}}}})
         assert stage.act(vm, "start") == Answer()
     for vm in ("by-ref", "pinned"):
         stage.wait_running(vm)
     sizes.scale("web", 2)
-    assert sizes.wait_failure("web-1")[0] == reason
+    sizes.wait_failure("web-1", "FailedFindInstancetype", words)
     assert stage.vmi("late") is None
 
     sizes.small()
