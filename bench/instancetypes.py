@@ -2,8 +2,8 @@
 
 `python -m bench.instancetypes 100000`. Each VM runs, with a VMI, a launcher pod and a claim; with instancetypes it
 refers to one and to a preference, and has a ControllerRevision of each and one of the spec that it started with, as
-KubeVirt makes them. Measured are decoding and evaluation from scratch, memory, and what one changed instancetype
-evaluates again. Each fleet has a process of its own.
+KubeVirt makes them. Measured are decoding and evaluation from scratch, memory, what one changed instancetype evaluates
+again, and the preview of deleting one. Each fleet has a process of its own.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from exporter.decode import ObjectDecoder
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.model.source import SyncState
+from exporter.views.impact import Impact, steps, without
 from tests.evaluation import api_kinds
 
 _BORN = 1_790_000_000.0
@@ -133,8 +134,30 @@ def measure(count: int, with_sizes: bool) -> dict[str, float]:
             again = engine.evaluated[check].partitions - once
             if again:
                 figures[f"partitions again, {check}"] = float(again)
+        figures |= deleted(engine)
         figures["findings"] = float(sum(1 for _ in engine.findings()))
     return figures
+
+
+def deleted(engine: Engine) -> dict[str, float]:
+    """What the preview of deleting one instancetype costs."""
+    longest, slices, before = 0.0, 0, time.process_time()
+    work = steps(engine, without(engine.cluster, ["instancetype-2"]))
+    while True:
+        started = time.process_time()
+        try:
+            next(work)
+        except StopIteration as end:
+            impact: Impact = end.value
+            break
+        finally:
+            longest, slices = max(longest, time.process_time() - started), slices + 1
+    return {
+        "impact of a deleted one, CPU (ms)": (time.process_time() - before) * 1e3,
+        "longest slice of it (ms)": longest * 1e3,
+        "slices of it": float(slices),
+        "findings that it changes": float(len(impact.findings)),
+    }
 
 
 def main(count: int) -> None:

@@ -1,7 +1,7 @@
 """The one way to evaluate a check: on one partition of a cluster, by whoever asks.
 
-The engine does so as the cluster changes, a dump is evaluated so once, a preview evaluates a changed copy, and a repair
-is confirmed by it. Pure: no clock, no client.
+The engine does so as the cluster changes, a dump is evaluated so once, a preview evaluates the cluster as it would be,
+and a repair is confirmed by it. Pure: no clock, no client.
 
 A check has one of four answers. *Findings* or *none* need all that it reads: listed, current, and readable. It is *not
 applicable* where the cluster does not serve what it is about. Else it is *unknown*, with the reason: could not see is

@@ -14,6 +14,7 @@ from ..metrics.telemetry import Scrapes
 from .api import Findings
 from .connections import most_connections
 from .drain import DrainPage, DrainView
+from .impact import ImpactPage, ImpactView
 from .listing import Listing
 from .networks import NetworksView
 from .page import Page, stylesheet
@@ -40,13 +41,16 @@ def routes(
     listing = Listing(engine, versions)
     networks = NetworksView(engine, usage, versions, instance)
     drain = DrainView(engine, versions, instance)
+    impact = ImpactView(engine, versions, instance)
     return {
         "/": Page(engine, title, config, listing, versions, networks, drain).handle,
         "/drain": DrainPage(drain, title).handle,
+        "/impact": ImpactPage(impact, title).handle,
         "/style.css": stylesheet,
         "/metrics": Scrape(exposition, registry, scrapes).handle,
         # Half of the connections may wait: the other half is for whoever asks now.
         "/api/v1/findings": Findings(engine, listing, instance, most_connections() // 2).handle,
         "/api/v1/networks": networks.handle,
         "/api/v1/drain": drain.handle,
+        "/api/v1/impact": impact.handle,
     }

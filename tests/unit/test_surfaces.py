@@ -222,7 +222,7 @@ def fields_of(shape: Any) -> Iterator[str]:
             yield from fields_of(inner)
 
 
-@pytest.mark.parametrize("shape", [Report, views.networks.Networks, views.drain.Drain])
+@pytest.mark.parametrize("shape", [Report, views.networks.Networks, views.drain.Drain, views.impact.Impact])
 def test_every_field_of_the_api_is_documented(shape: type) -> None:
     text = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
     names = set(fields_of(shape))
