@@ -108,6 +108,18 @@ class Sizes:
     def lose(self, revision: str) -> None:
         self.stage.client.delete(CONTROLLER_REVISIONS, self.stage.namespace, revision)
 
+    def forget(self, name: str, role: str = "instancetype") -> None:
+        """Takes the revision off the status of a VM, as a person does by hand; its VM's object alone would keep it."""
+        vm, ref = self.vm(name), f"/status/{role}Ref"
+        made = f"{ref}/controllerRevisionRef"
+        patch: tuple[Object, ...] = (
+            {"op": "test", "path": f"{ref}/name", "value": vm["spec"][role]["name"]},
+            {"op": "test", "path": f"{made}/name", "value": self.ref(name, role)},
+            {"op": "remove", "path": made},
+        )
+        path, kind = VMS.path(self.stage.namespace, name, "status"), "application/json-patch+json"
+        self.stage.client.connection.request("PATCH", path, patch, content_type=kind)
+
     def failure(self, name: str) -> tuple[str, str] | None:
         """Reason and message of a VM's condition Failure."""
         status: Object = (self.stage.client.find(VMS, self.stage.namespace, name) or {}).get("status", {})
