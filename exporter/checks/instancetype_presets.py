@@ -13,7 +13,7 @@ from ..findings import Finding, Severity, Since
 from ..model.indexes.instancetypes import PRESETS
 from ..model.kinds import virtual_machine_instance, virtual_machine_instance_preset
 from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
-from ..model.naming import named
+from ..model.naming import listed, named
 from ..model.record import Ref
 from .base import Check, Family, Reason, Scope, View
 
@@ -53,7 +53,7 @@ def find(view: View) -> Iterator[Finding]:
             message=f"VirtualMachineInstancePreset {named(vmi.presets)} was merged into it",
             since=vmi.created,
             since_source=Since.CREATION if vmi.created is not None else Since.FIRST_SEEN,
-            evidence={"presets": list(vmi.presets)},
+            evidence=listed("presets", vmi.presets),
         )
 
 

@@ -10,6 +10,7 @@ Not seen here: snapshots and backups that are kept outside of the cluster.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import nsmallest
 
 from ..findings import Finding, Severity, Since
 from ..model.indexes.instancetypes import REVISION, revision_key
@@ -28,7 +29,7 @@ from ..model.kinds.controller_revision import ControllerRevision
 from ..model.kinds.virtual_machine import VirtualMachine
 from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..model.kinds.virtual_machine_restore import VirtualMachineRestore
-from ..model.naming import named
+from ..model.naming import NAMED, named
 from ..model.record import Record
 from .base import Check, Family, Reason, Scope, View
 
@@ -77,14 +78,15 @@ def find(view: View) -> Iterator[Finding]:
     if revision is None or revision.stash is None or revision.deleting is not None:
         return
     needing = [each for each in view.sharing(REVISION, revision_key(namespace, name)) if each is not revision]
-    vms = sorted(each.ref for each in needing if isinstance(each, VirtualMachine) and each.deleting is None)
+    vms = [each.ref for each in needing if isinstance(each, VirtualMachine) and each.deleting is None]
     if len(vms) > 1:
+        first = nsmallest(NAMED, vms)
         yield Finding(
             reason="SharedRevision",
             severity=Severity.WARNING,
             subject=revision.ref,
-            related=tuple(vms),
-            message=f"{len(vms):,} VMs refer to it: {named([vm.name for vm in vms])}",
+            related=tuple(first),
+            message=f"{len(vms):,} VMs refer to it: {named([vm.name for vm in first], len(vms))}",
             evidence={"vms": len(vms), "owner": revision.owner_name},
         )
     if _orphaned(view, revision, needing):

@@ -199,6 +199,66 @@ def _stacks_and_claims(n: int) -> list[Row]:
     return [*_stacks(n), *_claims_in_subnets(n)[1:]]
 
 
+_SMALL = {"kind": "VirtualMachineClusterInstancetype", "name": "small", "uid": "t1", "generation": 2}
+_SIZES = {"cpu": {"guest": 1}, "memory": {"guest": "1Gi"}}
+
+
+def _copy(name: str = "rev", spec: Row | None = None) -> Row:
+    of = {"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": _SMALL["kind"], "spec": _SIZES | (spec or {})}
+    of["metadata"] = {"name": "small", "uid": "t1", "generation": 1}
+    return {"kind": "ControllerRevision", "name": name, "vm": "db", "owner": "v1", "of": of}
+
+
+def _sized(**more: Any) -> Row:
+    return _vm(instancetype={"name": "small"}, runStrategy="Always") | more
+
+
+def _vms_of_one_instancetype(n: int) -> list[Row]:
+    return [_SMALL, *(_sized(name=f"vm-{each}", uid=f"v{each}") for each in range(n))]
+
+
+def _vms_of_one_revision(n: int) -> list[Row]:
+    vms = [_sized(name=f"vm-{each}", uid=f"v{each}", instancetypeRef="rev") for each in range(n)]
+    return [_SMALL, _copy(), *vms]
+
+
+def _revisions_of_one_vm(n: int) -> list[Row]:
+    return [_SMALL, _sized(instancetypeRef="rev-0"), *(_copy(f"rev-{each}") for each in range(n))]
+
+
+def _fields_of_one_copy(n: int) -> list[Row]:
+    many = {"x" * 1000: {f"annotation-{each}": {"y": "z" * 30} for each in range(10 * n)}}
+    return [_SMALL, _copy("rev", many), _sized(instancetypeRef="rev")]
+
+
+def _annotations_of_one_template(n: int) -> list[Row]:
+    given = {f"example.org/{each}": "mine" for each in range(n)}
+    theirs = _SMALL | {"spec": _SIZES | {"annotations": dict.fromkeys(given, "theirs")}}
+    return [theirs, _sized(templateAnnotations=given)]
+
+
+def _letters_of_one_matcher(n: int) -> list[Row]:
+    long = "x" * 100 * n
+    pinned = {"name": long, "kind": long, "revisionName": long}
+    vms = [_sized(name=f"vm-{each}", uid=f"v{each}") for each in range(4)]
+    vms[0] |= {"instancetype": {"name": long}, "preference": {"inferFromVolume": long}}
+    vms[1] |= {"instancetype": {"name": long, "kind": long}, "preference": pinned}
+    vms[2] |= {"instancetypeRef": {"name": long, "kind": long, "controllerRevisionRef": {"name": long}}}
+    of = {"apiVersion": f"instancetype.kubevirt.io/{long}", "kind": long, "metadata": {"name": "small"}, "spec": long}
+    revision = _copy() | {"of": of, "labels": _LABELS, "vm": long}
+    vms[3] |= {"instancetypeRef": "rev"}
+    orphan = revision | {"name": "orphan"}
+    return [_SMALL, revision, orphan, *vms, {"kind": "VirtualMachinePool", "name": "p", "instancetype": {"name": long}}]
+
+
+_LABELS = {"instancetype.kubevirt.io/object-name": "small"}
+
+
+def _presets_of_one_vmi(n: int) -> list[Row]:
+    notes = {f"virtualmachinepreset.kubevirt.io/preset-{each}": "kubevirt.io/v1" for each in range(n)}
+    return [_vmi(annotations=notes)]
+
+
 SCENES: dict[str, Callable[[int], list[dict[str, Any]]]] = {
     scene.__name__.removeprefix("_"): lambda n, scene=scene: [full(row) for row in scene(n)]  # type: ignore[misc]
     for scene in (
@@ -227,5 +287,12 @@ SCENES: dict[str, Callable[[int], list[dict[str, Any]]]] = {
         _nodes_of_one_uuid,
         _stacks,
         _stacks_and_claims,
+        _vms_of_one_instancetype,
+        _vms_of_one_revision,
+        _revisions_of_one_vm,
+        _fields_of_one_copy,
+        _annotations_of_one_template,
+        _letters_of_one_matcher,
+        _presets_of_one_vmi,
     )
 }

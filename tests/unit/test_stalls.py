@@ -69,6 +69,9 @@ def test_twice_as_much_is_about_twice_the_work(scene: str) -> None:
         "leftover_claims_and_pods",
         "primaries_and_vms_of_one_namespace",
         "stacks_and_claims",
+        "vms_of_one_instancetype",
+        "vms_of_one_revision",
+        "revisions_of_one_vm",
     ],
 )
 @pytest.mark.parametrize("blind", [False, True])

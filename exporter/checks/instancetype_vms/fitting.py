@@ -7,7 +7,7 @@ from ...model.instancetypes.conflicts import conflicts
 from ...model.instancetypes.matching import Role
 from ...model.instancetypes.requirements import unmet
 from ...model.instancetypes.resolving import Resolution
-from ...model.naming import named
+from ...model.naming import listed, named
 from .context import Context
 
 __all__ = ["field_conflict", "requirements_unmet"]
@@ -25,7 +25,7 @@ def field_conflict(context: Context, resolution: Resolution) -> Finding | None:
         Role.INSTANCETYPE,
         f"its template sets {named(paths)}, which its instancetype {resolution.reference.name} provides: KubeVirt "
         "neither starts nor versions it",
-        evidence={"fields": list(paths), "condition": fields},
+        evidence={**listed("fields", paths), "condition": fields},
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Finding, Severity
-from ...model.instancetypes.drift import differing
+from ...model.instancetypes.drift import MOST_PATHS, differing
 from ...model.instancetypes.matching import kind_of
 from ...model.instancetypes.resolving import Mode, Resolution, undecodable
 from ...model.kinds.controller_revision import ControllerRevision, Stash
-from ...model.naming import named
+from ...model.naming import listed, named
 from .context import Context
 
 __all__ = ["drifted", "unfit"]
@@ -106,14 +106,15 @@ def drifted(context: Context, resolution: Resolution) -> Finding | None:
     if stash.object_name != name:
         return None  # a pin to a copy of another object
     paths = differing(stash.spec, live.spec)
-    differs = f"it differs in {named(paths)}" if paths else "both are equal"
+    differs = f"it differs in {'at least ' if len(paths) > MOST_PATHS else ''}{named(paths)}"
+    differs = differs if paths else "both are equal"
     if stash.object_uid != live.uid:
         return context.finding(
             "ObjectRecreated",
             Severity.INFO,
             role,
             f"its copy is of a {resolution.kind} {name} that was deleted; the one of that name is another: {differs}",
-            evidence={"specEqual": "false" if paths else "true", "fields": list(paths)},
+            evidence={"specEqual": "false" if paths else "true", **listed("fields", paths)},
         )
     if not paths or not live.generation > stash.object_generation:
         return None
@@ -122,5 +123,5 @@ def drifted(context: Context, resolution: Resolution) -> Finding | None:
         Severity.INFO,
         role,
         f"{resolution.kind} {name} has changed since its copy was made: {differs}",
-        evidence={"fields": list(paths), "copied": stash.object_generation, "live": live.generation},
+        evidence={**listed("fields", paths), "copied": stash.object_generation, "live": live.generation},
     )

@@ -6,9 +6,11 @@ As pkg/instancetype/apply of kubevirt/kubevirt decides it, in its order. Prefere
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
+from ..naming import shortened
+from ..remembered import remembered
 from . import specs
+from .drift import LONGEST_PATH
 from .shape import Shape
 
 __all__ = ["conflicts"]
@@ -16,14 +18,18 @@ __all__ = ["conflicts"]
 _SPEC = "spec.template.spec"
 
 
-@lru_cache(4096)
+@remembered()
 def conflicts(shape: Shape, text: str) -> tuple[str, ...]:
     """The paths of the fields; `text` is the instancetype's canonical spec."""
     gives = specs.instancetype(text)
     present = frozenset(shape.set)
     paths = (f"{_SPEC}.{path}" for path in (*_cpu(gives), *_memory(present, gives), *_rest(gives)) if path in present)
     given = gives.annotations or {}
-    notes = (f"annotations.{key}" for key, value in shape.annotations if given.get(key, value) != value)
+    notes = (
+        shortened(f"annotations.{key}", LONGEST_PATH)
+        for key, value in shape.annotations
+        if given.get(key, value) != value
+    )
     return (*paths, *notes)
 
 

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from itertools import islice
 from typing import Any
 
+from ..naming import shortened
 from ..quantity import amount
+from ..remembered import remembered
 from . import specs
 
-__all__ = ["differing"]
+__all__ = ["LONGEST_PATH", "MOST_PATHS", "differing"]
 
 _QUANTITIES = ("memory.guest", "memory.maxGuest", "memory.hugepages.pageSize", "requirements.memory.guest")
+LONGEST_PATH = 120  # characters
+MOST_PATHS = 100
 
 
-@lru_cache(4096)
+@remembered()
 def differing(before: str, after: str) -> tuple[str, ...]:
-    """The paths of the fields that differ between two canonical specs, in order; memory is compared as an amount."""
+    """The paths of the fields that differ between two canonical specs, in order; memory is compared as an amount.
+
+    Of very many the first ones, one more than MOST_PATHS.
+    """
     if before == after:
         return ()
-    return tuple(_differing(specs.tree(before), specs.tree(after), ""))
+    return tuple(islice(_differing(specs.tree(before), specs.tree(after), ""), MOST_PATHS + 1))
 
 
 def _differing(before: Any, after: Any, path: str) -> Iterator[str]:
     if isinstance(before, dict | type(None)) and isinstance(after, dict | type(None)) and (before or after):
         old, new = before or {}, after or {}
-        for key in sorted(old.keys() | new.keys()):
-            yield from _differing(old.get(key), new.get(key), f"{path}.{key}" if path else key)
+        for key in sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key)):
+            below = f"{path}.{key}" if path else key
+            yield from _differing(old.get(key), new.get(key), shortened(below, LONGEST_PATH))
     elif before != after and not (path in _QUANTITIES and _equal(before, after)):
         yield path
 

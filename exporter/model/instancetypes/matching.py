@@ -10,6 +10,7 @@ from sys import intern
 
 import msgspec
 
+from ..naming import shortened
 from ..record import Wire
 
 __all__ = ["ROLES", "Reference", "Role", "WireMatcher", "WireStatusRef", "kind_of", "pins_of", "reference_of"]
@@ -89,16 +90,20 @@ def reference_of(matcher: WireMatcher | None, status: WireStatusRef | None) -> R
     wire, ref = matcher or WireMatcher(), status or WireStatusRef()
     return Reference(
         wanted=matcher is not None,
-        name=intern(wire.name or ""),
-        kind=intern(wire.kind or ""),
-        pin=intern(wire.revision_name or ""),
-        volume=intern(wire.infer_from_volume or ""),
-        status_name=intern(ref.name or ""),
-        status_kind=intern(ref.kind or ""),
-        revision=intern(kept),
+        name=_name(wire.name),
+        kind=_name(wire.kind),
+        pin=_name(wire.revision_name),
+        volume=_name(wire.infer_from_volume),
+        status_name=_name(ref.name),
+        status_kind=_name(ref.kind),
+        revision=_name(kept),
     )
 
 
 def pins_of(*matchers: WireMatcher | None) -> tuple[str, ...]:
     """The ControllerRevisions that the matchers of a saved spec name."""
-    return tuple(intern(each.revision_name) for each in matchers if each and each.revision_name)
+    return tuple(_name(each.revision_name) for each in matchers if each and each.revision_name)
+
+
+def _name(text: str | None) -> str:
+    return intern(shortened(text or ""))

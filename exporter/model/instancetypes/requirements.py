@@ -5,9 +5,8 @@ As pkg/instancetype/preference/{requirements,validation} of kubevirt/kubevirt ch
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from ..quantity import amount
+from ..remembered import remembered
 from . import specs
 from .conflicts import conflicts
 from .shape import Shape
@@ -29,7 +28,7 @@ _ACROSS = {
 _THREADS_PER_CORE = 2
 
 
-@lru_cache(4096)
+@remembered()
 def unmet(shape: Shape, preference: str, instancetype: str | None) -> str:
     """The first requirement that is not met, as KubeVirt's webhook words it; empty where all are. Both texts are
     canonical specs. Where the template conflicts with the instancetype the webhook gets no further than its spread.

@@ -11,8 +11,10 @@ from typing import Any
 
 import msgspec
 
+from ..naming import shortened
 from ..quantity import amount
 from ..record import Wire
+from ..remembered import remembered
 from ..vm_spec import WireCPU, WireDevices, WireDomain, WireVMSpec
 
 __all__ = ["Shape", "WireTemplate", "shape_of"]
@@ -94,8 +96,6 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
 
 
 _NOTHING = Shape((), 1, 1, 1, 0.0, "", ())
-_SHARED: dict[Shape, Shape] = {}
-_MOST_SHARED = 50_000
 
 
 def shape_of(template: WireTemplate | None) -> Shape:
@@ -107,12 +107,15 @@ def shape_of(template: WireTemplate | None) -> Shape:
         tuple(_set(spec, domain)),
         *_topology(domain),
         _memory(domain),
-        spec.architecture or "",
+        shortened(spec.architecture or ""),
         tuple(sorted((key, str(value)) for key, value in (meta.annotations or {}).items())),
     )
-    if len(_SHARED) > _MOST_SHARED:
-        _SHARED.clear()
-    return _SHARED.setdefault(made, made)
+    return _shared(made)
+
+
+@remembered(50_000)
+def _shared(made: Shape) -> Shape:
+    return made
 
 
 def _topology(domain: _Domain) -> tuple[int, int, int]:

@@ -7,16 +7,16 @@ Fields as in staging/src/kubevirt.io/api/instancetype/v1beta1/types.go of kubevi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from sys import intern
 from typing import Any
 
 import msgspec
 from msgspec import field
 
-from ..nesting import decoded
+from ..nesting import cut
 from ..quantity import amount
 from ..record import Wire
+from ..remembered import remembered
 
 __all__ = ["Instancetype", "Preference", "canonical", "instancetype", "preference", "tree"]
 
@@ -127,7 +127,7 @@ class Preference(Wire, frozen=True):
     annotations: dict[str, Any] | None = None
 
 
-_MOST = 4096  # differing specs whose forms are kept
+_LONGEST = 64 << 10  # characters of a spec in which is looked for what is as good as absent: more has nobody
 _TREE = msgspec.json.Decoder(Any)
 _INSTANCETYPE = msgspec.json.Decoder(Instancetype)
 _PREFERENCE = msgspec.json.Decoder(Preference)
@@ -142,11 +142,19 @@ def canonical(raw: msgspec.Raw | bytes) -> str:
     return _canonical(bytes(raw))
 
 
-@lru_cache(_MOST)
+@remembered()
 def _canonical(raw: bytes) -> str:
     if raw in (b"", b"null"):
         return ""
-    return intern(msgspec.json.encode(_pruned(decoded(_TREE, raw)), order="sorted").decode())
+    try:
+        return _sorted(raw)
+    except RecursionError:
+        return _sorted(cut(raw).text)
+
+
+def _sorted(raw: bytes) -> str:
+    tree = _TREE.decode(raw)
+    return intern(msgspec.json.encode(_pruned(tree) if len(raw) <= _LONGEST else tree, order="sorted").decode())
 
 
 _MAPS = ("nodeSelector", "annotations")
@@ -164,7 +172,7 @@ def _pruned(value: Any) -> Any:
     return [_pruned(each) for each in value] if isinstance(value, list) else value
 
 
-@lru_cache(_MOST)
+@remembered()
 def instancetype(text: str) -> Instancetype:
     """Raises ValueError, of which msgspec.DecodeError is one, where a field has another type than KubeVirt's."""
     made = _INSTANCETYPE.decode(text or "{}")
@@ -172,7 +180,7 @@ def instancetype(text: str) -> Instancetype:
     return made
 
 
-@lru_cache(_MOST)
+@remembered()
 def preference(text: str) -> Preference:
     """Raises ValueError, of which msgspec.DecodeError is one, where a field has another type than KubeVirt's."""
     made = _PREFERENCE.decode(text or "{}")
@@ -181,7 +189,7 @@ def preference(text: str) -> Preference:
     return made
 
 
-@lru_cache(_MOST)
+@remembered()
 def tree(text: str) -> Mapping[str, Any]:
     """A canonical text as maps and lists; not to be changed."""
     made = _TREE.decode(text or "{}")

@@ -6,7 +6,6 @@ each start. Those of other controllers are kept too, by their names alone: a VM 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from sys import intern
 
 import msgspec
@@ -15,8 +14,10 @@ from msgspec import field
 from ..instancetypes import specs
 from ..instancetypes.matching import WireMatcher, pins_of
 from ..kind import ApiKind
+from ..naming import shortened
 from ..nesting import decoded
 from ..record import Record, Wire, WireMeta, WireOwner, epoch, identity
+from ..remembered import remembered
 
 __all__ = ["KIND", "START", "ControllerRevision", "Stash"]
 
@@ -122,17 +123,17 @@ def _labels_of(labels: _Labels) -> tuple[str, str, str, int, str]:
     )
 
 
-@lru_cache(4096)
+@remembered()
 def _stash(labels: tuple[str, str, str, int, str], raw: bytes) -> Stash | None:
     """None where neither the labels nor the data are about an instancetype or preference."""
     try:
         saved = decoded(_SAVED, raw or b"null")
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Stash(*labels, why=str(error)) if labels[0] else None
+        return Stash(*labels, why=shortened(str(error))) if labels[0] else None
     about = saved is not None and (saved.api_version or "").partition("/")[0] == _GROUP
     if saved is None or not about:
         return Stash(*labels, why=f"it holds no object of {_GROUP}") if labels[0] else None
-    kind, version = intern(saved.kind or ""), intern(saved.api_version or "")
+    kind, version = intern(shortened(saved.kind or "")), intern(shortened(saved.api_version or ""))
     try:
         spec = specs.canonical(saved.spec)
         if "Preference" in kind:
@@ -140,7 +141,7 @@ def _stash(labels: tuple[str, str, str, int, str], raw: bytes) -> Stash | None:
         else:
             specs.instancetype(spec)
     except ValueError as error:  # of JSON too
-        return Stash(*labels, version, kind, why=str(error))
+        return Stash(*labels, version, kind, why=shortened(str(error)))
     return Stash(*labels, version, kind, spec)
 
 
@@ -175,9 +176,9 @@ def _reduce(wire: _Revision) -> ControllerRevision | None:
         created=epoch(meta.creation_timestamp),
         deleting=epoch(meta.deletion_timestamp),
         # Of a saved spec only its name and pins count.
-        owner_kind="" if start else intern(owner.kind or ""),
-        owner_name="" if start else owner.name or "",
-        owner_uid="" if start else intern(owner.uid or ""),
+        owner_kind="" if start else intern(shortened(owner.kind or "")),
+        owner_name="" if start else shortened(owner.name or ""),
+        owner_uid="" if start else intern(shortened(owner.uid or "")),
         stash=None if start else _stash(labels, bytes(wire.data)),
         pins=pins,
     )

@@ -1,0 +1,60 @@
+"""What was made of a text once is not made again, while the texts that are kept stay few and short in all.
+
+A tenant can have thousands of objects of a megabyte each, and a cache that is bounded by number alone would keep all
+of them.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+__all__ = ["remembered"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_MOST_TEXT = 4 << 20  # characters that the arguments of all that is kept have
+_EACH = 64  # characters that one counts beside its texts
+
+
+def remembered(most: int = 4096) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """For a pure function of hashable arguments by position, which are texts, structs of them, or None: as
+    `functools.lru_cache`, but the arguments of all that is kept are no longer than some megabytes.
+    """
+
+    def decorate(make: Callable[P, T]) -> Callable[P, T]:
+        kept: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        left = _MOST_TEXT
+
+        @wraps(make)
+        def made(*args: P.args, **kwargs: P.kwargs) -> T:
+            nonlocal left
+            found = kept.get(args)
+            if found is not None:
+                kept.move_to_end(args)
+                return found[0]
+            value = make(*args, **kwargs)
+            length = _EACH + _length(args)
+            if length > _MOST_TEXT:
+                return value
+            kept[args] = value, length
+            left -= length
+            while left < 0 or len(kept) > most:
+                left += kept.popitem(last=False)[1][1]
+            return value
+
+        return made
+
+    return decorate
+
+
+def _length(thing: object) -> int:
+    if isinstance(thing, str | bytes):
+        return len(thing)
+    fields = getattr(thing, "__struct_fields__", None)
+    if fields is not None:
+        return sum(_length(getattr(thing, name)) for name in fields)
+    return sum(map(_length, thing)) if isinstance(thing, tuple) else 0
