@@ -68,7 +68,13 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def answers(self) -> bool:
-        return not (self.not_applicable or self.unseen or self.waiting)
+        return not (self.not_applicable or self.unknown)
+
+    @property
+    def unknown(self) -> str:
+        """Why there is no answer although there should be one; empty where there is."""
+        waiting = "a watch is connecting again; what it missed is not there yet" if self.waiting else ""
+        return "; ".join(self.unseen) or waiting
 
 
 def standing(check: Check, cluster: Cluster) -> Standing:
@@ -123,8 +129,8 @@ def evaluate(
     known = known or standing(check, cluster)
     if known.not_applicable:
         return Answer(not_applicable=known.not_applicable)
-    if not known.answers:
-        return Answer(unknown="; ".join(known.unseen) or "a watch is connecting again; what it missed is not there yet")
+    if known.unknown:
+        return Answer(unknown=known.unknown)
     if undecodable := hidden(check, cluster, partition):
         return Answer(unknown=undecodable.sentence, hidden_by=undecodable)
     seen = Seen() if record else None
