@@ -178,8 +178,8 @@ def test_a_dump_as_a_table(run: Run) -> None:
     assert head == ["KIND", "NAME", "VMS", "PINNED", "REVISION", "UNVERSIONED", "DRIFTED", "STATE", "FINDINGS"]
     assert lost[:8] == [CLUSTER, "lost", "1", "0", "0", "1", "0", "missing"]
     assert u1[:8] == [CLUSTER, "u1", "2", "0", "1", "1", "1", "-"]
-    assert [line.split(maxsplit=4) for line in out.splitlines() if line.startswith("fail without it")] == [
-        ["fail", "without", "it", "1", "ns/c"],
+    assert [line.split(maxsplit=4) for line in out.splitlines() if line.startswith("fail ")] == [
+        ["fail", "already", "1", "ns/c"],
         ["fail", "without", "it", "1", "ns/a"],
         ["fail", "without", "it", "next", "of pool ns/p"],
     ]
