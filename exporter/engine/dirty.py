@@ -13,7 +13,7 @@ from ..model.index import Index
 from ..model.kind import Reach
 from ..model.record import Record
 
-__all__ = ["Crowd", "Pending", "concerned", "crowd", "crowds", "everything"]
+__all__ = ["Crowd", "Pending", "affected", "concerned", "crowd", "crowds", "everything"]
 
 _Group: TypeAlias = dict[str, None]  # partitions
 
@@ -23,6 +23,13 @@ Crowd: TypeAlias = tuple[Index | None, str]
 _CLUSTER: Crowd = (None, "*")
 _FEW = 16  # partitions that are as soon added again as remembered
 _MOST_CROWDS = 100  # that are remembered
+
+
+def affected(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
+    """All partitions whose answer a change that concerns the check may alter; some may come twice."""
+    yield from concerned(check, cluster, change)
+    for each, _ in crowds(check, change):
+        yield from crowd(check, cluster, each)
 
 
 def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:

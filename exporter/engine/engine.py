@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from ..checks.base import PER_FLEET, Check
 from ..evaluate import evaluate
@@ -163,6 +163,10 @@ class Engine:
             work.settings = settings
             work.pending.add(work.everything(), self._timer())
             self._dirty.set()
+
+    def settings(self) -> dict[str, Any]:
+        """By which each check is evaluated, by its id."""
+        return {check_id: work.settings for check_id, work in self._work.items()}
 
     def observe(self, observer: Callable[[Change], None]) -> None:
         """`observer` is called with each change of the cluster, and has to be quick."""

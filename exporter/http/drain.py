@@ -27,7 +27,8 @@ class DrainView:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """The nodes are those of the parameter `node`; without one, all that are cordoned or tainted to be drained."""
         try:
-            drain = await self.take(names_in(request, "node"))
+            (names,) = names_in(request, "node")
+            drain = await self.take(names)
         except ValueError as error:
             return json_error(400, str(error))
         except NoSuchNodeError as error:
@@ -55,7 +56,7 @@ class DrainPage:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         try:
-            names = names_in(request, "node")
+            (names,) = names_in(request, "node")
             drain = await self._view.take(names)
         except ValueError as error:
             return as_text(400, str(error))

@@ -25,7 +25,7 @@ class NetworksView:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """With the parameter `network` only that one."""
         try:
-            names = names_in(request, "network")
+            (names,) = names_in(request, "network")
         except ValueError as error:
             return json_error(400, str(error))
         if len(names) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from aiohttp import web
@@ -68,12 +68,12 @@ class Parameters:
         return int(text) if text else None
 
 
-def names_in(request: web.BaseRequest, parameter: str) -> tuple[str, ...]:
-    """The values of the only parameter of a route, several of them separated by commas or given again; each once."""
+def names_in(request: web.BaseRequest, *parameters: str) -> tuple[tuple[str, ...], ...]:
+    """The values of each of the parameters of a route, several of one separated by commas or given again; each once."""
     for key in request.query:
-        if key != parameter:
-            raise ValueError(_unexpected(key, (parameter,)))
-    return tuple(dict.fromkeys(_listed(request, parameter)))
+        if key not in parameters:
+            raise ValueError(_unexpected(key, parameters))
+    return tuple(tuple(dict.fromkeys(_listed(request, parameter))) for parameter in parameters)
 
 
 def _listed(request: web.BaseRequest, key: str) -> list[str]:
@@ -87,7 +87,7 @@ def _single(request: web.BaseRequest, name: str) -> str:
     return values[0]
 
 
-def _unexpected(key: str, known: tuple[str, ...]) -> str:
+def _unexpected(key: str, known: Sequence[str]) -> str:
     noun = "filters are" if len(known) > 1 else "there is"
     return f"{_quoted(key)} is no filter; {noun}: {', '.join(known)}"
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import force_setattr
 
-from .index import Buckets, Index, added, members, one, removed, size
+from .index import Buckets, Index, members, one, size
 from .record import Record
 
 __all__ = ["Change", "Cluster"]
@@ -48,6 +48,8 @@ class Cluster:
         self._dependents: dict[Index, Buckets] = {index: Buckets() for index in chain if index.dependents}
         self._records: dict[type[Record], dict[str, dict[str, Record]]] = {}
         self._derived: dict[tuple[Index, str], Any] = {}
+        self._indexed: dict[type[Record], tuple[Index, ...]] = {}  # by which records of a type may be found
+        self.version = 0  # grows with each change
 
     def get(self, kind: type[R], namespace: str, name: str) -> R | None:
         found = self._records.get(kind, {}).get(namespace, {}).get(name)
@@ -108,7 +110,7 @@ class Cluster:
     def put(self, record: Record) -> Change | None:
         """Stores the state of one object; None if no fact changed, or the state is older than the stored one."""
         kind = type(record)
-        before = self._records.get(kind, {}).get(record.namespace, {}).get(record.name)
+        before = self.get(kind, record.namespace, record.name)
         if before is not None:
             if before.uid == record.uid and 0 < record.rv < before.rv:
                 return None
@@ -119,16 +121,17 @@ class Cluster:
         return self._change(kind, before, record)
 
     def remove(self, kind: type[Record], namespace: str, name: str) -> Change | None:
-        before = self._records.get(kind, {}).get(namespace, {}).get(name)
+        before = self.get(kind, namespace, name)
         return self._change(kind, before, None) if before is not None else None
 
     def _change(self, kind: type[Record], before: Record | None, after: Record | None) -> Change:
+        self.version += 1
         left: list[tuple[Index, str]] = []
         taken: list[tuple[Index, str]] = []
         read_through = self._read_through(kind, before or after)
         for index, record in read_through:
             self._unindex(index, record, left)
-        self._swap(kind, before, after, left, taken)
+        self._swap(before, after, left, taken)
         for index, record in read_through:
             self._index(index, record, taken)
         touched = list(dict.fromkeys((*left, *taken)))  # most keys are removed and added again
@@ -153,29 +156,41 @@ class Cluster:
 
     def _swap(
         self,
-        kind: type[Record],
         before: Record | None,
         after: Record | None,
         left: list[tuple[Index, str]],
         taken: list[tuple[Index, str]],
     ) -> None:
-        namespaces = self._records.setdefault(kind, {})
         if before is not None:
-            for index in self._indexes:
+            for index in self._indexes_of(type(before)):
                 self._unindex(index, before, left)
-            del namespaces[before.namespace][before.name]
-            if after is None and not namespaces[before.namespace]:
-                del namespaces[before.namespace]
+            self._drop(before)
         if after is not None:
-            namespaces.setdefault(after.namespace, {})[after.name] = after
-            for index in self._indexes:
+            self._store(after)
+            for index in self._indexes_of(type(after)):
                 self._index(index, after, taken)
+
+    def _indexes_of(self, kind: type[Record]) -> tuple[Index, ...]:
+        found = self._indexed.get(kind)
+        if found is None:
+            found = tuple(index for index in self._indexes if not index.of or issubclass(kind, index.of))
+            self._indexed[kind] = found
+        return found
+
+    def _store(self, record: Record) -> None:
+        self._records.setdefault(type(record), {}).setdefault(record.namespace, {})[record.name] = record
+
+    def _drop(self, record: Record) -> None:
+        namespaces = self._records[type(record)]
+        del namespaces[record.namespace][record.name]
+        if not namespaces[record.namespace]:
+            del namespaces[record.namespace]
 
     def _index(self, index: Index, record: Record, touched: list[tuple[Index, str]]) -> None:
         dependents = isinstance(record, index.dependents)
         buckets = self._dependents[index] if dependents else self._indexes[index]
         for key in index.keys(record, self.get):
-            buckets[key] = added(buckets.get(key), record)
+            buckets.add(key, record)
             if not dependents:
                 touched.append((index, key))
 
@@ -183,11 +198,7 @@ class Cluster:
         dependents = isinstance(record, index.dependents)
         buckets = self._dependents[index] if dependents else self._indexes[index]
         for key in index.keys(record, self.get):
-            left = removed(buckets.get(key), record)
-            if left is None:
-                buckets.discard(key)
-            else:
-                buckets[key] = left
+            buckets.remove(key, record)
             if not dependents:
                 touched.append((index, key))
 

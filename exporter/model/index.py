@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from .record import Record
 
-__all__ = ["Bucket", "Buckets", "Index", "Lookup", "added", "members", "one", "removed", "size"]
+__all__ = ["Bucket", "Buckets", "Index", "Layered", "Lookup", "members", "one", "size"]
 
 Lookup: TypeAlias = Callable[[type[Record], str, str], Record | None]
 
@@ -26,11 +26,12 @@ class Index:
     through it: the network of a pod's attachment is in a NAD; the instancetype of a VM may be in a ControllerRevision,
     and then what that instancetype says, two hops away. Records of the `dependents` types are affected by the other
     records under their key and affect none: a claim need not be evaluated again because another claim of its network
-    changed.
+    changed. `of` are the types of records that can have a key; all can where it is empty.
     """
 
     id: str
     keys: Callable[[Record, Lookup], Iterable[str]]
+    of: tuple[type[Record], ...] = ()
     through: tuple[tuple[type[Record], Index], ...] = ()
     dependents: tuple[type[Record], ...] = ()
 
@@ -54,15 +55,49 @@ class Buckets:
     def get(self, key: str) -> Bucket | None:
         return self._shards[hash(key) % _SHARDS].get(key)
 
-    def __setitem__(self, key: str, bucket: Bucket) -> None:
-        self._shards[hash(key) % _SHARDS][key] = bucket
+    def add(self, key: str, record: Record) -> None:
+        shard = self._shards[hash(key) % _SHARDS]
+        shard[key] = _added(shard.get(key), record)
 
-    def discard(self, key: str) -> None:
-        self._shards[hash(key) % _SHARDS].pop(key, None)
+    def remove(self, key: str, record: Record) -> None:
+        """Takes out this record, by identity."""
+        shard = self._shards[hash(key) % _SHARDS]
+        left = _removed(shard.get(key), record)
+        if left is None:
+            shard.pop(key, None)
+        else:
+            shard[key] = left
 
     def keys(self) -> Iterator[str]:
         for shard in self._shards:
             yield from shard
+
+
+class Layered(Buckets):
+    """The buckets of others, with changes of its own, by which the others do not change."""
+
+    def __init__(self, below: Buckets) -> None:
+        self._below = below
+        self._own: dict[str, Bucket | None] = {}
+
+    def get(self, key: str) -> Bucket | None:
+        return self._own[key] if key in self._own else self._below.get(key)
+
+    def add(self, key: str, record: Record) -> None:
+        self._own[key] = _added(self._owned(key), record)
+
+    def remove(self, key: str, record: Record) -> None:
+        self._own[key] = _removed(self._owned(key), record)
+
+    def keys(self) -> Iterator[str]:
+        below = self._below.keys()
+        yield from (key for key in below if key not in self._own)
+        yield from (key for key, bucket in self._own.items() if bucket is not None)
+
+    def _owned(self, key: str) -> Bucket | None:
+        """The bucket, which may be changed in place."""
+        bucket = self.get(key)
+        return dict(bucket) if isinstance(bucket, dict) and key not in self._own else bucket
 
 
 def members(bucket: Bucket | None) -> Iterable[Record]:
@@ -87,7 +122,7 @@ def size(bucket: Bucket | None) -> int:
     return len(bucket) if isinstance(bucket, tuple | dict) else 1
 
 
-def added(bucket: Bucket | None, record: Record) -> Bucket:
+def _added(bucket: Bucket | None, record: Record) -> Bucket:
     if bucket is None:
         return record
     if isinstance(bucket, dict):
@@ -97,7 +132,7 @@ def added(bucket: Bucket | None, record: Record) -> Bucket:
     return all_of_them if len(all_of_them) <= _MANY else {id(each): each for each in all_of_them}
 
 
-def removed(bucket: Bucket | None, record: Record) -> Bucket | None:
+def _removed(bucket: Bucket | None, record: Record) -> Bucket | None:
     """The bucket without this record (by identity); None if it is empty then."""
     if isinstance(bucket, dict):
         bucket.pop(id(record), None)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
-from heapq import merge
-from itertools import islice
 
 import msgspec
 
@@ -26,7 +24,7 @@ from ..model.reader import Reading
 from ..model.record import Ref
 from ..model.source import Undecodable, unseen
 from .findings import rfc3339
-from .slices import at_once
+from .slices import at_once, in_order
 
 __all__ = [
     "READER",
@@ -226,17 +224,12 @@ def _subnet(capacity: Capacity, by_use: dict[str, int]) -> SubnetReport:
 
 def _ranked(cluster: Cluster, findings: list[Finding]) -> Generator[None, None, list[Reclaimable]]:
     """The safest first; of those the ones with most addresses, and the oldest."""
-    runs: list[list[Reclaimable]] = []
-    for start in range(0, len(findings), _SLICE):
-        part = findings[start : start + _SLICE]
-        runs.append(sorted((each for finding in part for each in _reclaimable(cluster, finding)), key=_rank))
-        yield
     found: list[Reclaimable] = []
-    ordered = merge(*runs, key=_rank)
-    while run := list(islice(ordered, _SLICE)):
-        found += run
-        yield
-    return found
+    for at, finding in enumerate(findings):
+        found += _reclaimable(cluster, finding)
+        if at % _SLICE == 0:
+            yield
+    return (yield from in_order(found, _rank))
 
 
 def _rank(each: Reclaimable) -> tuple[int, int, str, Ref]:

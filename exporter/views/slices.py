@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TypeVar
+from collections.abc import Callable, Generator, Sequence
+from heapq import merge
+from itertools import islice
+from typing import Any, TypeVar
 
-__all__ = ["at_once"]
+__all__ = ["at_once", "in_order"]
+
+_SLICE = 500  # things between two turns
 
 T = TypeVar("T")
 
@@ -18,3 +22,17 @@ def at_once(work: Generator[None, None, T]) -> T:
         except StopIteration as end:
             made: T = end.value
             return made
+
+
+def in_order(things: Sequence[T], key: Callable[[T], Any]) -> Generator[None, None, list[T]]:
+    """All of them, sorted."""
+    runs: list[list[T]] = []
+    for start in range(0, len(things), _SLICE):
+        runs.append(sorted(things[start : start + _SLICE], key=key))
+        yield
+    found: list[T] = []
+    ordered = merge(*runs, key=key)
+    while run := list(islice(ordered, _SLICE)):
+        found += run
+        yield
+    return found

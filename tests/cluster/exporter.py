@@ -79,6 +79,7 @@ class Exporter:
         self._loop = asyncio.get_running_loop()
         transport = Transport.from_environment(str(self._kubeconfig))
         steward = assemble(transport, self._config, checks=self._checks, pace=self._pace)
+        steward.engine.listen(lambda _, come: self.opened.extend(come))
         async with serve(steward, "127.0.0.1", 0) as self.url:
             self._up.set()
             await self._end.wait()

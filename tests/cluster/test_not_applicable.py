@@ -1,4 +1,6 @@
-"""A cluster with KubeVirt alone: no OVN-Kubernetes, no Multus. Then both come while the exporter watches."""
+"""A cluster with KubeVirt alone: no OVN-Kubernetes, no Multus; or without instancetypes. Then they come while the
+exporter watches.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +18,8 @@ from tests.cluster.fleet import claimed_vm, delete_vm, vm
 from tests.waiting import wait_until
 
 NS = "default"
+INSTANCETYPES = "instancetype.kubevirt.io"
+SIZING = {"instancetype_vms", "instancetype_objects", "instancetype_pools", "instancetype_revisions"}
 NETWORK_STACK = {check.id for check in all_checks() if check.id.startswith("ipam_")}
 
 
@@ -46,6 +50,32 @@ def test_kubevirt_alone_then_the_network_stack_comes(
         claimed_vm(client, NS, "db")
         delete_vm(client, NS, "db")
         exporter.wait_found(NS, {"db.blue": "StuckTerminatingOwnerGone"})
+
+
+def test_kubevirt_without_instancetypes_then_they_come(
+    own_api_server: MakeApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = own_api_server(with_crds=False)
+    client = server.client()
+    everything = custom_resources.crds()
+    alone = [crd for crd in everything if crd["spec"]["group"] != INSTANCETYPES]
+    custom_resources.install(client, alone)
+    grant(client)
+    sized = vm(NS, "web")
+    sized["spec"]["instancetype"] = {"name": "gone"}
+    client.create(sized)
+    kubeconfig = server.kubeconfig(ACCOUNT)
+
+    code = main(["check", "--kubeconfig", str(kubeconfig), "-o", "json"])
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (code, report["findings"], report["unknown"]) == (0, [], [])
+    assert {each["check"] for each in report["notApplicable"]} == SIZING
+
+    with Exporter(kubeconfig, graces=0.0) as exporter:
+        exporter.wait_ready()
+        custom_resources.install(client, [crd for crd in everything if crd not in alone])
+        wait_until(lambda: not inapplicable(exporter), 20, "the checks of instancetypes answer")
+        exporter.wait_found(NS, {"web": "ObjectMissing"})
 
 
 def inapplicable(exporter: Exporter) -> set[str]:

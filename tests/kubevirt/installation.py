@@ -76,7 +76,10 @@ def _operator_deployment() -> Object:
 
 def _kubevirt() -> Object:
     """One process stands behind each pod, and the hundred VMI types that nobody asks for take 20 s to make."""
-    settings = {"commonInstancetypesDeployment": {"enabled": False}}
+    settings = {
+        "commonInstancetypesDeployment": {"enabled": False},
+        "developerConfiguration": {"featureGates": ["Snapshot"]},
+    }
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "KubeVirt",

@@ -77,18 +77,33 @@ class Stage:
         strategy: str = "Always",
         eviction: str | None = None,
         labels: Mapping[str, str] | None = None,
+        vmi_labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+        instancetype: Object | None = None,
+        preference: Object | None = None,
         **template: Any,
     ) -> Object:
-        """Creates one with these strategies for running and evictions; `template` are fields of its VMI's spec."""
-        spec = {"domain": {"devices": {}, "resources": {"requests": {"memory": "64Mi"}}}, **template}
+        """Creates one with these strategies for running and evictions; `template` are fields of its VMI's spec.
+
+        `labels` are its own, `vmi_labels` and `annotations` those that its VMIs get.
+        It asks for 64 MiB itself, unless an instancetype gives it its memory.
+        """
+        asks = {} if instancetype else {"resources": {"requests": {"memory": "64Mi"}}}
+        spec = {"domain": {"devices": {}, **asks}, **template}
         if eviction is not None:
             spec["evictionStrategy"] = eviction
+        of_vmi = {"labels": dict(vmi_labels or {}), "annotations": dict(annotations or {})}
+        matchers = {"instancetype": instancetype, "preference": preference}
         return self.client.create(
             {
                 "apiVersion": VMS.api_version,
                 "kind": "VirtualMachine",
                 "metadata": {"namespace": self.namespace, "name": name, "labels": dict(labels or {})},
-                "spec": {"runStrategy": strategy, "template": {"spec": spec}},
+                "spec": {
+                    "runStrategy": strategy,
+                    "template": {"metadata": of_vmi, "spec": spec},
+                    **{role: matcher for role, matcher in matchers.items() if matcher},
+                },
             }
         )
 

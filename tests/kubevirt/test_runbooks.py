@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from collections.abc import Callable, Mapping
 from http.client import CONFLICT
 from pathlib import Path
@@ -15,6 +13,7 @@ from tests.cluster.client import ApiError
 from tests.cluster.conftest import Tools
 from tests.cluster.resources import CONTROLLER_REVISIONS, INSTANCETYPES, VMS
 from tests.kubevirt.control_plane import ControlPlane
+from tests.kubevirt.shell import run
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object
 from tests.shared import REPO
@@ -60,16 +59,6 @@ def test_a_request_for_another_node_is_not_cancelled(
     )
     assert run(script, kubevirt, binary, tmp_path) != 0
     assert stage.evacuation("db") == source
-
-
-def run(script: str, kubevirt: ControlPlane, binary: Tools, folder: Path) -> int:
-    """What the shell answers, with our kubectl and the admin's kubeconfig."""
-    environment = {
-        "PATH": f"{binary('kubectl').parent}:{os.environ['PATH']}",
-        "KUBECONFIG": str(kubevirt.kubeconfig()),
-        "HOME": str(folder),
-    }
-    return subprocess.run(["bash", "-euo", "pipefail", "-c", script], env=environment, check=False).returncode
 
 
 @pytest.mark.parametrize("path", sorted(RUNBOOKS.glob("VMEviction*.md")), ids=lambda path: path.stem)

@@ -35,6 +35,7 @@ ALLOWED = (
     r"marked as unknown|mark(?:s|ed)? for deletion|VMI is marked for eviction",  # the last one is KubeVirt's
     r'`instance`|\$labels\.instance|instance=|instance: "|(?:by|on|without) \((?:\w+, )*instance',  # a label
     r"one instance of the steward",
+    r"(?:provided by|provided by the|selected) instance type",  # what KubeVirt's webhook answers
     r"custom resource definitions?",
     r"disruption budgets?",
     r"service accounts?|into account",

@@ -83,7 +83,7 @@ CHECK = Check(
     find=find,
     uses={
         virtual_machine.KIND: "created deleting failed failed_since failure instancetype preference run_strategy shape",
-        virtual_machine_instance.KIND: "phase vm_uid",
+        virtual_machine_instance.KIND: "generation phase vm_uid",
     },
     about=(virtual_machine.KIND, virtual_machine_cluster_instancetype.KIND, virtual_machine_cluster_preference.KIND),
 )

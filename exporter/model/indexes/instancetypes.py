@@ -80,15 +80,9 @@ def _revisions(record: Record, lookup: Lookup) -> Iterable[str]:
 
 
 def _started(record: Record, _: Lookup) -> Iterable[str]:
-    started = isinstance(record, VirtualMachineInstance) and record.generation
-    return (revision_key(record.namespace, record.started_with),) if started else ()  # type: ignore[attr-defined]
-
-
-def _status_revisions(record: Record, _: Lookup) -> Iterable[str]:
-    if not isinstance(record, VirtualMachine):
-        return ()
-    wanted = (reference(record, role) for role in ROLES)
-    return {revision_key(record.namespace, each.revision) for each in wanted if each is not None and each.revision}
+    if isinstance(record, VirtualMachineInstance) and record.generation:
+        return (revision_key(record.namespace, record.started_with),)
+    return ()
 
 
 def _pools(record: Record, _: Lookup) -> Iterable[str]:
@@ -101,14 +95,28 @@ def _presets(record: Record, _: Lookup) -> Iterable[str]:
     return (f"{record.namespace}/{record.name}",) if preset else ()
 
 
-_STARTED = Index("VMI of a saved spec", _started)
-_STATUS = Index("VMs of a revision in their status", _status_revisions)
+_STARTED = Index("VMI of a saved spec", _started, of=(VirtualMachineInstance,))
 # An instancetype or preference, and who depends on it: VMs, and pools, whose templates refer to it.
-OBJECT = Index("instancetype or preference", _objects, dependents=(VirtualMachine, VirtualMachinePool))
+OBJECT = Index(
+    "instancetype or preference",
+    _objects,
+    of=(Kept, VirtualMachine, VirtualMachinePool),
+    dependents=(VirtualMachine, VirtualMachinePool),
+)
 # VMs by the object that they refer to, and those of them that have no copy of it.
-USERS = Index("VMs of an instancetype or preference", _users)
-UNVERSIONED = Index("VMs of a live instancetype or preference", _unversioned, through=((ControllerRevision, _STATUS),))
+USERS = Index("VMs of an instancetype or preference", _users, of=(VirtualMachine,))
 # A ControllerRevision and all that needs it: VMs, snapshots, and VMIs by the spec that they started with.
-REVISION = Index("ControllerRevision", _revisions, through=((ControllerRevision, _STARTED),))
-POOLS = Index("pool with an instancetype or preference", _pools)
-PRESETS = Index("VMI with a preset", _presets)
+REVISION = Index(
+    "ControllerRevision",
+    _revisions,
+    of=(VirtualMachine, VirtualMachinePool, ControllerRevision, VirtualMachineSnapshotContent, VirtualMachineInstance),
+    through=((ControllerRevision, _STARTED),),
+)
+UNVERSIONED = Index(
+    "VMs of a live instancetype or preference",
+    _unversioned,
+    of=(VirtualMachine,),
+    through=((ControllerRevision, REVISION),),
+)
+POOLS = Index("pool with an instancetype or preference", _pools, of=(VirtualMachinePool,))
+PRESETS = Index("VMI with a preset", _presets, of=(VirtualMachineInstance,))

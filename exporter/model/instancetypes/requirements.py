@@ -103,11 +103,12 @@ def _memory(shape: Shape, wants: specs.Preference, gives: specs.Instancetype | N
     required = wants.requirements.memory if wants.requirements is not None else None
     if required is None:
         return ""
-    given = shape.memory or (amount(gives.memory.guest) if gives is not None else 0.0)
-    if given >= amount(required.guest):
+    given = amount(gives.memory.guest) if gives is not None and not shape.memory else shape.memory
+    if given is None or given >= amount(required.guest):
         return ""
-    by = "VirtualMachine" if gives is None else "instance type"
-    return f"insufficient Memory resources provided by {by}, preference requires {required.guest}"
+    if gives is None:
+        return f"insufficient Memory resources provided by VirtualMachine, preference requires {required.guest}"
+    return f"insufficient Memory resources provided by instance type, preference requires {required.guest}"
 
 
 def _arch(shape: Shape, wants: specs.Preference) -> str:

@@ -20,7 +20,6 @@ from ..kinds.virtual_machine_instancetype import VirtualMachineInstancetype
 from ..kinds.virtual_machine_pool import VirtualMachinePool
 from ..kinds.virtual_machine_preference import VirtualMachinePreference
 from ..record import Record
-from . import specs
 from .matching import Reference, Role, kind_of
 
 __all__ = [
@@ -31,9 +30,7 @@ __all__ = [
     "Resolution",
     "reference",
     "resolve",
-    "sizing",
     "target",
-    "tuning",
     "undecodable",
 ]
 
@@ -170,15 +167,3 @@ def undecodable(revision: ControllerRevision, role: Role, release: tuple[int, in
     if stash.version in _OLD:
         return f"KubeVirt {release[0]}.{release[1]} no longer decodes {stash.version}"
     return f"its version {stash.version} is none that KubeVirt knows"
-
-
-def sizing(resolution: Resolution | None) -> specs.Instancetype | None:
-    """What the instancetype gives; None where there is none or it can't be read."""
-    text = resolution.spec if resolution is not None else None
-    return specs.instancetype(text) if text is not None else None
-
-
-def tuning(resolution: Resolution | None) -> specs.Preference | None:
-    """What the preference says; None where there is none or it can't be read."""
-    text = resolution.spec if resolution is not None else None
-    return specs.preference(text) if text is not None else None

@@ -80,15 +80,15 @@ class WireTemplate(Wire, frozen=True, gc=False):
 
 
 class Shape(msgspec.Struct, frozen=True, gc=False):
-    """Equal ones are shared. Topology and memory (in bytes, 0 for none) are as KubeVirt defaults them where no
-    instancetype gives them (pkg/defaults of kubevirt/kubevirt).
+    """Equal ones are shared. Topology and memory (in bytes, 0 for none, None for what can't be read) are as KubeVirt
+    defaults them where no instancetype gives them (pkg/defaults of kubevirt/kubevirt).
     """
 
     set: tuple[str, ...]  # paths of fields that an instancetype may provide as well
     sockets: int
     cores: int
     threads: int
-    memory: float
+    memory: float | None
     architecture: str
     annotations: tuple[tuple[str, str], ...]
 
@@ -99,7 +99,6 @@ _MOST_SHARED = 50_000
 
 
 def shape_of(template: WireTemplate | None) -> Shape:
-    """Raises ValueError for a malformed quantity."""
     if template is None:
         return _NOTHING
     spec, meta = template.spec or _Spec(), template.metadata or _Meta()
@@ -122,17 +121,25 @@ def _topology(domain: _Domain) -> tuple[int, int, int]:
     if cpu.sockets or cpu.cores or cpu.threads:
         return cpu.sockets or 0, cpu.cores or 0, cpu.threads or 0
     limits, requests = resources.limits or {}, resources.requests or {}
-    wanted = limits.get("cpu", requests.get("cpu", 1))
-    return math.ceil(amount(wanted)), 1, 1
+    wanted = next((each["cpu"] for each in (limits, requests) if each.get("cpu") is not None), 1)
+    return math.ceil(_amount(wanted) or 0.0), 1, 1
 
 
-def _memory(domain: _Domain) -> float:
+def _memory(domain: _Domain) -> float | None:
     memory, resources = domain.memory or _Memory(), domain.resources or _Resources()
     if memory.guest is not None:
-        return amount(memory.guest)
-    asked = amount((resources.requests or {}).get("memory")) or amount((resources.limits or {}).get("memory"))
+        return _amount(memory.guest)
+    asked = _amount((resources.requests or {}).get("memory")) or _amount((resources.limits or {}).get("memory"))
     pages = (memory.hugepages or {}).get("pageSize")
-    return asked or (amount(pages) if isinstance(pages, str) else 0.0)
+    return asked or (_amount(pages) if isinstance(pages, str) else 0.0)
+
+
+def _amount(text: Quantity) -> float | None:
+    """None for what is no quantity, which only a dump can hold: that must not cost the VM's other facts."""
+    try:
+        return amount(text)
+    except ValueError:
+        return None
 
 
 def _set(spec: _Spec, domain: _Domain) -> Iterator[str]:
@@ -144,11 +151,11 @@ def _set(spec: _Spec, domain: _Domain) -> Iterator[str]:
         "domain.cpu.sockets": cpu.sockets,
         "domain.cpu.cores": cpu.cores,
         "domain.cpu.threads": cpu.threads,
-        "domain.resources.requests.cpu": "cpu" in requests,
-        "domain.resources.limits.cpu": "cpu" in limits,
+        "domain.resources.requests.cpu": requests.get("cpu") is not None,
+        "domain.resources.limits.cpu": limits.get("cpu") is not None,
         "domain.memory.guest": memory.guest is not None,
-        "domain.resources.requests.memory": "memory" in requests,
-        "domain.resources.limits.memory": "memory" in limits,
+        "domain.resources.requests.memory": requests.get("memory") is not None,
+        "domain.resources.limits.memory": limits.get("memory") is not None,
         "domain.cpu.model": cpu.model,
         "domain.cpu.dedicatedCPUPlacement": cpu.dedicated_cpu_placement,
         "domain.cpu.isolateEmulatorThread": cpu.isolate_emulator_thread,

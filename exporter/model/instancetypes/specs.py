@@ -15,6 +15,7 @@ import msgspec
 from msgspec import field
 
 from ..nesting import decoded
+from ..quantity import amount
 from ..record import Wire
 
 __all__ = ["Instancetype", "Preference", "canonical", "instancetype", "preference", "tree"]
@@ -143,7 +144,7 @@ def canonical(raw: msgspec.Raw | bytes) -> str:
 
 @lru_cache(_MOST)
 def _canonical(raw: bytes) -> str:
-    if not raw:
+    if raw in (b"", b"null"):
         return ""
     return intern(msgspec.json.encode(_pruned(decoded(_TREE, raw)), order="sorted").decode())
 
@@ -165,14 +166,19 @@ def _pruned(value: Any) -> Any:
 
 @lru_cache(_MOST)
 def instancetype(text: str) -> Instancetype:
-    """Raises msgspec.DecodeError where a field has another type than KubeVirt's."""
-    return _INSTANCETYPE.decode(text or "{}")
+    """Raises ValueError, of which msgspec.DecodeError is one, where a field has another type than KubeVirt's."""
+    made = _INSTANCETYPE.decode(text or "{}")
+    amount(made.memory.guest)
+    return made
 
 
 @lru_cache(_MOST)
 def preference(text: str) -> Preference:
-    """Raises msgspec.DecodeError where a field has another type than KubeVirt's."""
-    return _PREFERENCE.decode(text or "{}")
+    """Raises ValueError, of which msgspec.DecodeError is one, where a field has another type than KubeVirt's."""
+    made = _PREFERENCE.decode(text or "{}")
+    if made.requirements is not None and made.requirements.memory is not None:
+        amount(made.requirements.memory.guest)
+    return made
 
 
 @lru_cache(_MOST)

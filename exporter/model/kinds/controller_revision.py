@@ -130,7 +130,7 @@ def _stash(labels: tuple[str, str, str, int, str], raw: bytes) -> Stash | None:
             specs.preference(spec)
         else:
             specs.instancetype(spec)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # of JSON too
         return Stash(*labels, version, kind, why=str(error))
     return Stash(*labels, version, kind, spec)
 
@@ -164,9 +164,10 @@ def _reduce(wire: _Revision) -> ControllerRevision | None:
         rv,
         created=epoch(meta.creation_timestamp),
         deleting=epoch(meta.deletion_timestamp),
-        owner_kind=intern(owner.kind or ""),
-        owner_name=owner.name or "",
-        owner_uid=owner.uid or "",
+        # Of a saved spec only its name and pins count.
+        owner_kind="" if start else intern(owner.kind or ""),
+        owner_name="" if start else owner.name or "",
+        owner_uid="" if start else intern(owner.uid or ""),
         stash=None if start else _stash(_labels_of(meta.labels or _Labels()), bytes(wire.data)),
         pins=pins,
     )

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
-from heapq import nlargest
 
 from ...model.cluster import Cluster
 from ...model.kinds.node import Node
 from ...model.selector import Requirement, Selector
+from ..nearest import nearest, shortened
 from .view import draining
 
 __all__ = ["NoSuchNodeError", "chosen", "selector"]
 
-_COMPARED = 100  # nodes
-_LONGEST = 253  # characters of a name
 _TERM = re.compile(r"(!?)([A-Za-z0-9][A-Za-z0-9._/-]*)(?:(==|=|!=)([A-Za-z0-9._-]*))?")
 
 
@@ -39,16 +36,8 @@ def chosen(cluster: Cluster, names: Iterable[str], by: Selector | None = None, *
 
 
 def _unknown(cluster: Cluster, name: str) -> str:
-    """Of very many nodes only those that begin most like it are compared, which takes long for each."""
-    known = nlargest(_COMPARED, (each.name for each in cluster.all(Node)), key=lambda each: _alike(each, name))
-    name = name[:_LONGEST]
-    close = difflib.get_close_matches(name, known, 1, cutoff=0)
-    return f"no node is called {name!r}; {f'did you mean {close[0]}?' if close else 'there are no nodes'}"
-
-
-def _alike(one: str, other: str) -> int:
-    """The length of what both begin with."""
-    return next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
+    close = nearest(name, (each.name for each in cluster.all(Node)))
+    return f"no node is called {shortened(name)!r}; {f'did you mean {close}?' if close else 'there are no nodes'}"
 
 
 def selector(text: str) -> Selector:

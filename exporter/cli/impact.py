@@ -1,0 +1,107 @@
+"""`steward impact`: what a change would do, before anybody makes it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from typing import Any
+
+import msgspec
+
+from ..app import assemble, read_dump, wait_until_seen
+from ..checks import all_checks
+from ..config.settings import Config
+from ..engine.engine import Engine
+from ..offline.files import DumpError
+from ..views.impact import READER, Impact, NoSuchObjectError, exit_code, take, without
+from .check import seconds
+from .cluster import add_cluster_options, transport_of
+from .configured import add_config_option, configured
+from .dumps import add_dump_options
+from .filters import UsageError
+from .impacted import impacted
+from .progress import progress_line
+from .terminal import complain, say
+
+__all__ = ["add", "run"]
+
+_EXIT = "Exit code: 0 nothing gets worse, 1 something does, 2 could not see everything, or there is no such object."
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "impact",
+        help="preview a change: what would break, and what has a copy",
+        description="Evaluates the checks as if the changes were made, all together, and prints which findings come "
+        "and go by them. Nothing is changed.",
+        epilog=_EXIT,
+    )
+    add_config_option(parser)
+    add_cluster_options(parser)
+    add_dump_options(parser)
+    group = parser.add_argument_group("changes", "each may be repeated")
+    for role in ("instancetype", "preference"):
+        group.add_argument(
+            f"--delete-{role}",
+            metavar="[NAMESPACE/]NAME",
+            action="append",
+            default=[],
+            help=f"without this {role}; NAME alone is one of the whole cluster",
+        )
+    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
+    parser.add_argument(
+        "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    config = configured(arguments).config
+    try:
+        if not (arguments.delete_instancetype or arguments.delete_preference):
+            raise UsageError("name a change: --delete-instancetype or --delete-preference")
+        if arguments.dump is None and arguments.complete:
+            raise UsageError("--complete says what a dump holds; it needs --from")
+        look = _look if arguments.dump is None else _read
+        impact, in_time = asyncio.run(look(arguments, config))
+    except (UsageError, DumpError, NoSuchObjectError) as error:
+        complain(str(error))
+        return 2
+    say(_rendered(impact, arguments.output), arguments.output)
+    if not in_time:
+        complain(f"not everything was seen within {arguments.timeout:.0f} s")
+    return exit_code(impact) if in_time else 2
+
+
+async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Impact, bool]:
+    # Nothing else is watched: what the change has nothing to do with must not hold it up.
+    kinds = set(READER.reads)
+    checks = [check for check in all_checks() if check.id == "sources" or not kinds.isdisjoint(check.reads)]
+    steward = assemble(transport_of(config), config, checks=checks, views=[READER])
+    async with steward.watching():
+        in_time = await wait_until_seen(steward, arguments.timeout, complain)
+        return _taken(steward.engine, arguments), in_time
+
+
+async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Impact, bool]:
+    with progress_line() as progress:
+        reading = read_dump(
+            arguments.dump, time.time(), config, complete=arguments.complete, progress=progress, also=READER.reads
+        )
+        engine, _ = await reading
+    return _taken(engine, arguments), True
+
+
+def _taken(engine: Engine, arguments: argparse.Namespace) -> Impact:
+    try:
+        proposal = without(engine.cluster, arguments.delete_instancetype, arguments.delete_preference)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return take(engine, proposal)
+
+
+def _rendered(impact: Impact, output: str) -> str:
+    if output == "json":
+        return msgspec.json.format(msgspec.json.encode(impact), indent=2).decode() + "\n"
+    return msgspec.yaml.encode(impact).decode() if output == "yaml" else impacted(impact)

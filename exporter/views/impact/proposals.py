@@ -1,0 +1,95 @@
+"""The changes that can be previewed, each as a value: in words, and as what it does to the records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ...model.cluster import Cluster
+from ...model.instancetypes.matching import Role
+from ...model.kind import ApiKind
+from ...model.kinds import (
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
+from ...model.overlay import Edit
+from ...model.reader import Reading
+from ...model.source import Source, SyncState, Undecodable, unseen
+from ..nearest import nearest, shortened
+
+__all__ = ["READER", "NoSuchObjectError", "Proposal", "deletion", "without"]
+
+# The kinds of a role: of the whole cluster, and of a namespace.
+_KINDS: dict[Role, tuple[ApiKind[Any], ApiKind[Any]]] = {
+    Role.INSTANCETYPE: (virtual_machine_cluster_instancetype.KIND, virtual_machine_instancetype.KIND),
+    Role.PREFERENCE: (virtual_machine_cluster_preference.KIND, virtual_machine_preference.KIND),
+}
+READER = Reading("impact", tuple(kind for kinds in _KINDS.values() for kind in kinds))
+
+
+class NoSuchObjectError(Exception):
+    """What is to be changed is not there, or can't be read. The text is one sentence."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """`changes` has a sentence for each change. `within` is the only namespace in which the changed objects count,
+    where there is just one.
+    """
+
+    changes: tuple[str, ...]
+    edits: tuple[Edit, ...]
+    within: str = ""
+
+
+def without(cluster: Cluster, instancetypes: Iterable[str] = (), preferences: Iterable[str] = ()) -> Proposal:
+    """They are deleted, each by its name, with its namespace before a slash where it is not of the whole cluster.
+
+    Raises ValueError for text that is no name, and NoSuchObjectError.
+    """
+    objects = [_named(Role.INSTANCETYPE, each) for each in instancetypes]
+    objects += [_named(Role.PREFERENCE, each) for each in preferences]
+    return deletion(cluster, objects, local=True)
+
+
+def _named(role: Role, text: str) -> tuple[ApiKind[Any], str, str]:
+    cluster_wide, namespaced = _KINDS[role]
+    namespace, slash, name = text.rpartition("/")
+    if not name or (slash and not namespace) or "/" in namespace:
+        raise ValueError(f"{shortened(text)!r} names no {role.value}; write it as NAME, or as NAMESPACE/NAME")
+    return (namespaced, namespace, name) if slash else (cluster_wide, "", name)
+
+
+def deletion(cluster: Cluster, objects: Iterable[tuple[ApiKind[Any], str, str]], *, local: bool = False) -> Proposal:
+    """Of objects by kind, namespace and name, all together; `local` are those that nobody refers to from another
+    namespace. Raises NoSuchObjectError, but not for what can't be seen: then no check can say anything, and says that.
+    """
+    found = dict.fromkeys(objects)
+    for kind, namespace, name in found:
+        if not unseen(cluster, (kind.record,)) and cluster.get(kind.record, namespace, name) is None:
+            raise NoSuchObjectError(_missing(cluster, kind, namespace, name))
+    namespaces = {namespace for _, namespace, _ in found}
+    return Proposal(
+        tuple(f"{kind.name} {_path(namespace, name)} is deleted" for kind, namespace, name in found),
+        tuple(Edit(kind.record, namespace, name) for kind, namespace, name in found),
+        namespaces.pop() if local and len(namespaces) == 1 else "",
+    )
+
+
+def _missing(cluster: Cluster, kind: ApiKind[Any], namespace: str, name: str) -> str:
+    source = cluster.get(Source, "", kind.name)
+    undecodable = cluster.get(Undecodable, namespace, f"{kind.name} {name}")
+    if undecodable is not None:
+        return f"{undecodable.sentence}; so nobody can say what deleting it does"
+    sentence = f"there is no {kind.name} {_path(shortened(namespace), shortened(name))!r}"
+    if source is not None and source.sync_state is SyncState.ABSENT:
+        return f"{sentence}: the cluster does not serve {kind.resource}"
+    close = nearest(_path(namespace, name), (_path(each.namespace, each.name) for each in cluster.all(kind.record)))
+    return f"{sentence}; {f'did you mean {close}?' if close else 'there are none'}"
+
+
+def _path(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}" if namespace else name

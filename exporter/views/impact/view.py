@@ -1,0 +1,112 @@
+"""The impact of a change: the same checks on the changed cluster, and what their answers differ in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterator
+
+import msgspec
+
+from ...checks import all_checks
+from ...checks.advice import advised
+from ...checks.base import PER_FLEET
+from ...engine.engine import Engine
+from ...findings import Unknown, fingerprint
+from ...model.cluster import Cluster
+from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.record import Record, Ref
+from ...model.source import FILE, Undecodable
+from ...preview import Difference, previewed
+from ..findings import FindingReport, order, reported
+from ..slices import at_once, in_order
+from .proposals import Proposal
+from .report import MOST_UNKNOWN, Affected, Impact, Outcome, Totals, outcome_of
+
+__all__ = ["steps", "take"]
+
+_SLICE = 100  # findings reported between two looks at the event loop
+
+
+def take(engine: Engine, proposal: Proposal, most: int | None = None) -> Impact:
+    """As `steps`, at once."""
+    return at_once(steps(engine, proposal, most))
+
+
+def steps(engine: Engine, proposal: Proposal, most: int | None = None) -> Generator[None, None, Impact]:
+    """With at most so many findings, the worst first; stops after every few, so that others get their turn."""
+    cluster = engine.cluster
+    preview = yield from previewed(engine.checks, cluster, proposal.edits, engine.settings(), proposal.within)
+    counts: Counter[Outcome] = Counter()
+    totals: dict[str, Counter[Outcome]] = {}
+    for at, each in enumerate(preview.differences):
+        outcome, namespace = outcome_of(each), each.finding.subject.namespace
+        counts[outcome] += 1
+        totals.setdefault(namespace, Counter())[outcome] += 1
+        if at % _SLICE == 0:
+            yield
+    ordered = yield from in_order(preview.differences, _rank)
+    findings = []
+    for at, each in enumerate(ordered[:most]):
+        findings.append(_affected(cluster, each))
+        if at % _SLICE == 0:
+            yield
+    unknown = {**dict.fromkeys(_disabled(engine, {edit.kind for edit in proposal.edits})), **preview.unknown}
+    return Impact(
+        generation=engine.generation,
+        changes=proposal.changes,
+        counts={outcome.value: counts[outcome] for outcome in Outcome},
+        namespaces=tuple(_totals(namespace, totals[namespace]) for namespace in sorted(totals)),
+        findings=tuple(findings),
+        left_out=len(ordered) - len(findings),
+        unread=tuple(sorted(_files(cluster))),
+        unknown=tuple(sorted(unknown)[:MOST_UNKNOWN]),
+        unknown_in_all=len(unknown),
+    )
+
+
+_OUTCOMES = tuple(Outcome)
+
+
+def _rank(difference: Difference) -> tuple[object, ...]:
+    return _OUTCOMES.index(outcome_of(difference)), difference.change, *order(difference.finding)
+
+
+def _totals(namespace: str, counted: Counter[Outcome]) -> Totals:
+    return Totals(namespace, *(counted[outcome] for outcome in Outcome))
+
+
+def _disabled(engine: Engine, kinds: set[type[Record]]) -> Iterator[Unknown]:
+    """What nobody evaluates although it reads what is changed."""
+    enabled = {check.id for check in engine.checks}
+    for check in all_checks():
+        if check.id not in enabled and check.scope is not PER_FLEET and not kinds.isdisjoint(check.reach):
+            yield Unknown(check.id, "", "the check is disabled")
+
+
+def _files(cluster: Cluster) -> Iterator[Ref]:
+    return (each.ref for each in cluster.all(Undecodable) if each.kind == FILE)
+
+
+def _affected(cluster: Cluster, difference: Difference) -> Affected:
+    outcome, before = outcome_of(difference), difference.before
+    return Affected(
+        difference.change,
+        outcome.value,
+        _when(cluster, difference.finding.subject) if outcome is Outcome.BREAKS else "",
+        before.severity.value if before is not None else "",
+        _whole(difference),
+    )
+
+
+def _whole(difference: Difference) -> FindingReport:
+    check, finding = difference.check, difference.finding
+    whole = msgspec.structs.replace(finding, check=check.id, fingerprint=fingerprint(check.id, finding))
+    return reported(advised(whole, check.reasons[finding.reason]))
+
+
+def _when(cluster: Cluster, subject: Ref) -> str:
+    """When somebody meets an object that is gone."""
+    if subject.kind != "VirtualMachine":
+        return "when its next VM is made"
+    running = cluster.get(VirtualMachineInstance, subject.namespace, subject.name) is not None
+    return "at its next edit, restart or sync" if running else "at its next start"
