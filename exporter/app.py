@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from .address_usage import AddressUsage
 from .background import alongside
 from .checks import all_checks
 from .checks.base import Check
@@ -44,7 +43,7 @@ class Steward:
     engine: Engine
     source: LiveSource
     exposition: Exposition
-    usage: AddressUsage
+    aggregates: Aggregates
     config: Status = field(default_factory=lambda: Status(tried=time.time()))
 
     def take(self, config: Config) -> None:
@@ -86,7 +85,7 @@ def assemble(
     engine.listen(exposition.update)
     engine.observe(aggregates.changed)
     source = LiveSource(transport, watched(asking), Intake(engine, time.time), pace or _pace(config))
-    steward = Steward(engine, source, exposition, aggregates.of(AddressUsage))
+    steward = Steward(engine, source, exposition, aggregates)
     steward.take(config)
     if settle is not None:
         engine.settle = settle
@@ -115,7 +114,7 @@ async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-s
     scrapes = Scrapes()
     telemetry = Telemetry(steward.engine, steward.exposition, steward.source.reflectors, scrapes, steward.config)
     registry = registry_of(telemetry)
-    served = routes(steward.engine, steward.usage, steward.exposition, registry, scrapes, steward.config, title)
+    served = routes(steward.engine, steward.aggregates, steward.exposition, registry, scrapes, steward.config, title)
     app = build(steward.engine, served)
     async with (
         serving(app, host, port) as url,

@@ -22,7 +22,7 @@ from .model.cluster import Cluster
 from .model.kind import Kind
 from .model.reader import Seen
 from .model.record import UnreadableFactError
-from .model.source import UNREADABLE, Source, SyncState, Undecodable, unreadable_in
+from .model.source import UNREADABLE, Source, Undecodable, not_served, unreadable_in
 
 __all__ = ["Answer", "Outcome", "Standing", "evaluate", "hidden", "standing", "undecodables"]
 
@@ -68,13 +68,18 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def answers(self) -> bool:
-        return not (self.not_applicable or self.unseen or self.waiting)
+        return not (self.not_applicable or self.unknown)
+
+    @property
+    def unknown(self) -> str:
+        """Why there is no answer although there should be one; empty where there is."""
+        waiting = "a watch is connecting again; what it missed is not there yet" if self.waiting else ""
+        return "; ".join(self.unseen) or waiting
 
 
 def standing(check: Check, cluster: Cluster) -> Standing:
-    absent = [source for kind in check.about if (source := _source(cluster, kind)) and _not_served(source)]
-    if absent:
-        return Standing(not_applicable=f"the cluster does not serve {absent[0].resource}")
+    if why := not_served(cluster, check.about):
+        return Standing(not_applicable=why)
     unseen, waiting = [], False
     for kind in check.reads:
         source = _source(cluster, kind)
@@ -124,8 +129,8 @@ def evaluate(
     known = known or standing(check, cluster)
     if known.not_applicable:
         return Answer(not_applicable=known.not_applicable)
-    if not known.answers:
-        return Answer(unknown="; ".join(known.unseen) or "a watch is connecting again; what it missed is not there yet")
+    if known.unknown:
+        return Answer(unknown=known.unknown)
     if undecodable := hidden(check, cluster, partition):
         return Answer(unknown=undecodable.sentence, hidden_by=undecodable)
     seen = Seen() if record else None
@@ -141,10 +146,6 @@ def evaluate(
 
 def _source(cluster: Cluster, kind: Kind[Any]) -> Source | None:
     return cluster.get(Source, "", kind.name)
-
-
-def _not_served(source: Source) -> bool:
-    return source.sync_state is SyncState.ABSENT
 
 
 _OWN = (Source, Undecodable)

@@ -135,9 +135,8 @@ def previewed(
         state = standing(check, cluster)
         if state.not_applicable:
             continue
-        if not state.answers:
-            why = "; ".join(state.unseen) or "a watch is connecting again; what it missed is not there yet"
-            preview.unknown[Unknown(check.id, "", why)] = None
+        if state.unknown:
+            preview.unknown[Unknown(check.id, "", state.unknown)] = None
             continue
         for each in undecodables(check, cluster):
             if not within or each.namespace in ("", within):

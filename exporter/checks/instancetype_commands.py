@@ -12,12 +12,14 @@ from ..model.kinds import (
 
 __all__ = [
     "ALL_REVISIONS",
+    "COPIES",
     "LIST_USERS",
     "READ_OBJECT",
     "READ_POLICY",
     "READ_REFERENCE",
     "READ_REVISION",
     "RESOURCES",
+    "TOUCH",
     "plural",
 ]
 
@@ -39,11 +41,20 @@ READ_REFERENCE = (
 READ_OBJECT = "kubectl get RESOURCE -n NAMESPACE OBJECT -o yaml"
 READ_REVISION = "kubectl get controllerrevisions.apps -n NAMESPACE REVISION -o yaml"
 ALL_REVISIONS = "kubectl get controllerrevisions.apps -n NAMESPACE -L instancetype.kubevirt.io/object-name"
+COPIES = (
+    "kubectl get controllerrevisions.apps -A -l instancetype.kubevirt.io/object-name=OBJECT "
+    "-L instancetype.kubevirt.io/object-kind -L instancetype.kubevirt.io/object-version "
+    "-L instancetype.kubevirt.io/object-uid -L instancetype.kubevirt.io/object-generation"
+)
+TOUCH = (
+    "kubectl annotate virtualmachines.kubevirt.io -n NAMESPACE VMNAME "
+    'steward.kubevirt-steward.io/nudged-at="$(date +%s)" --overwrite'
+)
 LIST_USERS = (
     "kubectl get virtualmachines.kubevirt.io -A -o custom-columns='NS:.metadata.namespace,VM:.metadata.name,"
     "INSTANCETYPE:.spec.instancetype.name,PREFERENCE:.spec.preference.name,"
-    "REVISION:.status.instancetypeRef.controllerRevisionRef.name,"
-    "PREFERENCEREVISION:.status.preferenceRef.controllerRevisionRef.name' | grep -F -w -e NS -e 'NAME'"
+    "COPY:.status.instancetypeRef.controllerRevisionRef.name,"
+    "PREFERENCECOPY:.status.preferenceRef.controllerRevisionRef.name' | grep -F -w -e NS -e 'NAME'"
 )
 READ_POLICY = (
     "kubectl get kubevirts.kubevirt.io -A -o jsonpath='{.items[*].spec.configuration.instancetype.referencePolicy}'"

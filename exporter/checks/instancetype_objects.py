@@ -12,6 +12,7 @@ Not seen here: VMs that are created later; labels of volumes by which an instanc
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import nsmallest
 
 from ..findings import Finding, Severity, Since
 from ..model._instancetype import Kept, Sizing, Tuning
@@ -27,7 +28,8 @@ from ..model.kinds import (
 )
 from ..model.kinds.kube_virt import KubeVirt
 from ..model.kinds.virtual_machine import VirtualMachine
-from ..model.naming import named
+from ..model.naming import NAMED, named
+from ..model.record import Ref
 from .base import Check, Family, Reason, Scope, View
 from .instancetype_commands import LIST_USERS, RESOURCES
 
@@ -51,7 +53,7 @@ REASONS = {
         grace=120.0,
         next="Do not delete or change it before each of its VMs has a ControllerRevision.",
         commands=(LIST_USERS, "kubectl get pods -A -l kubevirt.io=virt-controller"),
-        alert="InstancetypeDeletableInUse",
+        alert="VMInstancetypeDeletableInUse",
     ),
     "DeprecatedInUse": Reason(
         (Severity.INFO,),
@@ -90,7 +92,7 @@ def _deletable(view: View, kept: Kept) -> Finding | None:
     vms = _vms(view, kept, unversioned=True) if policy == "reference" else []
     if not vms:
         return None
-    first = sorted(vm.ref for vm in vms)[:10]
+    first = _first(vms)
     going = kept.deleting is not None
     state = "it is being deleted, and" if going else "anybody may delete it, and"
     return Finding(
@@ -105,6 +107,11 @@ def _deletable(view: View, kept: Kept) -> Finding | None:
     )
 
 
+def _first(vms: list[VirtualMachine]) -> list[Ref]:
+    """A few of what may be tens of thousands."""
+    return [vm.ref for vm in nsmallest(NAMED, vms, key=lambda vm: (vm.namespace, vm.name))]
+
+
 def _count(vms: list[VirtualMachine]) -> str:
     return "1 VM depends on it" if len(vms) == 1 else f"{len(vms):,} VMs depend on it"
 
@@ -113,7 +120,7 @@ def _deprecated(view: View, kept: Kept) -> Finding | None:
     vms = _vms(view, kept, unversioned=False) if kept.deprecated else []
     if not vms:
         return None
-    first = sorted(vm.ref for vm in vms)[:10]
+    first = _first(vms)
     return Finding(
         reason="DeprecatedInUse",
         severity=Severity.INFO,

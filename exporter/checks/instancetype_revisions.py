@@ -44,9 +44,9 @@ _SHARED = Family(
 _READ = "kubectl get controllerrevisions.apps -n NAMESPACE NAME -o yaml"
 _VMS = (
     "kubectl get virtualmachines.kubevirt.io -n NAMESPACE -o custom-columns='VM:.metadata.name,"
-    "PIN:.spec.instancetype.revisionName,REVISION:.status.instancetypeRef.controllerRevisionRef.name,"
+    "PIN:.spec.instancetype.revisionName,COPY:.status.instancetypeRef.controllerRevisionRef.name,"
     "PREFERENCEPIN:.spec.preference.revisionName,"
-    "PREFERENCEREVISION:.status.preferenceRef.controllerRevisionRef.name' | grep -F -w -e VM -e 'NAME'"
+    "PREFERENCECOPY:.status.preferenceRef.controllerRevisionRef.name' | grep -F -w -e VM -e 'NAME'"
 )
 
 REASONS = {
@@ -62,9 +62,9 @@ REASONS = {
         (Severity.WARNING,),
         "Several VMs refer to the ControllerRevision, which goes together with the one that owns it.",
         _SHARED,
-        next="Give each VM a ControllerRevision of its own before the VM that owns this one is deleted.",
+        next="Give each VM a ControllerRevision of its own, before the VM that owns this one is deleted.",
         commands=(_READ, _VMS),
-        alert="InstancetypeRevisionShared",
+        alert="VMInstancetypeRevisionShared",
     ),
 }
 _SNAPSHOT = "VirtualMachineSnapshot"

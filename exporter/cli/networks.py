@@ -73,7 +73,7 @@ async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Networks
     steward = assemble(transport_of(config), config)
     async with steward.watching():
         in_time = await wait_until_seen(steward, arguments.timeout, complain)
-        return _report(steward.engine, steward.usage, arguments.network), in_time
+        return _report(steward.engine, steward.aggregates.of(AddressUsage), arguments.network), in_time
 
 
 async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:

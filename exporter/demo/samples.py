@@ -13,7 +13,7 @@ from ipaddress import ip_interface
 
 from ..fakeapi.registry import timestamp
 from ..fakeapi.resources import Obj
-from . import objects, pods
+from . import instancetypes, objects, pods
 from .networks import Network
 from .objects import FINALIZERS, condition, new, owner
 
@@ -50,6 +50,9 @@ class SampleVM:
     """Why its disks keep it from being migrated."""
     windows: bool = False
     downward_metrics: bool = False
+    instancetype: Obj | None = None
+    """What gives it CPUs and memory, of which it then has a copy."""
+    preference: Obj | None = None
     generation: str = ""
     """Tells VMs apart that had the same name one after the other."""
     vm_generation: int = 1
@@ -103,7 +106,7 @@ def complete(sample: SampleVM) -> list[Obj]:
     made = [virtual_machine(sample), disk(sample)]
     if sample.network:
         made.append(claim(sample))
-    return [*made, *while_running(sample)] if sample.running else made
+    return [*made, *(while_running(sample) if sample.running else ()), *copies(sample)]
 
 
 def while_running(sample: SampleVM) -> list[Obj]:
@@ -122,7 +125,7 @@ def virtual_machine(sample: SampleVM) -> Obj:
         "conditions": _conditions(sample, sample.after_start()),
         "volumeSnapshotStatuses": [{"name": "root", "enabled": True}],
     }
-    return objects.vm(
+    vm = objects.vm(
         sample.namespace,
         sample.name,
         _spec(sample),
@@ -135,19 +138,37 @@ def virtual_machine(sample: SampleVM) -> Obj:
         labels={"app": re.sub(r"-\d+$", "", sample.name)},
         finalizers=FINALIZERS["VirtualMachine"],
     )
+    for role, obj in _kept(sample).items():
+        instancetypes.refer(vm, role, obj, instancetypes.copy_name(vm, obj))
+    return vm
+
+
+def copies(sample: SampleVM) -> list[Obj]:
+    """The ControllerRevisions with its instancetype and its preference, running or stopped."""
+    vm = virtual_machine(sample)
+    born = timestamp(sample.now - sample.age + timedelta(seconds=1))
+    return [
+        instancetypes.copy(vm, obj, uid=sample.uid(f"copy of {role}"), created=born)
+        for role, obj in _kept(sample).items()
+    ]
+
+
+def _kept(sample: SampleVM) -> dict[str, Obj]:
+    by_role = {"instancetype": sample.instancetype, "preference": sample.preference}
+    return {role: obj for role, obj in by_role.items() if obj is not None}
 
 
 def _spec(sample: SampleVM) -> Obj:
     devices: Obj = {"disks": [{"name": "root", "disk": {"bus": "sata" if sample.windows else "virtio"}}]}
     if sample.downward_metrics:
         devices["downwardMetrics"] = {}
+    own = {"cpu": {"cores": 2, "sockets": 1, "threads": 1}, "memory": {"guest": sample.memory}}
     domain: Obj = {
-        "cpu": {"cores": 2, "sockets": 1, "threads": 1},
         "devices": devices,
         "firmware": {"uuid": sample.uid("firmware"), "serial": sample.uid("serial")} | dict(sample.firmware),
         "machine": {"type": "q35"},
-        "memory": {"guest": sample.memory},
         "resources": {},
+        **({} if sample.instancetype else own),
     }
     if sample.windows:
         domain["features"] = {"acpi": {}, "hyperv": {"relaxed": {}, "vapic": {}, "spinlocks": {"spinlocks": 8191}}}
@@ -208,10 +229,11 @@ def vmi(sample: SampleVM) -> Obj:
         ips = [str(ip_interface(address).ip) for address in sample.addresses]
         interfaces.append({"name": sample.network.logical, "ipAddresses": ips, "mac": pods.mac(sample.addresses[0])})
     phases = {"Pending": 0, "Scheduling": 1, "Scheduled": 6, "Running": 9}
+    spec = _spec(sample)
     return objects.vmi(
         sample.namespace,
         sample.name,
-        _spec(sample),
+        instancetypes.sized(spec, sample.instancetype) if sample.instancetype else spec,
         node=sample.node,
         conditions=_conditions(sample, sample.after_start(9)),
         status={
@@ -302,7 +324,7 @@ def start_revision(sample: SampleVM) -> Obj:
         uid=sample.uid("ControllerRevision"),
         created=sample.after_start(),
         owners=[sample.owner],
-        data={"spec": virtual_machine(sample)["spec"]},
+        data={"spec": instancetypes.pinned_spec(virtual_machine(sample))},
         revision=sample.vm_generation,
     )
 

@@ -13,9 +13,12 @@ from datetime import datetime, timedelta
 
 from ..fakeapi.apiserver import ApiServer
 from ..fakeapi.errors import ApiError
-from ..fakeapi.registry import utc_now
+from ..fakeapi.registry import timestamp, utc_now
 from ..fakeapi.resources import Obj
+from .catalogue import SIGNALLING, signalling
+from .faulty_instancetypes import UNVERSIONED
 from .fleet import healthy_vms
+from .instancetypes import copy, reference
 from .samples import SampleVM, complete, plain_pod, virtual_machine, vmi, while_running
 from .trouble import deleting, minutes
 
@@ -39,12 +42,15 @@ async def play(server: ApiServer, say: Callable[[str], None], pace: float = 10.0
 def steps(server: ApiServer, now: datetime, turn: int) -> Iterator[Step]:
     """One round. Each step is made when its turn comes, hence from what is there then."""
     cast = {sample.name: sample for sample in healthy_vms(now)}
+    deleted, *made_again = _instancetype_deleted(_Stage(server), [cast["smsc-1"], cast["smsc-2"]], turn)
     yield from _deleted_and_stuck(_Stage(server), cast["flash-sale-1"], turn)
+    yield deleted  # long enough before it is created again to be reported
     yield from _one_address_twice(_Stage(server), cast["audit-1"])
     yield from _owner_lost(_Stage(server), cast["bench-3"])
     yield from _restarted(_Stage(server), cast["web-4"], turn)
     yield from _copied(_Stage(server), cast["cart-2"])
     yield from _drained(_Stage(server), cast["desktop-4"])
+    yield from made_again
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +91,13 @@ class _Stage:
     def stop(self, sample: SampleVM) -> None:
         """Removes all that a VM has only while it runs, whatever it is called by now."""
         for plural in ("pods", "virtualmachineinstances", "controllerrevisions"):
-            for obj in self.server.objects(plural):
-                meta = obj["metadata"]
-                if meta["namespace"] == sample.namespace and _belongs(obj, sample):
-                    self.remove(plural, sample.namespace, meta["name"])
+            for obj in self.owned(plural, sample):
+                if plural != "controllerrevisions" or "labels" not in obj["metadata"]:
+                    self.remove(plural, sample.namespace, obj["metadata"]["name"])
+
+    def owned(self, plural: str, sample: SampleVM) -> list[Obj]:
+        found = self.server.objects(plural)
+        return [obj for obj in found if obj["metadata"]["namespace"] == sample.namespace and _belongs(obj, sample)]
 
 
 def _belongs(obj: Obj, sample: SampleVM) -> bool:
@@ -211,3 +220,32 @@ def _drained(stage: _Stage, sample: SampleVM) -> Iterator[Step]:
     yield cordoned, f"Node {sample.node} is drained, and VM {title} can't leave it: a disk of it is on that node."
     yield lambda: disks(""), f"The disk is unplugged from VM {title}: it can migrate."
     yield lambda: node(unschedulable=None), f"Node {sample.node} is uncordoned."
+
+
+def _instancetype_deleted(stage: _Stage, versioned: list[SampleVM], turn: int) -> Iterator[Step]:
+    """Two of its VMs have copies of it, and two have none."""
+    new = signalling(timestamp(utc_now()), f"turn {turn}")
+
+    def deleted() -> None:
+        stage.remove("virtualmachineinstancetypes", "telecom", SIGNALLING)
+
+    def created() -> None:
+        stage.create(new)
+
+    def copied() -> None:
+        for sample in versioned:
+            with suppress(ApiError):
+                vm = stage.server.get("virtualmachines", sample.namespace, sample.name)
+                fresh = copy(vm, new, created=timestamp(utc_now()))
+                old = [each for each in stage.owned("controllerrevisions", sample) if "labels" in each["metadata"]]
+                stage.create(fresh)
+                referred = reference(new, fresh["metadata"]["name"])
+                stage.patch("virtualmachines", sample, sample.name, {"status": {"instancetypeRef": referred}})
+                for each in old:
+                    stage.remove("controllerrevisions", sample.namespace, each["metadata"]["name"])
+
+    title = f"Instancetype telecom/{SIGNALLING}"
+    kept, lost = " and ".join(each.name for each in versioned), " and ".join(UNVERSIONED)
+    yield deleted, f"{title} is deleted: {kept} go on with their copies; {lost} have none, and can't be stopped."
+    yield created, f"{title} is created again: {lost} have it back, and {kept} have copies of the one that is gone."
+    yield copied, f"{kept} get copies of the new one."

@@ -9,12 +9,15 @@ from prometheus_client import CollectorRegistry
 from ..address_usage import AddressUsage
 from ..config.reloading import Status
 from ..engine.engine import Engine
+from ..instancetype_usage import InstancetypeUsage
 from ..metrics.exposition import Exposition
 from ..metrics.telemetry import Scrapes
+from ..states.base import Aggregates
 from .api import Findings
 from .connections import most_connections
 from .drain import DrainPage, DrainView
 from .impact import ImpactPage, ImpactView
+from .instancetypes import InstancetypesView
 from .listing import Listing
 from .networks import NetworksView
 from .page import Page, stylesheet
@@ -28,7 +31,7 @@ __all__ = ["routes"]
 
 def routes(
     engine: Engine,
-    usage: AddressUsage,
+    aggregates: Aggregates,
     exposition: Exposition,
     registry: CollectorRegistry,
     scrapes: Scrapes,
@@ -39,11 +42,12 @@ def routes(
     instance = secrets.token_hex(4)
     versions = Versions(engine)
     listing = Listing(engine, versions)
-    networks = NetworksView(engine, usage, versions, instance)
+    networks = NetworksView(engine, aggregates.of(AddressUsage), versions, instance)
+    instancetypes = InstancetypesView(engine, aggregates.of(InstancetypeUsage), versions, instance)
     drain = DrainView(engine, versions, instance)
     impact = ImpactView(engine, versions, instance)
     return {
-        "/": Page(engine, title, config, listing, versions, networks, drain).handle,
+        "/": Page(engine, title, config, listing, versions, networks, instancetypes, drain).handle,
         "/drain": DrainPage(drain, title).handle,
         "/impact": ImpactPage(impact, title).handle,
         "/style.css": stylesheet,
@@ -51,6 +55,7 @@ def routes(
         # Half of the connections may wait: the other half is for whoever asks now.
         "/api/v1/findings": Findings(engine, listing, instance, most_connections() // 2).handle,
         "/api/v1/networks": networks.handle,
+        "/api/v1/instancetypes": instancetypes.handle,
         "/api/v1/drain": drain.handle,
         "/api/v1/impact": impact.handle,
     }

@@ -3,7 +3,8 @@
 Where a family has more, those are left out that need the most: nobody can push out what others have by making one
 object large, such as a network of thousands of subnets. What is left out is counted, series by series.
 
-While a kind can't be seen that a state is made of, its families have no samples: absent is not zero.
+While a kind can't be seen that a state is made of, its families have no samples: absent is not zero. Nor have
+they any where the cluster does not serve what the state is about.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import accumulate
 from typing import Any
 
 from ..model.cluster import Cluster
-from ..model.source import unseen
+from ..model.source import not_served, unseen
 from ..states.base import Aggregates, Gauge, Sample, State
 from .series_limit import SeriesLimit
 from .text import escaped, head
@@ -42,10 +43,12 @@ class States:
             await asyncio.sleep(0)
         room = _Room(self.series_limit.total)
         for state in sorted(self._aggregates.states, key=lambda state: bool(state.option)):
-            blind = unseen(self._cluster, (kind.record for kind in state.reads))
+            silent = not_served(self._cluster, state.about) or unseen(
+                self._cluster, (each.record for each in state.reads)
+            )
             for gauge in state.gauges:
                 yield head(gauge.name, gauge.help)
-                if blind:
+                if silent:
                     self.series[gauge.name] = self.left_out[gauge.name] = 0
                     continue
                 async for part in self._lines(state, gauge, room):

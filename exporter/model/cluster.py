@@ -48,6 +48,7 @@ class Cluster:
         self._dependents: dict[Index, Buckets] = {index: Buckets() for index in chain if index.dependents}
         self._records: dict[type[Record], dict[str, dict[str, Record]]] = {}
         self._derived: dict[tuple[Index, str], Any] = {}
+        self._indexed: dict[type[Record], tuple[Index, ...]] = {}  # by which records of a type may be found
         self.version = 0  # grows with each change
 
     def get(self, kind: type[R], namespace: str, name: str) -> R | None:
@@ -161,13 +162,20 @@ class Cluster:
         taken: list[tuple[Index, str]],
     ) -> None:
         if before is not None:
-            for index in self._indexes:
+            for index in self._indexes_of(type(before)):
                 self._unindex(index, before, left)
             self._drop(before)
         if after is not None:
             self._store(after)
-            for index in self._indexes:
+            for index in self._indexes_of(type(after)):
                 self._index(index, after, taken)
+
+    def _indexes_of(self, kind: type[Record]) -> tuple[Index, ...]:
+        found = self._indexed.get(kind)
+        if found is None:
+            found = tuple(index for index in self._indexes if not index.of or issubclass(kind, index.of))
+            self._indexed[kind] = found
+        return found
 
     def _store(self, record: Record) -> None:
         self._records.setdefault(type(record), {}).setdefault(record.namespace, {})[record.name] = record

@@ -26,11 +26,12 @@ class Index:
     through it: the network of a pod's attachment is in a NAD; the instancetype of a VM may be in a ControllerRevision,
     and then what that instancetype says, two hops away. Records of the `dependents` types are affected by the other
     records under their key and affect none: a claim need not be evaluated again because another claim of its network
-    changed.
+    changed. `of` are the types of records that can have a key; all can where it is empty.
     """
 
     id: str
     keys: Callable[[Record, Lookup], Iterable[str]]
+    of: tuple[type[Record], ...] = ()
     through: tuple[tuple[type[Record], Index], ...] = ()
     dependents: tuple[type[Record], ...] = ()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import Any
 
 from .cluster import Cluster
 from .index import Index, Lookup
@@ -22,6 +23,7 @@ __all__ = [
     "Source",
     "SyncState",
     "Undecodable",
+    "not_served",
     "unreadable_in",
     "unseen",
 ]
@@ -97,6 +99,13 @@ def unseen(cluster: Cluster, kinds: Iterable[type[Record]]) -> tuple[str, ...]:
     """The names of the kinds whose records are not current."""
     sources = ((kind.__name__, cluster.get(Source, "", kind.__name__)) for kind in kinds)
     return tuple(name for name, source in sources if source is None or not source.readable)
+
+
+def not_served(cluster: Cluster, kinds: Iterable[Kind[Any]]) -> str:
+    """A sentence on the first of the kinds that the cluster does not serve; empty where it serves all."""
+    sources = (cluster.get(Source, "", kind.name) for kind in kinds)
+    absent = (source.resource for source in sources if source is not None and source.sync_state is SyncState.ABSENT)
+    return next((f"the cluster does not serve {resource}" for resource in absent), "")
 
 
 def unreadable_in(kind: str, namespace: str) -> str:

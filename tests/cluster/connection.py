@@ -71,7 +71,7 @@ class Connection:
         with self._lock:
             connection = self._connection()
             try:
-                connection.request(method, whole, None if body is None else json.dumps(body), headers)
+                connection.request(method, whole, None if body is None else _written(body), headers)
                 response = connection.getresponse()
                 content = response.read()
             except BaseException:
@@ -110,6 +110,11 @@ class Connection:
         if self._kept is not None:
             self._kept.close()
             self._kept = None
+
+
+def _written(body: Any) -> str:
+    """Without blanks, as Go writes JSON: the server holds a ControllerRevision's data to the byte that was sent."""
+    return json.dumps(body, separators=(",", ":"))
 
 
 def _whole(path: str, query: Query | None) -> str:

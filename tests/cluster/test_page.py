@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +14,8 @@ from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.fleet import claimed_vm, delete_vm
+from tests.rows import full
+from tests.unit.served import served
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 QUIET = (
@@ -41,3 +45,22 @@ def browse(folder: Path, *words: str) -> str:
     assert CHROMIUM
     command = [CHROMIUM, *QUIET, f"--user-data-dir={folder / 'profile'}", *words]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian install the package chromium")
+async def test_chromium_shows_instancetypes_and_runs_nothing_of_their_names(tmp_path: Path) -> None:
+    hostile = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">"
+    async with served() as made:
+        for name in ("u1", hostile, "x" * 253):
+            made.evaluation.seen(full({"kind": "VirtualMachineClusterInstancetype", "name": name}))
+            made.evaluation.seen(full({"kind": "VirtualMachine", "name": f"vm-{name}", "instancetype": {"name": name}}))
+        dom = await asyncio.to_thread(browse, tmp_path, "--dump-dom", f"{made.url}/")
+        picture = tmp_path / "page.png"
+        await asyncio.to_thread(browse, tmp_path, f"--screenshot={picture}", "--window-size=1280,2400", made.url)
+
+    section = dom[dom.index('id="instancetypes"') : dom.index('id="drain"')]
+    assert section.count("1 unversioned") == 3
+    assert "<code>ns/vm-u1</code>" in section
+    assert "&lt;script&gt;" in section
+    assert not re.search("<script|<img|<title>run", dom)
+    assert picture.stat().st_size > 20_000

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
-from exporter.address_usage import AddressUsage
 from exporter.checks.base import PER_CLUSTER, Check, Family, Reason
 from exporter.config.reloading import Status
 from exporter.findings import Finding, Severity
@@ -96,7 +95,6 @@ async def served(count: int = 3, host: str = "127.0.0.1") -> AsyncIterator[Serve
     made.engine.observe(aggregates.changed)
     scrapes, config = Scrapes(), Status(tried=1.0)
     registry = registry_of(Telemetry(made.engine, made.exposition, (), scrapes, config))
-    usage = aggregates.of(AddressUsage)
-    table = routes(made.engine, usage, made.exposition, registry, scrapes, config, "test")
+    table = routes(made.engine, aggregates, made.exposition, registry, scrapes, config, "test")
     async with serving(build(made.engine, table), host, 0) as made.url:
         yield made

@@ -101,3 +101,22 @@ def test_a_finding_on_a_claim_says_what_happens_to_its_addresses(case: str, loss
     check = next(check for check in all_checks() if check.id == "ipam_claims")
     (finding,) = evaluated(check, cases_of(check)[case]).engine.findings()
     assert finding.evidence["ipLoss"].startswith(loss)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+def test_an_index_holds_only_what_it_is_declared_for(check: Check) -> None:
+    evaluation = Evaluation(all_checks())
+    for case in cases_of(check).values():
+        for row in case["given"]:
+            evaluation.seen(full(row))
+    cluster = evaluation.engine.cluster
+    wrong = {
+        (index.id, kind.__name__)
+        for each in all_checks()
+        for index in each.indexes
+        for kind in cluster.kinds()
+        if index.of and not issubclass(kind, index.of)
+        for record in cluster.all(kind)
+        if tuple(cluster.keys_of(index, record))
+    }
+    assert wrong == set()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,10 +32,10 @@ def place(obj: Obj) -> tuple[str, str, str]:
     return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
-def found() -> dict[tuple[str, str, str], set[str]]:
+def found(objects: Iterable[Obj] = FLEET.objects) -> dict[tuple[str, str, str], set[str]]:
     """The reasons for which the product finds each object of the fleet."""
     evaluation, reasons = Evaluation(all_checks(), now=NOW.timestamp()), defaultdict(set)
-    for obj in FLEET.objects:
+    for obj in objects:
         if obj["kind"] in evaluation.kinds:
             evaluation.seen(obj)
     evaluation.evaluate()
@@ -58,7 +59,7 @@ def given(pod: Obj) -> dict[str, list[str]]:
 
 
 def test_the_fleet_is_of_some_size_and_always_the_same() -> None:
-    assert 75 <= len(every("VirtualMachine")) <= 85
+    assert 85 <= len(every("VirtualMachine")) <= 95
     assert len(every("Node")) == 5
     assert sample_fleet(NOW) == FLEET
 
@@ -97,12 +98,19 @@ def test_the_rule_of_claim_names(vm: str, network: str, name: str) -> None:
     assert compose_key(vm, network) == name
 
 
+def within(part: Any, whole: Any) -> bool:
+    if isinstance(part, dict):
+        return isinstance(whole, dict) and all(key in whole and within(part[key], whole[key]) for key in part)
+    return bool(part == whole)
+
+
 def test_running_vms_agree_with_their_vmis_and_pods() -> None:
     vmis = {place(vmi)[1:]: vmi for vmi in every("VirtualMachineInstance")}
     launchers = [pod for pod in every("Pod") if pod["metadata"]["labels"].get("kubevirt.io") == "virt-launcher"]
     pods = [pod for pod in launchers if "kubevirt.io/migrationJobUID" not in pod["metadata"]["labels"]]
     assert len(pods) == len(vmis) > 40
     edited = {at[1:] for at in vms_found_for("SpecRunMismatch")}
+    preset = {at for at, why in REASONS.items() if "PresetInUse" in why}
     for pod in pods:
         annotations, labels = pod["metadata"]["annotations"], pod["metadata"]["labels"]
         vmi = vmis[pod["metadata"]["namespace"], annotations["kubevirt.io/domain"]]
@@ -110,7 +118,12 @@ def test_running_vms_agree_with_their_vmis_and_pods() -> None:
         assert vmi["status"]["activePods"] == {pod["metadata"]["uid"]: pod["spec"]["nodeName"]}
         assert vmi["status"]["nodeName"] == pod["spec"]["nodeName"]
         vm = BY_UID[vmi["metadata"]["ownerReferences"][0]["uid"]]
-        assert (vm["spec"]["template"]["spec"] == vmi["spec"]) == (place(vm)[1:] not in edited)
+        template = vm["spec"]["template"]["spec"]
+        if "instancetype" in vm["spec"] or place(vmi) in preset:
+            assert within(template, vmi["spec"])
+            assert template != vmi["spec"]
+        else:
+            assert (template == vmi["spec"]) == (place(vm)[1:] not in edited)
         revision = ("ControllerRevision", vm["metadata"]["namespace"], vmi["status"]["virtualMachineRevisionName"])
         assert revision in {place(obj) for obj in FLEET.objects}
     on = [vm for vm in every("VirtualMachine") if vm["status"]["printableStatus"] == "Running"]
@@ -156,6 +169,30 @@ def test_what_is_said_to_be_wrong_is_found_and_nothing_else() -> None:
     assert dying <= WRONG
 
 
+def test_vms_with_an_instancetype_have_a_copy_of_it_and_run_with_what_it_gives() -> None:
+    well = [vm for vm in every("VirtualMachine") if "instancetype" in vm["spec"] and place(vm) not in WRONG]
+    copies = {place(each): each for each in every("ControllerRevision")}
+    running = {place(vmi)[1:]: vmi["spec"]["domain"] for vmi in every("VirtualMachineInstance")}
+    kept = {place(each): each for each in FLEET.objects if "instancetype.kubevirt.io" in each["apiVersion"]}
+    assert len(well) >= 15
+    for vm in well:
+        for role in ("instancetype", "preference"):
+            if role in vm["spec"]:
+                namespace = vm["metadata"]["namespace"]
+                copied = copies[
+                    "ControllerRevision", namespace, vm["status"][f"{role}Ref"]["controllerRevisionRef"]["name"]
+                ]
+                matcher = vm["spec"][role]
+                within_namespace = "" if "Cluster" in matcher["kind"] else namespace
+                live = kept[matcher["kind"], within_namespace, matcher["name"]]
+                assert copied["data"]["spec"] == live["spec"]
+                assert len(copied["metadata"]["labels"]) == 5
+                if role == "instancetype" and place(vm)[1:] in running:
+                    domain = running[place(vm)[1:]]
+                    assert domain["memory"] == live["spec"]["memory"]
+                    assert domain["cpu"]["sockets"] == live["spec"]["cpu"]["guest"]
+
+
 def test_stopped_vms_keep_their_claims() -> None:
     stopped = [vm for vm in healthy_vms(NOW) if not vm.running and vm.network]
     assert len(stopped) >= 4
@@ -185,7 +222,7 @@ def test_each_round_of_the_story_ends_where_it_began() -> None:
             happen()
             changes += server.version > version
             assert sentence.endswith(".")
-        assert changes == 14
+        assert changes == 17
         assert picture(server) == before
         assert len(server.objects("controllerrevisions")) == revisions
     uids = {vm["metadata"]["uid"] for vm in server.objects("virtualmachines")}
@@ -206,6 +243,31 @@ def test_the_first_step_opens_a_finding_and_the_second_closes_it() -> None:
     assert ("IPAMClaim", "shop", "flash-sale-1.blue") not in picture(server)
 
 
+def test_an_instancetype_that_is_deleted_breaks_the_vms_without_a_copy_and_no_others() -> None:
+    server = FakeApiServer()
+    server.load(FLEET.objects)
+    kinds = ("virtualmachines", "virtualmachineinstances", "controllerrevisions", "virtualmachineinstancetypes")
+    others = ("virtualmachineclusterinstancetypes", "virtualmachineclusterpreferences", "kubevirts")
+
+    def of(reason: str) -> set[str]:
+        reasons = found(obj for plural in (*kinds, *others) for obj in server.objects(plural))
+        return {at[2] for at, why in reasons.items() if reason in why and at[1] == "telecom"}
+
+    steps_by_text = [(sentence, happen) for happen, sentence in steps(server, NOW, 1)]
+    deleted, created, copied = [
+        happen for text, happen in steps_by_text if "signalling" in text or "get copies" in text
+    ]
+    deleted()
+    assert of("ObjectMissing") == {"smsc-3", "smsc-4"}
+    assert of("ObjectGone") == {"smsc-1", "smsc-2"}
+    created()
+    assert of("ObjectMissing") == set()
+    assert of("ObjectRecreated") == {"smsc-1", "smsc-2"}
+    copied()
+    assert of("ObjectRecreated") == of("RevisionMissing") == of("OrphanedRevision") == set()
+    assert of("Unversioned") == {"smsc-3", "smsc-4"}
+
+
 def test_the_story_gives_way_to_other_writers() -> None:
     server = FakeApiServer()  # nothing of what it is about is there
     for happen, _ in steps(server, NOW, 1):
@@ -222,7 +284,7 @@ async def test_the_story_goes_on_until_it_is_cancelled() -> None:
 
     def say(sentence: str) -> None:
         said.append(sentence)
-        if len(said) == 28:
+        if len(said) == 34:
             enough.set()
 
     task = asyncio.create_task(play(server, say, pace=0))
@@ -230,4 +292,4 @@ async def test_the_story_goes_on_until_it_is_cancelled() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert said[:14] == said[14:28]
+    assert said[:17] == said[17:34]

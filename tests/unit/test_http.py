@@ -15,8 +15,9 @@ from exporter.views.findings import Filter, take
 from tests.rows import full
 from tests.unit.served import Served, served
 
-ROUTES = ("/", "/drain", "/style.css", "/metrics", "/healthz", "/api/v1/findings", "/api/v1/networks", "/api/v1/drain")
-TAGGED = ("/api/v1/findings", "/api/v1/findings?severity=warning", "/api/v1/networks", "/api/v1/drain")
+VIEWS = ("/api/v1/networks", "/api/v1/instancetypes", "/api/v1/drain")
+ROUTES = ("/", "/drain", "/style.css", "/metrics", "/healthz", "/api/v1/findings", *VIEWS)
+TAGGED = ("/api/v1/findings", "/api/v1/findings?severity=warning", *VIEWS)
 
 
 @pytest.fixture
@@ -75,6 +76,8 @@ async def test_an_unknown_path_is_answered_with_those_there_are(server: Served, 
         ("/api/v1/findings?generation=%D9%A3", "is not a whole number"),
         ("/api/v1/networks?colour=red", "'colour' is no filter; there is: network"),
         ("/api/v1/networks?network=a&network=b", "network is given 2 times"),
+        ("/api/v1/instancetypes?colour=red", "'colour' is no filter; there is: name"),
+        ("/api/v1/instancetypes?name=a,b", "name is given 2 times"),
         ("/api/v1/drain?colour=red", "'colour' is no filter; there is: node"),
         ("/drain?colour=red", "'colour' is no filter; there is: node"),
         ("/?colour=red", "'colour' is no filter; filters are: "),
@@ -131,12 +134,12 @@ async def test_what_is_changed_in_the_answer_changes_its_tag(server: Served) -> 
 
 async def test_tags_of_filters_and_of_compressed_answers_are_their_own(server: Served) -> None:
     tags = set()
-    for path in ("/api/v1/findings", "/api/v1/findings?namespace=ns-01", "/api/v1/networks", "/api/v1/drain"):
+    for path in ("/api/v1/findings", "/api/v1/findings?namespace=ns-01", *VIEWS):
         for coding in ("identity", "gzip"):
             _, headers, _ = await server.get(path, Accept_Encoding=coding)
             assert headers["Vary"] == "Accept-Encoding"
             tags.add(headers["ETag"])
-    assert len(tags) == 8
+    assert len(tags) == 10
 
 
 async def test_a_count_of_objects_does_not_end_a_long_poll_and_is_not_kept_back_after_it(server: Served) -> None:
@@ -153,7 +156,7 @@ async def test_a_count_of_objects_does_not_end_a_long_poll_and_is_not_kept_back_
 # -- compression
 
 
-@pytest.mark.parametrize("path", ["/", "/drain", "/metrics", "/api/v1/findings", "/api/v1/networks", "/api/v1/drain"])
+@pytest.mark.parametrize("path", ["/", "/drain", "/metrics", "/api/v1/findings", *VIEWS])
 @pytest.mark.parametrize(
     ("accepted", "zipped"),
     [

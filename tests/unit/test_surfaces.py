@@ -222,7 +222,16 @@ def fields_of(shape: Any) -> Iterator[str]:
             yield from fields_of(inner)
 
 
-@pytest.mark.parametrize("shape", [Report, views.networks.Networks, views.drain.Drain, views.impact.Impact])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Report,
+        views.networks.Networks,
+        views.instancetypes.Instancetypes,
+        views.drain.Drain,
+        views.impact.Impact,
+    ],
+)
 def test_every_field_of_the_api_is_documented(shape: type) -> None:
     text = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
     names = set(fields_of(shape))
@@ -364,4 +373,4 @@ def test_help_lists_every_command_once_by_its_name(capsys: pytest.CaptureFixture
     listed = re.findall(r"^    (\w+) +\S", shown[shown.index("COMMAND") :], re.MULTILINE)
 
     assert listed == sorted(set(listed))
-    assert {"check", "config", "demo", "explain", "networks", "serve"} <= set(listed)
+    assert {"check", "config", "demo", "explain", "instancetypes", "networks", "serve"} <= set(listed)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from ...findings import Severity
 from ..base import Family, Reason
-from ..instancetype_commands import ALL_REVISIONS, READ_OBJECT, READ_POLICY, READ_REFERENCE, READ_REVISION
+from ..instancetype_commands import (
+    ALL_REVISIONS,
+    COPIES,
+    READ_OBJECT,
+    READ_POLICY,
+    READ_REFERENCE,
+    READ_REVISION,
+    TOUCH,
+)
 
 __all__ = ["REASONS"]
 
@@ -34,15 +42,6 @@ _STALE = Family(
     "A VM's status has a reference to an instancetype or preference that its spec does not have.",
     aged=False,
 )
-_TOUCH = (
-    "kubectl annotate virtualmachines.kubevirt.io -n NAMESPACE VMNAME "
-    "steward.kubevirt-steward.io/touched=now --overwrite"
-)
-_DROP = (
-    "kubectl patch virtualmachines.kubevirt.io -n NAMESPACE VMNAME --subresource=status --type=json "
-    '-p \'[{"op":"remove","path":"/status/ROLERef/controllerRevisionRef"}]\' --dry-run=server'
-)
-
 REASONS = {
     "ObjectMissing": Reason(
         (Severity.CRITICAL, Severity.WARNING),
@@ -50,8 +49,8 @@ REASONS = {
         "the VM should run or runs.",
         _BROKEN,
         grace=60.0,
-        next="Create the missing object again, or let the VM refer to one that exists.",
-        commands=(READ_REFERENCE, READ_OBJECT, "kubectl get RESOURCE -A"),
+        next="Create the missing object again, best from a copy of it, or let the VM refer to one that exists.",
+        commands=(READ_REFERENCE, READ_OBJECT, "kubectl get RESOURCE -A", COPIES),
         alert="VMInstancetypeMissing",
     ),
     "RevisionMissing": Reason(
@@ -59,9 +58,10 @@ REASONS = {
         "The ControllerRevision that the VM refers to does not exist: the VM can neither be stopped nor restarted "
         "through the VM object.",
         _BROKEN,
-        next="Create the ControllerRevision again from a backup; or let KubeVirt make a new one from the live object, "
-        "by which the VM's resources may change. Do not restart the VM, and do not delete its VMI.",
-        commands=(READ_REFERENCE, ALL_REVISIONS, READ_OBJECT, _DROP),
+        next="Do not restart the VM, and do not delete its VMI, which is the last copy. Create the ControllerRevision "
+        "again from another copy of the same object and generation; or let KubeVirt make a new one from the live "
+        "object, by which the VM's resources may change.",
+        commands=(READ_REFERENCE, ALL_REVISIONS, COPIES, READ_OBJECT),
         alert="VMInstancetypeRevisionMissing",
     ),
     "UnknownKind": Reason(
@@ -76,8 +76,9 @@ REASONS = {
         (Severity.CRITICAL,),
         "KubeVirt's release cannot decode the object in the VM's ControllerRevision.",
         _BROKEN,
-        next="Let KubeVirt make a new ControllerRevision from the live object, by which the VM's resources may change.",
-        commands=(READ_REFERENCE, READ_REVISION, READ_OBJECT, _DROP),
+        next="Let KubeVirt make a new ControllerRevision from the live object, by which the VM's resources may change. "
+        "Do not restart the VM before, and do not delete its VMI.",
+        commands=(READ_REFERENCE, READ_REVISION, READ_OBJECT),
         alert="VMInstancetypeUnusable",
     ),
     "FailureStands": Reason(
@@ -87,7 +88,7 @@ REASONS = {
         grace=600.0,
         next="Annotate the VM so that virt-controller evaluates it again; if the condition stays, read "
         "virt-controller's log.",
-        commands=(READ_REFERENCE, _TOUCH),
+        commands=(READ_REFERENCE, TOUCH),
         alert="VMInstancetypeUnusable",
     ),
     "LabellessPin": Reason(
@@ -95,7 +96,8 @@ REASONS = {
         "The ControllerRevision that the VM's spec names has no label object-version: KubeVirt, from 1.5 on, replaces "
         "it and deletes it, and the VM's spec goes on naming it.",
         _REVISION,
-        next="Add the five labels instancetype.kubevirt.io/object-* to the ControllerRevision.",
+        next="Add the five labels instancetype.kubevirt.io/object-* to the ControllerRevision, before anything changes "
+        "the VM.",
         commands=(READ_REFERENCE, READ_REVISION),
         alert="VMInstancetypeRevisionUnfit",
     ),
@@ -104,7 +106,7 @@ REASONS = {
         "The VM's ControllerRevision holds an API version that KubeVirt 1.7 no longer decodes.",
         _REVISION,
         next="Annotate the VM so that KubeVirt, from 1.3 to 1.6, converts it before KubeVirt is upgraded to 1.7.",
-        commands=(READ_REFERENCE, READ_REVISION, _TOUCH),
+        commands=(READ_REFERENCE, READ_REVISION, TOUCH),
         alert="VMInstancetypeRevisionUnfit",
     ),
     "RevisionOfOtherKind": Reason(
@@ -128,12 +130,12 @@ REASONS = {
         "The VM has no copy of its instancetype or preference: it changes with the live object, and fails without it.",
         _UNVERSIONED,
         grace=120.0,
-        next="Find out why virt-controller has not made a ControllerRevision: is it running, and what does the VM's "
-        "condition Failure say?",
+        next="Find out why virt-controller has not made a ControllerRevision: whether it runs, and what the VM's "
+        "condition Failure says. Do not delete or change the instancetype or preference before.",
         commands=(
             READ_REFERENCE,
             "kubectl get pods -A -l kubevirt.io=virt-controller",
-            _TOUCH,
+            TOUCH,
         ),
         alert="VMInstancetypeUnversioned",
     ),

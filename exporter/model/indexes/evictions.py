@@ -30,7 +30,7 @@ def _pdbs(record: Record, _: Lookup) -> Iterable[str]:
 
 
 # KubeVirt and the endpoints of its webhooks under one key; launcher pods, whose evictions need them, under the same.
-VIRT_API = Index("virt-api", _virt_api)
-LAUNCHERS = Index("launcher pod", _launchers)
+VIRT_API = Index("virt-api", _virt_api, of=(EndpointSlice, KubeVirt))
+LAUNCHERS = Index("launcher pod", _launchers, of=(Pod,))
 # Each PDB that KubeVirt made.
-KUBEVIRT_PDB = Index("PDB of KubeVirt", _pdbs)
+KUBEVIRT_PDB = Index("PDB of KubeVirt", _pdbs, of=(PodDisruptionBudget,))

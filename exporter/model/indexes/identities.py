@@ -49,11 +49,13 @@ def _pools(record: Record, _: Lookup) -> Iterable[str]:
 
 
 # A VM's UUIDs depend on its VMI: by the VMI's `namespace/name` it is found here.
-_VMI = Index("VM of a VMI", _vms)
+_VMI = Index("VM of a VMI", _vms, of=(VirtualMachine,))
 # Comparable UUIDs that VMs have, or start with next time.
-IDENTITY = Index("firmware UUID", _identities, through=((VirtualMachineInstance, _VMI),))
+IDENTITY = Index(
+    "firmware UUID", _identities, of=(VirtualMachine, VirtualMachineInstance), through=((VirtualMachineInstance, _VMI),)
+)
 # The UUID that KubeVirt derives from a VM's name, whichever it has; of VMs and of snapshots.
-LEGACY_NAME = Index("UUID of a name", _names)
-SERIAL = Index("serial", _serials)
+LEGACY_NAME = Index("UUID of a name", _names, of=(VirtualMachine, VirtualMachineSnapshotContent))
+SERIAL = Index("serial", _serials, of=(VirtualMachine, VirtualMachineInstance))
 # A pool and its VMs, which depend on it.
-POOL = Index("pool", _pools, dependents=(VirtualMachine,))
+POOL = Index("pool", _pools, of=(VirtualMachine, VirtualMachinePool), dependents=(VirtualMachine,))

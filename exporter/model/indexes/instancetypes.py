@@ -95,13 +95,28 @@ def _presets(record: Record, _: Lookup) -> Iterable[str]:
     return (f"{record.namespace}/{record.name}",) if preset else ()
 
 
-_STARTED = Index("VMI of a saved spec", _started)
+_STARTED = Index("VMI of a saved spec", _started, of=(VirtualMachineInstance,))
 # An instancetype or preference, and who depends on it: VMs, and pools, whose templates refer to it.
-OBJECT = Index("instancetype or preference", _objects, dependents=(VirtualMachine, VirtualMachinePool))
+OBJECT = Index(
+    "instancetype or preference",
+    _objects,
+    of=(Kept, VirtualMachine, VirtualMachinePool),
+    dependents=(VirtualMachine, VirtualMachinePool),
+)
 # VMs by the object that they refer to, and those of them that have no copy of it.
-USERS = Index("VMs of an instancetype or preference", _users)
+USERS = Index("VMs of an instancetype or preference", _users, of=(VirtualMachine,))
 # A ControllerRevision and all that needs it: VMs, snapshots, and VMIs by the spec that they started with.
-REVISION = Index("ControllerRevision", _revisions, through=((ControllerRevision, _STARTED),))
-UNVERSIONED = Index("VMs of a live instancetype or preference", _unversioned, through=((ControllerRevision, REVISION),))
-POOLS = Index("pool with an instancetype or preference", _pools)
-PRESETS = Index("VMI with a preset", _presets)
+REVISION = Index(
+    "ControllerRevision",
+    _revisions,
+    of=(VirtualMachine, VirtualMachinePool, ControllerRevision, VirtualMachineSnapshotContent, VirtualMachineInstance),
+    through=((ControllerRevision, _STARTED),),
+)
+UNVERSIONED = Index(
+    "VMs of a live instancetype or preference",
+    _unversioned,
+    of=(VirtualMachine,),
+    through=((ControllerRevision, REVISION),),
+)
+POOLS = Index("pool with an instancetype or preference", _pools, of=(VirtualMachinePool,))
+PRESETS = Index("VMI with a preset", _presets, of=(VirtualMachineInstance,))

@@ -17,4 +17,4 @@ def _evacuated(record: Record, _: Lookup) -> Iterable[str]:
 
 
 # Those that succeeded, under the node that they were to empty.
-EVACUATED = Index("evacuated node", _evacuated)
+EVACUATED = Index("evacuated node", _evacuated, of=(VirtualMachineInstanceMigration,))

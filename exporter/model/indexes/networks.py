@@ -185,19 +185,41 @@ def unknown_holders(
 STACK_KEY = "ipam"
 
 VM = Index("vm", _vms)
-ATTACHMENT = Index("attachment", _attachments)
-ADDRESS = Index("address", _addresses, through=((NetworkAttachmentDefinition, ATTACHMENT),))
-CLAIM = Index("claim", _claims)
+ATTACHMENT = Index("attachment", _attachments, of=(Pod,))
+ADDRESS = Index("address", _addresses, of=(IPAMClaim, Pod), through=((NetworkAttachmentDefinition, ATTACHMENT),))
+CLAIM = Index("claim", _claims, of=(IPAMClaim, Pod))
 # Of what network a NAD is, and which NADs VMs refer to; VMs and claims only listen.
-NAD = Index("nad", _nads, dependents=(IPAMClaim,))
-REFERENCE = Index("reference", _references, dependents=(VirtualMachine, VirtualMachineInstance, Pod))
+NAD = Index(
+    "nad",
+    _nads,
+    of=(NetworkAttachmentDefinition, UserDefinedNetwork, ClusterUserDefinedNetwork, IPAMClaim, Pod),
+    dependents=(IPAMClaim,),
+)
+REFERENCE = Index(
+    "reference",
+    _references,
+    of=(NetworkAttachmentDefinition, VirtualMachine, VirtualMachineInstance, Pod),
+    dependents=(VirtualMachine, VirtualMachineInstance, Pod),
+)
 # Pods of which nobody can read which addresses they have, under the NADs that they may have them of, which only listen.
-UNKNOWN_HOLDER = Index("unknown holder", _unknown_holders, dependents=(NetworkAttachmentDefinition,))
-_INTERFACE = Index("interface", _interfaces)
-CLAIM_NAME = Index("claim name", _claim_names, through=((NetworkAttachmentDefinition, _INTERFACE),))
+UNKNOWN_HOLDER = Index(
+    "unknown holder", _unknown_holders, of=(NetworkAttachmentDefinition, Pod), dependents=(NetworkAttachmentDefinition,)
+)
+_INTERFACE = Index("interface", _interfaces, of=(VirtualMachine, VirtualMachineInstance))
+CLAIM_NAME = Index(
+    "claim name",
+    _claim_names,
+    of=(IPAMClaim, VirtualMachine, VirtualMachineInstance),
+    through=((NetworkAttachmentDefinition, _INTERFACE),),
+)
 # The claims, by network, that no VM has an interface for.
-LEFTOVER = Index("leftover", _leftovers, through=((VirtualMachine, VM), (VirtualMachineInstance, VM)))
-NETWORK = Index("network", _networks, through=((NetworkAttachmentDefinition, ATTACHMENT),))
+LEFTOVER = Index("leftover", _leftovers, of=(IPAMClaim,), through=((VirtualMachine, VM), (VirtualMachineInstance, VM)))
+NETWORK = Index(
+    "network",
+    _networks,
+    of=(NetworkAttachmentDefinition, UserDefinedNetwork, ClusterUserDefinedNetwork, IPAMClaim, Pod),
+    through=((NetworkAttachmentDefinition, ATTACHMENT),),
+)
 # The components behind IPAMClaims under one key, and the NADs that need them under the same.
-STACK = Index("IPAM stack", _stack)
-PERSISTENT = Index("NAD with persistent IPs", _persistent)
+STACK = Index("IPAM stack", _stack, of=(Deployment, MutatingWebhookConfiguration))
+PERSISTENT = Index("NAD with persistent IPs", _persistent, of=(NetworkAttachmentDefinition,))

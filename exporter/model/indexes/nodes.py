@@ -77,16 +77,30 @@ def _system_uuids(record: Record, _: Lookup) -> Iterable[str]:
     return (key,) if key else ()
 
 
-_PART = Index("part of a VMI", _parts)
+_PART = Index("part of a VMI", _parts, of=(Pod, VirtualMachineInstanceMigration))
 # A node with the VMIs on it, their pods and migrations wherever those are, all pods on it, and its maintenance.
-NODE = Index("node", _nodes, through=((VirtualMachineInstance, _PART),))
+NODE = Index(
+    "node",
+    _nodes,
+    of=(Node, NodeMaintenance, Pod, VirtualMachineInstance, VirtualMachineInstanceMigration),
+    through=((VirtualMachineInstance, _PART),),
+)
 # The PDBs of a namespace; its VMIs that they may matter to only listen.
-PDB = Index("PDB", _pdbs, dependents=(VirtualMachineInstance,))
+PDB = Index("PDB", _pdbs, of=(PodDisruptionBudget, VirtualMachineInstance), dependents=(VirtualMachineInstance,))
 # The node that a VMI is to leave, which need not be the one that it is on; such VMIs only listen.
-REQUESTED = Index("node to be left", _requested, dependents=(VirtualMachineInstance,))
+REQUESTED = Index(
+    "node to be left", _requested, of=(Node, VirtualMachineInstance), dependents=(VirtualMachineInstance,)
+)
 # The KubevirtMachine whose controller answers for a VMI, which only listens.
-HANDLER = Index("manager of a VMI", _handlers, dependents=(VirtualMachineInstance,))
+HANDLER = Index(
+    "manager of a VMI", _handlers, of=(KubevirtMachine, VirtualMachineInstance), dependents=(VirtualMachineInstance,)
+)
 # The migrations that count against KubeVirt's limits, all under one key; VMIs, and nodes with VMIs, that wait for
 # theirs only listen.
-RUNNING = Index("migration that runs", _running, dependents=(VirtualMachineInstance, Node))
-SYSTEM_UUID = Index("system UUID", _system_uuids)
+RUNNING = Index(
+    "migration that runs",
+    _running,
+    of=(Node, VirtualMachineInstance, VirtualMachineInstanceMigration),
+    dependents=(VirtualMachineInstance, Node),
+)
+SYSTEM_UUID = Index("system UUID", _system_uuids, of=(Node,))

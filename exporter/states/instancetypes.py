@@ -1,0 +1,68 @@
+"""How many VMs refer to each instancetype and preference, and how: which of them depend on the live object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ..instancetype_usage import InstancetypeUsage
+from ..model.instancetypes.matching import Role
+from ..model.instancetypes.resolving import Mode
+from ..model.kinds import (
+    controller_revision,
+    kube_virt,
+    virtual_machine,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
+from .base import Gauge, Sample, State
+
+__all__ = ["STATE"]
+
+_LABELS = ("scope", "namespace", "name", "mode")
+_NAMED = tuple(mode for mode in Mode if mode is not Mode.INFERRED)
+
+
+def _samples(role: Role) -> Callable[[InstancetypeUsage], Iterator[list[Sample]]]:
+    """Of each object that exists or is referred to; what is still to be inferred has no name yet."""
+
+    def samples(usage: InstancetypeUsage) -> Iterator[list[Sample]]:
+        for target in usage.targets(role):
+            scope = "namespace" if target.kind == role.namespaced else "cluster"
+            modes, counts = _NAMED if target.name else (Mode.INFERRED,), usage.modes(target)
+            yield [((scope, target.namespace, target.name, mode.value), counts.get(mode, 0)) for mode in modes]
+
+    return samples
+
+
+STATE = State(
+    keep=InstancetypeUsage,
+    gauges=(
+        Gauge(
+            "kubevirt_instancetype_vms",
+            "VMs that refer to an instancetype, by how: pinned or by revision they have a copy of it, unversioned they "
+            "get the live object, inferred they have none yet.",
+            _LABELS,
+            _samples(Role.INSTANCETYPE),
+        ),
+        Gauge(
+            "kubevirt_preference_vms",
+            "VMs that refer to a preference, by how: pinned or by revision they have a copy of it, unversioned they "
+            "get the live object, inferred they have none yet.",
+            _LABELS,
+            _samples(Role.PREFERENCE),
+        ),
+    ),
+    reads=(
+        virtual_machine_instancetype.KIND,
+        virtual_machine_cluster_instancetype.KIND,
+        virtual_machine_preference.KIND,
+        virtual_machine_cluster_preference.KIND,
+        virtual_machine.KIND,
+        controller_revision.KIND,
+        kube_virt.KIND,
+    ),
+    indexes=InstancetypeUsage.INDEXES,
+    about=(virtual_machine_cluster_instancetype.KIND, virtual_machine_cluster_preference.KIND),
+)
