@@ -17,6 +17,8 @@ from heapq import nsmallest
 from ..findings import Finding, Severity, Since
 from ..model._instancetype import Kept, Sizing, Tuning
 from ..model.indexes.instancetypes import OBJECT, UNVERSIONED, USERS, object_key
+from ..model.instancetypes.matching import ROLES, Role
+from ..model.instancetypes.resolving import Mode, resolve, takes_any, target
 from ..model.kinds import (
     controller_revision,
     kube_virt,
@@ -84,7 +86,19 @@ def _objects(view: View) -> Iterator[Kept]:
 def _vms(view: View, kept: Kept, *, unversioned: bool) -> list[VirtualMachine]:
     key = object_key(type(kept).__name__, kept.namespace, kept.name)
     found = view.sharing(UNVERSIONED if unversioned else USERS, key)
-    return [vm for vm in found if isinstance(vm, VirtualMachine)]
+    vms = [vm for vm in found if isinstance(vm, VirtualMachine)]
+    kubevirt = min(view.all(KubeVirt), key=lambda each: each.ref, default=None)
+    if unversioned and takes_any(kubevirt):
+        return [vm for vm in vms if any(_live(view, vm, role, kubevirt, key) for role in ROLES)]
+    return vms
+
+
+def _live(view: View, vm: VirtualMachine, role: Role, kubevirt: KubeVirt | None, key: str) -> bool:
+    """Whether this release gives the VM this object as it is now, which the index does not know."""
+    found = resolve(vm, role, view.named, kubevirt)
+    if found is None or found.mode is not Mode.UNVERSIONED or not found.kind:
+        return False
+    return object_key(*target(vm.namespace, role, found.reference)) == key
 
 
 def _deletable(view: View, kept: Kept) -> Finding | None:
