@@ -57,11 +57,12 @@ def _of(context: Context, role: Role) -> Iterator[Finding | None]:
     yield found
     if found is not None and resolution.failure is not None:
         return
-    yield unversioned(context, resolution)
+    conflict = field_conflict(context, resolution) if role is Role.INSTANCETYPE and found is None else None
+    yield conflict or unversioned(context, resolution)  # a conflict is why there is no copy
     yield from unfit(context, resolution)
     if found is None:
         yield drifted(context, resolution)
-        yield field_conflict(context, resolution) if role is Role.INSTANCETYPE else requirements_unmet(context)
+        yield requirements_unmet(context) if role is Role.PREFERENCE else None
 
 
 CHECK = Check(

@@ -11,6 +11,7 @@ from . import specs
 
 __all__ = ["differing"]
 
+_MAPS = ("nodeSelector", "annotations")  # where an empty one, unlike a missing one, conflicts, and a copy has neither
 _QUANTITIES = ("memory.guest", "memory.maxGuest", "memory.hugepages.pageSize", "requirements.memory.guest")
 
 
@@ -27,6 +28,8 @@ def _differing(before: Any, after: Any, path: str) -> Iterator[str]:
         old, new = before or {}, after or {}
         for key in sorted(old.keys() | new.keys()):
             yield from _differing(old.get(key), new.get(key), f"{path}.{key}" if path else key)
+    elif path in _MAPS and not before and not after:
+        return
     elif before != after and not (path in _QUANTITIES and _equal(before, after)):
         yield path
 
