@@ -109,6 +109,9 @@ class Setting:
 class Check:
     """Data plus one pure function from a view to findings. `joins` are the indexes that it looks others up by.
 
+    `heeds` has the types of records whose changes alone concern the others under the key of a join: the VMs that refer
+    to one ControllerRevision are not evaluated again because another VM of it changed.
+
     `weighs` are indexes under which it takes in all that there is, tens of thousands of records maybe; a change there
     only concerns the few records that have the same key in the index that each is given with.
 
@@ -126,6 +129,7 @@ class Check:
     reasons: dict[str, Reason]
     find: Callable[[View], Iterable[Finding]] = field(repr=False)
     joins: tuple[Index, ...] = ()
+    heeds: Mapping[Index, tuple[type[Record], ...]] = field(default_factory=dict)
     weighs: Mapping[Index, Index] = field(default_factory=dict)
     settings: type[Struct] | None = None
     about: tuple[Kind[Any], ...] = ()

@@ -21,7 +21,7 @@ from ..model.kinds import (
     virtual_machine_pool,
     virtual_machine_preference,
 )
-from ..model.kinds.controller_revision import ControllerRevision
+from ..model.kinds.controller_revision import START, ControllerRevision
 from ..model.kinds.virtual_machine_pool import VirtualMachinePool
 from .base import Check, Family, Reason, Scope, View
 from .instancetype_commands import RESOURCES
@@ -63,8 +63,8 @@ def _missing(view: View, pool: VirtualMachinePool, role: Role) -> Finding | None
         return None
     kind, namespace, name = target(pool.namespace, role, wanted)
     if wanted.pin:
-        if view.named(ControllerRevision, pool.namespace, wanted.pin) is not None:
-            return None
+        if wanted.pin.startswith(START) or view.named(ControllerRevision, pool.namespace, wanted.pin) is not None:
+            return None  # most saved specs of VMs have no record, whether they are there or not
         resource, name = "controllerrevisions.apps", wanted.pin
     elif not kind:
         return None  # the API server takes it, and each VM of it is reported
@@ -101,6 +101,7 @@ CHECK = Check(
     ),
     scope=Scope("one pool", POOLS),
     joins=(OBJECT, REVISION),
+    heeds={REVISION: (ControllerRevision,)},
     reasons=REASONS,
     find=find,
     about=(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from ..findings import Finding, Severity, Since
 from ..model.indexes.instancetypes import REVISION, revision_key
+from ..model.indexes.networks import VM
 from ..model.kinds import (
     controller_revision,
     virtual_machine,
@@ -134,6 +135,8 @@ CHECK = Check(
         virtual_machine_restore.KIND,
     ),
     scope=Scope("one ControllerRevision", REVISION),
+    joins=(VM,),
+    heeds={VM: (VirtualMachine,)},  # whether its owner is there
     reasons=REASONS,
     find=find,
     uses={

@@ -63,7 +63,7 @@ def crowds(check: Check, change: Change) -> Iterator[tuple[Crowd, bool]]:
         elif index in check.weighs:
             few = check.weighs[index]
             yield (index, key), _reads_through(index, change) or _reads_through(few, change)
-        elif index in check.joins:
+        elif index in check.joins and change.kind in check.heeds.get(index, (change.kind,)):
             yield (index, key), _reads_through(index, change)
 
 

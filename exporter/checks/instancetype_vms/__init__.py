@@ -28,6 +28,7 @@ from ...model.kinds import (
     virtual_machine_instancetype,
     virtual_machine_preference,
 )
+from ...model.kinds.controller_revision import ControllerRevision
 from ...model.kinds.virtual_machine import VirtualMachine
 from ..base import Check, View
 from ..scopes import PER_VM
@@ -80,6 +81,7 @@ CHECK = Check(
     ),
     scope=PER_VM,
     joins=(OBJECT, REVISION),
+    heeds={REVISION: (ControllerRevision,)},
     reasons=REASONS,
     find=find,
     uses={

@@ -22,18 +22,14 @@ def broken(context: Context, resolution: Resolution) -> Finding | None:
         return _unknown_kind(context, resolution)
     if resolution.failure is Failure.OBJECT:
         return _object_missing(context, resolution)
+    if resolution.saved:
+        return _undecodable(context, resolution, "the spec that a VMI started with has such a name")
     if resolution.failure is Failure.REVISION:
         return _revision_missing(context, resolution)
     if resolution.revision is not None:
         why = undecodable(resolution.revision, resolution.role, context.release)
         if why:
-            return context.finding(
-                "RevisionUndecodable",
-                Severity.CRITICAL,
-                resolution.role,
-                f"KubeVirt cannot decode the {resolution.role.value} in ControllerRevision {resolution.revision_name}: "
-                f"{why}; {_CONTROL}",
-            )
+            return _undecodable(context, resolution, why)
     if context.vm.failure == _FAILED[resolution.role]:
         return context.finding(
             "FailureStands",
@@ -46,6 +42,16 @@ def broken(context: Context, resolution: Resolution) -> Finding | None:
             evidence={"condition": context.vm.failed},
         )
     return None
+
+
+def _undecodable(context: Context, resolution: Resolution, why: str) -> Finding:
+    return context.finding(
+        "RevisionUndecodable",
+        Severity.CRITICAL,
+        resolution.role,
+        f"KubeVirt cannot decode the {resolution.role.value} in ControllerRevision {resolution.revision_name}: "
+        f"{why}; {_CONTROL}",
+    )
 
 
 def _unknown_kind(context: Context, resolution: Resolution) -> Finding:

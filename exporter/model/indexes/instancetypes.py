@@ -69,7 +69,8 @@ def _revisions(record: Record, lookup: Lookup) -> Iterable[str]:
         names = {name for each in wanted if each is not None for name in (each.pin, each.revision) if name}
         return [revision_key(record.namespace, name) for name in names]
     if isinstance(record, ControllerRevision):
-        return (revision_key(record.namespace, record.name),) if record.stash is not None else ()
+        # Of whatever controller it is: a VM may refer to it. Nobody has a copy in a saved spec.
+        return () if record.saved else (revision_key(record.namespace, record.name),)
     if isinstance(record, VirtualMachineSnapshotContent):
         return [revision_key(record.namespace, name) for name in dict.fromkeys(record.pins)]
     if isinstance(record, VirtualMachineInstance) and record.generation:

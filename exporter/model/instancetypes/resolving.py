@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from .._instancetype import Kept, Sizing, Tuning
-from ..kinds.controller_revision import ControllerRevision
+from ..kinds.controller_revision import START, ControllerRevision
 from ..kinds.kube_virt import KubeVirt
 from ..kinds.virtual_machine import VirtualMachine
 from ..kinds.virtual_machine_cluster_instancetype import VirtualMachineClusterInstancetype
@@ -81,6 +81,13 @@ class Resolution(msgspec.Struct, frozen=True, gc=False):
     failure: Failure | None = None
 
     @property
+    def saved(self) -> bool:
+        """Whether what should be a copy has the name of a spec that a VMI started with. Whether that exists is not
+        known, since most have no record, and is all one to KubeVirt.
+        """
+        return self.failure is Failure.REVISION and self.revision_name.startswith(START)
+
+    @property
     def spec(self) -> str | None:
         """The canonical text of what the VM gets; None where there is nothing, or nothing that could be read."""
         if self.failure is not None or self.mode is Mode.INFERRED:
@@ -126,7 +133,7 @@ def _kept(
 ) -> Resolution:
     name = wanted.pin if mode is Mode.PINNED else wanted.revision
     found = find(ControllerRevision, namespace, name)
-    revision = found if isinstance(found, ControllerRevision) else None
+    revision = found if isinstance(found, ControllerRevision) and not found.saved else None
     return Resolution(role, wanted, mode, kind, live, revision, name, Failure.REVISION if revision is None else None)
 
 

@@ -101,6 +101,15 @@ class ControllerRevision(Record, frozen=True, gc=False):
     stash: Stash | None  # None of one that is not about an instancetype or preference
     pins: tuple[str, ...]  # the revisions that a saved spec of a VM names
 
+    @property
+    def saved(self) -> bool:
+        """Whether it is the spec that a VMI started with. One that names no revision has no record."""
+        return bool(self.pins)
+
+    @property
+    def vms(self) -> tuple[str, ...]:
+        return (self.owner_name,) if self.owner_kind == "VirtualMachine" and self.owner_name else ()
+
 
 def _labels_of(labels: _Labels) -> tuple[str, str, str, int, str]:
     number = labels.generation or ""
@@ -152,7 +161,8 @@ def _pins(raw: msgspec.Raw) -> tuple[str, ...]:
 def _reduce(wire: _Revision) -> ControllerRevision | None:
     meta = wire.metadata
     namespace, name, uid, rv = identity(meta)
-    start = name.startswith(START)
+    labels = _labels_of(meta.labels or _Labels())
+    start = name.startswith(START) and not labels[0]
     pins = _pins(wire.data) if start else ()
     if start and not pins:
         return None  # most VMs have no instancetype
@@ -168,7 +178,7 @@ def _reduce(wire: _Revision) -> ControllerRevision | None:
         owner_kind="" if start else intern(owner.kind or ""),
         owner_name="" if start else owner.name or "",
         owner_uid="" if start else intern(owner.uid or ""),
-        stash=None if start else _stash(_labels_of(meta.labels or _Labels()), bytes(wire.data)),
+        stash=None if start else _stash(labels, bytes(wire.data)),
         pins=pins,
     )
 

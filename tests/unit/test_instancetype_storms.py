@@ -1,0 +1,161 @@
+"""Instancetypes, their revisions and VMs come, change and go: what is known afterwards is what a fresh look knows."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from typing import Any
+
+import pytest
+
+from exporter.checks import all_checks
+from exporter.instancetype_usage import InstancetypeUsage
+from exporter.model.instancetypes.matching import ROLES
+from exporter.views import instancetypes
+from tests.evaluation import Evaluation
+from tests.rows import CLUSTER_WIDE, full
+from tests.unit.test_engine import comparable
+
+_CHECKS = [check for check in all_checks() if check.id.startswith("instancetype_")]
+_GROUP = "instancetype.kubevirt.io/v1beta1"
+_KINDS = {
+    "instancetype": ("VirtualMachineInstancetype", "VirtualMachineClusterInstancetype"),
+    "preference": ("VirtualMachinePreference", "VirtualMachineClusterPreference"),
+}
+_START = "revision-start-vm-"
+
+Row = dict[str, Any]
+
+
+class _Storm:
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.evaluation, self.usage = _observed()
+        self.objects: dict[tuple[str, str, str], Row] = {}
+
+    def put(self, row: Row) -> None:
+        thing = full(row)
+        namespace = "" if row["kind"] in CLUSTER_WIDE else row["namespace"]
+        self.objects[row["kind"], namespace, row["name"]] = thing
+        self.evaluation.seen(thing)
+
+    def delete(self, key: tuple[str, str, str]) -> None:
+        del self.objects[key]
+        self.evaluation.gone(*key)
+
+    def act(self) -> None:
+        if self.objects and self.chance.random() < 0.3:
+            self.delete(self.chance.choice(sorted(self.objects)))
+        else:
+            self.put(self._row())
+        if self.chance.random() < 0.3:
+            self.evaluation.engine.step()
+        if self.chance.random() < 0.1:
+            deque(self.usage.settle(), 0)
+
+    def _row(self) -> Row:
+        pick = self.chance.choice
+        namespace, uid = pick(("ns", "other")), pick(("1", "2"))
+        makers = (self._kept, self._revision, self._revision, self._vm, self._vm, self._vm, self._vmi, self._other)
+        row = {"namespace": namespace, **pick(makers)(pick(("a", "b")), uid)}
+        row["uid"] = f"{row['kind']}-{namespace}-{row['name']}-{uid}"
+        return row
+
+    def _kept(self, name: str, uid: str) -> Row:
+        pick = self.chance.choice
+        kind = pick([kind for kinds in _KINDS.values() for kind in kinds])
+        labels = pick(({}, {"instancetype.kubevirt.io/deprecated": "true"}))
+        row: Row = {
+            "kind": kind,
+            "name": name,
+            "generation": int(uid),
+            "labels": labels,
+            "deleting": pick((True, False)),
+        }
+        if "Instancetype" in kind:
+            row["spec"] = {"cpu": {"guest": pick((1, 2))}, "memory": {"guest": "1Gi"}}
+        return row
+
+    def _revision(self, name: str, uid: str) -> Row:
+        pick = self.chance.choice
+        kind = pick([kind for kinds in _KINDS.values() for kind in kinds])
+        inner = {"name": name, "uid": f"{kind}-ns-{name}-{uid}", "generation": int(uid)}
+        of = {"apiVersion": _GROUP, "kind": kind, "metadata": inner, "spec": {}}
+        row: Row = {"kind": "ControllerRevision", "name": pick(("r1", "r2", "r3", f"{_START}x")), "vm": name}
+        row |= pick(({}, {"owner": f"VirtualMachine-ns-{name}-{uid}"}))
+        row |= pick(({"of": of}, {"of": of}, {"of": of, "labels": {}}, {"data": {"spec": 1}}))
+        if row["name"].startswith(_START):
+            saved = {"name": name} | pick(({}, {"revisionName": "r1"}))
+            row = {"kind": "ControllerRevision", "name": row["name"], "start": {"instancetype": saved}}
+        return row
+
+    def _vm(self, name: str, _: str) -> Row:
+        pick = self.chance.choice
+        row: Row = {"kind": "VirtualMachine", "name": name, "deleting": pick((False, False, False, True))}
+        for role, kinds in _KINDS.items():
+            matcher = {"name": pick(("a", "b"))} | pick(({}, {"kind": pick(kinds)}, {"kind": "Foo"}))
+            pinned = {"revisionName": pick(("r1", "r2", "r3"))}
+            row |= pick(({}, {role: matcher}, {role: matcher | pinned}, {role: {"inferFromVolume": "root"}}))
+            row |= pick(({}, {f"{role}Ref": pick(("r1", "r2", "r3"))}))
+        return row
+
+    def _vmi(self, name: str, uid: str) -> Row:
+        vm = f"VirtualMachine-ns-{name}-{uid}"
+        return {"kind": "VirtualMachineInstance", "name": name, "vm": vm, "revision": f"{_START}x"}
+
+    def _other(self, name: str, _: str) -> Row:
+        pick = self.chance.choice
+        return pick(
+            (
+                {"kind": "KubeVirt", "name": "a", "version": pick(("v1.4.0", "v1.5.1", "v1.7.1"))},
+                {"kind": "VirtualMachineRestore", "name": name, "target": name, "complete": pick((True, False))},
+                {"kind": "VirtualMachineSnapshotContent", "name": name, "source": name}
+                | {"instancetype": {"name": name, "revisionName": pick(("r1", "r2"))}},
+                {"kind": "VirtualMachinePool", "name": name}
+                | pick(({"instancetype": {"name": name}}, {"preference": {"name": name, "revisionName": "r1"}})),
+            )
+        )
+
+    def fresh(self) -> tuple[Evaluation, InstancetypeUsage]:
+        evaluation, usage = _observed()
+        for key in sorted(self.objects):
+            evaluation.seen(self.objects[key])
+        return evaluation, usage
+
+
+def _observed() -> tuple[Evaluation, InstancetypeUsage]:
+    evaluation = Evaluation(_CHECKS, indexes=instancetypes.READER.indexes)
+    usage = InstancetypeUsage(evaluation.engine.cluster)
+    evaluation.engine.observe(usage.changed)
+    return evaluation, usage
+
+
+def _known(evaluation: Evaluation, usage: InstancetypeUsage) -> tuple[Any, ...]:
+    evaluation.evaluate()
+    deque(usage.settle(), 0)
+    engine = evaluation.engine
+    targets = [(each, dict(usage.modes(each)), usage.pools(each)) for role in ROLES for each in usage.targets(role)]
+    report = instancetypes.take(engine.cluster, usage, engine.findings(), 1)
+    return comparable(engine.findings()), engine.unknowns(), targets, report
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_after_a_storm_of_instancetypes(seed: int) -> None:
+    storm = _Storm(seed)
+    for _ in range(8):
+        for _ in range(15):
+            storm.act()
+        assert _known(storm.evaluation, storm.usage) == _known(*storm.fresh())
+
+
+def test_what_goes_leaves_nothing_behind() -> None:
+    storm = _Storm(7)
+    empty = _known(storm.evaluation, storm.usage)
+    for _ in range(300):
+        storm.act()
+    assert _known(storm.evaluation, storm.usage) != empty
+    for key in sorted(storm.objects):
+        storm.delete(key)
+    assert _known(storm.evaluation, storm.usage) == empty
+    cluster = storm.evaluation.engine.cluster
+    assert [key for check in _CHECKS for index in check.indexes for key in cluster.keys(index)] == []
