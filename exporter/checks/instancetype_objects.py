@@ -39,7 +39,7 @@ __all__ = ["CHECK"]
 
 _AT_RISK = Family(
     "kubevirt_instancetype_deletable_in_use",
-    "VMs without a copy of it depend on an instancetype or preference that anybody may delete.",
+    "VMs without a copy of it depend on an instancetype or preference, and nothing prevents its deletion.",
 )
 _DEPRECATED = Family(
     "kubevirt_instancetype_deprecated",
@@ -108,7 +108,7 @@ def _deletable(view: View, kept: Kept) -> Finding | None:
         return None
     first = _first(vms)
     going = kept.deleting is not None
-    state = "it is being deleted, and" if going else "anybody may delete it, and"
+    state = "it is being deleted, and" if going else "nothing prevents its deletion, and"
     return Finding(
         reason="DeletableInUse",
         severity=Severity.CRITICAL if going else Severity.WARNING,

@@ -104,7 +104,7 @@ def _orphan(view: View, revision: ControllerRevision) -> Finding:
     if not revision.owner_uid:
         cause, why = "ownerless", "it has no owner"
     elif owner is not None and owner.uid == revision.owner_uid:
-        cause, why = "superseded", f"VM {owner.name} has another one"
+        cause, why = "superseded", f"VM {owner.name}, which owns it, does not refer to it"
     else:
         cause, why = "dangling", f"its owner {revision.owner_kind} {revision.owner_name} is gone"
     # No object records when it became one. What an owner leaves behind is collected within seconds.

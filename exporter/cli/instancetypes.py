@@ -141,11 +141,9 @@ def _details(each: InstancetypeReport) -> tuple[str, list[tuple[str, ...]]]:
         rows.append((fail, str(each.dependents), which))
     if each.pools:
         pools = named([pool.path for pool in each.first_pools], each.pools, most=10)
-        rows.append((fail, "next", f"of pool {pools}"))
+        rows.append((fail, "-", f"the next VMs of pool {pools}"))
     if each.broken:
-        rows.append(
-            ("fail already", str(each.broken), "KubeVirt does not find or can't decode their ControllerRevision")
-        )
+        rows.append(("fail already", str(each.broken), "their ControllerRevision is missing or can't be decoded"))
     if each.drifted:
         rows.append(("have a copy that differs", str(each.drifted), named(list(each.fields), most=10)))
     if rows and each.safe:

@@ -181,7 +181,7 @@ def test_a_dump_as_a_table(run: Run) -> None:
     assert [line.split(maxsplit=4) for line in out.splitlines() if line.startswith("fail ")] == [
         ["fail", "already", "1", "ns/c"],
         ["fail", "without", "it", "1", "ns/a"],
-        ["fail", "without", "it", "next", "of pool ns/p"],
+        ["fail", "without", "it", "-", "the next VMs of pool ns/p"],
     ]
     assert "go on without it" in out
     assert out.endswith("1 VM waits for an instancetype to be inferred from a volume.\n")
