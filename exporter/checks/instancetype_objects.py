@@ -17,6 +17,8 @@ from heapq import nsmallest
 from ..findings import Finding, Severity, Since
 from ..model._instancetype import Kept, Sizing, Tuning
 from ..model.indexes.instancetypes import OBJECT, UNVERSIONED, USERS, object_key
+from ..model.instancetypes.matching import ROLES, Role
+from ..model.instancetypes.resolving import Mode, resolve, takes_any, target
 from ..model.kinds import (
     controller_revision,
     kube_virt,
@@ -37,7 +39,7 @@ __all__ = ["CHECK"]
 
 _AT_RISK = Family(
     "kubevirt_instancetype_deletable_in_use",
-    "VMs without a copy of it depend on an instancetype or preference that anybody may delete.",
+    "VMs without a copy of it depend on an instancetype or preference, and nothing prevents its deletion.",
 )
 _DEPRECATED = Family(
     "kubevirt_instancetype_deprecated",
@@ -84,7 +86,19 @@ def _objects(view: View) -> Iterator[Kept]:
 def _vms(view: View, kept: Kept, *, unversioned: bool) -> list[VirtualMachine]:
     key = object_key(type(kept).__name__, kept.namespace, kept.name)
     found = view.sharing(UNVERSIONED if unversioned else USERS, key)
-    return [vm for vm in found if isinstance(vm, VirtualMachine)]
+    vms = [vm for vm in found if isinstance(vm, VirtualMachine)]
+    kubevirt = min(view.all(KubeVirt), key=lambda each: each.ref, default=None)
+    if unversioned and takes_any(kubevirt):
+        return [vm for vm in vms if any(_live(view, vm, role, kubevirt, key) for role in ROLES)]
+    return vms
+
+
+def _live(view: View, vm: VirtualMachine, role: Role, kubevirt: KubeVirt | None, key: str) -> bool:
+    """Whether this release gives the VM this object as it is now, which the index does not know."""
+    found = resolve(vm, role, view.named, kubevirt)
+    if found is None or found.mode is not Mode.UNVERSIONED or not found.kind:
+        return False
+    return object_key(*target(vm.namespace, role, found.reference)) == key
 
 
 def _deletable(view: View, kept: Kept) -> Finding | None:
@@ -94,7 +108,7 @@ def _deletable(view: View, kept: Kept) -> Finding | None:
         return None
     first = _first(vms)
     going = kept.deleting is not None
-    state = "it is being deleted, and" if going else "anybody may delete it, and"
+    state = "it is being deleted, and" if going else "nothing prevents its deletion, and"
     return Finding(
         reason="DeletableInUse",
         severity=Severity.CRITICAL if going else Severity.WARNING,

@@ -106,9 +106,11 @@ def _orphan(view: View, revision: ControllerRevision) -> Finding:
     if not revision.owner_uid:
         cause, why = "ownerless", "it has no owner"
     elif owner is not None and owner.uid == revision.owner_uid:
-        cause, why = "superseded", f"VM {owner.name} has another one"
+        cause, why = "superseded", f"VM {owner.name}, which owns it, does not refer to it"
     else:
         cause, why = "dangling", f"its owner {revision.owner_kind} {revision.owner_name} is gone"
+    # No object records when it became one. What an owner leaves behind is collected within seconds.
+    began = revision.created if cause != "dangling" else None
     copied = revision.stash.object_name if revision.stash is not None else ""
     return Finding(
         reason="OrphanedRevision",
@@ -117,8 +119,8 @@ def _orphan(view: View, revision: ControllerRevision) -> Finding:
         related=(owner.ref,) if owner is not None and cause == "superseded" else (),
         vm=revision.owner_name if cause == "superseded" else "",
         message=f"nothing needs this copy of {copied}: {why}",
-        since=revision.created,  # no object records when it became one
-        since_source=Since.CREATION if revision.created is not None else Since.FIRST_SEEN,
+        since=began,
+        since_source=Since.CREATION if began is not None else Since.FIRST_SEEN,
         evidence={"cause": cause, "object": copied},
     )
 

@@ -100,7 +100,7 @@ def kubeconfig(folder: Path, server: str) -> Path:
 def _say_what_to_look_at(url: str, folder: Path, troubles: list[Any]) -> None:
     _say(f"A sample fleet runs, and {len(troubles)} of its objects have a fault:")
     for trouble in troubles:
-        _say(f"  {trouble.kind} {trouble.namespace}/{trouble.name}: {trouble.wrong}")
+        _say(f"  {trouble.kind} {f'{trouble.namespace}/{trouble.name}'.lstrip('/')}: {trouble.wrong}")
     _say("")
     _say(f"  Page      {url}/")
     _say(f"  Metrics   {url}/metrics")

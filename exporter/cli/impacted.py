@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..views.impact import TITLES, Affected, Impact, Outcome
+from ..views.impact import BEFOREHAND, TITLES, Affected, Impact, Outcome, exit_code
 from .table import indented, table
 from .terminal import one_line
 
@@ -19,7 +19,8 @@ def impacted(impact: Impact) -> str:
     for outcome in Outcome:
         shown = [each for each in impact.findings if each.outcome == outcome]
         if shown:
-            parts += [f"{TITLES[outcome]} ({len(shown)}):\n{_rows(outcome, shown)}"]
+            advice = f"\n{BEFOREHAND}\n" if outcome is Outcome.BREAKS else ""
+            parts += [f"{TITLES[outcome]} ({len(shown)}):\n{_rows(outcome, shown)}{advice}"]
     if len(impact.namespaces) > 1:
         rows = [
             (each.namespace or "-", str(each.breaks), str(each.worse), str(each.safe), str(each.other))
@@ -54,7 +55,7 @@ def _beneath(each: Affected) -> str:
     """What KubeVirt will say, where that is known, and what to do."""
     condition = each.finding.evidence.get("condition")
     said = indented((f"{condition}",), f"{_UNDER}KubeVirt will say: ") if condition else ""
-    return said + (indented((each.finding.next,), f"{_UNDER}next: ") if each.finding.next else "")
+    return said + (indented((each.finding.next,), f"{_UNDER}once it is gone: ") if each.finding.next else "")
 
 
 def _unknown(impact: Impact) -> list[str]:
@@ -71,4 +72,5 @@ def _unknown(impact: Impact) -> list[str]:
 
 def _ending(impact: Impact) -> str:
     counts = ", ".join(f"{count} {name}" for name, count in impact.counts.items() if count)
-    return f"{f'Findings: {counts}' if counts else 'No finding would differ'}. Nothing was changed.\n"
+    known = " in what could be evaluated" if exit_code(impact) == 2 else ""
+    return f"{f'Findings{known}: {counts}' if counts else f'No finding would differ{known}'}. Nothing was changed.\n"

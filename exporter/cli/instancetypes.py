@@ -135,16 +135,15 @@ def _state(each: InstancetypeReport) -> str:
 def _details(each: InstancetypeReport) -> tuple[str, list[tuple[str, ...]]]:
     """What is to be known before it is changed or deleted; nothing of one that nobody depends on."""
     rows: list[tuple[str, ...]] = []
+    fail = "fail already" if each.state == "missing" else "fail without it"
     if each.dependents:
         which = named([vm.path for vm in each.first_dependents], each.dependents, most=10)
-        rows.append(("fail without it", str(each.dependents), which))
+        rows.append((fail, str(each.dependents), which))
     if each.pools:
         pools = named([pool.path for pool in each.first_pools], each.pools, most=10)
-        rows.append(("fail without it", "next", f"of pool {pools}"))
+        rows.append((fail, "-", f"the next VMs of pool {pools}"))
     if each.broken:
-        rows.append(
-            ("fail already", str(each.broken), "KubeVirt does not find or can't decode their ControllerRevision")
-        )
+        rows.append(("fail already", str(each.broken), "their ControllerRevision is missing or can't be decoded"))
     if each.drifted:
         rows.append(("have a copy that differs", str(each.drifted), named(list(each.fields), most=10)))
     if rows and each.safe:

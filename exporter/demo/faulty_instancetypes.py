@@ -17,6 +17,7 @@ __all__ = ["UNVERSIONED", "lost"]
 
 UNVERSIONED = ("smsc-3", "smsc-4")
 """The VMs of namespace telecom that have no copy of their instancetype."""
+_UNGUARDED = "and nothing prevents its deletion"
 _CLUSTER = "VirtualMachineClusterInstancetype"
 
 
@@ -32,7 +33,7 @@ def without_copies(now: datetime) -> Case:
         del made[0]["status"]["instancetypeRef"]
         objects += made
         troubles.append(trouble(made[0], "was restored without its status: it has no copy of its instancetype"))
-    return Case(objects, [*troubles, trouble(of, "two VMs without a copy depend on it, and anybody may delete it")])
+    return Case(objects, [*troubles, trouble(of, f"two VMs without a copy depend on it, {_UNGUARDED}")])
 
 
 def never_created(now: datetime) -> Case:
@@ -84,7 +85,7 @@ def sets_memory_itself(now: datetime) -> Case:
     vm["spec"]["template"]["spec"]["domain"]["memory"] = {"guest": "24Gi"}
     del vm["status"]["instancetypeRef"]
     wrong = "was created before its instancetype, and sets the memory that the instancetype provides"
-    troubles = [trouble(vm, f"{wrong}: it can't start"), trouble(of, "its VM has no copy, and anybody may delete it")]
+    troubles = [trouble(vm, f"{wrong}: it can't start"), trouble(of, f"its VM has no copy, {_UNGUARDED}")]
     return Case([vm, disk], troubles)
 
 

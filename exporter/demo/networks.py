@@ -43,11 +43,6 @@ NETWORKS = (SHOP, BILLING, LAB, TELECOM, LEGACY)
 NAMESPACES = ("default", "kubevirt", "shop", "billing", "lab", "telecom", "windows-desktops", "legacy")
 PARTS = ("virt-operator", "virt-api", "virt-controller", "kubevirt-ipam-controller-manager", "ovnkube-control-plane")
 
-SIZES: tuple[tuple[str, str, Obj], ...] = (
-    ("VirtualMachineClusterInstancetype", "u1.medium", {"cpu": {"guest": 1}, "memory": {"guest": "4Gi"}}),
-    ("VirtualMachineClusterPreference", "rhel.9", {"requirements": {"cpu": {"guest": 1}, "memory": {"guest": "2Gi"}}}),
-)
-
 
 def addresses(network: Network, host: int) -> tuple[str, ...]:
     """The same host of each subnet, with the subnet's prefix."""
@@ -65,7 +60,6 @@ def ground(now: datetime) -> list[Obj]:
         *(nad(network, born) for network in NETWORKS),
         *user_defined(born),
         kubevirt(born),
-        *(new(kind, "", name, spec=spec, **_meta(kind, "", name, born)) for kind, name, spec in SIZES),
         *(
             around.deployment("kubevirt", name, replicas=2, ready=2, **_meta("Deployment", "kubevirt", name, born))
             for name in PARTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from ..engine.engine import Engine
-from ..views.impact import TITLES, Impact, NoSuchObjectError, steps, without
+from ..views.impact import BEFOREHAND, TITLES, Impact, NoSuchObjectError, steps, without
 from .answers import as_text, json_answer, json_error
 from .query import names_in
 from .rendering import page_of
@@ -63,5 +63,5 @@ class ImpactPage:
         except NoSuchObjectError as error:
             return as_text(404, str(error))
         given = {name: ",".join(names) for name, names in zip(_PARAMETERS, asked, strict=True)}
-        values = {"title": self._title, "impact": impact, "given": given, "titles": TITLES}
+        values = {"title": self._title, "impact": impact, "given": given, "titles": TITLES, "beforehand": BEFOREHAND}
         return await page_of(request, "impact.html", values)

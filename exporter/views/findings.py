@@ -65,6 +65,7 @@ class FindingReport(msgspec.Struct, frozen=True, rename="camel"):
     severity: str
     subject: Ref
     related: tuple[Ref, ...]
+    vm: str
     node: str
     feature: str
     network: str
@@ -171,6 +172,7 @@ def reported(finding: Finding, cluster: str = "", unknown: str = "") -> FindingR
         finding.severity.value,
         finding.subject,
         finding.related,
+        finding.vm,
         finding.node,
         finding.feature,
         finding.network,

@@ -19,4 +19,5 @@ def run(script: str, kubevirt: ControlPlane, binary: Tools, folder: Path) -> int
         "KUBECONFIG": str(kubevirt.kubeconfig()),
         "HOME": str(folder),
     }
-    return subprocess.run(["bash", "-euo", "pipefail", "-c", script], env=environment, check=False).returncode
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], env=environment, cwd=folder, check=False)
+    return done.returncode

@@ -129,11 +129,17 @@ class Sizes:
             None,
         )
 
-    def wait_failure(self, name: str, reason: str, message: str) -> None:
-        """Until this is why KubeVirt fails with a VM; on the way it may say other things."""
+    def wait_failure(self, name: str, reason: str, message: str | None = None) -> None:
+        """Until this is why KubeVirt fails with a VM. While the reason stays, so does the message of the first time."""
+
+        def now_says() -> tuple[str, str] | None:
+            now = self.failure(name)
+            return (now[0], now[1] if message is not None else "") if now else None
+
+        wanted = (reason, message or "")
         with contextlib.suppress(TimeoutError):
-            wait_until(lambda: self.failure(name) == (reason, message), PATIENCE, f"{name} fails")
-        assert self.failure(name) == (reason, message)
+            wait_until(lambda: now_says() == wanted, PATIENCE, f"{name} fails")
+        assert now_says() == wanted
 
     # -- what is made of VMs, and makes them
 

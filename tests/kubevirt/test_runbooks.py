@@ -1,20 +1,27 @@
-"""The commands of runbooks that only KubeVirt's own API server can carry out, run to the letter."""
+"""The commands of runbooks that only KubeVirt itself can carry out or answer, run to the letter."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from http.client import CONFLICT
 from pathlib import Path
 
 import pytest
 
+from tests.cluster.client import ApiError
 from tests.cluster.conftest import Tools
+from tests.cluster.resources import CONTROLLER_REVISIONS, INSTANCETYPES, VMS
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.shell import run
 from tests.kubevirt.stage import Stage
+from tests.manifests import Object
 from tests.shared import REPO
+from tests.waiting import wait_until
 
 RUNBOOKS = REPO / "rules/runbooks"
 CANCEL = "evacuate/cancel"
+Follow = Callable[[str, str, Mapping[str, str]], None]
 
 
 def blocks(words: str) -> list[tuple[Path, str]]:
@@ -59,3 +66,150 @@ def test_no_runbook_deletes_past_the_eviction_api(path: Path) -> None:
     for block in code(path):
         assert "--disable-eviction" not in block
         assert "dryRun=All" not in block
+
+
+# -- instancetypes
+
+
+REVISION_MISSING, SHARED = "VMInstancetypeRevisionMissing.md", "VMInstancetypeRevisionShared.md"
+KIND = "VirtualMachineInstancetype"
+
+
+@pytest.fixture
+def follow(kubevirt: ControlPlane, binary: Tools, tmp_path: Path) -> Follow:
+    """Runs the one block of a runbook that has these words, with its words in capitals filled in."""
+
+    def followed(runbook: str, words: str, values: Mapping[str, str]) -> None:
+        (block,) = (block for block in code(RUNBOOKS / runbook) if words in block)
+        script = re.sub(r"\b[A-Z]{3,}\b", lambda found: values.get(found[0], found[0]), block)
+        assert run(script, kubevirt, binary, tmp_path) == 0, script
+
+    return followed
+
+
+def read(stage: Stage) -> dict[str, str]:
+    meta = stage.client.get(VMS, stage.namespace, "db")["metadata"]
+    return {"UID": meta["uid"], "OWNERUID": meta["uid"], "RESOURCEVERSION": meta["resourceVersion"]}
+
+
+def small(stage: Stage) -> Object:
+    spec = {"cpu": {"guest": 1}, "memory": {"guest": "64Mi"}}
+    meta = {"namespace": stage.namespace, "name": "small"}
+    return stage.client.create({"apiVersion": INSTANCETYPES.api_version, "kind": KIND, "metadata": meta, "spec": spec})
+
+
+def sized(stage: Stage, name: str) -> str:
+    """Creates a VM that runs with that instancetype; gives the name of its revision."""
+    stage.client.create(
+        {
+            "apiVersion": VMS.api_version,
+            "kind": "VirtualMachine",
+            "metadata": {"namespace": stage.namespace, "name": name},
+            "spec": {
+                "runStrategy": "Always",
+                "instancetype": {"kind": KIND, "name": "small"},
+                "template": {"spec": {"domain": {"devices": {}}}},
+            },
+        }
+    )
+    stage.wait_running(name)
+    return revision_of(stage, name)
+
+
+def revision_of(stage: Stage, name: str) -> str:
+    reference = stage.client.get(VMS, stage.namespace, name)["status"]["instancetypeRef"]
+    return str(reference["controllerRevisionRef"]["name"])
+
+
+def refers(stage: Stage, revision: str) -> bool:
+    """Writes the revision into the status of db; false if KubeVirt has written there meanwhile."""
+    vm = stage.client.get(VMS, stage.namespace, "db")
+    vm["status"]["instancetypeRef"]["controllerRevisionRef"]["name"] = revision
+    try:
+        stage.client.update_status(vm)
+    except ApiError as err:
+        if err.code != CONFLICT:
+            raise
+        return False
+    return True
+
+
+def seen(stage: Stage, of: Object, revision: str) -> dict[str, str]:
+    """What a person reads off the objects."""
+    return {
+        "NAMESPACE": stage.namespace,
+        "VMNAME": "db",
+        "ROLE": "instancetype",
+        "REFERENCE": "instancetypeRef",
+        "RESOURCE": str(INSTANCETYPES),
+        "OBJECT": "small",
+        "OBJECTKIND": KIND,
+        "OBJECTUID": of["metadata"]["uid"],
+        "GENERATION": "1",
+        "REVISION": revision,
+        "NAME": revision,
+    }
+
+
+def without_its_revision(stage: Stage) -> dict[str, str]:
+    """A VM that runs, whose revision was deleted, and that KubeVirt does not stop; what a person reads off it."""
+    of, revision = small(stage), sized(stage, "db")
+    stage.client.delete(CONTROLLER_REVISIONS, stage.namespace, revision)
+    stage.client.patch(VMS, stage.namespace, "db", {"spec": {"runStrategy": "Halted"}})
+    wait_until(lambda: failure(stage) == "FailedFindInstancetype", 60, "KubeVirt misses the revision")
+    assert stage.vmi("db") is not None
+    return seen(stage, of, revision)
+
+
+def failure(stage: Stage) -> str:
+    conditions = stage.client.get(VMS, stage.namespace, "db").get("status", {}).get("conditions", ())
+    return next((each["reason"] for each in conditions if each["type"] == "Failure"), "")
+
+
+def test_a_vm_whose_revision_is_created_again_as_the_runbook_says_is_stopped(stage: Stage, follow: Follow) -> None:
+    values = without_its_revision(stage)
+    follow(REVISION_MISSING, "'{.spec}' > SPEC.json", values)
+    follow(REVISION_MISSING, "kind: ControllerRevision", values | read(stage))
+    follow(REVISION_MISSING, "kubectl annotate", values)
+
+    stage.wait_gone("db")
+    wait_until(lambda: failure(stage) == "", 60, "KubeVirt finds the revision")
+    assert revision_of(stage, "db") == values["REVISION"]
+
+
+def test_a_vm_whose_reference_is_removed_as_the_runbook_says_gets_another_revision_and_is_stopped(
+    stage: Stage, follow: Follow
+) -> None:
+    values = without_its_revision(stage)
+    larger = {"spec": {"memory": {"guest": "128Mi"}}}
+    stage.client.patch(INSTANCETYPES, stage.namespace, "small", larger)
+    follow(REVISION_MISSING, "--dry-run=server", values | read(stage))
+    assert failure(stage) == "FailedFindInstancetype"
+    follow(REVISION_MISSING, "--subresource=status --type=json", values | read(stage))
+
+    stage.wait_gone("db")
+    wait_until(lambda: failure(stage) == "", 60, "KubeVirt has a revision")
+    copied = stage.client.get(CONTROLLER_REVISIONS, stage.namespace, revision_of(stage, "db"))
+    assert copied["metadata"]["name"] != values["REVISION"]
+    assert copied["data"]["spec"]["memory"]["guest"] == "128Mi"
+
+
+def test_a_vm_that_shares_a_revision_has_its_own_after_the_runbook_and_outlives_the_other(
+    stage: Stage, follow: Follow
+) -> None:
+    of = small(stage)
+    shared = sized(stage, "first")
+    own = sized(stage, "db")
+    wait_until(lambda: refers(stage, shared), 60, "its status refers to the other VM's revision")
+    stage.client.delete(CONTROLLER_REVISIONS, stage.namespace, own)
+    values = seen(stage, of, shared)
+    follow(SHARED, "'{.data.spec}' > SPEC.json", values)
+    follow(SHARED, "kind: ControllerRevision", values | read(stage))
+    follow(SHARED, "--subresource=status --type=json", values | read(stage))
+
+    stage.client.delete(VMS, stage.namespace, "first")
+    wait_until(lambda: stage.client.find(VMS, stage.namespace, "first") is None, 60, "the other VM is gone")
+    assert revision_of(stage, "db") == own
+    stage.client.patch(VMS, stage.namespace, "db", {"spec": {"runStrategy": "Halted"}})
+    stage.wait_gone("db")
+    assert failure(stage) == ""

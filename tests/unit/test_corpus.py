@@ -7,11 +7,14 @@ import json
 import pytest
 
 from exporter.checks import all_checks
+from exporter.checks.base import PER_FLEET
+from exporter.checks.instancetype_commands import RESOURCES
 from exporter.kube.decode import Decoder
 from tests.corpus import objects
 from tests.evaluation import Evaluation, api_kinds
 from tests.shared import SHARED
 
+SIZES = tuple(RESOURCES)
 MISSING = ("Namespace", "Node", "NodeMaintenance", "KubevirtMachine")  # of these it has none
 
 
@@ -43,3 +46,29 @@ def test_nothing_is_said_against_the_identities_that_real_controllers_made() -> 
     }
     assert evaluation.found() == []
     assert evaluation.engine.unknowns() == []
+
+
+@pytest.mark.skipif(SHARED is None, reason="the reference data (../shared) is not here")
+def test_the_common_instancetypes_and_preferences_are_no_finding() -> None:
+    evaluation = Evaluation(check for check in all_checks() if check.scope is not PER_FLEET)
+    common = [thing for path, thing in objects() if "common-instancetypes" in path and thing["kind"] in SIZES]
+    for thing in common:
+        evaluation.seen(json.loads(json.dumps(thing, default=str)))
+
+    assert len(common) == 244
+    assert sum(evaluation.engine.cluster.count(api_kinds()[name].record) for name in SIZES) == 244
+    assert evaluation.found() == []
+    assert evaluation.engine.unknowns() == []
+
+
+@pytest.mark.skipif(SHARED is None, reason="the reference data (../shared) is not here")
+def test_no_check_raises_on_anything_that_there_is() -> None:
+    evaluation = Evaluation(check for check in all_checks() if check.scope is not PER_FLEET)
+    for _, thing in objects():
+        if thing["kind"] in evaluation.kinds and thing["metadata"].get("name"):
+            evaluation.seen(json.loads(json.dumps(thing, default=str)))
+
+    evaluation.evaluate()
+    assert [each.why for each in evaluation.engine.unknowns() if "raised" in each.why] == []
+    assert sum(work.errors for work in evaluation.engine.evaluated.values()) == 0
+    assert list(evaluation.engine.findings())

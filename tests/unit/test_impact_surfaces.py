@@ -86,7 +86,7 @@ async def test_the_api_says_who_breaks_and_who_has_a_copy(http: aiohttp.ClientSe
     assert outcomes(impact) == WITHOUT_MEDIUM
     when = {e["finding"]["subject"]["name"]: e["when"] for e in impact["findings"] if e["outcome"] == "breaks"}
     assert when["stopped"] == "at its next start"
-    assert when["runs"] == "at its next edit, restart or sync"
+    assert when["runs"] == "when virt-controller next reconciles it"
     said = {e["finding"]["evidence"].get("condition") for e in impact["findings"] if e["when"] == when["runs"]}
     assert said == {CONDITION}
     assert (impact["unknown"], impact["leftOut"]) == ([], 0)
@@ -123,7 +123,11 @@ async def test_an_unchanged_answer_is_not_sent_twice_and_a_changed_one_is(
             404,
             "there is no VirtualMachineClusterInstancetype 'mediun'; did you mean medium?",
         ),
-        ("delete-preference=ns/fedora", 404, "there is no VirtualMachinePreference 'ns/fedora'; there are none"),
+        (
+            "delete-preference=ns/fedora",
+            404,
+            "there is no VirtualMachinePreference 'ns/fedora', but there is VirtualMachineClusterPreference fedora",
+        ),
         ("delete-instancetype=a/b/c", 400, "'a/b/c' names no instancetype; write it as NAME, or as NAMESPACE/NAME"),
         ("delete-instancetype=/x", 400, "'/x' names no instancetype; write it as NAME, or as NAMESPACE/NAME"),
         ("remove=x", 400, "'remove' is no filter; filters are: delete-instancetype, delete-preference"),
@@ -161,8 +165,11 @@ async def test_a_page_of_its_own_without_script_that_the_front_page_leads_to(htt
         assert text in html
     _, front, _ = await get(http, "/")
     assert 'action="/impact"' in front
+    assert "Before you delete it, have KubeVirt copy it" in html
+    assert html.count("KubeVirt will say") == 3  # not of what goes
     _, calm, _ = await get(http, "/impact?delete-instancetype=unused")
-    assert "No finding would differ" in calm
+    assert "No finding would differ." in calm
+    assert "Before you delete it" not in calm
 
 
 async def test_what_can_not_be_said_and_where_it_counts_are_on_the_page(
@@ -233,6 +240,7 @@ def test_the_table_has_who_breaks_first_then_who_is_safe(dump: str, capsys: pyte
     places = [out.index(text) for text in ("VirtualMachine ns/runs", "ns/stopped", "and safe (1):", "ns/kept")]
     assert places == sorted(places)
     assert f"KubeVirt will say: {CONDITION}\n" in out
+    assert out.index("Before you delete it, have KubeVirt copy it") < out.index("and safe (1):")
     assert out.endswith("Nothing was changed.\n")
 
 
@@ -246,6 +254,11 @@ def test_the_table_has_who_breaks_first_then_who_is_safe(dump: str, capsys: pyte
             ["--delete-instancetype", "mediun"],
             2,
             "steward: there is no VirtualMachineClusterInstancetype 'mediun'; did you",
+        ),
+        (
+            ["--delete-preference", "medium"],
+            2,
+            "but there is VirtualMachineClusterInstancetype medium and VirtualMachineInstancetype ns/medium\n",
         ),
         (["--delete-instancetype", ""], 2, "steward: '' names no instancetype; write it as NAME, or as NAMESPACE/NAME"),
         ([], 2, "steward: name a change: --delete-instancetype or --delete-preference"),
@@ -286,3 +299,12 @@ def test_help_says_what_the_exit_codes_mean(capsys: pytest.CaptureFixture[str]) 
     code, shown, _ = run(["--help"], capsys)
     assert code == 0
     assert "0 nothing gets worse, 1 something does, 2 could not see everything" in " ".join(shown.split())
+
+
+def test_what_could_not_be_evaluated_is_not_called_unchanged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [row for row in ROWS if row["kind"] != "ControllerRevision"]
+    code, out, _ = run(["--delete-instancetype", "medium", "--from", written(tmp_path, rows)], capsys)
+    assert code == 2
+    assert "No finding would differ in what could be evaluated." in out

@@ -159,3 +159,23 @@ def test_what_goes_leaves_nothing_behind() -> None:
     assert _known(storm.evaluation, storm.usage) == empty
     cluster = storm.evaluation.engine.cluster
     assert [key for check in _CHECKS for index in check.indexes for key in cluster.keys(index)] == []
+
+
+def _change_of_one(number: int, **more: Any) -> int:
+    """How many evaluations it costs that one of so many VMs changes, which all get the same."""
+    evaluation = Evaluation(_CHECKS)
+    of = {"apiVersion": _GROUP, "kind": _KINDS["instancetype"][1], "metadata": {"name": "a", "uid": "t1"}, "spec": {}}
+    evaluation.seen(full({"kind": "ControllerRevision", "name": "r1", "vm": "vm-0", "owner": "u0", "of": of}))
+    vm = {"kind": "VirtualMachine", "instancetype": {"name": "a"}, "runStrategy": "Always"} | more
+    for each in range(number):
+        evaluation.seen(full(vm | {"name": f"vm-{each}", "uid": f"u{each}"}))
+    evaluation.evaluate()
+    before = sum(each.partitions for each in evaluation.engine.evaluated.values())
+    evaluation.seen(full(vm | {"name": "vm-7", "uid": "u7", "runStrategy": "Halted"}))
+    evaluation.evaluate()
+    return sum(each.partitions for each in evaluation.engine.evaluated.values()) - before
+
+
+@pytest.mark.parametrize("more", [{}, {"instancetypeRef": "r1"}, {"instancetype": {"name": "a", "revisionName": "r1"}}])
+def test_a_change_of_one_vm_costs_the_same_however_many_share_its_instancetype(more: Row) -> None:
+    assert _change_of_one(200, **more) == _change_of_one(20, **more)

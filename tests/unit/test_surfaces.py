@@ -32,7 +32,7 @@ FIELDS = {
     "commands",
     "runbook",
     "unknown",
-    *("check", "reason", "severity", "subject", "related", "node", "feature", "network", "since", "sinceSource"),
+    *("check", "reason", "severity", "subject", "related", "vm", "node", "feature", "network", "since", "sinceSource"),
     *("message", "evidence", "group", "fingerprint", "remediation", "cluster"),
 }
 

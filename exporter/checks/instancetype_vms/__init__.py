@@ -1,8 +1,8 @@
 """VMs whose instancetype or preference is missing, can't be used, or will be lost.
 
 KubeVirt copies the instancetype and the preference of a VM into ControllerRevisions of the VM's namespace, and from
-then on the VM gets the copies. Without one it gets the live object, which anybody may change or delete: nothing in
-KubeVirt prevents that (kubevirt/kubevirt#8142). A reference that leads nowhere stops virt-controller before it looks
+then on the VM gets the copies. Without one it gets the live object, and nothing in KubeVirt prevents that somebody
+changes or deletes that (kubevirt/kubevirt#8142). A reference that leads nowhere stops virt-controller before it looks
 at the VM's run strategy: a VM that runs then goes on running, and can be neither stopped nor restarted.
 
 A finding's group says whether it is about the VM's instancetype or its preference.
@@ -58,11 +58,12 @@ def _of(context: Context, role: Role) -> Iterator[Finding | None]:
     yield found
     if found is not None and resolution.failure is not None:
         return
-    yield unversioned(context, resolution)
+    conflict = field_conflict(context, resolution) if role is Role.INSTANCETYPE and found is None else None
+    yield conflict or unversioned(context, resolution)  # a conflict is why there is no copy
     yield from unfit(context, resolution)
     if found is None:
         yield drifted(context, resolution)
-        yield field_conflict(context, resolution) if role is Role.INSTANCETYPE else requirements_unmet(context)
+        yield requirements_unmet(context) if role is Role.PREFERENCE else None
 
 
 CHECK = Check(

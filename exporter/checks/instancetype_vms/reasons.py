@@ -55,8 +55,8 @@ REASONS = {
     ),
     "RevisionMissing": Reason(
         (Severity.CRITICAL,),
-        "The ControllerRevision that the VM refers to does not exist: the VM can neither be stopped nor restarted "
-        "through the VM object.",
+        "The ControllerRevision that the VM refers to does not exist: a VM that runs can neither be stopped nor "
+        "restarted through the VM object, and a stopped one cannot start.",
         _BROKEN,
         next="Do not restart the VM, and do not delete its VMI, which is the last copy. Create the ControllerRevision "
         "again from another copy of the same object and generation; or let KubeVirt make a new one from the live "
@@ -68,7 +68,7 @@ REASONS = {
         (Severity.CRITICAL,),
         "The kind in the VM's matcher is none that KubeVirt knows.",
         _BROKEN,
-        next="Correct the kind in the VM's spec.",
+        next="Correct the kind in the VM's spec; what waits meanwhile, such as a stop, then runs.",
         commands=(READ_REFERENCE,),
         alert="VMInstancetypeUnusable",
     ),
@@ -86,7 +86,7 @@ REASONS = {
         "KubeVirt reports that it cannot find the VM's instancetype or preference, although it is there.",
         _BROKEN,
         grace=600.0,
-        next="Annotate the VM so that virt-controller evaluates it again; if the condition stays, read "
+        next="Annotate the VM so that virt-controller reconciles it; if the condition stays, read "
         "virt-controller's log.",
         commands=(READ_REFERENCE, TOUCH),
         alert="VMInstancetypeUnusable",
@@ -121,7 +121,8 @@ REASONS = {
         (Severity.WARNING,),
         "The VM's ControllerRevision does not belong to it: it is deleted together with its owner, or is left behind.",
         _REVISION,
-        next="Make the VM the controller in the ControllerRevision's ownerReferences.",
+        next="If its owner is gone, make the VM the controller in its ownerReferences. If it belongs to another VM or "
+        "to a snapshot, leave it to them, and give this VM a ControllerRevision of its own.",
         commands=(READ_REFERENCE, READ_REVISION),
         alert="VMInstancetypeRevisionUnfit",
     ),

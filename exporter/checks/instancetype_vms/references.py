@@ -13,7 +13,6 @@ __all__ = ["broken", "stale_reference", "unversioned"]
 
 _FAILED = {Role.INSTANCETYPE: "FailedFindInstancetype", Role.PREFERENCE: "FailedFindPreference"}
 _MATCHER = {Role.INSTANCETYPE: "InstancetypeMatcher", Role.PREFERENCE: "PreferenceMatcher"}
-_CONTROL = "the VM can neither be stopped nor restarted through the VM object"
 
 
 def broken(context: Context, resolution: Resolution) -> Finding | None:
@@ -50,8 +49,14 @@ def _undecodable(context: Context, resolution: Resolution, why: str) -> Finding:
         Severity.CRITICAL,
         resolution.role,
         f"KubeVirt cannot decode the {resolution.role.value} in ControllerRevision {resolution.revision_name}: "
-        f"{why}; {_CONTROL}",
+        f"{why}; {_consequence(context)}",
     )
+
+
+def _consequence(context: Context) -> str:
+    if context.running:
+        return "the VM can neither be stopped nor restarted through the VM object"
+    return "it cannot start"
 
 
 def _unknown_kind(context: Context, resolution: Resolution) -> Finding:
@@ -61,7 +66,7 @@ def _unknown_kind(context: Context, resolution: Resolution) -> Finding:
         Severity.CRITICAL,
         role,
         f"its matcher has the kind {written[:64]}, which is neither {role.namespaced} nor {role.cluster_wide}; "
-        f"{_CONTROL}",
+        f"{_consequence(context)}",
         evidence={"kind": written, "condition": f"got unexpected kind in {_MATCHER[role]}: {written}"},
     )
 
@@ -69,12 +74,11 @@ def _unknown_kind(context: Context, resolution: Resolution) -> Finding:
 def _object_missing(context: Context, resolution: Resolution) -> Finding:
     role, name = resolution.role, resolution.reference.name
     condition = f'{RESOURCES[resolution.kind]} "{name}" not found'
-    consequence = _CONTROL if context.running else "it cannot start"
     return context.finding(
         "ObjectMissing",
         Severity.CRITICAL if context.needed else Severity.WARNING,
         role,
-        f"its {role.value} {resolution.kind} {name} does not exist, and it has no copy of it: {consequence}",
+        f"its {role.value} {resolution.kind} {name} does not exist, and it has no copy of it: {_consequence(context)}",
         evidence={"condition": condition},
     )
 
@@ -87,7 +91,8 @@ def _revision_missing(context: Context, resolution: Resolution) -> Finding:
         "RevisionMissing",
         Severity.CRITICAL,
         role,
-        f"the ControllerRevision {name} that its {named} for its {role.value} does not exist ({live}): {_CONTROL}",
+        f"the ControllerRevision {name} that its {named} for its {role.value} does not exist ({live}): "
+        f"{_consequence(context)}",
         evidence={"condition": f'controllerrevisions.apps "{name}" not found'},
     )
 

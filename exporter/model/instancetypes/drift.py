@@ -13,6 +13,7 @@ from . import specs
 
 __all__ = ["LONGEST_PATH", "MOST_PATHS", "differing"]
 
+_MAPS = ("nodeSelector", "annotations")  # where an empty one, unlike a missing one, conflicts, and a copy has neither
 _QUANTITIES = ("memory.guest", "memory.maxGuest", "memory.hugepages.pageSize", "requirements.memory.guest")
 LONGEST_PATH = 120  # characters
 MOST_PATHS = 100
@@ -35,6 +36,8 @@ def _differing(before: Any, after: Any, path: str) -> Iterator[str]:
         for key in sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key)):
             below = f"{path}.{key}" if path else key
             yield from _differing(old.get(key), new.get(key), shortened(below, LONGEST_PATH))
+    elif path in _MAPS and not before and not after:
+        return
     elif before != after and not (path in _QUANTITIES and _equal(before, after)):
         yield path
 

@@ -30,6 +30,7 @@ __all__ = [
     "Resolution",
     "reference",
     "resolve",
+    "takes_any",
     "target",
     "undecodable",
 ]
@@ -119,7 +120,7 @@ def resolve(vm: VirtualMachine, role: Role, find: Find, kubevirt: KubeVirt | Non
         return _kept(role, wanted, Mode.PINNED, kind, found, find, vm.namespace)
     if wanted.revision and not _dropped(wanted):
         kept = _kept(role, wanted, Mode.REVISION, kind, found, find, vm.namespace)
-        if kept.revision is None or _of(kept.revision) == wanted.name or _any_object(kubevirt):
+        if kept.revision is None or _of(kept.revision) == wanted.name or takes_any(kubevirt):
             return kept
     if wanted.volume and not wanted.name:
         return Resolution(role, wanted, Mode.INFERRED, kind, None, None, "")
@@ -148,7 +149,7 @@ def _of(revision: ControllerRevision) -> str:
     return revision.stash.object_name if revision.stash is not None else ""
 
 
-def _any_object(kubevirt: KubeVirt | None) -> bool:
+def takes_any(kubevirt: KubeVirt | None) -> bool:
     """Whether KubeVirt takes the revision of the status whatever it is of (before kubevirt/kubevirt#14682)."""
     return kubevirt is not None and kubevirt.patch in ((1, 5, 0), (1, 5, 1))
 

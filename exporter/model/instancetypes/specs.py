@@ -134,8 +134,8 @@ _PREFERENCE = msgspec.json.Decoder(Preference)
 
 
 def canonical(raw: msgspec.Raw | bytes) -> str:
-    """The text of a spec, the same for specs that KubeVirt takes for equal: null, empty lists and maps of text, and
-    zeros that KubeVirt leaves out, are as good as absent, and fields have no order.
+    """The text of a spec, the same for specs that KubeVirt takes for equal: null, empty lists and
+    zeros that KubeVirt leaves out are as good as absent, and fields have no order.
 
     Raises msgspec.DecodeError for what is not JSON.
     """
@@ -157,18 +157,13 @@ def _sorted(raw: bytes) -> str:
     return intern(msgspec.json.encode(_pruned(tree) if len(raw) <= _LONGEST else tree, order="sorted").decode())
 
 
-_MAPS = ("nodeSelector", "annotations")
 _ZEROS = {"overcommitPercent": 0, "preferSpreadSocketToCoreRatio": 0, "schedulerName": ""}  # as good as absent
 
 
 def _pruned(value: Any) -> Any:
     if isinstance(value, dict):
         kept = {key: _pruned(each) for key, each in value.items()}
-        return {
-            key: each
-            for key, each in kept.items()
-            if each is not None and each != [] and not (each == {} and key in _MAPS) and each != _ZEROS.get(key)
-        }
+        return {key: each for key, each in kept.items() if each is not None and each != [] and each != _ZEROS.get(key)}
     return [_pruned(each) for each in value] if isinstance(value, list) else value
 
 

@@ -6,10 +6,11 @@ Pure: nothing is changed. A change is a value, and the checks themselves are eva
 from __future__ import annotations
 
 from .proposals import READER, NoSuchObjectError, Proposal, deletion, without
-from .report import TITLES, Affected, Impact, Outcome, exit_code
+from .report import BEFOREHAND, TITLES, Affected, Impact, Outcome, exit_code
 from .view import steps, take
 
 __all__ = [
+    "BEFOREHAND",
     "READER",
     "TITLES",
     "Affected",

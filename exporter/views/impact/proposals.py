@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from ...model.cluster import Cluster
@@ -27,6 +28,7 @@ _KINDS: dict[Role, tuple[ApiKind[Any], ApiKind[Any]]] = {
     Role.INSTANCETYPE: (virtual_machine_cluster_instancetype.KIND, virtual_machine_instancetype.KIND),
     Role.PREFERENCE: (virtual_machine_cluster_preference.KIND, virtual_machine_preference.KIND),
 }
+_NAMESAKES = 3  # are named
 READER = Reading("impact", tuple(kind for kinds in _KINDS.values() for kind in kinds))
 
 
@@ -87,8 +89,17 @@ def _missing(cluster: Cluster, kind: ApiKind[Any], namespace: str, name: str) ->
     sentence = f"there is no {kind.name} {_path(shortened(namespace), shortened(name))!r}"
     if source is not None and source.sync_state is SyncState.ABSENT:
         return f"{sentence}: the cluster does not serve {kind.resource}"
+    if others := _namesakes(cluster, name):
+        return f"{sentence}, but there is {' and '.join(others)}"
     close = nearest(_path(namespace, name), (_path(each.namespace, each.name) for each in cluster.all(kind.record)))
     return f"{sentence}; {f'did you mean {close}?' if close else 'there are none'}"
+
+
+def _namesakes(cluster: Cluster, name: str) -> list[str]:
+    """A few of that very name, whatever their kind and namespace."""
+    seen = [kind for kinds in _KINDS.values() for kind in kinds if not unseen(cluster, (kind.record,))]
+    found = ((kind, each) for kind in seen for each in cluster.all(kind.record) if each.name == name)
+    return [f"{kind.name} {_path(each.namespace, each.name)}" for kind, each in islice(found, _NAMESAKES)]
 
 
 def _path(namespace: str, name: str) -> str:

@@ -11,7 +11,7 @@ from ...model.record import Ref
 from ...preview import Difference
 from ..findings import FindingReport
 
-__all__ = ["MOST_UNKNOWN", "TITLES", "Affected", "Impact", "Outcome", "exit_code", "outcome_of"]
+__all__ = ["BEFOREHAND", "MOST_UNKNOWN", "TITLES", "Affected", "Impact", "Outcome", "exit_code", "outcome_of"]
 
 MOST_UNKNOWN = 100
 
@@ -31,6 +31,10 @@ TITLES = {
     Outcome.SAFE: "Backed by a revision, and safe",
     Outcome.OTHER: "Different, and no worse",
 }
+BEFOREHAND = (
+    "Before you delete it, have KubeVirt copy it for these VMs (VMInstancetypeUnversioned), or let VMs and pools refer "
+    "to another one."
+)
 # Of a VM or pool whose object is gone: none has a copy of it, or one has.
 _BREAKING = ("ObjectMissing", "PoolObjectMissing")
 _BACKED = ("ObjectGone",)

@@ -107,6 +107,6 @@ def _whole(difference: Difference) -> FindingReport:
 def _when(cluster: Cluster, subject: Ref) -> str:
     """When somebody meets an object that is gone."""
     if subject.kind != "VirtualMachine":
-        return "when its next VM is made"
+        return "when it creates its next VM"
     running = cluster.get(VirtualMachineInstance, subject.namespace, subject.name) is not None
-    return "at its next edit, restart or sync" if running else "at its next start"
+    return "when virt-controller next reconciles it" if running else "at its next start"
