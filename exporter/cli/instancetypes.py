@@ -67,7 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     if found.not_applicable:
         complain(f"not applicable: {found.not_applicable}")
     elif found.unseen:
-        complain(f"{'the answer is incomplete' if found.objects else 'nothing is counted'} while {_these(found)}")
+        how = "the answer is incomplete" if found.objects else "nothing is counted"
+        complain(f"{how} while {_these(found)}; `steward check` says why, and what to add")
     elif arguments.name and not found.objects:
         complain(f"no instancetype or preference is called {arguments.name}")
     return 2 if found.unseen or not in_time or not all(each.complete for each in found.objects) else 0
