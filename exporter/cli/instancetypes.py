@@ -143,7 +143,13 @@ def _details(each: InstancetypeReport) -> tuple[str, list[tuple[str, ...]]]:
         pools = named([pool.path for pool in each.first_pools], each.pools, most=10)
         rows.append(("fail without it", "-", f"the next VMs of pool {pools}"))
     if each.broken:
-        rows.append(("fail already", str(each.broken), "their ControllerRevision is missing or can't be decoded"))
+        rows.append(
+            (
+                "fail already",
+                str(each.broken),
+                "their ControllerRevision is missing or can't be decoded; `steward check` names them",
+            )
+        )
     if each.drifted:
         rows.append(("have a copy that differs", str(each.drifted), named(list(each.fields), most=10)))
     if rows and each.safe:
