@@ -7,8 +7,6 @@ import asyncio
 import time
 from typing import Any
 
-import msgspec
-
 from ..app import assemble, read_dump, wait_until_seen
 from ..checks import all_checks
 from ..config.settings import Config
@@ -38,6 +36,7 @@ from .dumps import add_dump_options
 from .filters import UsageError
 from .probing import with_probes
 from .progress import progress_line
+from .structured import written
 from .terminal import complain, say
 
 __all__ = ["add", "run"]
@@ -97,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (UsageError, DumpError, NoSuchNodeError, UnreachableError) as error:
         complain(str(error))
         return 2
-    say(_rendered(drain, arguments.output), arguments.output)
+    say(written(drain, arguments.output, drained), arguments.output)
     if not in_time:
         complain(f"not everything was seen within {arguments.timeout:.0f} s")
     return exit_code(drain) if in_time and not unsettled(drain) else 2
@@ -132,9 +131,3 @@ def _taken(engine: Engine, arguments: argparse.Namespace) -> Drain:
         return nothing
     nodes = chosen(engine.cluster, arguments.nodes, arguments.selector, cordoned=arguments.all_cordoned)
     return take(engine.cluster, nodes, engine.findings(), engine.generation)
-
-
-def _rendered(drain: Drain, output: str) -> str:
-    if output == "json":
-        return msgspec.json.format(msgspec.json.encode(drain), indent=2).decode() + "\n"
-    return msgspec.yaml.encode(drain).decode() if output == "yaml" else drained(drain)

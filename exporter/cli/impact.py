@@ -7,8 +7,6 @@ import asyncio
 import time
 from typing import Any
 
-import msgspec
-
 from ..app import assemble, read_dump, wait_until_seen
 from ..checks import all_checks
 from ..config.settings import Config
@@ -22,6 +20,7 @@ from .dumps import add_dump_options
 from .filters import UsageError
 from .impacted import impacted
 from .progress import progress_line
+from .structured import written
 from .terminal import complain, say
 
 __all__ = ["add", "run"]
@@ -68,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (UsageError, DumpError, NoSuchObjectError) as error:
         complain(str(error))
         return 2
-    say(_rendered(impact, arguments.output), arguments.output)
+    say(written(impact, arguments.output, impacted), arguments.output)
     if not in_time:
         complain(f"not everything was seen within {arguments.timeout:.0f} s")
     return exit_code(impact) if in_time else 2
@@ -99,9 +98,3 @@ def _taken(engine: Engine, arguments: argparse.Namespace) -> Impact:
     except ValueError as error:
         raise UsageError(str(error)) from None
     return take(engine, proposal)
-
-
-def _rendered(impact: Impact, output: str) -> str:
-    if output == "json":
-        return msgspec.json.format(msgspec.json.encode(impact), indent=2).decode() + "\n"
-    return msgspec.yaml.encode(impact).decode() if output == "yaml" else impacted(impact)

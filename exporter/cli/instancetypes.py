@@ -8,8 +8,6 @@ import time
 from collections import deque
 from typing import Any
 
-import msgspec
-
 from ..app import assemble, read_dump, wait_until_seen
 from ..config.settings import Config
 from ..engine.engine import Engine
@@ -23,6 +21,7 @@ from .configured import add_config_option, configured
 from .dumps import add_dump_options
 from .filters import UsageError
 from .progress import progress_line
+from .structured import written
 from .table import table
 from .terminal import complain, one_line, say
 
@@ -61,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (UsageError, DumpError) as error:
         complain(str(error))
         return 2
-    say(_rendered(found, arguments.output), arguments.output)
+    say(written(found, arguments.output, _text), arguments.output)
     if not in_time:
         complain(f"not everything was seen within {arguments.timeout:.0f} s")
     if found.not_applicable:
@@ -97,11 +96,7 @@ def _report(engine: Engine, usage: InstancetypeUsage, only: str) -> Instancetype
     return take(engine.cluster, usage, engine.findings(), engine.generation, only)
 
 
-def _rendered(found: Instancetypes, output: str) -> str:
-    if output == "json":
-        return msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n"
-    if output == "yaml":
-        return msgspec.yaml.encode(found).decode()
+def _text(found: Instancetypes) -> str:
     parts = [table(_HEAD, [_row(each) for each in found.objects]) if found.objects else ""]
     parts += [title + table(_MORE, rows) for title, rows in (_details(each) for each in found.objects) if rows]
     parts += [

@@ -9,8 +9,6 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from ..address_usage import AddressUsage
 from ..app import assemble, read_dump, wait_until_seen
 from ..config.settings import Config
@@ -23,6 +21,7 @@ from .configured import add_config_option, configured
 from .dumps import add_dump_options
 from .filters import UsageError
 from .progress import progress_line
+from .structured import written
 from .table import table
 from .terminal import complain, one_line, say
 
@@ -61,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (UsageError, DumpError) as error:
         complain(str(error))
         return 2
-    say(_rendered(networks, arguments.output), arguments.output)
+    say(written(networks, arguments.output, _text), arguments.output)
     if not in_time:
         complain(f"not everything was seen within {arguments.timeout:.0f} s")
     if networks.unseen:
@@ -87,11 +86,7 @@ def _report(engine: Engine, usage: AddressUsage, only: str) -> Networks:
     return take(engine.cluster, usage, engine.findings(), engine.generation, only)
 
 
-def _rendered(networks: Networks, output: str) -> str:
-    if output == "json":
-        return msgspec.json.format(msgspec.json.encode(networks), indent=2).decode() + "\n"
-    if output == "yaml":
-        return msgspec.yaml.encode(networks).decode()
+def _text(networks: Networks) -> str:
     return "\n".join([table(_HEAD, [row for each in networks.networks for row in _rows(each)]), *_reclaims(networks)])
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
-
 from ..checks import all_checks
 from ..model.source import FILE, SyncState
 from ..offline.source import command
 from ..views.findings import FindingReport, Report, SourceReport
 from .junit import junit
 from .sarif import sarif
+from .structured import json_of, yaml_of
 from .table import indented, table
 
 __all__ = ["FORMATS", "rendered", "unread"]
@@ -42,11 +41,11 @@ def unread(report: Report) -> list[tuple[str, str]]:
 
 
 def _json(report: Report, _: frozenset[str]) -> str:
-    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+    return json_of(report)
 
 
 def _yaml(report: Report, _: frozenset[str]) -> str:
-    return msgspec.yaml.encode(report).decode()
+    return yaml_of(report)
 
 
 _RENDERERS: dict[str, Callable[[Report, frozenset[str]], str]] = {

@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from typing import Any
 
-import msgspec
-
 from ..checks import all_checks
 from ..checks.advice import RUNBOOKS
 from ..findings import Severity
 from ..views.findings import FindingReport, Report, advice
+from .structured import json_of
 
 __all__ = ["sarif"]
 
@@ -42,7 +41,7 @@ def sarif(report: Report, checks: frozenset[str], unread: Iterable[tuple[str, st
         "results": [_result(finding, places) for finding in report.findings],
     }
     whole = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode() + "\n"
+    return json_of(whole)
 
 
 def _rules(checks: frozenset[str]) -> Iterator[Obj]:

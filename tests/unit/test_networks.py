@@ -12,7 +12,7 @@ import pytest
 
 from exporter.address_usage import AddressUsage, Use
 from exporter.checks import all_checks
-from exporter.cli.networks import _rendered as rendered
+from exporter.cli.networks import _text as rendered
 from exporter.metrics.series_limit import SeriesLimit
 from exporter.metrics.states import States
 from exporter.model.source import SyncState
@@ -312,7 +312,7 @@ def test_metric_json_command_line_and_page_count_the_same() -> None:
     }
     assert subnet["capacity"] + sum(withheld.values()) == 254
 
-    (row,) = [line for line in rendered(viewed.take(), "table").splitlines() if line.startswith("tenantblue")]
+    (row,) = [line for line in rendered(viewed.take()).splitlines() if line.startswith("tenantblue")]
     assert f" {subnet['used']} " in row
     for use, count in used.items():
         assert (f"{count} {use}" in row) is bool(count)
