@@ -16,6 +16,7 @@ from typing import Any
 from .checks import all_checks
 from .checks.base import PER_FLEET, Check, Family
 from .config.documents import pages, schema
+from .config.forms import write_duration
 from .config.keys import keys_of
 from .config.settings import MetricsSettings
 from .metrics.exposition import LABELS
@@ -57,7 +58,7 @@ def _checks(checks: Iterable[Check]) -> Iterator[str]:
         for name, reason in check.reasons.items():
             severity = ", ".join(s.value for s in reason.severities)
             alert = f"[{reason.alert}](../rules/runbooks/{reason.alert}.md)" if reason.alert else ""
-            grace = str(timedelta(seconds=reason.grace)) if reason.grace else ""
+            grace = write_duration(timedelta(seconds=reason.grace)) if reason.grace else ""
             yield f"| {name} | {severity} | {reason.meaning} | {grace} | `{reason.family.name}` | {alert} |"
         yield ""
 

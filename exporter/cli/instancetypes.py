@@ -67,7 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     if found.not_applicable:
         complain(f"not applicable: {found.not_applicable}")
     elif found.unseen:
-        complain(f"{'the answer is incomplete' if found.objects else 'nothing is counted'} while {_these(found)}")
+        how = "the answer is incomplete" if found.objects else "nothing is counted"
+        complain(f"{how} while {_these(found)}; `steward check` says why, and what to add")
     elif arguments.name and not found.objects:
         complain(f"no instancetype or preference is called {arguments.name}")
     return 2 if found.unseen or not in_time or not all(each.complete for each in found.objects) else 0
@@ -143,7 +144,13 @@ def _details(each: InstancetypeReport) -> tuple[str, list[tuple[str, ...]]]:
         pools = named([pool.path for pool in each.first_pools], each.pools, most=10)
         rows.append((fail, "-", f"the next VMs of pool {pools}"))
     if each.broken:
-        rows.append(("fail already", str(each.broken), "their ControllerRevision is missing or can't be decoded"))
+        rows.append(
+            (
+                "fail already",
+                str(each.broken),
+                "their ControllerRevision is missing or can't be decoded; `steward check` names them",
+            )
+        )
     if each.drifted:
         rows.append(("have a copy that differs", str(each.drifted), named(list(each.fields), most=10)))
     if rows and each.safe:

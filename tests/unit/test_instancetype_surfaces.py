@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ async def asked(server: Served, query: str = "") -> Any:
 async def section(server: Served) -> str:
     status, _, body = await server.get("/")
     assert status == 200
-    html = body.decode()
+    html = re.sub("\r\n[0-9a-f]+\r\n", "", body.decode())  # where one chunk ends and the next begins
     return html[html.index('id="instancetypes"') : html.index('id="drain"')]
 
 
@@ -109,8 +110,10 @@ async def test_the_page_shows_users_drift_and_who_fails(server: Served) -> None:
     assert "1 unversioned" in html
     assert "1 VM has a copy that differs: <code>cpu.guest</code>" in html
     assert "<code>ns/a</code>" in html
-    assert "next VMs of <code>ns/p</code>" in html
+    assert "next VMs of pool <code>ns/p</code>" in html
     assert '<span class="badge warning">missing</span>' in html
+    assert html.count("Preview impact") == html.count('<td class="object">') - 1  # not of the missing one
+    assert 'href="/impact?delete-instancetype=u1"' in html
     assert "1 VM waits for its instancetype to be inferred" in html
     assert "can't be decoded" not in html
     see(server, vm("e", instancetypeRef="nowhere"))

@@ -1,0 +1,60 @@
+"""What findings on instancetypes say: who can't start and who can't be stopped, and what to do with a shared copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from exporter.checks import all_checks
+from tests.evaluation import Evaluation
+from tests.rows import full
+
+Row = dict[str, Any]
+RUNNING = {"kind": "VirtualMachineInstance", "name": "db", "vm": "u1"}
+KUBEVIRT = {"kind": "KubeVirt", "name": "kubevirt", "version": "v1.7.1"}
+
+
+def vm(**more: Any) -> Row:
+    return {"kind": "VirtualMachine", "name": "db", "uid": "u1", "runStrategy": "Always", **more}
+
+
+def copy(owner: str, version: str = "v1beta1") -> Row:
+    kind = "VirtualMachineClusterInstancetype"
+    meta = {"name": "small", "uid": "t1", "generation": 1}
+    of = {"apiVersion": f"instancetype.kubevirt.io/{version}", "kind": kind, "metadata": meta, "spec": {}}
+    return {"kind": "ControllerRevision", "name": "rev", "vm": "db", "owner": owner, "of": of}
+
+
+def finding(reason: str, *rows: Row) -> Any:
+    evaluation = Evaluation([check for check in all_checks() if check.id.startswith("instancetype_")])
+    for row in rows:
+        evaluation.seen(full(row))
+    evaluation.evaluate()
+    (found,) = (each for each in evaluation.engine.findings() if each.reason == reason)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("reason", "rows"),
+    [
+        ("ObjectMissing", [vm(instancetype={"name": "small"})]),
+        ("RevisionMissing", [vm(instancetype={"name": "small"}, instancetypeRef="rev")]),
+        ("UnknownKind", [vm(instancetype={"name": "small", "kind": "Small"})]),
+        ("RevisionUndecodable", [vm(instancetype={"name": "small"}, instancetypeRef="rev"), copy("u1", "v1alpha2")]),
+    ],
+)
+def test_a_stopped_vm_cannot_start_and_one_that_runs_cannot_be_stopped(reason: str, rows: list[Row]) -> None:
+    assert finding(reason, KUBEVIRT, *rows).message.endswith("it cannot start")
+    uncontrolled = finding(reason, KUBEVIRT, RUNNING, *rows).message
+    assert uncontrolled.endswith("the VM can neither be stopped nor restarted through the VM object")
+
+
+def test_a_copy_that_another_vm_owns_is_left_to_it() -> None:
+    found = finding("RevisionNotOwned", KUBEVIRT, vm(instancetype={"name": "small"}, instancetypeRef="rev"), copy("u2"))
+    assert "If it belongs to another VM or to a snapshot, leave it to them" in found.next
+
+
+def test_an_orphaned_copy_is_not_said_to_have_a_successor() -> None:
+    found = finding("OrphanedRevision", KUBEVIRT, vm(), copy("u1"))
+    assert found.message == "nothing needs this copy of small: VM db, which owns it, does not refer to it"
