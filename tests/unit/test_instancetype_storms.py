@@ -192,3 +192,12 @@ def _change_of_one(number: int, **more: Any) -> int:
 @pytest.mark.parametrize("more", [{}, {"instancetypeRef": "r1"}, {"instancetype": {"name": "a", "revisionName": "r1"}}])
 def test_a_change_of_one_vm_costs_the_same_however_many_share_its_instancetype(more: Row) -> None:
     assert _change_of_one(200, **more) == _change_of_one(20, **more)
+
+
+def test_vms_that_come_and_go_are_not_remembered_while_nobody_asks() -> None:
+    evaluation, usage = _observed()
+    for each in range(1000):
+        name = f"vm-{each}"
+        evaluation.seen(full({"kind": "VirtualMachine", "name": name, "uid": name, "instancetype": {"name": "a"}}))
+        evaluation.gone("VirtualMachine", "ns", name)
+    assert sum(1 for _ in usage.settle()) == 0  # it stops after each few that it resolves
