@@ -132,7 +132,10 @@ class InstancetypeUsage:
     def changed(self, change: Change) -> None:
         record = change.after or change.before
         if isinstance(record, VirtualMachine):
-            self._noted[record.namespace, record.name] = None
+            if change.after is not None or record.name in self._vms.get(record.namespace, ()):
+                self._noted[record.namespace, record.name] = None
+            else:
+                self._noted.pop((record.namespace, record.name), None)  # it came and went, and may have no like
         elif isinstance(record, ControllerRevision):
             for vm in self._cluster.sharing(REVISION, revision_key(record.namespace, record.name)):
                 if isinstance(vm, VirtualMachine):

@@ -163,10 +163,10 @@ def _compare(
         before |= {key: finding for key, finding in here.items() if key not in same}
         after |= {key: finding for key, finding in there.items() if key not in same}
     # Here and not partition by partition: what goes from one may come in another, and has only moved.
-    for at, key in enumerate({**before, **after}):
+    for at, key in enumerate([*before, *(key for key in after if key not in before)]):
         if at % _GATHERED == _GATHERED - 1:
             yield
-        one, other = before.get(key), after.get(key)
+        one, other = before.pop(key, None), after.pop(key, None)  # what is let go of at once takes its time at once
         if one is None or other is None or one.severity is not other.severity:
             preview.differences.append(Difference(check, one, other))
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import nsmallest
+from operator import attrgetter
 
 from ..findings import Finding, Severity, Since
 from ..model._instancetype import Kept, Sizing, Tuning
@@ -123,7 +124,7 @@ def _deletable(view: View, kept: Kept) -> Finding | None:
 
 def _first(vms: list[VirtualMachine]) -> list[Ref]:
     """A few of what may be tens of thousands."""
-    return [vm.ref for vm in nsmallest(NAMED, vms, key=lambda vm: (vm.namespace, vm.name))]
+    return [vm.ref for vm in nsmallest(NAMED, vms, key=attrgetter("namespace", "name"))]
 
 
 def _count(vms: list[VirtualMachine]) -> str:

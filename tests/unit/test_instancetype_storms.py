@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from typing import Any
 
@@ -11,10 +10,12 @@ import pytest
 from exporter.checks import all_checks
 from exporter.instancetype_usage import InstancetypeUsage
 from exporter.model.instancetypes.matching import ROLES
+from exporter.model.source import SyncState
 from exporter.views import instancetypes
 from tests.evaluation import Evaluation
-from tests.rows import CLUSTER_WIDE, full
+from tests.rows import full
 from tests.unit.test_engine import comparable
+from tests.unit.test_engine_storms import LOST, Storm
 
 _CHECKS = [check for check in all_checks() if check.id.startswith("instancetype_")]
 _GROUP = "instancetype.kubevirt.io/v1beta1"
@@ -27,21 +28,11 @@ _START = "revision-start-vm-"
 Row = dict[str, Any]
 
 
-class _Storm:
+class _Storm(Storm):
     def __init__(self, seed: int) -> None:
-        self.chance = random.Random(seed)
+        super().__init__([], seed)
         self.evaluation, self.usage = _observed()
-        self.objects: dict[tuple[str, str, str], Row] = {}
-
-    def put(self, row: Row) -> None:
-        thing = full(row)
-        namespace = "" if row["kind"] in CLUSTER_WIDE else row["namespace"]
-        self.objects[row["kind"], namespace, row["name"]] = thing
-        self.evaluation.seen(thing)
-
-    def delete(self, key: tuple[str, str, str]) -> None:
-        del self.objects[key]
-        self.evaluation.gone(*key)
+        self.objects.clear()
 
     def act(self) -> None:
         if self.objects and self.chance.random() < 0.3:
@@ -116,7 +107,7 @@ class _Storm:
             )
         )
 
-    def fresh(self) -> tuple[Evaluation, InstancetypeUsage]:
+    def anew(self) -> tuple[Evaluation, InstancetypeUsage]:
         evaluation, usage = _observed()
         for key in sorted(self.objects):
             evaluation.seen(self.objects[key])
@@ -145,7 +136,29 @@ def test_after_a_storm_of_instancetypes(seed: int) -> None:
     for _ in range(8):
         for _ in range(15):
             storm.act()
-        assert _known(storm.evaluation, storm.usage) == _known(*storm.fresh())
+        assert _known(storm.evaluation, storm.usage) == _known(*storm.anew())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_can_not_be_seen_is_neither_missing_nor_an_orphan(seed: int) -> None:
+    storm = _Storm(seed)
+    engine = storm.evaluation.engine
+    for _ in range(60):
+        storm.act()
+    storm.evaluation.evaluate()
+    read = sorted({kind.name for check in _CHECKS for kind in check.reads} & storm.evaluation.kinds.keys())
+    for lost in storm.chance.sample(read, 4):
+        blind = {check.id for check in _CHECKS if lost in {kind.name for kind in check.reads}}
+        before = {each.fingerprint for each in engine.findings()}
+        how = storm.chance.choice(LOST)
+        storm.lose(lost, how)
+        for _ in range(15):
+            storm.act()
+        storm.evaluation.evaluate()
+        assert [each for each in engine.findings() if each.check in blind and each.fingerprint not in before] == []
+        assert engine.unknown_everywhere() == (blind if how is not SyncState.BEHIND else set())
+        storm.list_again(lost)
+        assert _known(storm.evaluation, storm.usage) == _known(*storm.anew())
 
 
 def test_what_goes_leaves_nothing_behind() -> None:
@@ -179,3 +192,12 @@ def _change_of_one(number: int, **more: Any) -> int:
 @pytest.mark.parametrize("more", [{}, {"instancetypeRef": "r1"}, {"instancetype": {"name": "a", "revisionName": "r1"}}])
 def test_a_change_of_one_vm_costs_the_same_however_many_share_its_instancetype(more: Row) -> None:
     assert _change_of_one(200, **more) == _change_of_one(20, **more)
+
+
+def test_vms_that_come_and_go_are_not_remembered_while_nobody_asks() -> None:
+    evaluation, usage = _observed()
+    for each in range(1000):
+        name = f"vm-{each}"
+        evaluation.seen(full({"kind": "VirtualMachine", "name": name, "uid": name, "instancetype": {"name": "a"}}))
+        evaluation.gone("VirtualMachine", "ns", name)
+    assert sum(1 for _ in usage.settle()) == 0  # it stops after each few that it resolves

@@ -45,11 +45,16 @@ def steps(engine: Engine, proposal: Proposal, most: int | None = None) -> Genera
         if at % _SLICE == 0:
             yield
     ordered = yield from in_order(preview.differences, _rank)
+    in_all = len(ordered)
+    preview.differences.clear()
     findings = []
     for at, each in enumerate(ordered[:most]):
         findings.append(_affected(cluster, each))
         if at % _SLICE == 0:
             yield
+    while ordered:  # what is let go of at once takes its time at once
+        del ordered[-_SLICE:]
+        yield
     unknown = {**dict.fromkeys(_disabled(engine, {edit.kind for edit in proposal.edits})), **preview.unknown}
     return Impact(
         generation=engine.generation,
@@ -57,7 +62,7 @@ def steps(engine: Engine, proposal: Proposal, most: int | None = None) -> Genera
         counts={outcome.value: counts[outcome] for outcome in Outcome},
         namespaces=tuple(_totals(namespace, totals[namespace]) for namespace in sorted(totals)),
         findings=tuple(findings),
-        left_out=len(ordered) - len(findings),
+        left_out=in_all - len(findings),
         unread=tuple(sorted(_files(cluster))),
         unknown=tuple(sorted(unknown)[:MOST_UNKNOWN]),
         unknown_in_all=len(unknown),
