@@ -58,3 +58,13 @@ def test_a_copy_that_another_vm_owns_is_left_to_it() -> None:
 def test_an_orphaned_copy_is_not_said_to_have_a_successor() -> None:
     found = finding("OrphanedRevision", KUBEVIRT, vm(), copy("u1"))
     assert found.message == "nothing needs this copy of small: VM db, which owns it, does not refer to it"
+
+
+def test_an_object_of_a_kind_that_the_matcher_no_longer_names_is_not_said_to_be_gone() -> None:
+    namespaced = copy("u1")
+    namespaced["of"] = namespaced["of"] | {"kind": "VirtualMachineInstancetype"}
+    found = finding(
+        "ObjectGone", KUBEVIRT, RUNNING, vm(instancetype={"name": "small"}, instancetypeRef="rev"), namespaced
+    )
+    without = "VirtualMachineClusterInstancetype small does not exist; the VM goes on with ControllerRevision rev"
+    assert found.message == without

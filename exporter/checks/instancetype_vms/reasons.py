@@ -158,7 +158,7 @@ REASONS = {
     ),
     "ObjectGone": Reason(
         (Severity.INFO,),
-        "The instancetype or preference is gone; the VM goes on with its copy.",
+        "The instancetype or preference does not exist; the VM goes on with its copy.",
         _DRIFTED,
         next="Nothing, unless the VM is to be created elsewhere or is to get a new copy: then create the object again.",
     ),

@@ -100,7 +100,7 @@ def drifted(context: Context, resolution: Resolution) -> Finding | None:
         return None
     role, name = resolution.role, resolution.reference.name
     if live is None:
-        gone = f"{resolution.kind or role.value} {name} is gone; it goes on with ControllerRevision"
+        gone = f"{resolution.kind or role.value} {name} does not exist; the VM goes on with ControllerRevision"
         message = f"{gone} {resolution.revision_name}"
         return context.finding("ObjectGone", Severity.INFO, role, message)
     if stash.object_name != name:
