@@ -11,6 +11,7 @@ from exporter.model.instancetypes.matching import Role
 from exporter.model.instancetypes.specs import canonical
 from exporter.model.kinds.kube_virt import KubeVirt
 from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.since import Since
 from tests.evaluation import Evaluation
 from tests.rows import full
 
@@ -147,3 +148,26 @@ def test_what_kubevirt_takes_for_equal_is_equal() -> None:
         canonical(b'{"c": {"a": 2, "d": 1}}')
     )
     assert canonical(b'{"firmware": {"preferredEfi": {}}}') != canonical(b'{"firmware": {}}')
+
+
+def test_a_missing_pin_whose_copy_the_status_still_names_says_so() -> None:
+    evaluation = Evaluation(all_checks())
+    pinned = USES | {"instancetype": {"name": "large", "revisionName": "gone"}, "instancetypeRef": "rev"}
+    for row in (*BOTH, stash("rev", GIVES), pinned, {"kind": "KubeVirt", "name": "kubevirt"}):
+        evaluation.seen(full(row))
+    evaluation.evaluate()
+
+    (found,) = [each for each in evaluation.engine.findings() if each.reason == "RevisionMissing"]
+    assert "its status names rev, which is there" in found.message
+    assert found.evidence["statusRevision"] == "rev"
+
+
+def test_a_broken_reference_is_as_old_as_kubevirt_reports_it() -> None:
+    evaluation = Evaluation(all_checks())
+    vm = full(USES | {"failure": "FailedFindInstancetype"})
+    vm["status"]["conditions"][0]["lastTransitionTime"] = "2026-06-01T00:00:00Z"
+    evaluation.seen(vm)
+    evaluation.evaluate()
+
+    sources = {f.evidence["role"]: f.since_source for f in evaluation.engine.findings() if f.reason == "ObjectMissing"}
+    assert sources == {"instancetype": Since.CONDITION, "preference": Since.FIRST_SEEN}

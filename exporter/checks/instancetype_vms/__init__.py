@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...findings import Finding
+from ...findings import Finding, Severity
 from ...model.indexes.instancetypes import OBJECT, REVISION
 from ...model.instancetypes.matching import ROLES, Role
 from ...model.kinds import (
@@ -60,9 +60,11 @@ def _of(context: Context, role: Role) -> Iterator[Finding | None]:
         return
     conflict = field_conflict(context, resolution) if role is Role.INSTANCETYPE and found is None else None
     yield conflict or unversioned(context, resolution)  # a conflict is why there is no copy
-    yield from unfit(context, resolution)
+    lasting = [each for each in unfit(context, resolution) if each is not None]
+    yield from lasting
     if found is None:
-        yield drifted(context, resolution)
+        if all(each.severity is not Severity.CRITICAL for each in lasting):
+            yield drifted(context, resolution)  # else it does not go on with its copy
         yield requirements_unmet(context) if role is Role.PREFERENCE else None
 
 

@@ -6,6 +6,7 @@ from ...findings import Finding, Severity, Since
 from ...model.instancetypes.matching import Role
 from ...model.instancetypes.resolving import Failure, Mode, Resolution, undecodable
 from ...model.instancetypes.resolving import reference as reference_in
+from ...model.kinds.controller_revision import ControllerRevision
 from ..instancetype_commands import RESOURCES
 from .context import Context
 
@@ -67,6 +68,8 @@ def _unknown_kind(context: Context, resolution: Resolution) -> Finding:
         role,
         f"its matcher has the kind {written[:64]}, which is neither {role.namespaced} nor {role.cluster_wide}; "
         f"{_consequence(context)}",
+        since=_reported(context, role),
+        source=Since.CONDITION,
         evidence={"kind": written, "condition": f"got unexpected kind in {_MATCHER[role]}: {written}"},
     )
 
@@ -79,6 +82,8 @@ def _object_missing(context: Context, resolution: Resolution) -> Finding:
         Severity.CRITICAL if context.needed else Severity.WARNING,
         role,
         f"its {role.value} {resolution.kind} {name} does not exist, and it has no copy of it: {_consequence(context)}",
+        since=_reported(context, role),
+        source=Since.CONDITION,
         evidence={"condition": condition},
     )
 
@@ -87,14 +92,34 @@ def _revision_missing(context: Context, resolution: Resolution) -> Finding:
     role, name = resolution.role, resolution.revision_name
     named = "spec names" if resolution.mode is Mode.PINNED else "status names"
     live = "the live object is there" if resolution.live is not None else "the live object is gone as well"
+    kept = _kept_by_status(context, resolution)
+    if kept:
+        live = f"its status names {kept}, which is there: without the pin KubeVirt takes that"
     return context.finding(
         "RevisionMissing",
         Severity.CRITICAL,
         role,
         f"the ControllerRevision {name} that its {named} for its {role.value} does not exist ({live}): "
         f"{_consequence(context)}",
-        evidence={"condition": f'controllerrevisions.apps "{name}" not found'},
+        since=_reported(context, role),
+        source=Since.CONDITION,
+        evidence={"condition": f'controllerrevisions.apps "{name}" not found', "statusRevision": kept},
     )
+
+
+def _kept_by_status(context: Context, resolution: Resolution) -> str:
+    """The copy of the same object that a pinned VM has in its status; empty where there is none."""
+    name = resolution.reference.revision
+    if resolution.mode is not Mode.PINNED or name in ("", resolution.revision_name):
+        return ""
+    found = context.view.named(ControllerRevision, context.vm.namespace, name)
+    stash = found.stash if found is not None else None
+    return name if stash is not None and stash.object_name == resolution.reference.name else ""
+
+
+def _reported(context: Context, role: Role) -> float | None:
+    """Since when KubeVirt reports that it can't find it; None while it does not."""
+    return context.vm.failed_since if context.vm.failure == _FAILED[role] else None
 
 
 def unversioned(context: Context, resolution: Resolution) -> Finding | None:
