@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import yaml
@@ -13,8 +14,15 @@ from tests.shared import SHARED
 __all__ = ["objects"]
 
 
-def objects() -> Iterator[tuple[str, Object]]:
-    """Every object with its file's path, lists taken apart; files that are no YAML of objects are left out."""
+@cache
+def objects() -> tuple[tuple[str, Object], ...]:
+    """Every object with its file's path, lists taken apart; files that are no YAML of objects are left out. They are
+    shared: not to be changed.
+    """
+    return tuple(_read())
+
+
+def _read() -> Iterator[tuple[str, Object]]:
     if SHARED is None:
         return
     for path in sorted((SHARED / "corpus").rglob("*")):

@@ -9,6 +9,7 @@ import pytest
 from tests.cluster import fleet
 from tests.cluster.client import Client
 from tests.cluster.stories.identities import BOOTLOADER, NEW, OLD, pool, replica_set
+from tests.cluster.test_instancetype_writes import SIZED
 from tests.cluster.test_runbooks import BLOCKS, BY_NAME, GUARDED, PATCHED, Kubectl, just_read, kubectl
 from tests.manifests import Object
 
@@ -76,5 +77,5 @@ def wanted(block: str, before: Object) -> Object:
 
 
 def test_every_write_that_is_guarded_is_tried() -> None:
-    tried = {each.values[0] for each in (*WRITES, *GUARDED)}
+    tried = {each.values[0] for each in (*WRITES, *GUARDED, *SIZED)}
     assert {block.text for found in BLOCKS.values() for block in found if "RESOURCEVERSION" in block.text} == tried
