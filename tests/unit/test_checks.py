@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,16 @@ CASES = Path(__file__).parents[1] / "checks"
 CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]  # those are tried by test_across.py
 
 
+@cache
+def _loaded(check: str) -> bytes:
+    """The file of a check, pickled: each who asks gets its own, and a dozen do."""
+    text = (CASES / f"{check}.yaml").read_text(encoding="utf-8")
+    return pickle.dumps(yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+
+
 def cases_of(check: Check) -> dict[str, dict[str, Any]]:
     """The cases of a check; the rows under `_always` are in each of them that does not give the same object."""
-    loaded: dict[str, Any] = yaml.safe_load((CASES / f"{check.id}.yaml").read_text(encoding="utf-8"))
+    loaded: dict[str, Any] = pickle.loads(_loaded(check.id))
     always: list[dict[str, Any]] = loaded.pop("_always", [])
     for case in loaded.values():
         given = {_named(row) for row in case["given"]}
