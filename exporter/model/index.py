@@ -40,28 +40,33 @@ class Index:
 
 
 _SHARDS = 256
+_FEW = 500
 
 
 class Buckets:
     """The buckets of one index by their keys.
 
-    In many small dicts: resizing the single dict of a large fleet blocks the event loop for ten milliseconds and
-    more.
+    In many small dicts, once there are more than a few keys: resizing the single dict of a large fleet blocks the
+    event loop for ten milliseconds and more.
     """
 
     def __init__(self) -> None:
-        self._shards: tuple[dict[str, Bucket], ...] = tuple({} for _ in range(_SHARDS))
+        self._shards: tuple[dict[str, Bucket], ...] = ({},)
 
     def get(self, key: str) -> Bucket | None:
-        return self._shards[hash(key) % _SHARDS].get(key)
+        return self._shard(key).get(key)
 
     def add(self, key: str, record: Record) -> None:
-        shard = self._shards[hash(key) % _SHARDS]
+        shard = self._shard(key)
         shard[key] = _added(shard.get(key), record)
+        if len(shard) > _FEW and len(self._shards) == 1:
+            self._shards = tuple({} for _ in range(_SHARDS))
+            for each, bucket in shard.items():
+                self._shard(each)[each] = bucket
 
     def remove(self, key: str, record: Record) -> None:
         """Takes out this record, by identity."""
-        shard = self._shards[hash(key) % _SHARDS]
+        shard = self._shard(key)
         left = _removed(shard.get(key), record)
         if left is None:
             shard.pop(key, None)
@@ -71,6 +76,9 @@ class Buckets:
     def keys(self) -> Iterator[str]:
         for shard in self._shards:
             yield from shard
+
+    def _shard(self, key: str) -> dict[str, Bucket]:
+        return self._shards[hash(key) % len(self._shards)]
 
 
 class Layered(Buckets):

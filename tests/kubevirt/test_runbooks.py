@@ -76,13 +76,20 @@ KIND = "VirtualMachineInstancetype"
 
 
 @pytest.fixture
-def follow(kubevirt: ControlPlane, binary: Tools, tmp_path: Path) -> Follow:
-    """Runs the one block of a runbook that has these words, with its words in capitals filled in."""
+def follow(kubevirt: ControlPlane, stage: Stage, binary: Tools, tmp_path: Path) -> Follow:
+    """Runs the one block of a runbook that has these words, with its words in capitals filled in. What KubeVirt has
+    written meanwhile is read again, as a person does who is refused.
+    """
 
     def followed(runbook: str, words: str, values: Mapping[str, str]) -> None:
         (block,) = (block for block in code(RUNBOOKS / runbook) if words in block)
-        script = re.sub(r"\b[A-Z]{3,}\b", lambda found: values.get(found[0], found[0]), block)
-        assert run(script, kubevirt, binary, tmp_path) == 0, script
+
+        def ran() -> bool:
+            known = {**values, **(read(stage) if "RESOURCEVERSION" in values else {})}
+            script = re.sub(r"\b[A-Z]{3,}\b", lambda found: known.get(found[0], found[0]), block)
+            return run(script, kubevirt, binary, tmp_path) == 0
+
+        wait_until(ran, 20 if "RESOURCEVERSION" in values else 0, f"{runbook} can be followed: {words}")
 
     return followed
 
