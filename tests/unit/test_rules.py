@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -73,10 +74,10 @@ def seconds(duration: str) -> int:
     return int(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
 
 
-def cases() -> Iterator[dict[str, Any]]:
-    for file in TESTS:
-        for test in yaml.safe_load(file.read_text(encoding="utf-8"))["tests"]:
-            yield from test.get("alert_rule_test", ())
+@cache
+def cases() -> tuple[dict[str, Any], ...]:
+    tests = (test for file in TESTS for test in yaml.safe_load(file.read_text(encoding="utf-8"))["tests"])
+    return tuple(case for test in tests for case in test.get("alert_rule_test", ()))
 
 
 # -- every check has its files
