@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..model.instancetypes.matching import Role
 from ..model.kinds import (
     virtual_machine_cluster_instancetype,
     virtual_machine_cluster_preference,
@@ -20,7 +19,6 @@ __all__ = [
     "READ_REVISION",
     "RESOURCES",
     "TOUCH",
-    "plural",
 ]
 
 RESOURCES = {
@@ -59,7 +57,3 @@ LIST_USERS = (
 READ_POLICY = (
     "kubectl get kubevirts.kubevirt.io -A -o jsonpath='{.items[*].spec.configuration.instancetype.referencePolicy}'"
 )
-
-
-def plural(role: Role) -> str:
-    return f"{role.value}s"
