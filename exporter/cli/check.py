@@ -11,15 +11,16 @@ from ..checks import all_checks
 from ..config.settings import Config
 from ..offline.files import DumpError
 from ..views.findings import Report, take
-from .cluster import add_cluster_options, transport_of
-from .configured import add_config_option, configured
-from .dumps import add_dump_options, dumps_of
+from .cluster import transport_of
+from .configured import configured
+from .dumps import dumps_of
 from .evaluating import Reading, evaluate_each
 from .filters import Filters, UsageError, add_filter_options, filters_of
+from .looking import add_look_options, complain_if_late, refuse_complete_without_dump
 from .output import FORMATS, rendered, unread
 from .terminal import complain, say
 
-__all__ = ["add", "run", "seconds"]
+__all__ = ["add", "run"]
 
 _EXIT = "Exit code: 0 nothing found, 1 findings, 2 could not see everything."
 
@@ -28,26 +29,10 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "check", help="look once and print the findings", description="Looks once.", epilog=_EXIT
     )
-    add_config_option(parser)
-    add_cluster_options(parser)
-    add_dump_options(parser, several=True)
+    add_look_options(parser, several=True, formats=FORMATS)
     add_filter_options(parser)
-    parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="default: table")
     parser.add_argument("--no-commands", action="store_true", help="the table without the commands of each finding")
-    parser.add_argument(
-        "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
-    )
     parser.set_defaults(run=run)
-
-
-def seconds(text: str) -> float:
-    try:
-        given = float(text.removesuffix("s"))
-    except ValueError:
-        given = 0.0
-    if given <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds; write it as 60")
-    return given
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -67,13 +52,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> int:
-    if arguments.complete:
-        raise UsageError("--complete says what a dump holds; it needs --from")
+    refuse_complete_without_dump(arguments)
     whole, in_time = asyncio.run(_look(arguments, config))
     report = filters.of(whole)
     say(rendered(report, arguments.output, filters.checks, commands=not arguments.no_commands), arguments.output)
-    if not in_time:
-        complain(f"not everything was seen within {arguments.timeout:.0f} s")
+    complain_if_late(arguments, in_time)
     return exit_code(report, in_time)
 
 

@@ -28,12 +28,11 @@ from ..views.drain import (
     unsafe,
     unsettled,
 )
-from .check import seconds
-from .cluster import add_cluster_options, transport_of
-from .configured import add_config_option, configured
+from .cluster import transport_of
+from .configured import configured
 from .drained import drained
-from .dumps import add_dump_options
 from .filters import UsageError
+from .looking import add_look_options, complain_if_late, refuse_complete_without_dump
 from .probing import with_probes
 from .progress import progress_line
 from .structured import written
@@ -54,9 +53,7 @@ def add(commands: Any) -> None:
         description="Looks once, before or during a drain of all these nodes together. Nothing is evicted or changed.",
         epilog=_EXIT,
     )
-    add_config_option(parser)
-    add_cluster_options(parser)
-    add_dump_options(parser)
+    add_look_options(parser)
     parser.add_argument("nodes", metavar="NODE", nargs="*", help="to be drained")
     parser.add_argument("--all-cordoned", action="store_true", help="all that are cordoned or tainted to be drained")
     parser.add_argument(
@@ -67,10 +64,6 @@ def add(commands: Any) -> None:
         action="store_true",
         help="ask the API server too, by a dry-run eviction of each VM's pod, two a second: nothing is evicted or "
         "requested, but the ServiceAccount needs permission to create pods/eviction (ClusterRole steward-drain-probe)",
-    )
-    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
-    parser.add_argument(
-        "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
     )
     parser.set_defaults(run=run)
 
@@ -89,16 +82,14 @@ def run(arguments: argparse.Namespace) -> int:
             raise UsageError("name the nodes, or use --all-cordoned or --selector")
         if arguments.dump is not None and arguments.probe:
             raise UsageError("--probe asks a cluster; there is none behind --from")
-        if arguments.dump is None and arguments.complete:
-            raise UsageError("--complete says what a dump holds; it needs --from")
+        refuse_complete_without_dump(arguments)
         look = _look if arguments.dump is None else _read
         drain, in_time = asyncio.run(look(arguments, config))
     except (UsageError, DumpError, NoSuchNodeError, UnreachableError) as error:
         complain(str(error))
         return 2
     say(written(drain, arguments.output, drained), arguments.output)
-    if not in_time:
-        complain(f"not everything was seen within {arguments.timeout:.0f} s")
+    complain_if_late(arguments, in_time)
     return exit_code(drain) if in_time and not unsettled(drain) else 2
 
 

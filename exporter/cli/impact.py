@@ -13,12 +13,11 @@ from ..config.settings import Config
 from ..engine.engine import Engine
 from ..offline.files import DumpError
 from ..views.impact import READER, Impact, NoSuchObjectError, exit_code, take, without
-from .check import seconds
-from .cluster import add_cluster_options, transport_of
-from .configured import add_config_option, configured
-from .dumps import add_dump_options
+from .cluster import transport_of
+from .configured import configured
 from .filters import UsageError
 from .impacted import impacted
+from .looking import add_look_options, complain_if_late, refuse_complete_without_dump
 from .progress import progress_line
 from .structured import written
 from .terminal import complain, say
@@ -36,9 +35,7 @@ def add(commands: Any) -> None:
         "and go by them. Nothing is changed.",
         epilog=_EXIT,
     )
-    add_config_option(parser)
-    add_cluster_options(parser)
-    add_dump_options(parser)
+    add_look_options(parser)
     group = parser.add_argument_group("changes", "each may be repeated")
     for role in ("instancetype", "preference"):
         group.add_argument(
@@ -48,10 +45,6 @@ def add(commands: Any) -> None:
             default=[],
             help=f"without this {role}; NAME alone is one of the whole cluster",
         )
-    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
-    parser.add_argument(
-        "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
-    )
     parser.set_defaults(run=run)
 
 
@@ -60,16 +53,14 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if not (arguments.delete_instancetype or arguments.delete_preference):
             raise UsageError("name a change: --delete-instancetype or --delete-preference")
-        if arguments.dump is None and arguments.complete:
-            raise UsageError("--complete says what a dump holds; it needs --from")
+        refuse_complete_without_dump(arguments)
         look = _look if arguments.dump is None else _read
         impact, in_time = asyncio.run(look(arguments, config))
     except (UsageError, DumpError, NoSuchObjectError) as error:
         complain(str(error))
         return 2
     say(written(impact, arguments.output, impacted), arguments.output)
-    if not in_time:
-        complain(f"not everything was seen within {arguments.timeout:.0f} s")
+    complain_if_late(arguments, in_time)
     return exit_code(impact) if in_time else 2
 
 

@@ -15,11 +15,10 @@ from ..instancetype_usage import InstancetypeUsage
 from ..model.naming import named
 from ..offline.files import DumpError
 from ..views.instancetypes import READER, InstancetypeReport, Instancetypes, take
-from .check import seconds
-from .cluster import add_cluster_options, transport_of
-from .configured import add_config_option, configured
-from .dumps import add_dump_options
+from .cluster import transport_of
+from .configured import configured
 from .filters import UsageError
+from .looking import add_look_options, complain_if_late, refuse_complete_without_dump
 from .progress import progress_line
 from .structured import written
 from .table import table
@@ -38,15 +37,9 @@ def add(commands: Any) -> None:
         "how far that differs, and which fail without the object.",
         epilog=_EXIT,
     )
-    add_config_option(parser)
-    add_cluster_options(parser)
-    add_dump_options(parser)
+    add_look_options(parser)
     parser.add_argument(
         "name", metavar="NAME", nargs="?", default="", help="only those of this name, or NAMESPACE/NAME; default: all"
-    )
-    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
-    parser.add_argument(
-        "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
     )
     parser.set_defaults(run=run)
 
@@ -54,15 +47,13 @@ def add(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments).config
     try:
-        if arguments.dump is None and arguments.complete:
-            raise UsageError("--complete says what a dump holds; it needs --from")
+        refuse_complete_without_dump(arguments)
         found, in_time = asyncio.run(_look(arguments, config) if arguments.dump is None else _read(arguments, config))
     except (UsageError, DumpError) as error:
         complain(str(error))
         return 2
     say(written(found, arguments.output, _text), arguments.output)
-    if not in_time:
-        complain(f"not everything was seen within {arguments.timeout:.0f} s")
+    complain_if_late(arguments, in_time)
     if found.not_applicable:
         complain(f"not applicable: {found.not_applicable}")
     elif found.unseen:

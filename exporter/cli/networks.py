@@ -15,11 +15,10 @@ from ..config.settings import Config
 from ..engine.engine import Engine
 from ..offline.files import DumpError
 from ..views.networks import NetworkReport, Networks, take
-from .check import seconds
-from .cluster import add_cluster_options, transport_of
-from .configured import add_config_option, configured
-from .dumps import add_dump_options
+from .cluster import transport_of
+from .configured import configured
 from .filters import UsageError
+from .looking import add_look_options, complain_if_late, refuse_complete_without_dump
 from .progress import progress_line
 from .structured import written
 from .table import table
@@ -38,22 +37,15 @@ def add(commands: Any) -> None:
         description="Prints the IP usage of each network and the reclaimable IPAMClaims, the safest first.",
         epilog=_EXIT,
     )
-    add_config_option(parser)
-    add_cluster_options(parser)
-    add_dump_options(parser)
+    add_look_options(parser)
     parser.add_argument("network", metavar="NETWORK", nargs="?", default="", help="only this network; default: all")
-    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
-    parser.add_argument(
-        "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="to see a whole cluster; default: 60"
-    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     config = configured(arguments).config
     try:
-        if arguments.dump is None and arguments.complete:
-            raise UsageError("--complete says what a dump holds; it needs --from")
+        refuse_complete_without_dump(arguments)
         networks, in_time = asyncio.run(
             _look(arguments, config) if arguments.dump is None else _read(arguments, config)
         )
@@ -61,8 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         complain(str(error))
         return 2
     say(written(networks, arguments.output, _text), arguments.output)
-    if not in_time:
-        complain(f"not everything was seen within {arguments.timeout:.0f} s")
+    complain_if_late(arguments, in_time)
     if networks.unseen:
         complain(f"nothing is counted while {', '.join(networks.unseen)} can't be seen")
     return 2 if networks.unseen or not in_time or not all(each.complete for each in networks.networks) else 0

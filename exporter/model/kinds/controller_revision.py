@@ -150,11 +150,10 @@ _START = msgspec.json.Decoder(_Start | None)
 
 
 def _pins(raw: msgspec.Raw) -> tuple[str, ...]:
-    """Of a saved spec; none where it can't be read."""
-    try:
-        start = decoded(_START, bytes(raw) or b"null") or _Start()
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ()
+    """Of a saved spec. One that can't be read raises msgspec.DecodeError, and is undecodable: nobody knows which
+    revisions are needed by it.
+    """
+    start = decoded(_START, bytes(raw) or b"null") or _Start()
     spec = start.spec or _SavedSpec()
     return pins_of(spec.instancetype, spec.preference)
 
