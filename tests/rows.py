@@ -10,6 +10,7 @@ from exporter.demo.objects import FINALIZERS, condition, new, owner
 from exporter.demo.pods import claim
 from exporter.fakeapi.resources import RESOURCES
 from tests import sizing_rows
+from tests.sizing_rows import put
 from tests.vm_rows import BUILDERS
 
 __all__ = ["CLUSTER_WIDE", "CREATED", "DELETED", "full"]
@@ -30,19 +31,10 @@ def full(row: Row) -> Row:
     if row.get("deleting"):
         meta |= {"deleting": max(DELETED, meta["created"]), "finalizers": FINALIZERS.get(kind, ("foregroundDeletion",))}
     made = _BUILDERS[kind]("" if kind in CLUSTER_WIDE else row.get("namespace", "ns"), row, meta)
-    _put(made, row.get("over", {}))
+    put(made, row.get("over", {}))
     if row.get("undecodable"):
         made["metadata"]["creationTimestamp"] = {"not": "a time"}
     return made
-
-
-def _put(thing: Row, over: Row) -> None:
-    """What `over` names takes the place of what is there; a null stays one."""
-    for key, value in over.items():
-        if isinstance(value, dict) and isinstance(thing.get(key), dict):
-            _put(thing[key], value)
-        else:
-            thing[key] = value
 
 
 def _claim(namespace: str, row: Row, meta: Row) -> Row:

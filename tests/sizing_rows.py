@@ -7,11 +7,20 @@ from typing import Any
 
 from exporter.demo.objects import filled, new, owner
 
-__all__ = ["BUILDERS", "matchers", "with_template"]
+__all__ = ["BUILDERS", "matchers", "put", "put_template", "with_template"]
 
 Row = dict[str, Any]
 _GROUP = "instancetype.kubevirt.io"
 _SMALL: Row = {"cpu": {"guest": 1}, "memory": {"guest": "1Gi"}}
+
+
+def put(thing: Row, over: Row) -> None:
+    """What `over` names takes the place of what is there; a null stays one."""
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(thing.get(key), dict):
+            put(thing[key], value)
+        else:
+            thing[key] = value
 
 
 def matchers(row: Row) -> Row:
@@ -19,17 +28,20 @@ def matchers(row: Row) -> Row:
     return {role: row[role] for role in ("instancetype", "preference") if role in row}
 
 
+def put_template(template: Row, row: Row) -> None:
+    """What a row says of a template of VMIs: `domain` and `template` go over its spec, `templateAnnotations` beside."""
+    put(template["spec"], row.get("template", {}))
+    put(template["spec"].setdefault("domain", {}), row.get("domain", {}))
+    if "templateAnnotations" in row:
+        template.setdefault("metadata", {})["annotations"] = row["templateAnnotations"]
+
+
 def with_template(thing: Row, row: Row) -> None:
-    """Puts what a VM's row says beside the spec of its VMIs: `domain`, `template`, `templateAnnotations`, matchers,
+    """Puts what a VM's row says beside the spec of its VMIs: its template, matchers,
     and the references of its status; a text there is the name of a ControllerRevision.
     """
     thing["spec"] |= matchers(row)
-    template = thing["spec"]["template"]
-    template["spec"] |= row.get("template", {})
-    if "domain" in row:
-        template["spec"]["domain"] = template["spec"].get("domain", {}) | row["domain"]
-    if "templateAnnotations" in row:
-        template.setdefault("metadata", {})["annotations"] = row["templateAnnotations"]
+    put_template(thing["spec"]["template"], row)
     for role in ("instancetype", "preference"):
         ref = row.get(f"{role}Ref")
         if isinstance(ref, str):

@@ -9,7 +9,7 @@ from exporter.demo import objects
 from exporter.demo import surroundings as around
 from exporter.demo.objects import condition, filled, new, owner
 from exporter.demo.pods import attached, launcher, pod
-from tests.sizing_rows import matchers, with_template
+from tests.sizing_rows import matchers, put, put_template, with_template
 
 __all__ = ["BUILDERS"]
 
@@ -74,6 +74,7 @@ def _vm(namespace: str, row: Row, meta: Row) -> Row:
 def _vmi(namespace: str, row: Row, meta: Row) -> Row:
     """`migratable` is true, false, or the reason why it is not; left out, not evaluated.
 
+    `spec` goes over its spec, `domain` over the domain in it.
     `evacuation` is the node that it is to leave, `evacuation_since` since when, `evacuation_written` when it was
     written by managedFields; `migration` is status.migrationState.
     """
@@ -94,10 +95,13 @@ def _vmi(namespace: str, row: Row, meta: Row) -> Row:
         conditions.append(condition("EvictionRequested", True, row["evacuation_since"], reason="EvictionRequested"))
     if row.get("paused"):
         conditions.append(condition("Paused", True))
+    spec = _spec(row)
+    put(spec, row.get("spec", {}))
+    put(spec["domain"], row.get("domain", {}))
     made = objects.vmi(
         namespace,
         row["name"],
-        _spec(row),
+        spec,
         node=row.get("node", "node01"),
         phase=row.get("phase", "Running"),
         evacuation=row.get("evacuation"),
@@ -216,27 +220,45 @@ def _migration(namespace: str, row: Row, meta: Row) -> Row:
 
 
 def _kubevirt(namespace: str, row: Row, meta: Row) -> Row:
-    policy, gates = row.get("referencePolicy"), row.get("gates")
+    """`gates` and `disabledGates` are its lists, even an empty one or null; `configuration` goes over all of it."""
+    policy = row.get("referencePolicy")
+    lists = {"featureGates": "gates", "disabledFeatureGates": "disabledGates"}
+    developer = {field: row[key] for field, key in lists.items() if key in row}
     configuration = {
         "evictionStrategy": row.get("strategy"),
         "migrations": row.get("migrations"),
         "instancetype": {"referencePolicy": policy} if policy else None,
-        "developerConfiguration": {"featureGates": gates} if gates else None,
+        "developerConfiguration": developer or None,
     }
-    version, target = row.get("version", "v1.7.0"), row.get("target")
-    return around.kubevirt(namespace, row["name"], version, target=target, configuration=configuration, **meta)
+    made = around.kubevirt(
+        namespace,
+        row["name"],
+        row.get("version", "v1.7.0"),
+        target=row.get("target"),
+        configuration=configuration,
+        status={"phase": row.get("phase", "Deployed")},
+        labels=row.get("labels"),
+        annotations=row.get("annotations"),
+        **meta,
+    )
+    put(made["spec"]["configuration"], row.get("configuration", {}))
+    return made
 
 
 def _pool(namespace: str, row: Row, meta: Row) -> Row:
+    template: Row = {"spec": _spec(row)}
+    put_template(template, row)
     spec = filled(
         replicas=row.get("replicas"),
-        virtualMachineTemplate={"spec": {"template": {"spec": _spec(row)}} | matchers(row)},
+        virtualMachineTemplate={"spec": {"template": template} | matchers(row)},
     )
     return new("VirtualMachinePool", namespace, row["name"], spec=spec, **meta)
 
 
 def _replica_set(namespace: str, row: Row, meta: Row) -> Row:
-    spec = filled(replicas=row.get("replicas"), template={"spec": _spec(row)})
+    template: Row = {"spec": _spec(row)}
+    put_template(template, row)
+    spec = filled(replicas=row.get("replicas"), template=template)
     return new("VirtualMachineInstanceReplicaSet", namespace, row["name"], spec=spec, **meta)
 
 
@@ -263,7 +285,22 @@ def _kubevirt_machine(namespace: str, row: Row, meta: Row) -> Row:
     return new("KubevirtMachine", namespace, row["name"], annotations=notes, **meta)
 
 
+def _storage_class(_: str, row: Row, meta: Row) -> Row:
+    """`default` says that it is the cluster's default, `virtDefault` that it is the one for VMs."""
+    keys = {
+        "default": "storageclass.kubernetes.io/is-default-class",
+        "virtDefault": "storageclass.kubevirt.io/is-default-virt-class",
+    }
+    annotations = {key: str(bool(row[name])).lower() for name, key in keys.items() if name in row}
+    metadata = filled(
+        name=row["name"], uid=meta["uid"], creationTimestamp=meta["created"], annotations=annotations or None
+    )
+    made: Row = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": metadata}
+    return made | {"provisioner": row.get("provisioner", "csi.example.org")}
+
+
 BUILDERS = {
+    "StorageClass": _storage_class,
     "VirtualMachine": _vm,
     "VirtualMachineInstance": _vmi,
     "Pod": _pod,

@@ -125,6 +125,7 @@ CHECK = Check(
     uses={
         virtual_machine_instance.KIND: "",
         pod.KIND: "deleting domain label_pairs migration vmi_uid",
+        kube_virt.KIND: "assumed upgrading version",
     },
     about=(virtual_machine_instance.KIND,),
 )

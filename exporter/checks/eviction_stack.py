@@ -73,6 +73,7 @@ CHECK = Check(
     find=find,
     uses={
         pod.KIND: "role",
+        kube_virt.KIND: "assumed version",
     },
     about=(kube_virt.KIND,),
 )

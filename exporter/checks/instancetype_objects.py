@@ -195,6 +195,9 @@ CHECK = Check(
     weighs={UNVERSIONED: OBJECT, USERS: OBJECT},
     reasons=REASONS,
     find=find,
-    uses={virtual_machine.KIND: "deleting instancetype preference"},
+    uses={
+        virtual_machine.KIND: "deleting instancetype preference",
+        kube_virt.KIND: "assumed reference_policy version",
+    },
     about=(virtual_machine.KIND, *KINDS[1::2]),
 )

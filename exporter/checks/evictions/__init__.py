@@ -116,6 +116,7 @@ CHECK = Check(
         ),
         pod.KIND: ("created deleting domain label_pairs migration node owner phase ready role unschedulable vmi_uid"),
         node.KIND: "ready taints unschedulable",
+        kube_virt.KIND: "assumed drain_taint per_cluster per_node strategy version",
     },
     about=(virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
 )

@@ -103,6 +103,7 @@ CHECK = Check(
             "created critical deleting identity origin pool reboots_anew run_strategy sealed serial stopped uuid"
         ),
         virtual_machine_instance.KIND: "created deleting identity owner phase sealed uuid vm_uid",
+        kube_virt.KIND: "assumed version",
     },
     about=(virtual_machine.KIND, virtual_machine_instance.KIND),
 )

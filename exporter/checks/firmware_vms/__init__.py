@@ -66,6 +66,7 @@ CHECK = Check(
             "created deleting failure identity pool reboots_anew run_strategy sealed serial uuid waits_for_disks"
         ),
         virtual_machine_instance.KIND: "deleting identity phase sealed serial uuid vm_uid",
+        kube_virt.KIND: "assumed version",
     },
     about=(virtual_machine.KIND, virtual_machine_instance.KIND),
 )

@@ -89,6 +89,7 @@ CHECK = Check(
     uses={
         virtual_machine.KIND: "created deleting failed failed_since failure instancetype preference run_strategy shape",
         virtual_machine_instance.KIND: "generation phase vm_uid",
+        kube_virt.KIND: "assumed reference_policy version",
     },
     about=(virtual_machine.KIND, virtual_machine_cluster_instancetype.KIND, virtual_machine_cluster_preference.KIND),
 )

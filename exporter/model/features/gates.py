@@ -1,0 +1,118 @@
+"""Which feature gates are on: a function of the version and of the two lists in the KubeVirt object.
+
+As `IsEnabled` in `pkg/virt-config/featuregate/feature-gates.go` of kubevirt/kubevirt, and what was in its place before
+v1.9.0-beta.0. Names are case-sensitive. What a few gates need beside that is in `configuration`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from functools import lru_cache
+
+from msgspec import Struct
+
+from .gate_table import PRE_RELEASES, STATES
+from .versions import Version, parse
+
+__all__ = ["NEWEST", "STAGES", "Gates", "states_of"]
+
+STAGES = {"A": "Alpha", "B": "Beta", "GA": "GA", "DEP": "Deprecated", "DISC": "Discontinued", "U": "Alpha"}
+"""The words for states; one that has none is as good as Alpha."""
+
+_DISABLING = Version(1, 9, 0, 1, 0)  # v1.9.0-beta.0: from here on Beta is on, and a gate can be disabled
+_DISCONTINUING = (1, 2)  # up to here a gate that is discontinued was off although listed
+_LIKE = 0.7
+_LONGEST = 64  # characters of a name that are compared with others
+
+
+def _columns() -> dict[tuple[int, int], dict[str, str]]:
+    rows = [line.split() for line in STATES.split("\n") if line]
+    releases = [parse(f"{release}.0") for release in rows[0][1:]]
+    return {
+        version.release: {row[0]: row[place + 1] for row in rows[1:]}
+        for place, version in enumerate(releases)
+        if version is not None
+    }
+
+
+_COLUMNS = _columns()
+_PRE_RELEASES = {tag: each for each in map(parse, PRE_RELEASES) if each is not None for tag in (each.tag,)}
+NEWEST = max(_COLUMNS)
+"""The newest release whose gates are known, from a commit before it."""
+
+
+@lru_cache(maxsize=32)
+def states_of(version: Version) -> Mapping[str, str]:
+    """The state of every gate that any release has: a key of `STAGES`, or - for one that this release does not have.
+
+    A release that is newer or older than all that are known has the states of the next one to it.
+    """
+    known = max((release for release in _COLUMNS if release <= version.release), default=min(_COLUMNS))
+    states = dict(_COLUMNS[known])
+    if known == version.release and version.patch == 0:
+        before = [(each, tag) for tag, each in _PRE_RELEASES.items() if each.release == known and each <= version]
+        tag = max(before)[1] if before and not _released(version) else ""
+        for state, names in PRE_RELEASES.get(tag, {}).items():
+            states |= dict.fromkeys(names.split(), state)
+    return states
+
+
+def _released(version: Version) -> bool:
+    return version >= Version(version.major, version.minor, version.patch)
+
+
+class Gates(Struct, frozen=True, gc=False):
+    """The feature gates of one version with `featureGates` and `disabledFeatureGates` as they are written."""
+
+    version: Version
+    enabled: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+
+    @property
+    def newer(self) -> bool:
+        """Whether the version is newer than all releases whose gates are known for sure."""
+        return self.version.release >= NEWEST
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those that the version knows, sorted."""
+        return tuple(sorted(name for name, state in states_of(self.version).items() if state != "-"))
+
+    @property
+    def disabling(self) -> bool:
+        """Whether Beta is on in this version, and `disabledFeatureGates` has an effect."""
+        return self.version >= _DISABLING
+
+    def state(self, gate: str) -> str:
+        return states_of(self.version).get(gate, "-")
+
+    def stage(self, gate: str) -> str:
+        """Alpha, Beta, GA, Deprecated or Discontinued; empty for a gate that the version does not know."""
+        return STAGES.get(self.state(gate), "")
+
+    def known(self, gate: str) -> bool:
+        return self.state(gate) != "-"
+
+    def on(self, gate: str) -> bool:
+        return self.source(gate) in ("always", "listed", "default")
+
+    def source(self, gate: str) -> str:
+        """Why it is on: always, listed or default. Why it is off: disabled, or off."""
+        state = self.state(gate)
+        if state == "GA":
+            return "always"
+        if not self.disabling:
+            discontinued = state == "DISC" and self.version.release <= _DISCONTINUING
+            return "listed" if gate in self.enabled and not discontinued else "off"
+        if state != "-" and gate in self.enabled:
+            return "listed"
+        if state == "B":
+            return "disabled" if gate in self.disabled else "default"
+        return "off"
+
+    def nearest(self, gate: str) -> str:
+        """The gate of this version whose name is most like it; empty where none is."""
+        names = {name.lower(): name for name in self.names}
+        word = gate[:_LONGEST].strip().lower()
+        return next((names[each] for each in difflib.get_close_matches(word, names, 1, _LIKE)), "")

@@ -1,0 +1,167 @@
+"""Feature gates: their states per release, and what is on by version and by the two lists."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from exporter.model.features.gate_table import PRE_RELEASES
+from exporter.model.features.gates import STAGES, Gates, states_of
+from exporter.model.features.versions import Version, parse
+
+_SECOND = Path(__file__).with_name("gate_states.csv")
+
+
+def version(text: str) -> Version:
+    found = parse(text)
+    assert found is not None, text
+    return found
+
+
+def gates(of: str, *enabled: str, disabled: tuple[str, ...] = ()) -> Gates:
+    return Gates(version(of), enabled, disabled)
+
+
+NAMES = sorted(states_of(version("v1.9.0")))
+DISABLING = ("v1.9.0-beta.0", "v1.9.0-rc.0", "v1.9.0-rc.2", "v1.9.0", "v1.9.3", "v1.10.0", "v2.0.0")
+LISTING = ("v1.3.0", "v1.4.1", "v1.5.3", "v1.6.6", "v1.7.4", "v1.8.4", "v1.9.0-alpha.0")
+LISTS = some.lists(some.sampled_from([*NAMES, "downwardmetrics", "NoSuchGate", ""]), max_size=6).map(tuple)
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        ("v1.9.0", "v1.9.0"),
+        ("1.8.4", "v1.8.4"),
+        ("v1.9.0-rc.2", "v1.9.0-rc.2"),
+        ("v1.9.0-beta.0.1264+d923fdb8150000", "v1.9.0-beta.0"),
+        ("v1.9.0-beta.0-1264-gd923fdb815", "v1.9.0-beta.0"),
+        ("v1.8.1-12+84c76d1142ea4d-dirty", "v1.8.1"),
+    ],
+)
+def test_versions_of_upstream_builds_are_read(text: str, tag: str) -> None:
+    assert version(text).tag == tag
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "v1.9", "1.9.0.1", "v1.8.4-1766.el9", "v4.19.0-rhel9", "devel", "v1.9.0-", "١.٩.٠", " v1.9.0", "v" * 200],
+)
+def test_other_texts_are_no_versions(text: str) -> None:
+    assert parse(text) is None
+
+
+def test_versions_are_ordered_as_the_tags_are() -> None:
+    texts = ["v1.8.4", "v1.9.0-alpha.0", "v1.9.0-beta.0", "v1.9.0-beta.0.3+d923fdb815", "v1.9.0-rc.0", "v1.9.0-rc.2"]
+    found = [version(text) for text in (*texts, "v1.9.0", "v1.9.1", "v1.10.0")]
+
+    assert found == sorted(found)
+    assert [each.between for each in found[:5]] == [False, False, False, True, False]
+
+
+def test_two_transcriptions_of_the_table_are_the_same() -> None:
+    with _SECOND.open(encoding="utf-8", newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    releases = {column: version(column if "-" in column else f"{column}.0") for column in rows[0] if column != "gate"}
+
+    for column, release in releases.items():
+        theirs = {row["gate"]: row[column] for row in rows if row[column] != "-"}
+        ours = {gate: state for gate, state in states_of(release).items() if state != "-"}
+        assert ours == theirs, column
+
+
+def test_every_state_has_a_word() -> None:
+    for text in (*LISTING, *DISABLING, *PRE_RELEASES, "v0.59.0", "v1.0.0", "v1.1.0", "v1.2.0"):
+        assert set(states_of(version(text)).values()) <= {*STAGES, "-"}
+
+
+def test_pre_releases_have_the_table_of_their_own() -> None:
+    assert gates("v1.9.0-beta.0").state("RebootPolicy") == "A"
+    assert gates("v1.9.0-beta.0").state("PanicDevices") == "GA"
+    assert gates("v1.9.0-rc.0").state("GPUsWithDRA") == "A"
+    assert gates("v1.9.0-rc.0").state("RebootPolicy") == "B"
+    for text in ("v1.9.0-rc.1", "v1.9.0-rc.2", "v1.9.0-rc.7", "v1.9.4"):
+        assert states_of(version(text)) == states_of(version("v1.9.0"))
+    assert states_of(version("v1.9.0-beta.3")) == states_of(version("v1.9.0-beta.0"))
+
+
+def test_a_release_that_is_not_known_yet_has_the_newest_table() -> None:
+    for text in ("v1.10.0-alpha.0", "v1.10.0", "v1.11.2", "v2.0.0"):
+        assert gates(text).newer
+        assert gates(text).state("LibvirtHooksServerAndClient") == "GA"
+    assert not gates("v1.9.9").newer
+
+
+def test_beta_is_off_up_to_1_8_and_on_from_1_9() -> None:
+    for gate in ("Snapshot", "KubevirtSeccompProfile", "ImageVolume"):
+        assert (gates("v1.8.4").source(gate), gates("v1.9.0").source(gate)) == ("off", "default")
+    assert not gates("v1.9.0-alpha.0").on("Snapshot")
+    assert gates("v1.9.0-beta.0").on("Snapshot")
+
+
+@given(some.sampled_from(DISABLING), some.sampled_from(NAMES), LISTS, LISTS)
+def test_from_1_9_ga_beats_enabled_beats_disabled_beats_beta(
+    of: str, gate: str, enabled: tuple[str, ...], disabled: tuple[str, ...]
+) -> None:
+    given_ = gates(of, *enabled, disabled=disabled)
+    state = given_.state(gate)
+    expected = {
+        state == "GA": "always",
+    }.get(True) or (
+        "off"
+        if state == "-"
+        else "listed"
+        if gate in enabled
+        else "off"
+        if state != "B"
+        else "disabled"
+        if gate in disabled
+        else "default"
+    )
+
+    assert given_.source(gate) == expected
+    assert given_.on(gate) == (expected in ("always", "listed", "default"))
+
+
+@given(some.sampled_from(LISTING), some.sampled_from([*NAMES, "NoSuchGate"]), LISTS, LISTS)
+def test_up_to_1_8_a_gate_is_on_if_listed_or_ga_and_none_can_be_disabled(
+    of: str, gate: str, enabled: tuple[str, ...], disabled: tuple[str, ...]
+) -> None:
+    with_both, without = gates(of, *enabled, disabled=disabled), gates(of, *enabled)
+
+    assert with_both.on(gate) == without.on(gate) == (with_both.state(gate) == "GA" or gate in enabled)
+
+
+@given(some.sampled_from(DISABLING), some.text(max_size=30))
+def test_from_1_9_an_unknown_name_is_inert(of: str, name: str) -> None:
+    given_ = gates(of, name)
+
+    assert given_.on(name) == given_.known(name)
+
+
+@pytest.mark.parametrize(
+    ("of", "gate", "on"),
+    [
+        ("v1.2.2", "Macvtap", True),  # deprecated
+        ("v1.3.0", "Macvtap", True),  # discontinued, but nobody asks any more
+        ("v1.1.0", "CPUNodeDiscovery", True),
+        ("v1.0.0", "NonRootExperimental", True),
+        ("v1.2.0", "DownwardMetrics", True),
+    ],
+)
+def test_older_releases(of: str, gate: str, on: bool) -> None:
+    assert gates(of, "Macvtap", "DownwardMetrics").on(gate) == on
+
+
+def test_names_are_case_sensitive_and_the_nearest_is_found() -> None:
+    found = gates("v1.9.0", "downwardmetrics", " HostDisk")
+
+    assert not found.on("DownwardMetrics")
+    assert not found.on("HostDisk")
+    assert found.nearest("downwardmetrics") == "DownwardMetrics"
+    assert found.nearest("HotPlugVolume") == "HotplugVolumes"
+    assert found.nearest("Frobnication" * 1000) == ""
