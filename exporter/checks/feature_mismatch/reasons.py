@@ -33,7 +33,7 @@ _CRITICAL, _WARNING, _INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
 REASONS = {
     "PendingBlocked": Reason(
         (_CRITICAL,),
-        "A pending VMI uses a feature that the cluster does not allow: its launcher pod cannot be rendered or scheduled.",
+        "A pending VMI uses a feature that the cluster does not allow: its launcher pod is not rendered or scheduled.",
         VMI,
         next="Allow the feature again, or take it out of the VM and start it anew.",
         commands=(_VMI_SPEC, _GATES),

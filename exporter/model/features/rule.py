@@ -90,18 +90,19 @@ def _by_gate(_ground: Ground, _parameter: str) -> str:
 
 
 AsAsked = Callable[[Asking], Iterable[str]]
+_USUAL = Severities()
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
     """One feature. `asked` yields the parameters of the requests that a spec makes, empty text for a plain one.
 
-    It is allowed where the feature gate is on, and where `refused` says nothing; what that says is why, in words that go
-    on `… is not allowed: `. `message` is what KubeVirt answers, where it does. A rule that is `inverted` has nothing to
-    allow: while its gate is on, a node has to offer something. `since` and `until` are the first and the last release
-    (major, minor) in which it is checked. `nodes` gives what a node has to offer for a parameter, as `label KEY=VALUE`
-    or `resource NAME`; of a rule with a gate, while that is on. `common` is what nearly every VM asks for. `storage` are
-    rules that look at StorageClasses.
+    It is allowed where the feature gate is on, and where `refused` says nothing; what that says is why not. `message`
+    is what KubeVirt answers, where it does. A rule that is `inverted` has nothing to allow: while its gate is on, a
+    node has to offer something. `since` and `until` are the first and the last release (major, minor) in which it is
+    checked. `nodes` gives what a node has to offer for a parameter, as `label KEY=VALUE` or `resource NAME`; of a rule
+    with a gate, while that is on. `common` is what nearly every VM asks for. A rule with `storage` looks at
+    StorageClasses.
     """
 
     id: str
@@ -114,7 +115,7 @@ class Rule:
     refused: Callable[[Ground, str], str] = _by_gate
     since: tuple[int, int] = (0, 0)
     until: tuple[int, int] = (1_000_000, 0)
-    severities: Severities = Severities()
+    severities: Severities = _USUAL
     nodes: Callable[[str], Iterable[str]] = _nowhere
     inverted: bool = False
     common: bool = False
