@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...findings import Finding, Severity
-from ...model.features.configuration import Effective, chosen
+from ...model.features.configuration import Effective, chosen, forecast
 from ...model.features.requests import requests_of
 from ...model.features.rule import Ground, Request, Rule
 from ...model.kinds.kube_virt import KubeVirt
@@ -56,8 +56,8 @@ def _of(
     now = _states(Ground(known, storage), pair, asked)
     for rule, (state, whys) in now.items():
         yield _finding(pair, rule, state, whys, known)
-    target = Effective.of(kubevirt, kubevirt.target) if kubevirt.upgrading else ""
-    if isinstance(target, str):
+    target = forecast(kubevirt)
+    if target is None:
         return
     for rule, (state, whys) in _states(Ground(target, storage), pair, asked).items():
         if rule not in now:
