@@ -58,7 +58,7 @@ CHECK = Check(
     find=find,
     uses={
         virtual_machine.KIND: "asks deleting instancetype preference run_strategy shape start_requested",
-        virtual_machine_instance.KIND: "asks blocked migratable node phase vm_uid",
+        virtual_machine_instance.KIND: "asks blocked emulated migratable node phase vm_uid",
         node.KIND: "",
     },
     about=(virtual_machine.KIND,),

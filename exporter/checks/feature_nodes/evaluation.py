@@ -53,19 +53,19 @@ def unsupported(view: View) -> Iterator[Finding]:
         return
     kubevirt = chosen(view.all(KubeVirt))
     known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
-    lacks: dict[tuple[Request, ...], list[_Lack]] = {}
+    lacks: dict[tuple[tuple[Request, ...], str], list[_Lack]] = {}
     for record in view.sharing(NEEDED, view.partition):
         if nodes.only and not _stuck(record, nodes.only):
             continue
         if isinstance(record, VirtualMachine):
-            asks = requests_of(record, view.named, None if isinstance(kubevirt, str) else kubevirt)
+            asks, emulated = requests_of(record, view.named, None if isinstance(kubevirt, str) else kubevirt), ""
         elif isinstance(record, VirtualMachineInstance):
-            asks = record.asks
+            asks, emulated = record.asks, record.emulated
         else:
             continue
-        if asks not in lacks:
-            lacks[asks] = list(_lacks(view, needs(asks), known, nodes))
-        for lack in lacks[asks]:
+        if (asks, emulated) not in lacks:
+            lacks[asks, emulated] = list(_lacks(view, needs(asks, emulated), known, nodes))
+        for lack in lacks[asks, emulated]:
             yield _finding(view, record, lack, nodes)
 
 

@@ -49,16 +49,20 @@ _STATE = "vm_state_storage_class"
 
 
 @remembered(20_000)
-def needs(asks: tuple[Request, ...]) -> tuple[Need, ...]:
-    """In the order of what is needed."""
-    return tuple(
-        sorted((intern(thing), rule, parameter) for rule, parameter in asks for thing in BY_ID[rule].nodes(parameter))
-    )
+def needs(asks: tuple[Request, ...], emulated: str = "") -> tuple[Need, ...]:
+    """In the order of what is needed. `emulated` is the hardware type of a VMI, in the place of what its spec says."""
+    found: list[Need] = []
+    for rule, parameter in asks:
+        things = BY_ID[rule].nodes(parameter)
+        if emulated and rule == "emulated_machines":
+            things = BY_ID[rule].nodes(emulated)
+        found += [(intern(thing), rule, parameter) for thing in things]
+    return tuple(sorted(found))
 
 
 @remembered(20_000)
-def _things(asks: tuple[Request, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(thing for thing, _, _ in needs(asks)))
+def _things(asks: tuple[Request, ...], emulated: str = "") -> tuple[str, ...]:
+    return tuple(dict.fromkeys(thing for thing, _, _ in needs(asks, emulated)))
 
 
 @remembered(20_000)
@@ -88,7 +92,7 @@ def _needed(record: Record, lookup: Lookup) -> Iterable[str]:
     if isinstance(record, VirtualMachineInstance) and not record.final:
         vm = lookup(VirtualMachine, record.namespace, record.name) if record.vm_uid else None
         leaves = isinstance(vm, VirtualMachine) and vm.uid == record.vm_uid and vm.deleting is not None
-        return () if leaves else _things(record.asks)
+        return () if leaves else _things(record.asks, record.emulated)
     return ()
 
 
