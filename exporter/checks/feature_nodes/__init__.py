@@ -57,7 +57,7 @@ CHECK = Check(
     reasons=REASONS,
     find=find,
     uses={
-        virtual_machine.KIND: "asks deleting instancetype preference run_strategy shape start_requested",
+        virtual_machine.KIND: "asks deleting instancetype preference run_strategy settled shape start_requested",
         virtual_machine_instance.KIND: "asks blocked emulated migratable node phase vm_uid",
         node.KIND: "",
     },
