@@ -37,7 +37,7 @@ class Pair(NamedTuple):
             return False
         strategy = self.vm.run_strategy
         return (
-            strategy == "Always"
+            strategy in ("Always", "WaitAsReceiver")
             or (strategy == "Once" and not self.last)
             or (strategy == "RerunOnFailure" and self._reruns(self.vm))
             or (strategy == "Manual" and self.vm.start_requested)
@@ -98,7 +98,7 @@ def state_of(rule: Rule, stage: Stage, pair: Pair, by_vm: bool, by_vmi: bool) ->
         return _pending(rule, stage, pair.vmi)
     bites = stage in _BITES_AT_START
     if by_vm and not by_vmi:
-        return State("WillFailAtRestart", "warning") if bites else None
+        return State("WillFailAtRestart", "warning") if bites and not pair.pending else None
     if not by_vmi:
         return None
     if not by_vm and pair.vm is not None and bites:
