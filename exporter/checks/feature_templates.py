@@ -14,6 +14,8 @@ from typing import Any
 from ..findings import Finding, Severity
 from ..model.features.configuration import effective
 from ..model.features.rule import Ground, Rule, Stage
+from ..model.features.rules import BY_ID
+from ..model.features.rules.networks import IMPLICIT
 from ..model.kinds import kube_virt, virtual_machine_instance_replica_set
 from ..model.kinds.kube_virt import KubeVirt
 from ..model.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
@@ -29,6 +31,7 @@ _GATES = (
     "kubectl get kubevirts.kubevirt.io -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name}"
     '{"\\n"}{.spec.configuration.developerConfiguration}{"\\n"}{end}\''
 )
+_DEFAULT = ("", IMPLICIT)
 _BITES = (Stage.ADMISSION, Stage.CREATION, Stage.POD)
 
 _REASONS = {
@@ -47,13 +50,17 @@ _REASONS = {
 
 
 def find(view: View) -> Iterator[Finding]:
-    asking = [each for each in view.all(VirtualMachineInstanceReplicaSet) if each.asks and each.deleting is None]
-    if not asking:
-        return
     known = effective(view.all(KubeVirt))
-    if isinstance(known, str):
-        raise UnansweredError(known)
-    for each in asking:
+    for each in view.all(VirtualMachineInstanceReplicaSet):
+        if each.deleting is not None:
+            continue
+        if isinstance(known, str):
+            # What every VM asks for by default says nothing of this one.
+            if any(
+                not BY_ID[rule].common or parameter.rpartition(" ")[2] not in _DEFAULT for rule, parameter in each.asks
+            ):
+                raise UnansweredError(known)
+            continue
         for rule, whys in refusals(Ground(known), each.asks).items():
             stage = rule.bites(known)
             if stage in _BITES:

@@ -24,6 +24,7 @@ from ..feature_mismatch.states import Pair
 __all__ = ["unsupported"]
 
 _HARDWARE_TYPES = (1, 6)  # the first release that selects nodes by the hardware types that they emulate
+_NATIVE = "label kubernetes.io/arch="
 _NAMED = 3  # things in a message
 
 
@@ -45,14 +46,14 @@ class _Lack(NamedTuple):
 
 def unsupported(view: View) -> Iterator[Finding]:
     """Raises UnansweredError where nobody knows whether a feature that no node offers is on."""
-    offering = _offering(view, view.partition)
+    kubevirt = chosen(view.all(KubeVirt))
+    known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
+    offering = _offering(view, _selected(view.partition, known))
     if len(offering) > 1:
         return
     nodes = _Nodes(len(tuple(view.sharing(TAKES, ""))), offering[0] if offering else "")
     if nodes.taking == 0 or (nodes.only and nodes.taking == 1):
         return
-    kubevirt = chosen(view.all(KubeVirt))
-    known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
     lacks: dict[tuple[tuple[Request, ...], str], list[_Lack]] = {}
     for record in view.sharing(NEEDED, view.partition):
         if nodes.only and not _stuck(record, nodes.only):
@@ -67,6 +68,13 @@ def unsupported(view: View) -> Iterator[Finding]:
             lacks[asks, emulated] = list(_lacks(view, needs(asks, emulated), known, nodes))
         for lack in lacks[asks, emulated]:
             yield _finding(view, record, lack, nodes)
+
+
+def _selected(thing: str, known: Effective | str) -> str:
+    """What launcher pods ask for in the place of a thing, under this configuration."""
+    if thing.startswith(_NATIVE) and isinstance(known, Effective) and known.on("CrossArchitectureVirtualization"):
+        return f"label kubevirt.io/vm-arch-{thing.removeprefix(_NATIVE)}=true"
+    return thing
 
 
 def _offering(view: View, thing: str) -> tuple[str, ...]:
@@ -88,13 +96,13 @@ def _lacks(view: View, wanted: tuple[Need, ...], known: Effective | str, nodes: 
         if isinstance(known, str):
             raise UnansweredError(known)
         for feature, things in _asked(view, BY_ID[rule], wanted, known).items():
-            offering = {thing: _offering(view, thing) for thing in things}
+            offering = {thing: _offering(view, _selected(thing, known)) for thing in things}
             lacking = tuple(thing for thing, found in offering.items() if not found)
             if nodes.only and not lacking:
                 lacking = tuple(thing for thing, found in offering.items() if found == (nodes.only,))
             # Each thing is a partition of its own, and the feature is reported once: with what is missing altogether.
             if lacking and lacking[0] == view.partition:
-                yield _Lack(BY_ID[rule], feature, lacking, known)
+                yield _Lack(BY_ID[rule], feature, tuple(_selected(thing, known) for thing in lacking), known)
 
 
 def _asked(view: View, rule: Rule, wanted: tuple[Need, ...], known: Effective) -> dict[str, list[str]]:

@@ -40,10 +40,12 @@ _ASKED = (
     "cpu-model.node.kubevirt.io/",
     "cpu-vendor.node.kubevirt.io/",
     "hyperv.node.kubevirt.io/",
+    "kubernetes.io/arch",
     "kubevirt.io/cpumanager",
     "kubevirt.io/s390-pv",
     "kubevirt.io/sev",
     "kubevirt.io/tdx",
+    "kubevirt.io/vm-arch-",
 )
 _STATE = "vm_state_storage_class"
 
