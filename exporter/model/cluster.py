@@ -151,6 +151,7 @@ class Cluster:
             for through, finds in index.through
             if through is kind
             for other in self.sharing(finds, key)
+            if other is not record  # it has its own turn
         }
         return [(index, other) for (index, _), other in found.items()]
 
