@@ -21,7 +21,7 @@ from .findings import Finding
 from .model.cluster import Cluster
 from .model.kind import Kind
 from .model.reader import Seen
-from .model.record import UnreadableFactError
+from .model.record import UnansweredError
 from .model.source import UNREADABLE, Source, Undecodable, not_served, unreadable_in
 
 __all__ = ["Answer", "Outcome", "Standing", "evaluate", "hidden", "standing", "undecodables"]
@@ -136,7 +136,7 @@ def evaluate(
     seen = Seen() if record else None
     try:
         found = tuple(check.find(View(cluster, check, partition, settings, seen)))
-    except UnreadableFactError as error:
+    except UnansweredError as error:
         return Answer(unknown=str(error), seen=seen)
     except Exception as error:  # noqa: BLE001 # whatever a check raises, its partition has no answer
         why = f"the check raised {type(error).__name__}: {error}; please report it"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sys import intern
 
+from .features.asks import asks_of
+from .features.rule import IGNITION, SIDECARS, Asking, Request
 from .firmware import WireFirmware, identifying
 from .record import Record, Wire, WireMeta, epoch, identity
 from .vm_spec import WireDomain, WireVMSpec
@@ -11,7 +13,12 @@ from .vm_spec import WireDomain, WireVMSpec
 __all__ = ["Template", "WireTemplate", "facts_of"]
 
 
+class _Meta(Wire, frozen=True, gc=False):
+    annotations: dict[str, object] | None = None
+
+
 class WireTemplate(Wire, frozen=True, gc=False):
+    metadata: _Meta | None = None
     spec: WireVMSpec | None = None
 
 
@@ -21,14 +28,21 @@ class Template(Record, frozen=True, gc=False):
     uuid: str  # of the template's firmware, as written; empty for none
     identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies no VM
     serial: str
+    asks: tuple[Request, ...]  # features, of the template as it is written
 
 
 def facts_of(
     meta: WireMeta, replicas: int | None, template: WireTemplate | None
-) -> tuple[str, str, str, int, float | None, int, str, str, str]:
+) -> tuple[str, str, str, int, float | None, int, str, str, str, tuple[Request, ...]]:
     """The fields of a Template."""
     domain = ((template and template.spec) or WireVMSpec()).domain or WireDomain()
     firmware = domain.firmware or WireFirmware()
+    notes = (template and template.metadata and template.metadata.annotations) or {}
+    asking = Asking(
+        (template and template.spec) or WireVMSpec(),
+        ignition=notes.get(IGNITION),
+        sidecars=notes.get(SIDECARS),
+    )
     return (
         *identity(meta),
         epoch(meta.deletion_timestamp),
@@ -36,4 +50,5 @@ def facts_of(
         intern(firmware.uuid or ""),
         identifying(firmware.uuid),
         intern(firmware.serial or ""),
+        asks_of(asking),
     )

@@ -47,6 +47,7 @@ class _EFI(Wire, frozen=True, gc=False):
 
 class _Bootloader(Wire, frozen=True, gc=False):
     efi: _EFI | None = None
+    bios: object = None
 
 
 class WireFirmware(Wire, frozen=True, gc=False):
@@ -57,6 +58,7 @@ class WireFirmware(Wire, frozen=True, gc=False):
 
 class WireTPM(Wire, frozen=True, gc=False):
     persistent: bool | None = None
+    enabled: bool | None = None
 
 
 def legacy(name: str) -> str:

@@ -12,6 +12,7 @@ __all__ = [
     "Owner",
     "Record",
     "Ref",
+    "UnansweredError",
     "Unreadable",
     "UnreadableFactError",
     "Wire",
@@ -48,7 +49,11 @@ class Unreadable(msgspec.Struct, frozen=True, gc=False, order=True):
     why: str
 
 
-class UnreadableFactError(Exception):
+class UnansweredError(Exception):
+    """There is no answer: the text is why, one sentence."""
+
+
+class UnreadableFactError(UnansweredError):
     """Somebody needs a fact of an object that could not be read."""
 
     def __init__(self, ref: Ref, fact: Unreadable) -> None:

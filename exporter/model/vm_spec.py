@@ -1,11 +1,34 @@
-"""The fields that are read of the spec of a VMI, or of a VM's template."""
+"""The fields that are read of the spec of a VMI, or of a VM's template.
+
+What only matters by being there is taken as whatever it is.
+"""
 
 from __future__ import annotations
+
+from typing import Any
+
+from msgspec import field
 
 from .firmware import WireFirmware, WireTPM
 from .record import Wire
 
-__all__ = ["WireCPU", "WireDevices", "WireDomain", "WireVMSpec", "sealed_by"]
+__all__ = [
+    "WireCPU",
+    "WireDevice",
+    "WireDevices",
+    "WireDisk",
+    "WireDomain",
+    "WireInterface",
+    "WireMemory",
+    "WireNetwork",
+    "WireResources",
+    "WireVMSpec",
+    "WireVolume",
+    "sealed_by",
+]
+
+Quantity = str | int | float | None
+Anything = Any
 
 
 class _Multus(Wire, frozen=True, gc=False):
@@ -13,37 +36,139 @@ class _Multus(Wire, frozen=True, gc=False):
     default: bool | None = None
 
 
-class _Network(Wire, frozen=True, gc=False):
+class WireNetwork(Wire, frozen=True, gc=False):
     name: str | None = None
     multus: _Multus | None = None
     pod: dict[str, object] | None = None
+    resource_claim: Anything = None
 
 
-class _Interface(Wire, frozen=True, gc=False):
+class WireBinding(Wire, frozen=True, gc=False):
+    name: str | None = None
+
+
+class WireInterface(Wire, frozen=True, gc=False):
     name: str | None = None
     state: str | None = None
+    bridge: Anything = None
+    slirp: Anything = None
+    passt: Anything = None
+    macvtap: Anything = None
+    binding: WireBinding | None = None
+    passt_binding: Anything = None
+    port_ranges: Anything = None
+
+
+class WireDevice(Wire, frozen=True, gc=False):
+    """A GPU or another device of the node."""
+
+    device_name: str | None = None
+    claim_name: str | None = None
+    request_name: str | None = None
+
+
+class _Lun(Wire, frozen=True, gc=False):
+    reservation: bool | None = None
+
+
+class WireDisk(Wire, frozen=True, gc=False):
+    name: str | None = None
+    cdrom: Anything = None
+    lun: _Lun | None = None
+
+
+class _Filesystem(Wire, frozen=True, gc=False):
+    name: str | None = None
 
 
 class WireDevices(Wire, frozen=True, gc=False):
-    interfaces: list[_Interface | None] | None = None
+    interfaces: list[WireInterface | None] | None = None
     autoattach_pod_interface: bool | None = None
+    autoattach_vsock: bool | None = field(name="autoattachVSOCK", default=None)
     tpm: WireTPM | None = None
+    disks: list[WireDisk | None] | None = None
+    filesystems: list[_Filesystem | None] | None = None
+    gpus: list[WireDevice | None] | None = None
+    host_devices: list[WireDevice | None] | None = None
+    downward_metrics: Anything = None
+    video: Anything = None
+    panic_devices: list[Anything] | None = None
+
+
+class WireNUMA(Wire, frozen=True, gc=False):
+    guest_mapping_passthrough: Anything = None
 
 
 class WireCPU(Wire, frozen=True, gc=False):
     model: str | None = None
+    sockets: int | None = None
+    cores: int | None = None
+    threads: int | None = None
+    dedicated_cpu_placement: bool | None = None
+    isolate_emulator_thread: bool | None = None
+    numa: WireNUMA | None = None
+    realtime: Anything = None
+
+
+class WireMemory(Wire, frozen=True, gc=False):
+    guest: Quantity = None
+    max_guest: Quantity = None
+    hugepages: dict[str, Any] | None = None
+    reserved_overhead: Anything = None
+
+
+class WireResources(Wire, frozen=True, gc=False):
+    requests: dict[str, Quantity] | None = None
+    limits: dict[str, Quantity] | None = None
+
+
+class _IOThreads(Wire, frozen=True, gc=False):
+    supplemental_pool_thread_count: int | None = None
+
+
+class _Machine(Wire, frozen=True, gc=False):
+    type: str | None = None
+
+
+class _Features(Wire, frozen=True, gc=False):
+    hyperv: dict[str, Any] | None = None
 
 
 class WireDomain(Wire, frozen=True, gc=False):
     devices: WireDevices | None = None
     firmware: WireFirmware | None = None
     cpu: WireCPU | None = None
+    memory: WireMemory | None = None
+    resources: WireResources | None = None
+    machine: _Machine | None = None
+    features: _Features | None = None
     reboot_policy: str | None = None
+    io_threads_policy: str | None = None
+    io_threads: _IOThreads | None = None
+    launch_security: dict[str, Any] | None = None
+
+
+class WireVolume(Wire, frozen=True, gc=False):
+    name: str | None = None
+    downward_metrics: Anything = None
+    host_disk: Anything = None
+    persistent_volume_claim: Anything = None
+    data_volume: Anything = None
+    config_map: Anything = None
+    secret: Anything = None
+    service_account: Anything = None
+    downward_api: Anything = field(name="downwardAPI", default=None)
+    container_path: Anything = None
 
 
 class WireVMSpec(Wire, frozen=True, gc=False):
-    networks: list[_Network | None] | None = None
+    networks: list[WireNetwork | None] | None = None
+    volumes: list[WireVolume | None] | None = None
+    utility_volumes: list[Anything] | None = None
     domain: WireDomain | None = None
+    architecture: str | None = None
+    node_selector: dict[str, Any] | None = None
+    scheduler_name: str | None = None
     eviction_strategy: str | None = None
     priority_class_name: str | None = None
     termination_grace_period_seconds: int | None = None

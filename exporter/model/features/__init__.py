@@ -1,1 +1,1 @@
-"""What an installation of KubeVirt allows: its feature gates, its settings, and what VMs ask of them."""
+"""Features: what the cluster allows, what VMs ask for, and what becomes of a VM where the two disagree."""

@@ -25,6 +25,7 @@ class Contributions(msgspec.Struct, frozen=True):
     instancetype: specs.Instancetype | None
     preference: specs.Preference | None
     unresolved: tuple[Role, ...]
+    texts: tuple[str | None, str | None] = (None, None)  # of both, as they are kept
 
 
 def contributions(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = None) -> Contributions:
@@ -36,6 +37,7 @@ def contributions(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = No
         specs.instancetype(sized) if sized is not None else None,
         specs.preference(tuned) if tuned is not None else None,
         tuple(role for role, text in texts.items() if text is None and _wanted(vm, role)),
+        (sized, tuned),
     )
 
 

@@ -7,67 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from sys import intern
 from typing import Any
 
 import msgspec
 
+from ..firmware import WireFirmware
 from ..naming import shortened
 from ..quantity import amount
 from ..record import Wire
 from ..remembered import remembered
-from ..vm_spec import WireCPU, WireDevices, WireDomain, WireVMSpec
+from ..vm_spec import WireCPU, WireDevices, WireDomain, WireMemory, WireResources, WireVMSpec
 
 __all__ = ["Shape", "WireTemplate", "shape_of"]
 
 Quantity = str | int | float | None
-Amounts = dict[str, Quantity]
-
-
-class _CPU(WireCPU, frozen=True, gc=False):
-    sockets: int | None = None
-    cores: int | None = None
-    threads: int | None = None
-    dedicated_cpu_placement: bool | None = None
-    isolate_emulator_thread: bool | None = None
-    numa: dict[str, Any] | None = None
-    realtime: dict[str, Any] | None = None
-
-
-class _Memory(Wire, frozen=True, gc=False):
-    guest: Quantity = None
-    max_guest: Quantity = None
-    hugepages: dict[str, Any] | None = None
-
-
-class _Resources(Wire, frozen=True, gc=False):
-    requests: Amounts | None = None
-    limits: Amounts | None = None
-
-
-class _Devices(WireDevices, frozen=True, gc=False):
-    gpus: list[Any] | None = None
-    host_devices: list[Any] | None = None
-
-
-class _IOThreads(Wire, frozen=True, gc=False):
-    supplemental_pool_thread_count: int | None = None
-
-
-class _Domain(WireDomain, frozen=True, gc=False):
-    cpu: _CPU | None = None
-    memory: _Memory | None = None
-    resources: _Resources | None = None
-    devices: _Devices | None = None
-    io_threads_policy: str | None = None
-    io_threads: _IOThreads | None = None
-    launch_security: dict[str, Any] | None = None
-
-
-class _Spec(WireVMSpec, frozen=True, gc=False):
-    domain: _Domain | None = None
-    architecture: str | None = None
-    node_selector: dict[str, Any] | None = None
-    scheduler_name: str | None = None
 
 
 class _Meta(Wire, frozen=True, gc=False):
@@ -78,7 +32,7 @@ class WireTemplate(Wire, frozen=True, gc=False):
     """The template of a VM, with what an instancetype may provide as well."""
 
     metadata: _Meta | None = None
-    spec: _Spec | None = None
+    spec: WireVMSpec | None = None
 
 
 class Shape(msgspec.Struct, frozen=True, gc=False):
@@ -93,6 +47,7 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
     memory: float | None
     architecture: str
     annotations: tuple[tuple[str, str], ...]
+    taken: tuple[str, ...] = ()  # what a preference would fill in and the template has
 
 
 _NOTHING = Shape((), 1, 1, 1, 0.0, "", ())
@@ -101,14 +56,15 @@ _NOTHING = Shape((), 1, 1, 1, 0.0, "", ())
 def shape_of(template: WireTemplate | None) -> Shape:
     if template is None:
         return _NOTHING
-    spec, meta = template.spec or _Spec(), template.metadata or _Meta()
-    domain = spec.domain or _Domain()
+    spec, meta = template.spec or WireVMSpec(), template.metadata or _Meta()
+    domain = spec.domain or WireDomain()
     made = Shape(
         tuple(_set(spec, domain)),
         *_topology(domain),
         _memory(domain),
         shortened(spec.architecture or ""),
         tuple(sorted((key, str(value)) for key, value in (meta.annotations or {}).items())),
+        tuple(_taken(domain)),
     )
     return _shared(made)
 
@@ -118,9 +74,23 @@ def _shared(made: Shape) -> Shape:
     return made
 
 
-def _topology(domain: _Domain) -> tuple[int, int, int]:
+def _taken(domain: WireDomain) -> Iterator[str]:
+    """As in pkg/instancetype/preference/apply, as far as features go."""
+    devices, firmware = domain.devices or WireDevices(), domain.firmware or WireFirmware()
+    loader = firmware.bootloader
+    if devices.tpm is not None:
+        yield "tpm"
+    if loader is not None and (loader.efi is not None or loader.bios is not None):
+        yield "bootloader"
+    if domain.machine is not None and domain.machine.type:
+        yield "machine"
+    hyperv = (domain.features and domain.features.hyperv) or {}
+    yield from (f"hyperv {intern(name)}" for name, flag in sorted(hyperv.items()) if flag is not None)
+
+
+def _topology(domain: WireDomain) -> tuple[int, int, int]:
     """Sockets, cores and threads."""
-    cpu, resources = domain.cpu or _CPU(), domain.resources or _Resources()
+    cpu, resources = domain.cpu or WireCPU(), domain.resources or WireResources()
     if cpu.sockets or cpu.cores or cpu.threads:
         return cpu.sockets or 0, cpu.cores or 0, cpu.threads or 0
     limits, requests = resources.limits or {}, resources.requests or {}
@@ -128,8 +98,8 @@ def _topology(domain: _Domain) -> tuple[int, int, int]:
     return math.ceil(_amount(wanted) or 0.0), 1, 1
 
 
-def _memory(domain: _Domain) -> float | None:
-    memory, resources = domain.memory or _Memory(), domain.resources or _Resources()
+def _memory(domain: WireDomain) -> float | None:
+    memory, resources = domain.memory or WireMemory(), domain.resources or WireResources()
     if memory.guest is not None:
         return _amount(memory.guest)
     asked = _amount((resources.requests or {}).get("memory")) or _amount((resources.limits or {}).get("memory"))
@@ -145,10 +115,10 @@ def _amount(text: Quantity) -> float | None:
         return None
 
 
-def _set(spec: _Spec, domain: _Domain) -> Iterator[str]:
+def _set(spec: WireVMSpec, domain: WireDomain) -> Iterator[str]:
     """What is there, whoever else provides it; names are those of conflicts.py."""
-    cpu, memory = domain.cpu or _CPU(), domain.memory or _Memory()
-    resources, devices = domain.resources or _Resources(), domain.devices or _Devices()
+    cpu, memory = domain.cpu or WireCPU(), domain.memory or WireMemory()
+    resources, devices = domain.resources or WireResources(), domain.devices or WireDevices()
     requests, limits = resources.requests or {}, resources.limits or {}
     there = {
         "domain.cpu.sockets": cpu.sockets,

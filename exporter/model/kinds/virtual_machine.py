@@ -7,6 +7,8 @@ from sys import intern
 from msgspec import field
 
 from ..annotations import Note
+from ..features.asks import asks_of
+from ..features.rule import IGNITION, SIDECARS, Asking, Request
 from ..firmware import WireFirmware, identifying
 from ..instancetypes.matching import Reference, WireMatcher, WireStatusRef, reference_of
 from ..instancetypes.shape import Shape, WireTemplate, shape_of
@@ -43,6 +45,15 @@ class _Spec(Wire, frozen=True, gc=False):
     running: bool | None = None
     instancetype: WireMatcher | None = None
     preference: WireMatcher | None = None
+    update_volumes_strategy: str | None = None
+
+
+class _StateChange(Wire, frozen=True, gc=False):
+    action: str | None = None
+
+
+class _Tracking(Wire, frozen=True, gc=False):
+    state: str | None = None
 
 
 class _Status(Wire, frozen=True, gc=False):
@@ -50,6 +61,8 @@ class _Status(Wire, frozen=True, gc=False):
     printable_status: str | None = None
     instancetype_ref: WireStatusRef | None = None
     preference_ref: WireStatusRef | None = None
+    state_change_requests: list[_StateChange | None] | None = None
+    changed_block_tracking: _Tracking | None = None
 
 
 class _VirtualMachine(Wire, frozen=True, gc=False):
@@ -79,6 +92,9 @@ class VirtualMachine(Record, frozen=True, gc=False):
     instancetype: Reference | None
     preference: Reference | None
     shape: Shape | None  # what its template sets itself, where it has one of the two
+    asks: tuple[Request, ...]  # features, of its template as it is written
+    start_requested: bool  # by somebody, and not done yet
+    invalid: str  # why KubeVirt can't take it at all; empty where it can
 
     @property
     def vms(self) -> tuple[str, ...]:
@@ -119,6 +135,25 @@ def _run_strategy(spec: _Spec) -> str:
     return "" if spec.running is None else "Always" if spec.running else "Halted"
 
 
+def _invalid(spec: _Spec) -> str:
+    if spec.template is None:
+        return "it has no template"
+    return "it has both running and runStrategy" if spec.running is not None and spec.run_strategy else ""
+
+
+def _asking(spec: _Spec, status: _Status, strategy: str) -> Asking:
+    template = spec.template or WireTemplate()
+    notes = (template.metadata and template.metadata.annotations) or {}
+    return Asking(
+        template.spec or WireVMSpec(),
+        ignition=notes.get(IGNITION),
+        sidecars=notes.get(SIDECARS),
+        run_strategy=strategy,
+        volumes_strategy=spec.update_volumes_strategy or "",
+        tracking=(status.changed_block_tracking and status.changed_block_tracking.state) or "",
+    )
+
+
 def _reduce(wire: _VirtualMachine) -> VirtualMachine:
     meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
     template = (spec.template and spec.template.spec) or WireVMSpec()
@@ -128,13 +163,14 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
     failure, failed, failed_since = _failure(status)
     instancetype = reference_of(spec.instancetype, status.instancetype_ref)
     preference = reference_of(spec.preference, status.preference_ref)
+    requested, strategy = status.state_change_requests, _run_strategy(spec)
     return VirtualMachine(
         *fields,
         created=epoch(meta.creation_timestamp),
         deleting=epoch(meta.deletion_timestamp),
         stopped=_stopped(status),
         networks=networks_of(template, fields[0], autoattach=True),
-        run_strategy=_run_strategy(spec),
+        run_strategy=strategy,
         uuid=intern(firmware.uuid or ""),
         identity=identifying(firmware.uuid),
         serial=intern(firmware.serial or ""),
@@ -150,6 +186,9 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         instancetype=instancetype,
         preference=preference,
         shape=shape_of(spec.template) if instancetype or preference else None,
+        asks=asks_of(_asking(spec, status, strategy)),
+        start_requested=bool(requested and requested[0] and requested[0].action == "Start"),
+        invalid=_invalid(spec),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from sys import intern
 from typing import Any
 
@@ -9,6 +10,8 @@ import msgspec
 from msgspec import field
 
 from ..annotations import Faults, Note, read
+from ..features.asks import asks_of
+from ..features.rule import IGNITION, SIDECARS, Asking, Request
 from ..firmware import WireFirmware, identifying
 from ..kind import ApiKind
 from ..nesting import decoded
@@ -28,9 +31,10 @@ from ..since import UNKNOWN, Since, Time
 from ..vm_networks import VMNetwork, networks_of
 from ..vm_spec import WireDomain, WireVMSpec, sealed_by
 
-__all__ = ["FINAL", "KIND", "Migration", "VirtualMachineInstance"]
+__all__ = ["FINAL", "KIND", "PENDING", "Migration", "VirtualMachineInstance"]
 
 FINAL = ("Succeeded", "Failed")
+PENDING = ("", "Pending", "Scheduling", "WaitingForSync")
 _SHUTDOWN = 180  # seconds, where the spec says nothing
 _REVISION = "revision-start-vm-"
 _REQUESTED = "network.kubevirt.io/addresses"
@@ -45,6 +49,8 @@ class _Labels(Wire, frozen=True, gc=False):
 class _Annotations(Wire, frozen=True, gc=False):
     addresses: Note = field(name=_REQUESTED, default=None)
     eviction_source: Note = field(name="kubevirt.io/eviction-source", default=None)
+    ignition: Note = field(name=IGNITION, default=None)
+    sidecars: Note = field(name=SIDECARS, default=None)
 
 
 class _WrittenStatus(Wire, frozen=True, gc=False):
@@ -79,6 +85,10 @@ class _MigrationState(Wire, frozen=True, gc=False):
     target_node: str | None = None
 
 
+class _Volume(Wire, frozen=True, gc=False):
+    hotplug_volume: object = None
+
+
 class _Status(Wire, frozen=True, gc=False):
     phase: str | None = None
     node_name: str | None = None
@@ -86,6 +96,8 @@ class _Status(Wire, frozen=True, gc=False):
     conditions: list[WireCondition | None] | None = None
     migration_state: _MigrationState | None = None
     virtual_machine_revision_name: str | None = None
+    volume_status: list[_Volume | None] | None = None
+    runtime_user: int | None = None
 
 
 class _VirtualMachineInstance(Wire, frozen=True, gc=False):
@@ -135,6 +147,8 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     termination: int  # seconds that its guest has to shut down
     generation: str  # of its VM when it started: what ends the name of the ControllerRevision with the VM's spec
     presets: tuple[str, ...]  # the VirtualMachineInstancePresets that were merged into it
+    asks: tuple[Request, ...]  # features
+    blocked: str  # why virt-controller or the scheduler does not get on with it, while it is pending
     unreadable: tuple[Unreadable, ...] = ()
 
     @property
@@ -234,6 +248,27 @@ def _handler(labels: _Labels) -> str:
     return f"{labels.capk_namespace or ''}/{labels.capk_name}" if labels.capk_name else ""
 
 
+def _asking(spec: WireVMSpec, notes: _Annotations, status: _Status) -> Asking:
+    return Asking(
+        spec,
+        ignition=notes.ignition,
+        sidecars=notes.sidecars,
+        user=status.runtime_user,
+        hotplugged=any(each is not None and each.hotplug_volume is not None for each in status.volume_status or ()),
+    )
+
+
+def _blocked(phase: str, conditions: Mapping[str | None, WireCondition]) -> str:
+    """What its conditions say, while it has not started."""
+    if phase not in PENDING:
+        return ""
+    for name in ("Synchronized", "PodScheduled"):
+        found = conditions.get(name)
+        if found is not None and found.status == "False":
+            return ": ".join(text for text in (found.reason, (found.message or "")[:256]) if text)
+    return ""
+
+
 def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
     meta, status, spec = wire.metadata, wire.status or _Status(), wire.spec or WireVMSpec()
     labels, notes = meta.labels or _Labels(), _notes(meta.annotations)
@@ -278,6 +313,8 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         generation=_generation(status.virtual_machine_revision_name or "", vm_uid),
         termination=_SHUTDOWN if period is None else max(period, 0),
         presets=_presets(meta.annotations),
+        asks=asks_of(_asking(spec, notes, status)),
+        blocked=_blocked(status.phase or "", conditions),
         unreadable=tuple(faults),
     )
 

@@ -1,0 +1,63 @@
+"""VMs and VMIs that ask for a feature that the cluster does not allow: now, at the next edit, start or migration.
+
+KubeVirt never looks at VMs when somebody switches a feature off, and a VMI that runs goes on without an event
+(kubevirt/community#316). Who asks for what is in model/features/rules, with the instancetype and the preference of a VM
+applied; what the cluster allows is in model/features/configuration.py.
+
+Not seen here: what nodes support (feature_nodes), and StorageClasses (feature_storage); VMs that runs of other tools
+are about to create.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings import Finding
+from ...model.indexes.instancetypes import OBJECT, REVISION
+from ...model.kinds import (
+    controller_revision,
+    kube_virt,
+    virtual_machine,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instance,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
+from ...model.kinds.controller_revision import ControllerRevision
+from ..base import Check, View
+from ..scopes import PER_VM
+from .evaluation import mismatches
+from .reasons import REASONS
+
+__all__ = ["CHECK"]
+
+
+def find(view: View) -> Iterator[Finding]:
+    yield from mismatches(view)
+
+
+CHECK = Check(
+    id="feature_mismatch",
+    title="VMs that ask for features that the cluster does not allow",
+    reads=(
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        virtual_machine_instancetype.KIND,
+        virtual_machine_cluster_instancetype.KIND,
+        virtual_machine_preference.KIND,
+        virtual_machine_cluster_preference.KIND,
+        controller_revision.KIND,
+        kube_virt.KIND,
+    ),
+    scope=PER_VM,
+    joins=(OBJECT, REVISION),
+    heeds={REVISION: (ControllerRevision,)},
+    reasons=REASONS,
+    find=find,
+    uses={
+        virtual_machine.KIND: "asks deleting instancetype invalid preference run_strategy shape start_requested",
+        virtual_machine_instance.KIND: "asks blocked migratable node phase vm_uid",
+    },
+    about=(virtual_machine.KIND,),
+)

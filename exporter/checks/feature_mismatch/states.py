@@ -1,0 +1,113 @@
+"""The state that a VM is in, in one feature that the cluster does not allow.
+
+A request of the VM counts at its next start, one of its VMI counts now; what both have to do with each other depends on
+where the refusal bites. The states of one VM and feature exclude each other.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...model.features.rule import Migrates, Rule, Stage
+from ...model.identity import owned
+from ...model.kinds.virtual_machine import VirtualMachine
+from ...model.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
+from ..base import View
+
+__all__ = ["Pair", "State", "pairs", "state_of"]
+
+_BITES_AT_START = (Stage.ADMISSION, Stage.CREATION, Stage.POD, Stage.SCHEDULING)
+_FAILS = (Migrates.UNSCHEDULABLE, Migrates.UNRENDERED)
+
+
+class Pair(NamedTuple):
+    """A VM and its VMI, at least one of them: a VMI may stand alone, and one that has ended is none."""
+
+    vm: VirtualMachine | None
+    vmi: VirtualMachineInstance | None
+    last: str  # phase of its VMI that has ended; empty where there is none
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the VM should run, and somebody has to start it."""
+        if self.vm is None:
+            return False
+        strategy = self.vm.run_strategy
+        return (
+            strategy == "Always"
+            or (strategy == "Once" and not self.last)
+            or (strategy == "RerunOnFailure" and self.last != "Succeeded")
+            or (strategy == "Manual" and self.vm.start_requested)
+        )
+
+    @property
+    def pending(self) -> bool:
+        return self.vmi is not None and self.vmi.phase in PENDING
+
+
+class State(NamedTuple):
+    """A reason of the check with the severity that it has here."""
+
+    reason: str
+    severity: str
+
+
+def pairs(view: View) -> list[Pair]:
+    """Those of a partition; none for a VM that is being deleted, whatever its VMI does."""
+    vmis = {(each.namespace, each.name): each for each in view.all(VirtualMachineInstance)}
+    found = []
+    for vm in view.all(VirtualMachine):
+        vmi = vmis.pop((vm.namespace, vm.name), None)
+        if vm.deleting is not None:
+            continue
+        ended = vmi is not None and vmi.final and vmi.vm_uid == vm.uid
+        found.append(Pair(vm, owned(vmi, vm), vmi.phase if vmi is not None and ended else ""))
+        if vmi is not None and not vmi.final and not vmi.vm_uid:
+            found.append(Pair(None, vmi, ""))  # of the same name, and nobody's
+    return [*found, *(Pair(None, vmi, "") for vmi in vmis.values() if not vmi.final)]
+
+
+def state_of(rule: Rule, pair: Pair, by_vm: bool, by_vmi: bool) -> State | None:
+    """`by_vm` and `by_vmi` say whether each asks for something that is not allowed. None where that is all right."""
+    if pair.vmi is None:
+        return _stopped(rule, pair.wanted) if by_vm else None
+    if pair.pending and by_vmi:
+        return _pending(rule, pair.vmi)
+    bites = rule.stage in _BITES_AT_START
+    if by_vm and not by_vmi:
+        return State("WillFailAtRestart", "warning") if bites else None
+    if not by_vmi:
+        return None
+    if not by_vm and pair.vm is not None and bites:
+        return State("HealsAtRestart", "info")
+    return _running(rule, pair)
+
+
+def _stopped(rule: Rule, wanted: bool) -> State | None:
+    severity = rule.severities.blocked if wanted else rule.severities.halted
+    if severity is None:
+        return None
+    blocked = wanted and rule.stage in _BITES_AT_START
+    return State("StartBlocked" if blocked else "StoppedRequestsDisabled", severity)
+
+
+def _pending(rule: Rule, vmi: VirtualMachineInstance) -> State | None:
+    severity = rule.severities.pending
+    if severity is None or rule.stage not in _BITES_AT_START:
+        return None
+    # Admission is behind it, and rendering too once there is a launcher pod.
+    passed = rule.stage in (Stage.ADMISSION, Stage.CREATION) or (rule.stage is Stage.POD and vmi.phase == "Scheduling")
+    return State("PendingStartedBefore", "warning") if passed else State("PendingBlocked", severity)
+
+
+def _running(rule: Rule, pair: Pair) -> State | None:
+    migratable = pair.vmi is not None and pair.vmi.migratable == "True"
+    severity = rule.severities.migratable if migratable else rule.severities.running
+    fails = migratable and rule.migrates in _FAILS
+    if fails:
+        severity = "critical"
+    if severity is None:
+        return None
+    if rule.stage is Stage.ADMISSION and pair.vm is not None:
+        return State("NotEditable", severity)
+    return State("MigrationBlocked" if fails else "RunningStartedBefore", severity)

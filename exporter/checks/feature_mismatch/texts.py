@@ -1,0 +1,52 @@
+"""What a finding says: why the feature is not allowed, and what that means for this VM."""
+
+from __future__ import annotations
+
+from ...model.features.rule import Migrates, Rule, Stage
+from .states import Pair, State
+
+__all__ = ["message"]
+
+_ENDS = {
+    "PendingBlocked": "its VMI cannot start",
+    "PendingStartedBefore": "its VMI was admitted before and starts this once, and not again",
+    "StoppedRequestsDisabled": "it will not start",
+    "HealsAtRestart": "the VM no longer asks for it, so that a restart settles it",
+    "WillFailAtRestart": "it runs without it, and its next start fails",
+    "MigrationBlocked": "it runs on, but its live migration will fail, and a drain of its node will hang",
+}
+
+
+def message(rule: Rule, pair: Pair, state: State, whys: tuple[str, ...]) -> str:
+    who = "The VM asks for" if pair.vmi is None or state.reason == "WillFailAtRestart" else "The VMI uses"
+    return f"{who} {rule.title}, and {' and '.join(whys)}: {_end(rule, pair, state)}{_answer(rule)}."
+
+
+def _end(rule: Rule, pair: Pair, state: State) -> str:
+    if state.reason == "NotEditable":
+        fails = state.severity == "critical" and rule.migrates is Migrates.UNSCHEDULABLE
+        migration = ", and its live migration will fail" if fails and _migratable(pair) else ""
+        return f"it runs on{migration}, every edit of the VM is refused, and so will be its next start"
+    if state.reason == "StartBlocked" and rule.stage is Stage.ADMISSION:
+        return "it cannot start, and every edit of it is refused"
+    if state.reason == "StoppedRequestsDisabled" and rule.stage is Stage.ADMISSION:
+        return "it will not start, and every edit of it is refused"
+    if state.reason == "RunningStartedBefore":
+        return _runs_on(rule)
+    if rule.stage in (Stage.LIVE, Stage.OBJECT):
+        return "it is ignored"
+    return _ENDS.get(state.reason, "it cannot start")
+
+
+def _runs_on(rule: Rule) -> str:
+    if rule.stage in (Stage.LIVE, Stage.OBJECT):
+        return "it is ignored"
+    return "it runs on, and such a VMI is refused at its next start"
+
+
+def _migratable(pair: Pair) -> bool:
+    return pair.vmi is not None and pair.vmi.migratable == "True"
+
+
+def _answer(rule: Rule) -> str:
+    return f' ("{rule.message}")' if rule.message else ""

@@ -1,0 +1,169 @@
+"""Features of interfaces and networks; messages as in pkg/network/admitter of kubevirt/kubevirt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+
+from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage
+
+__all__ = ["RULES"]
+
+IMPLICIT = "implicit"
+"""The parameter of a VM that has neither networks nor interfaces, and so gets KubeVirt's default."""
+
+
+def _by_default(vm: Asking) -> bool:
+    return not vm.interfaces and not vm.spec.networks and vm.devices.autoattach_pod_interface is not False
+
+
+def _bridge(vm: Asking) -> Iterable[str]:
+    if _by_default(vm):
+        return (IMPLICIT,)
+    bridges = {each.name for each in vm.interfaces if each.bridge is not None}
+    if not bridges:
+        return ()
+    on_pod = {each.name for each in vm.spec.networks or () if each is not None and each.pod is not None}
+    return () if bridges.isdisjoint(on_pod) else ("",)
+
+
+def _default(vm: Asking) -> Iterable[str]:
+    return ("",) if _by_default(vm) else ()
+
+
+def _bindings(vm: Asking) -> Iterable[str]:
+    return {each.binding.name for each in vm.interfaces if each.binding is not None and each.binding.name}
+
+
+def _claimed(vm: Asking) -> Iterable[str]:
+    for each in vm.spec.networks or ():
+        if each is not None and each.resource_claim is not None:
+            return ("",)
+    return ()
+
+
+def _having(field: str) -> Callable[[Asking], Iterable[str]]:
+    """Of an interface with this field."""
+    get = attrgetter(field)
+
+    def asked(vm: Asking) -> Iterable[str]:
+        for each in vm.interfaces:
+            if get(each) is not None:
+                return ("",)
+        return ()
+
+    return asked
+
+
+def _no_bridge(ground: Ground, parameter: str) -> str:
+    configuration = ground.configuration
+    if configuration.bridge_on_pod_network:
+        return ""
+    if parameter == IMPLICIT and configuration.default_interface != "bridge":
+        return ""
+    return "network.permitBridgeInterfaceOnPodNetwork is false"
+
+
+def _slirp_by_default(ground: Ground, _: str) -> str:
+    return "network.defaultNetworkInterface is slirp" if ground.configuration.default_interface == "slirp" else ""
+
+
+def _no_plugin(ground: Ground, binding: str) -> str:
+    return "" if binding in ground.configuration.bindings else f"{binding} is not in network.binding"
+
+
+def _discontinued(_ground: Ground, _parameter: str) -> str:
+    return "KubeVirt discontinued it in release 1.3"
+
+
+RULES = (
+    Rule(
+        "bridge_on_pod_network",
+        "bridge on the pod network",
+        _bridge,
+        refused=_no_bridge,
+        message="Bridge on pod network configuration is not enabled under kubevirt-config",
+        common=True,
+    ),
+    Rule(
+        "default_network_interface",
+        "the default interface",
+        _default,
+        refused=_slirp_by_default,
+        since=(1, 3),
+        message="slirp interface is deprecated as of v1.3",
+        common=True,
+    ),
+    Rule(
+        "network_binding",
+        "network binding plugins",
+        _bindings,
+        stage=Stage.POD,
+        migrates=Migrates.UNRENDERED,
+        refused=_no_plugin,
+        message="couldn't find configuration for network binding",
+        severities=Severities(halted="warning"),
+        since=(1, 1),
+    ),
+    Rule(
+        "binding_plugin",
+        "network binding plugins at all",
+        _having("binding"),
+        "NetworkBindingPlugins",
+        message="NetworkBindingPlugins feature gate is not enabled",
+    ),
+    Rule(
+        "passt_binding",
+        "passt",
+        _having("passt_binding"),
+        "PasstBinding",
+        migrates=Migrates.DEGRADED,
+        since=(1, 8),
+        message="PasstBinding feature gate is not enabled",
+    ),
+    Rule(
+        "port_ranges",
+        "ranges of ports",
+        _having("port_ranges"),
+        "PortRangesSpec",
+        migrates=Migrates.DEGRADED,
+        since=(1, 9),
+        message="portRanges is specified on interface but the PortRangesSpec feature gate is not enabled",
+    ),
+    Rule(
+        "net_dra",
+        "networks by dynamic resource allocation",
+        _claimed,
+        "NetworkDevicesWithDRA",
+        migrates=Migrates.UNKNOWN,
+        since=(1, 9),
+        message="contains DRA networks but NetworkDevicesWithDRA feature gate is not enabled",
+    ),
+    Rule(
+        "passt_legacy",
+        "the old passt binding",
+        _having("passt"),
+        stage=Stage.CREATION,
+        refused=_discontinued,
+        since=(1, 3),
+        message="has been discontinued since v1.3",
+    ),
+    Rule(
+        "macvtap",
+        "the old macvtap binding",
+        _having("macvtap"),
+        stage=Stage.CREATION,
+        refused=_discontinued,
+        since=(1, 3),
+        message="has been discontinued since v1.3",
+    ),
+    Rule(
+        "slirp",
+        "the slirp binding",
+        _having("slirp"),
+        stage=Stage.CREATION,
+        refused=_discontinued,
+        since=(1, 3),
+        message="slirp interface is deprecated as of v1.3",
+    ),
+)

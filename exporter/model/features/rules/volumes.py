@@ -1,0 +1,192 @@
+"""Features of disks, filesystems and volumes; messages as in pkg/virt-api/webhooks of kubevirt/kubevirt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+
+from ...vm_spec import WireVolume
+from ..rule import Asking, Migrates, Rule, Severities, Stage
+
+__all__ = ["RULES"]
+
+_INFO = Severities(halted=None, blocked=None, migratable="info", running="info", pending=None)
+
+
+def _shared(vm: Asking) -> Iterable[WireVolume]:
+    """The volumes that are shared with the guest as filesystems."""
+    if not vm.devices.filesystems:
+        return ()
+    names = {each.name for each in vm.devices.filesystems if each is not None}
+    return [each for each in vm.volumes if each.name in names]
+
+
+def _once(asked: bool) -> Iterable[str]:
+    return ("",) if asked else ()
+
+
+def _of_volume(field: str) -> Callable[[Asking], bool]:
+    get = attrgetter(field)
+
+    def there(vm: Asking) -> bool:
+        return any(get(each) is not None for each in vm.volumes)
+
+    return there
+
+
+_METRICS_DISK, _HOST_DISK = _of_volume("downward_metrics"), _of_volume("host_disk")
+
+
+def _downward_metrics(vm: Asking) -> Iterable[str]:
+    return _once(vm.devices.downward_metrics is not None or _METRICS_DISK(vm))
+
+
+def _host_disk(vm: Asking) -> Iterable[str]:
+    return _once(_HOST_DISK(vm))
+
+
+def _reservation(vm: Asking) -> Iterable[str]:
+    for each in vm.devices.disks or ():
+        if each is not None and each.lun is not None and each.lun.reservation is True:
+            return ("",)
+    return ()
+
+
+def _virtiofs_storage(vm: Asking) -> Iterable[str]:
+    volumes = _shared(vm)
+    return _once(
+        any(each.persistent_volume_claim is not None or each.data_volume is not None for each in volumes),
+    )
+
+
+def _virtiofs_config(vm: Asking) -> Iterable[str]:
+    kept = ((v.config_map, v.secret, v.service_account, v.downward_api) for v in _shared(vm))
+    return _once(any(part is not None for parts in kept for part in parts))
+
+
+def _container_path(vm: Asking) -> Iterable[str]:
+    return _once(any(each.container_path is not None for each in _shared(vm)))
+
+
+def _empty_cdrom(vm: Asking) -> Iterable[str]:
+    drives = {each.name for each in vm.devices.disks or () if each is not None and each.cdrom is not None}
+    return _once(bool(drives and drives - {each.name for each in vm.volumes}))
+
+
+def _utility_volumes(vm: Asking) -> Iterable[str]:
+    return _once(bool(vm.spec.utility_volumes))
+
+
+def _hotplugged(vm: Asking) -> Iterable[str]:
+    return _once(vm.hotplugged)
+
+
+def _strategy(vm: Asking) -> Iterable[str]:
+    return _once(bool(vm.volumes_strategy))
+
+
+def _tracking(vm: Asking) -> Iterable[str]:
+    return _once(vm.tracking == "IncrementalBackupFeatureGateDisabled")
+
+
+_METRICS = "downwardMetrics virtio serial is not allowed, or: downwardMetrics disks are not allowed"
+
+RULES = (
+    Rule(
+        "downward_metrics", "metrics of the host in the guest", _downward_metrics, "DownwardMetrics", message=_METRICS
+    ),
+    Rule(
+        "host_disk",
+        "disks on the node's filesystem",
+        _host_disk,
+        "HostDisk",
+        migrates=Migrates.NEVER,
+        message="HostDisk feature gate is not enabled",
+    ),
+    Rule(
+        # Without the gate virt-handler runs without the helper that the guest's reservations go through.
+        "persistent_reservation",
+        "SCSI persistent reservations",
+        _reservation,
+        "PersistentReservation",
+        migrates=Migrates.UNSCHEDULABLE,
+        message="persistent reservation is not enabled in kubevirt config",
+        severities=Severities(migratable="critical", running="critical"),
+        nodes=lambda _: ("resource devices.kubevirt.io/pr-helper",),
+    ),
+    Rule(
+        "virtiofs_storage",
+        "PVCs shared as filesystems",
+        _virtiofs_storage,
+        "EnableVirtioFsStorageVolumes",
+        message="virtiofs feature gate is not enabled for PVC",
+    ),
+    Rule(
+        "virtiofs_config",
+        "ConfigMaps, Secrets and the like shared as filesystems",
+        _virtiofs_config,
+        "EnableVirtioFsConfigVolumes",
+        message="virtiofs is not allowed: virtiofs feature gate is not enabled for config volumes",
+    ),
+    Rule(
+        "container_path",
+        "paths of the launcher's containers shared as filesystems",
+        _container_path,
+        "ContainerPathVolumes",
+        stage=Stage.POD,
+        migrates=Migrates.UNKNOWN,
+        message="ContainerPathVolumesDisabled",
+        since=(1, 8),
+    ),
+    Rule(
+        "empty_cdrom",
+        "CD-ROM drives without a disk",
+        _empty_cdrom,
+        "DeclarativeHotplugVolumes",
+        plain=True,  # whether HotplugVolumes is on as well does not matter here
+        migrates=Migrates.UNKNOWN,
+        message="DeclarativeHotplugVolumes feature gate not enabled, cannot define an empty CD-ROM disk",
+        since=(1, 6),
+    ),
+    Rule(
+        "utility_volumes",
+        "utility volumes",
+        _utility_volumes,
+        "UtilityVolumes",
+        stage=Stage.OBJECT,
+        message="UtilityVolumes feature gate is not enabled",
+        since=(1, 8),
+        severities=_INFO,
+    ),
+    Rule(
+        "hotplug_volumes",
+        "volumes plugged by addvolume",
+        _hotplugged,
+        stage=Stage.OBJECT,
+        refused=lambda ground, _: (
+            ""
+            if ground.configuration.gates.on("HotplugVolumes")
+            or ground.configuration.gates.on("DeclarativeHotplugVolumes")
+            else "neither HotplugVolumes nor DeclarativeHotplugVolumes is on"
+        ),
+        message="HotplugVolumes feature gate is not enabled",
+        severities=_INFO,
+    ),
+    Rule(
+        "volume_migration",
+        "updateVolumesStrategy",
+        _strategy,
+        "VolumesUpdateStrategy",
+        since=(1, 3),
+        message="VolumesUpdateStrategy feature gate is not enabled",
+    ),
+    Rule(
+        "cbt",
+        "changed block tracking",
+        _tracking,
+        "IncrementalBackup",
+        stage=Stage.LIVE,
+        since=(1, 7),
+        severities=Severities(halted="info", blocked="info", pending=None),
+    ),
+)
