@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import msgspec
 
 from ...findings import Finding, Severity
-from ...model.features.configuration import Effective, chosen, forecast, understood
+from ...model.features.configuration import chosen, forecast, understood
 from ...model.features.hco import way_of_setting
 from ...model.features.settings import problems, settings
 from ...model.kinds import kube_virt
@@ -39,28 +39,31 @@ def find(view: View) -> Iterator[Finding]:
         yield from (advised_by_hco(finding, kubevirt) for finding in _of(kubevirt))
         return
     deployed = [each for each in kubevirts if not isinstance(chosen([each]), str)]
-    if deployed:
+    for each in deployed:
         yield Finding(
             reason="SeveralKubeVirts",
             severity=Severity.WARNING,
-            subject=deployed[0].ref,
+            subject=each.ref,
             message=f"{kubevirt}: which of them KubeVirt's components read is up to chance",
-            related=tuple(each.ref for each in deployed[1:]),
-            evidence={"kubeVirts": [each.ref.path for each in deployed]},
+            related=tuple(other.ref for other in deployed if other is not each),
+            evidence={"kubeVirts": [other.ref.path for other in deployed]},
         )
 
 
 def _of(kubevirt: KubeVirt) -> Iterator[Finding]:
-    """Raises UnansweredError where nobody knows the gates of its version."""
+    """Of a configuration that KubeVirt ignores only that. Raises UnansweredError where nobody knows the gates of its
+    version.
+    """
     invalid = list(_invalid(kubevirt))
-    yield from invalid
+    if invalid:
+        yield from invalid
+        return
     known = understood(kubevirt)
-    if isinstance(known, Effective):
-        coming = forecast(kubevirt)
-        yield from of_the_lists(kubevirt, known, coming)
-        yield from at_upgrade(kubevirt, known, coming)
-    elif not invalid:
+    if isinstance(known, str):
         raise UnansweredError(known)
+    coming = forecast(kubevirt)
+    yield from of_the_lists(kubevirt, known, coming)
+    yield from at_upgrade(kubevirt, known, coming)
 
 
 def _invalid(kubevirt: KubeVirt) -> Iterator[Finding]:
