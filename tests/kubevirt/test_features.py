@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from functools import partial
 
 import pytest
 
 from tests.cluster.client import ApiError
+from tests.cluster.exporter import Exporter, grant
 from tests.cluster.resources import VMIS, VMS, Resource
+from tests.kubevirt.conftest import MakeStage
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.features import NOTHING, OLD, ROWS, Row, phases, switched_off, switched_on
 from tests.kubevirt.settings import Settings, settings_of
 from tests.kubevirt.sizes import INSTANCETYPE, PREFERENCE, sized
 from tests.kubevirt.stage import Stage
+from tests.manifests import Object
 from tests.waiting import wait_until
 
 Said = dict[tuple[str, str], str]  # by the row's name and what was tried
@@ -22,6 +26,14 @@ WEBHOOKS = Resource("admissionregistration.k8s.io", "v1", "validatingwebhookconf
 VALIDATOR = "virt-api-validator"
 DENIED = "denied the request: "
 NEW = "new"  # the name of what is only tried
+
+
+@pytest.fixture(scope="module")
+def exporter(kubevirt: ControlPlane) -> Iterator[Exporter]:
+    """One that reports at once what others wait with."""
+    grant(kubevirt.admin)
+    with Exporter(kubevirt.kubeconfig("steward-exporter"), graces=0) as running:
+        yield running.wait_ready()
 
 
 @pytest.fixture
@@ -79,16 +91,45 @@ def agrees(text: str, answer: str | None) -> bool:
     return answer is not None and DENIED in answer and text in answer
 
 
-def test_the_webhooks_refuse_just_what_is_switched_off(settings: Settings, stage: Stage) -> None:
-    on = switched_on(settings.before)
-    settings.put(on, partial(admits, stage, ROWS[0]))
-    make(stage, ROWS)
-    assert heard(stage, ROWS) == {}
-    for off in phases():
-        settings.put(switched_off(settings.before, off), partial(refuses, stage, off[0]))
-        assert unexpected(stage, off) == {}
-        settings.put(on, partial(admits, stage, off[0]))
-        assert heard(stage, ROWS) == {}
+# -- what is found
+
+
+def findings(exporter: Exporter, stage: Stage) -> list[Object]:
+    found: list[Object] = exporter.report(f"?namespace={stage.namespace}&check=feature_mismatch")["findings"]
+    return found
+
+
+def wait_found(exporter: Exporter, stage: Stage, rows: Iterable[Row]) -> None:
+    """Until each VM has a finding for each feature that it asks for, and no other has any."""
+    wanted = sorted((row.name, feature) for row in rows for feature in row.asked_for)
+
+    def found() -> list[tuple[str, str]]:
+        return sorted((each["subject"]["name"], each["feature"]) for each in findings(exporter, stage))
+
+    with contextlib.suppress(TimeoutError):
+        wait_until(lambda: found() == wanted, 30, "what is found", every=0.02)
+    assert found() == wanted
+
+
+def test_what_is_found_is_what_the_webhooks_refuse(
+    exporter: Exporter, settings: Settings, make_stage: MakeStage
+) -> None:
+    for rows in phases():
+        compare(exporter, settings, make_stage(), rows)
+
+
+def compare(exporter: Exporter, settings: Settings, stage: Stage, rows: tuple[Row, ...]) -> None:
+    """On, off and on again."""
+    on, off = switched_on(settings.before), switched_off(settings.before, rows)
+    settings.put(on, partial(admits, stage, rows[0]))
+    make(stage, rows)
+    assert heard(stage, rows) == {}
+    settings.put(off, partial(refuses, stage, rows[0]))
+    assert unexpected(stage, rows) == {}
+    wait_found(exporter, stage, rows)
+    settings.put(on, partial(admits, stage, rows[0]))
+    assert heard(stage, rows) == {}
+    wait_found(exporter, stage, ())
 
 
 def make(stage: Stage, rows: Iterable[Row]) -> None:
@@ -101,10 +142,11 @@ def make(stage: Stage, rows: Iterable[Row]) -> None:
 
 
 def test_old_vms_are_refused_what_their_release_refuses_them(
-    kubevirt: ControlPlane, settings: Settings, stage: Stage
+    kubevirt: ControlPlane, exporter: Exporter, settings: Settings, stage: Stage
 ) -> None:
     leave_behind(kubevirt, stage, OLD)
     assert unexpected(stage, OLD) == {}
+    wait_found(exporter, stage, OLD)
 
 
 def leave_behind(kubevirt: ControlPlane, stage: Stage, rows: Iterable[Row]) -> None:
