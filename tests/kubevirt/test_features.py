@@ -13,7 +13,7 @@ from tests.cluster.exporter import Exporter, grant
 from tests.cluster.resources import VMIS, VMS, Resource
 from tests.kubevirt.conftest import MakeStage
 from tests.kubevirt.control_plane import ControlPlane
-from tests.kubevirt.features import NOTHING, OLD, ROWS, Row, phases, switched_off, switched_on
+from tests.kubevirt.features import NOTHING, OLD, Row, phases, switched_off, switched_on
 from tests.kubevirt.settings import Settings, settings_of
 from tests.kubevirt.sizes import INSTANCETYPE, PREFERENCE, sized
 from tests.kubevirt.stage import Stage
