@@ -29,9 +29,10 @@ __all__ = ["PHASES", "FeatureUsage", "Group", "phase_of"]
 
 _SLICE = 200  # VMs looked at between two looks at the event loop, which take a few milliseconds
 
+_VM, _VMI = "VirtualMachine", "VirtualMachineInstance"
 PHASES: Mapping[str, tuple[str, ...]] = {
-    "VirtualMachine": ("running", "stopped"),
-    "VirtualMachineInstance": ("Pending", "Scheduling", "Scheduled", "Running", "WaitingForSync", "Unknown"),
+    _VM: ("running", "stopped"),
+    _VMI: ("Pending", "Scheduling", "Scheduled", "Running", "WaitingForSync", "Unknown"),
 }
 """What a VM or VMI that counts may be in. A VM runs while it has a VMI of its own that has not ended."""
 
@@ -39,7 +40,7 @@ PHASES: Mapping[str, tuple[str, ...]] = {
 def phase_of(vmi: VirtualMachineInstance) -> str:
     """One of `PHASES`; one that was just created is pending."""
     phase = vmi.phase or "Pending"
-    return phase if phase in PHASES["VirtualMachineInstance"] else "Unknown"
+    return phase if phase in PHASES[_VMI] else "Unknown"
 
 
 class Group:
@@ -75,8 +76,8 @@ class FeatureUsage:
         self._cluster = cluster
         self._noted: dict[tuple[str, str], None] = {}
         self._again: dict[str, list[str]] = {}  # names of VMs that are to be noted too, by namespace
-        # By namespace and name: in many small dicts, since resizing a large one takes milliseconds.
-        self._vms: dict[str, dict[str, Group]] = {}
+        # By kind, namespace and name: in many small dicts, since resizing a large one takes milliseconds.
+        self._members: dict[str, dict[str, dict[str, Group]]] = {kind: {} for kind in PHASES}
         self._groups: dict[_Key, Group] = {}
         self._counts: Counter[tuple[str, str, str]] = Counter()
         self._version = ""
@@ -97,13 +98,17 @@ class FeatureUsage:
         """Those who ask for something, by what that is."""
         return [each for each in self._groups.values() if each.requests]
 
-    def namespaces(self) -> list[str]:
-        """Of the VMs that ask for something, in order."""
-        return sorted(self._vms)
+    def namespaces(self, kind: str) -> list[str]:
+        """Of the VMs or VMIs that may ask for something, in order."""
+        return sorted(self._members[kind])
 
-    def vms(self, namespace: str) -> list[tuple[str, Group]]:
-        """The VMs of a namespace that ask for something, by name, in no order."""
-        return list(self._vms.get(namespace, {}).items())
+    def members(self, kind: str, namespace: str) -> list[tuple[str, Group]]:
+        """The VMs or VMIs of a namespace that may ask for something, by name, in no order."""
+        return list(self._members[kind].get(namespace, {}).items())
+
+    def group(self, kind: str, namespace: str, name: str) -> Group | None:
+        """What one VM or VMI asks for; None where that is nothing."""
+        return self._members[kind].get(namespace, {}).get(name)
 
     # -- updating
 
@@ -113,8 +118,7 @@ class FeatureUsage:
             self._note(record)
         elif isinstance(record, VirtualMachineInstance):
             if change.facts is None or not change.facts.isdisjoint(_OF_VMI):
-                self._count_vmi(change.after, 1)
-                self._count_vmi(change.before, -1)
+                self._put(_VMI, record.namespace, record.name, self._of_vmi(change.after))
                 self._note(record)
         elif isinstance(record, ControllerRevision):
             self._note_all(REVISION, revision_key(record.namespace, record.name))
@@ -138,7 +142,7 @@ class FeatureUsage:
         """The VM of that name, if there is one, or was one."""
         key = record.namespace, record.name
         there = self._cluster.get(VirtualMachine, *key) is not None
-        if there or record.name in self._vms.get(record.namespace, ()):
+        if there or self.group(_VM, *key) is not None:
             self._noted[key] = None
         else:
             self._noted.pop(key, None)  # it came and went, and may have no like
@@ -154,7 +158,7 @@ class FeatureUsage:
         version = "" if isinstance(kubevirt, str) else kubevirt.upstream
         if version != self._version:
             self._version = version
-            self._again = {namespace: list(names) for namespace, names in self._vms.items()}
+            self._again = {namespace: list(names) for namespace, names in self._members[_VM].items()}
 
     def _note_some(self) -> None:
         namespace, names = self._again.popitem()
@@ -164,29 +168,32 @@ class FeatureUsage:
 
     def _look_at(self, namespace: str, name: str) -> None:
         vm = self._cluster.get(VirtualMachine, namespace, name)
-        names = self._vms.get(namespace, {})
+        self._put(_VM, namespace, name, self._of_vm(vm) if vm is not None and vm.deleting is None else None)
+
+    def _put(self, kind: str, namespace: str, name: str, group: Group | None) -> None:
+        names = self._members[kind].get(namespace, {})
         before = names.pop(name, None)
-        group = self._group_of(vm) if vm is not None and vm.deleting is None else None
         if group is not None:
-            self._vms.setdefault(namespace, names)[name] = group
+            self._members[kind].setdefault(namespace, names)[name] = group
         elif not names:
-            self._vms.pop(namespace, None)
+            self._members[kind].pop(namespace, None)
         if group is not before:
             self._add(group, 1)
             self._add(before, -1)
 
-    def _group_of(self, vm: VirtualMachine) -> Group | None:
+    def _of_vm(self, vm: VirtualMachine) -> Group | None:
         """None of one that asks for nothing and never will without a change of its own."""
         kubevirt = chosen(self._cluster.all(KubeVirt))
         requests = requests_of(vm, self._cluster.get, None if isinstance(kubevirt, str) else kubevirt)
         if not requests and not (vm.instancetype or vm.preference):
             return None
         vmi = self._cluster.get(VirtualMachineInstance, vm.namespace, vm.name)
-        return self._group("VirtualMachine", "stopped" if owned(vmi, vm) is None else "running", requests)
+        return self._group(_VM, "stopped" if owned(vmi, vm) is None else "running", requests)
 
-    def _count_vmi(self, record: Record | None, number: int) -> None:
-        if isinstance(record, VirtualMachineInstance) and record.asks and not record.final:
-            self._add(self._group("VirtualMachineInstance", phase_of(record), record.asks), number)
+    def _of_vmi(self, record: Record | None) -> Group | None:
+        if not isinstance(record, VirtualMachineInstance) or not record.asks or record.final:
+            return None
+        return self._group(_VMI, phase_of(record), record.asks)
 
     def _group(self, kind: str, phase: str, requests: tuple[Request, ...]) -> Group:
         key = kind, phase, requests

@@ -8,6 +8,7 @@ from ..model.cluster import Change, Cluster
 from ..model.features.configuration import Effective, effective
 from ..model.kinds import kube_virt
 from ..model.kinds.kube_virt import KubeVirt
+from ..model.source import UNREADABLE
 from .base import Gauge, Sample, State
 
 __all__ = ["STATE", "FeatureGates"]
@@ -28,7 +29,7 @@ class FeatureGates:
     def samples(self) -> Iterator[list[Sample]]:
         """None while nobody knows the configuration: absent is not off."""
         known = effective(self._cluster.all(KubeVirt))
-        if isinstance(known, Effective):
+        if isinstance(known, Effective) and self._cluster.first(UNREADABLE, KubeVirt.__name__) is None:
             for gate in known.gates.names:
                 yield [((gate, known.gates.stage(gate), known.source(gate)), float(known.on(gate)))]
 
@@ -45,4 +46,5 @@ STATE = State(
         ),
     ),
     reads=(kube_virt.KIND,),
+    indexes=(UNREADABLE,),
 )

@@ -19,7 +19,7 @@ from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.source import SyncState
 from exporter.states import feature_gates, features
-from exporter.states.base import Aggregates
+from exporter.states.base import Aggregates, State
 from tests.evaluation import Evaluation
 from tests.rows import full
 
@@ -46,8 +46,8 @@ def gpu_size(**more: Any) -> Row:
 
 class Fleet:
     def __init__(self, *rows: Row) -> None:
-        states = [feature_gates.STATE, features.STATE]
-        self.evaluation = Evaluation([], indexes=features.STATE.indexes)
+        states: list[State[Any]] = [feature_gates.STATE, features.STATE]
+        self.evaluation = Evaluation([], indexes=(*features.STATE.indexes, *feature_gates.STATE.indexes))
         self.cluster = self.evaluation.engine.cluster
         self.aggregates = Aggregates(self.cluster, states)
         self.evaluation.engine.observe(self.aggregates.changed)
@@ -179,6 +179,7 @@ def test_every_gate_that_the_version_knows_is_there_and_no_other() -> None:
         [KUBEVIRT | {"version": "2024.1-enterprise"}],
         [KUBEVIRT | {"configuration": {"network": {"defaultNetworkInterface": "token-ring"}}}],
         [KUBEVIRT | {"phase": ""}],
+        [KUBEVIRT, KUBEVIRT | {"name": "second", "undecodable": True}],
     ],
 )
 def test_gates_are_absent_while_nobody_knows_them(rows: list[Row]) -> None:
@@ -200,7 +201,7 @@ def a_change(dice: random.Random) -> Row:
     """One of few objects, in one of few states, so that they meet."""
     pick = dice.choice
     name, made = pick(("a", "b", "c")), dice.randrange(9)
-    domain = pick(({}, GPU, VSOCK, METRICS, GPU, {"machine": {"type": pick(("q35", "pc"))}}))
+    domain: Row = pick(({}, GPU, VSOCK, METRICS, GPU, {"machine": {"type": pick(("q35", "pc"))}}))
     if made == 0:
         versions = {"version": pick(("v1.5.0", "v1.7.0", "v1.9.0")), "phase": pick(("Deployed", "Deployed", ""))}
         return KUBEVIRT | {"name": pick(("kubevirt", "kubevirt", "second"))} | versions
@@ -208,13 +209,13 @@ def a_change(dice: random.Random) -> Row:
         return gpu_size(spec=pick((gpu_size()["spec"], {"cpu": {"guest": 1}, "memory": {"guest": "1Gi"}})))
     if made == 2:
         kind = "VirtualMachineClusterPreference"
-        tpm = {"devices": {"preferredTPM": {"persistent": True}}}
-        return {"kind": kind, "name": "p", "spec": pick(({}, tpm))}
+        tpm: Row = {"devices": {"preferredTPM": {"persistent": True}}}
+        return {"kind": kind, "name": "p", "spec": pick((Row(), tpm))}
     if made == 3:
-        meta = {"name": pick(("gpu1", "other")), "uid": "t1", "generation": 1}
-        of = {"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": "VirtualMachineClusterInstancetype"}
+        meta: Row = {"name": pick(("gpu1", "other")), "uid": "t1", "generation": 1}
+        of: Row = {"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": "VirtualMachineClusterInstancetype"}
         of |= {"metadata": meta, "spec": gpu_size()["spec"]}
-        row = {"kind": "ControllerRevision", "name": f"r-{name}", "vm": name, "owner": f"u-{name}"}
+        row: Row = {"kind": "ControllerRevision", "name": f"r-{name}", "vm": name, "owner": f"u-{name}"}
         return row | pick(({"of": of}, {"of": of}, {"data": {"spec": {}}}))
     if made in (4, 5):
         phase = pick(("Pending", "Scheduling", "Running", "Running", "Failed"))
@@ -289,12 +290,12 @@ def test_what_goes_leaves_nothing_behind() -> None:
     for row in rows.values():
         fleet.gone(row)
     assert not counted(usage)
-    assert (usage.groups(), usage.namespaces()) == ([], [])
+    assert (usage.groups(), usage.namespaces(VM), usage.namespaces(VMI)) == ([], [], [])
 
 
 def test_a_new_version_of_kubevirt_is_taken_into_account_in_turns() -> None:
     """Which copy of its instancetype a VM gets depends on the version."""
-    of = {"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": "VirtualMachineClusterInstancetype"}
+    of: Row = {"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": "VirtualMachineClusterInstancetype"}
     of |= {"metadata": {"name": "other", "uid": "t1", "generation": 1}, "spec": gpu_size()["spec"]}
     copies = ({"kind": "ControllerRevision", "name": "r", "namespace": f"ns-{each}", "of": of} for each in range(5))
     fleet = Fleet(KUBEVIRT | {"version": "v1.7.0"}, *copies)
