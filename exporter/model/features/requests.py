@@ -1,7 +1,8 @@
 """What a VM asks for with its instancetype and preference applied, as pkg/instancetype/apply of kubevirt/kubevirt does.
 
 An instancetype gives what the template must not set; a preference fills in what was left open. What the two add is made
-into a spec of its own, which the same rules look at.
+into a spec of its own, which the same rules look at. Preferences add video and panic devices only in releases in which
+both are no feature any more.
 """
 
 from __future__ import annotations
@@ -90,10 +91,6 @@ def _spec(shape: Shape, gives: specs.Instancetype, prefers: specs.Preference) ->
                 "gpus": gives.gpus,
                 "hostDevices": gives.host_devices,
                 "tpm": {"persistent": tpm.persistent, "enabled": tpm.enabled} if tpm is not None else None,
-                "video": {} if devices is not None and devices.preferred_video_type is not None else None,
-                "panicDevices": [{}]
-                if devices is not None and devices.preferred_panic_device_model is not None
-                else [],
             },
             "firmware": {"bootloader": {"efi": {"persistent": efi.persistent}}} if efi is not None else None,
             "machine": {"type": machine.preferred_machine_type} if machine and "machine" not in taken else None,

@@ -142,7 +142,7 @@ class Rule:
     title: str
     asked: AsAsked = _none
     gate: str = ""
-    stage: Stage = Stage.ADMISSION
+    stage: Stage | Callable[[Effective], Stage] = Stage.ADMISSION
     migrates: Migrates = Migrates.YES
     message: str = ""
     refused: Callable[[Ground, str], str] = _by_gate
@@ -163,6 +163,10 @@ class Rule:
         if self.gate and not (configuration.gates if self.plain else configuration).on(self.gate):
             return f"feature gate {self.gate} is off"
         return self.refused(ground, parameter)
+
+    def bites(self, configuration: Effective) -> Stage:
+        """Where a refusal bites under this configuration."""
+        return self.stage if isinstance(self.stage, Stage) else self.stage(configuration)
 
     def on(self, configuration: Effective) -> bool:
         """Whether what it asks of nodes is asked at all."""
