@@ -169,6 +169,7 @@ RULES = (
             or ground.configuration.gates.on("DeclarativeHotplugVolumes")
             else "neither HotplugVolumes nor DeclarativeHotplugVolumes is on"
         ),
+        decides=("HotplugVolumes", "DeclarativeHotplugVolumes"),
         message="HotplugVolumes feature gate is not enabled",
         severities=_INFO,
     ),
