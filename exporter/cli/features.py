@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from typing import Any
 
 from ..app import assemble, read_dump, wait_until_seen
@@ -101,18 +101,18 @@ def _text(found: Features, *, folded: bool) -> str:
     if quiet:
         many = f"{quiet} features that nobody asks for are" if quiet > 1 else "1 feature that nobody asks for is"
         parts.append(f"{many} not refused; name one to see it.\n")
-    gates = [each for each in found.gates if not folded or each.on or each.findings or each.changes]
+    gates = [each for each in found.gates if not folded or not _usual(each)]
     if gates:
-        parts.append(table(_GATES, [_gate(each) for each in gates]))
-    off = len(found.gates) - len(gates)
-    if off:
-        parts.append(f"{off} feature gates are off.\n")
+        parts.append(table(_GATES[: None if found.target else 4], [_gate(each, found) for each in gates]))
+    usual = Counter(each.on for each in found.gates if folded and _usual(each))
+    if usual:
+        parts.append(f"Beside these, {usual[True]} feature gates are always on, and {usual[False]} are off.\n")
     return "\n".join(filter(None, parts))
 
 
 _HEAD = ("FEATURE", "STATE", "VMS", "RUNNING", "VMIS", "BITES", "DECIDED BY", "FINDINGS")
 _MORE = ("WHAT", "WHICH")
-_GATES = ("GATE", "STAGE", "ON", "SOURCE", "THEN", "FEATURES")
+_GATES = ("GATE", "STAGE", "STATE", "DECIDES", "THEN")
 _STATES = {"by_value": "by value", "unchecked": "not checked"}
 
 
@@ -159,11 +159,20 @@ def _details(each: FeatureReport) -> tuple[str, list[tuple[str, ...]]]:
     return f"{each.feature}: {each.title}\n", rows
 
 
-def _gate(each: GateReport) -> tuple[str, ...]:
-    then = ""
-    if each.next_on is not None and (each.next_on, each.next_stage) != (each.on, each.stage):
-        then = f"{_on(each.next_on)}, {each.next_stage or 'unknown'}"
-    return (each.gate, each.stage or "unknown", _on(each.on), each.source, then or "-", ", ".join(each.features) or "-")
+def _usual(each: GateReport) -> bool:
+    """Whether it is as it is for everybody, now and then."""
+    return each.source in ("always", "off") and not each.findings and not each.changes and bool(each.stage)
+
+
+def _gate(each: GateReport, found: Features) -> tuple[str, ...]:
+    state = _on(each.on) if each.source == "off" else f"{_on(each.on)} ({each.source})"
+    row = (each.gate, each.stage or "unknown", state, ", ".join(each.features) or "-")
+    if not found.target:
+        return row
+    if each.next_on is None:
+        return (*row, "unknown")
+    changed = (each.next_on, each.next_stage) != (each.on, each.stage)
+    return (*row, f"{_on(each.next_on)}, {each.next_stage or 'unknown'}" if changed else "-")
 
 
 def _on(on: bool) -> str:

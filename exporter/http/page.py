@@ -1,4 +1,4 @@
-"""The page: findings with filters, networks, instancetypes, features, a drain preview, sources. Rendered here, without script."""
+"""The page: findings with filters, networks, instancetypes, features, a drain preview, sources. It has no script."""
 
 from __future__ import annotations
 

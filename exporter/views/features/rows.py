@@ -133,13 +133,18 @@ def gate_rows(now: Effective | str, after: Effective | None, found: Found) -> tu
         GateReport(
             gate=name,
             stage=now.gates.stage(name),
-            on=now.on(name),
+            on=_on(now, name),
             source=now.source(name),
             next_stage=after.gates.stage(name) if after is not None else None,
-            next_on=after.on(name) if after is not None else None,
+            next_on=_on(after, name) if after is not None else None,
             next_source=after.source(name) if after is not None else None,
             features=tuple(features.get(name, ())),
             findings=found.of(name),
         )
         for name in sorted(names)
     )
+
+
+def _on(known: Effective, gate: str) -> bool:
+    """One that the version does not know can be listed, and has no effect."""
+    return known.gates.known(gate) and known.on(gate)
