@@ -228,6 +228,7 @@ def fields_of(shape: Any) -> Iterator[str]:
         Report,
         views.networks.Networks,
         views.instancetypes.Instancetypes,
+        views.features.Features,
         views.drain.Drain,
         views.impact.Impact,
     ],
@@ -373,4 +374,4 @@ def test_help_lists_every_command_once_by_its_name(capsys: pytest.CaptureFixture
     listed = re.findall(r"^    (\w+) +\S", shown[shown.index("COMMAND") :], re.MULTILINE)
 
     assert listed == sorted(set(listed))
-    assert {"check", "config", "demo", "explain", "instancetypes", "networks", "serve"} <= set(listed)
+    assert {"check", "config", "demo", "explain", "features", "instancetypes", "networks", "serve"} <= set(listed)

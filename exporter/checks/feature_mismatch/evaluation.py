@@ -70,7 +70,10 @@ def _states(
     by_vm, by_vmi = (refusals(ground, requests) if requests else _NONE for requests in asked)
     found = {}
     for rule in (*by_vm, *(each for each in by_vmi if each not in by_vm)):
-        state = state_of(rule, rule.bites(ground.configuration), pair, rule in by_vm, rule in by_vmi)
+        both = rule.compares and pair.vm is not None and by_vm.get(rule) != by_vmi.get(rule)
+        if rule.compares and not both:
+            continue
+        state = state_of(rule, rule.bites(ground.configuration), pair, rule in by_vm, both or rule in by_vmi)
         if state is not None:
             found[rule] = state, tuple(dict.fromkeys((*by_vmi.get(rule, ()), *by_vm.get(rule, ()))))
     return found

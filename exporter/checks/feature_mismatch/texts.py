@@ -23,6 +23,8 @@ def message(rule: Rule, stage: Stage, pair: Pair, state: State, whys: tuple[str,
 
 
 def _end(rule: Rule, stage: Stage, pair: Pair, state: State) -> str:
+    if stage is Stage.EDIT:
+        return "every edit of the VM is refused"
     if state.reason == "NotEditable":
         fails = state.severity == "critical" and rule.migrates is Migrates.UNSCHEDULABLE
         migration = ", and its live migration will fail" if fails and _migratable(pair) else ""

@@ -16,7 +16,7 @@ import msgspec
 
 from ..kinds.kube_virt import EVEN_PARITY, KubeVirt
 from ..remembered import remembered
-from .gates import Gates
+from .gates import NEWEST, Gates
 from .settings import Architecture, Developer, Device, Devices, Network, Selectors, Settings, Switch, problems, settings
 from .versions import Version, parse
 
@@ -27,6 +27,7 @@ ASSUME = "assumeUpstreamVersion"
 
 _OLDEST = Version(0, 59)  # the first release whose gates are known
 _PROFILER_LISTED = Version(1, 8, 0, 0)  # until then the gate ClusterProfiler counts beside the setting
+_OPTIONAL = ("ClusterProfiler", "PersistentReservation")  # GA, and off all the same where nobody asks for them
 _MACHINES = {"arm64": ("virt*",), "s390x": ("s390-ccw-virtio*",)}  # globs; as amd64 the rest
 _MACHINE = {"arm64": "virt", "s390x": "s390-ccw-virtio"}
 _OBSOLETE = (
@@ -68,7 +69,7 @@ class Effective:
     def source(self, gate: str) -> str:
         """As `Gates.source`; of what a setting decides it is `listed` where it is on, and `off` where it is off."""
         source, on = self.gates.source(gate), self.on(gate)
-        if on == (source in ("always", "listed", "default")):
+        if on == (source in ("always", "listed", "default")) and not (source == "always" and gate in _OPTIONAL):
             return source
         return "listed" if on else "off"
 
@@ -278,6 +279,12 @@ def understood(kubevirt: KubeVirt, version: str | None = None) -> Effective | st
         )
     if known.between:
         return f"{kubevirt.ref} is of {known}, whose feature gates are in no release; set {ASSUME} to the nearest one"
+    if known.release > NEWEST:
+        newest = ".".join(map(str, NEWEST))
+        return (
+            f"{kubevirt.ref} is of {known}, and the feature gates of nothing newer than {newest} are known; "
+            f"set {ASSUME} to what it is built of"
+        )
     if known < _OLDEST:
         return f"{kubevirt.ref} is of {known}, which is older than {_OLDEST}, the first whose feature gates are known"
     made = _made(kubevirt.configuration, known, kubevirt.annotations, kubevirt.default_architecture)

@@ -24,6 +24,7 @@ class Stage(StrEnum):
     """Where a refusal bites."""
 
     ADMISSION = "admission"  # KubeVirt's webhook refuses every create and edit of the VM, and every new VMI
+    EDIT = "edit"  # the same but for the VMI: the VM starts
     CREATION = "creation"  # only a create is refused: old VMs can be edited, and fail when they start
     POD = "pod"  # virt-controller cannot render the launcher pod
     SCHEDULING = "scheduling"  # no node takes the launcher pod
@@ -133,10 +134,11 @@ class Rule:
     It is allowed where the feature gate is on, and where `refused` says nothing; what that says is why not. `message`
     is what KubeVirt answers, where it does. `decides` names the gates and the settings that `refused` looks at, and
     `value` what a parameter is, such as a device, where one may be allowed and another not. With `plain` no setting
-    decides in the gate's place. A rule that is `inverted` has nothing to allow: while its gate is on, a node has to
-    offer something. `since` and `until` are the first and the last release (major, minor) in which it is checked.
-    `nodes` gives what a node has to offer for a parameter, as `label KEY=VALUE` or `resource NAME`; of a rule with a
-    gate, while that is on. `common` is what nearly every VM asks for. A rule with `storage` looks at StorageClasses.
+    decides in the gate's place. With `compares` it is only a mismatch where VM and VMI differ in it. A rule that is
+    `inverted` has nothing to allow: while its gate is on, a node has to offer something. `since` and `until` are the
+    first and the last release (major, minor) in which it is checked. `nodes` gives what a node has to offer for a
+    parameter, as `label KEY=VALUE` or `resource NAME`; of a rule with a gate, while that is on. `common` is what nearly
+    every VM asks for. A rule with `storage` looks at StorageClasses.
     """
 
     id: str
@@ -155,6 +157,7 @@ class Rule:
     nodes: Callable[[str], Iterable[str]] = _nowhere
     plain: bool = False
     inverted: bool = False
+    compares: bool = False
     common: bool = False
     storage: bool = False
 
