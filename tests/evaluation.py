@@ -14,7 +14,7 @@ from exporter.engine.intake import Intake
 from exporter.kube.decode import Decoder
 from exporter.model.index import Index
 from exporter.model.kind import ApiKind
-from exporter.model.reader import Reading
+from exporter.model.reader import Reader, Reading
 from exporter.model.source import SyncState
 from exporter.views import all_views, drain
 
@@ -24,7 +24,7 @@ NOW = 1_790_000_000.0
 
 
 def api_kinds() -> dict[str, ApiKind[Any]]:
-    readers = (*all_checks(), *all_views())
+    readers: tuple[Reader, ...] = (*all_checks(), *all_views())
     kinds = (*(kind for reader in readers for kind in reader.reads), *drain.KINDS)
     return {kind.name: kind for kind in kinds if isinstance(kind, ApiKind)}
 
