@@ -11,6 +11,7 @@ import pytest
 
 from exporter.checks import feature_mismatch
 from exporter.feature_usage import PHASES, FeatureUsage
+from exporter.model.features.rule import Rule
 from exporter.model.features.rules import BY_ID, RULES
 from exporter.model.source import SyncState
 from exporter.states import features as state
@@ -250,6 +251,15 @@ def test_not_applicable_without_vms() -> None:
     found = viewed.take()
     assert found.not_applicable == "the cluster does not serve virtualmachines.kubevirt.io"
     assert (found.features, found.gates) == ((), ())
+
+
+def test_every_rule_that_decides_for_itself_says_by_what() -> None:
+    usual = Rule("any", "any").refused
+    assert {rule.id for rule in RULES if rule.refused is not usual and not rule.decides} == {
+        "macvtap",
+        "passt_legacy",
+        "slirp",  # they are gone for good
+    }
 
 
 # -- a part of it
