@@ -90,8 +90,8 @@ def state_of(rule: Rule, stage: Stage, pair: Pair, by_vm: bool, by_vmi: bool) ->
     """`stage` is where a refusal bites. `by_vm` and `by_vmi` say whether each asks for something that is not allowed.
     None where that is all right.
     """
-    if stage is Stage.EDIT:
-        return State("NotEditable", "warning") if by_vm else None
+    if stage is Stage.EDIT and by_vm and (pair.vmi is not None or pair.wanted):
+        return State("NotEditable", "warning")
     if pair.vmi is None:
         return _stopped(rule, stage, pair.wanted) if by_vm else None
     if pair.pending and by_vmi:
