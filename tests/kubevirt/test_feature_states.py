@@ -168,6 +168,18 @@ def test_a_vm_and_its_vmi_that_differ_are_told_apart(exporter: Exporter, metrics
     wait_found(exporter, stage, vm("any", "StoppedRequestsDisabled", "info"), vm("added", "StartBlocked", "critical"))
 
 
+def test_what_would_not_start_anyway_is_no_alarm(exporter: Exporter, metrics: Settings, stage: Stage) -> None:
+    asking(stage, "ended", strategy="RerunOnFailure")
+    first = stage.wait_running("ended")
+    stage.orders.powers_off.add(stage.key("ended"))
+    stage.wait_ended(first)
+    stage.wait_gone("ended")
+    switch(metrics, stage, on=False)
+    idle = [vm(name, "StoppedRequestsDisabled", "info") for name in ("any", "ended")]
+    wait_found(exporter, stage, *idle)
+    assert (failure(stage, "ended"), stage.vmi("ended")) == ("", None)
+
+
 def change(stage: Stage, name: str, metrics: Object | None) -> None:
     domain = {"devices": {"downwardMetrics": metrics}}
     stage.client.patch(VMS, stage.namespace, name, {"spec": {"template": {"spec": {"domain": domain}}}})
