@@ -34,7 +34,7 @@ class Pair(NamedTuple):
             return False
         strategy = self.vm.run_strategy
         return (
-            strategy == "Always"
+            strategy in ("Always", "WaitAsReceiver")
             or (strategy == "Once" and not self.last)
             or (strategy == "RerunOnFailure" and self._reruns(self.vm))
             or (strategy == "Manual" and self.vm.start_requested)
@@ -75,15 +75,15 @@ def state_of(rule: Rule, stage: Stage, pair: Pair, by_vm: bool, by_vmi: bool) ->
     """`stage` is where a refusal bites. `by_vm` and `by_vmi` say whether each asks for something that is not allowed.
     None where that is all right.
     """
-    if stage is Stage.EDIT:
-        return State("NotEditable", "warning") if by_vm else None
+    if stage is Stage.EDIT and by_vm and (pair.vmi is not None or pair.wanted):
+        return State("NotEditable", "warning")
     if pair.vmi is None:
         return _stopped(rule, stage, pair.wanted) if by_vm else None
     if pair.pending and by_vmi:
         return _pending(rule, stage, pair.vmi)
     bites = stage in _BITES_AT_START
     if by_vm and not by_vmi:
-        return State("WillFailAtRestart", "warning") if bites else None
+        return State("WillFailAtRestart", "warning") if bites and not pair.pending else None
     if not by_vmi:
         return None
     if not by_vm and pair.vm is not None and bites:

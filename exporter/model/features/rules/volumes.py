@@ -210,6 +210,7 @@ RULES = (
         "updateVolumesStrategy",
         _strategy,
         "VolumesUpdateStrategy",
+        stage=Stage.EDIT,
         refused=_not_migrated,
         since=(1, 3),
         message="VolumesUpdateStrategy feature gate is not enabled",
