@@ -1,8 +1,8 @@
 """What a VM asks for with its instancetype and preference applied, as pkg/instancetype/apply of kubevirt/kubevirt does.
 
 An instancetype gives what the template must not set; a preference fills in what was left open. What the two add is made
-into a spec of its own, which the same rules look at. Preferences add panic devices only in releases in which those are no
-feature any more.
+into a spec of its own, which the same rules look at. Preferences add panic devices only in releases in which those are
+no feature any more.
 """
 
 from __future__ import annotations
