@@ -202,6 +202,7 @@ RULES = (
             or ground.configuration.gates.on("DeclarativeHotplugVolumes")
             else "neither HotplugVolumes nor DeclarativeHotplugVolumes is on"
         ),
+        decides=("HotplugVolumes", "DeclarativeHotplugVolumes"),
         message="HotplugVolumes feature gate is not enabled",
         severities=_INFO,
     ),
