@@ -106,7 +106,11 @@ def _vmi(vm: VirtualMachine, lookup: Lookup) -> VirtualMachineInstance | None:
 
 def _keeping(record: Record, lookup: Lookup) -> Iterable[str]:
     if isinstance(record, VirtualMachine):
-        asks = requests_of(record, lookup) if record.deleting is None else ()
+        asks = record.asks if record.deleting is None else ()
+        if (
+            record.preference is not None and record.deleting is None and (_STATE, "") not in asks
+        ):  # no instancetype has a TPM
+            asks = requests_of(record, lookup)
     elif isinstance(record, VirtualMachineInstance):
         asks = () if record.final else record.asks
     else:
