@@ -118,7 +118,7 @@ _STATES = {"by_value": "by value", "unchecked": "not checked"}
 
 def _quiet(each: FeatureReport) -> bool:
     """Whether there is nothing to know about it."""
-    return each.vms == 0 and each.vmis == 0 and each.state in ("allowed", "by_value", "unchecked") and not each.findings
+    return each.quiet and each.state in ("allowed", "by_value", "unchecked")
 
 
 def _of(found: Features) -> str:
