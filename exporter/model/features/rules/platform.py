@@ -281,6 +281,16 @@ RULES = (
         storage=True,
     ),
     Rule(
+        # With CrossArchitectureVirtualization by another label, of the nodes that can emulate it.
+        "cross_arch",
+        "its architecture",
+        _architecture,
+        stage=Stage.SCHEDULING,
+        nodes=lambda architecture: (f"label kubernetes.io/arch={architecture.lower()}",),
+        inverted=True,
+        common=True,
+    ),
+    Rule(
         "multi_arch",
         "another architecture than the control plane's",
         _architecture,
