@@ -263,6 +263,8 @@ def test_a_feature_by_its_name_and_only_what_is_not_allowed(run: Run) -> None:
     code, out, _ = run(ROWS, "--complete", "--unallowed")
     assert [line[0] for line in lines(out, "downward_metrics ")] == ["downward_metrics"]
     assert not lines(out, "vsock")
+    code, out, _ = run((KUBEVIRT, vm("a")), "--complete", "--unallowed")
+    assert (code, out.splitlines()[2:]) == (0, ["Nothing is asked for that is not allowed."])
     code, out, err = run(ROWS, "--complete", "vsok")
     assert (code, out) == (2, "")
     assert err == "steward: no feature or feature gate is called vsok; did you mean vsock?\n"
