@@ -77,7 +77,7 @@ def test_a_feature_whose_gate_is_off() -> None:
     assert report.findings == {"NotEditable": 1, "StoppedRequestsDisabled": 1}
     assert [(ref.kind, ref.path) for ref in report.first_found] == [(VM, "ns/a"), (VM, "ns/b")]
     assert report.unallowed
-    assert "downwardMetrics" in report.answer
+    assert report.answer == "DownwardMetrics feature gate is not enabled"
 
 
 def test_a_feature_whose_gate_is_on() -> None:

@@ -40,6 +40,7 @@ _ASKED = (
     _HARDWARE,
     "cpu-model.node.kubevirt.io/",
     "cpu-vendor.node.kubevirt.io/",
+    "cpumanager",
     "hyperv.node.kubevirt.io/",
     "kubernetes.io/arch",
     "kubevirt.io/cpumanager",
