@@ -37,7 +37,9 @@ LONGEST_GAP = 5 * 60  # seconds without a scrape that what fires must outlast
 
 def stem(check: Check) -> str:
     """The file of a check's rules."""
-    return {"sources": "exporter"}.get(check.id, "fleet" if check.scope is PER_FLEET else check.id)
+    return {"sources": "exporter", "feature_storage": "feature_mismatch"}.get(
+        check.id, "fleet" if check.scope is PER_FLEET else check.id
+    )
 
 
 def families(check: Check) -> set[Family]:
