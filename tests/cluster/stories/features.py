@@ -6,7 +6,7 @@ Nodes and the StorageClass have the names of the story's namespaces: they are th
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from tests.cluster import fleet
@@ -17,7 +17,7 @@ from tests.manifests import Object
 
 __all__ = ["STORIES", "kubevirt"]
 
-Values = Mapping[str, str]
+Values = dict[str, str]
 Change = Callable[[Object], None]
 DEVICE = "example.com/dev"
 RELEASE = "v1.9.0"
