@@ -41,6 +41,7 @@ __all__ = ["Steward", "assemble", "read_dump", "serve", "wait_until_seen"]
 @dataclass(frozen=True)
 class Steward:
     engine: Engine
+    intake: Intake
     source: LiveSource
     exposition: Exposition
     aggregates: Aggregates
@@ -49,6 +50,7 @@ class Steward:
     def take(self, config: Config) -> None:
         """Applies the settings that can change while running."""
         self.engine.settle = config.settle.total_seconds()
+        self.intake.assume(config.assume_upstream_version or "")
         self.exposition.series_limit = _series_limit(config)
         _configure(self.engine, config)
 
@@ -84,8 +86,9 @@ def assemble(
     )
     engine.listen(exposition.update)
     engine.observe(aggregates.changed)
-    source = LiveSource(transport, watched(asking), Intake(engine, time.time), pace or _pace(config))
-    steward = Steward(engine, source, exposition, aggregates)
+    intake = Intake(engine, time.time)
+    source = LiveSource(transport, watched(asking), intake, pace or _pace(config))
+    steward = Steward(engine, intake, source, exposition, aggregates)
     steward.take(config)
     if settle is not None:
         engine.settle = settle
@@ -174,7 +177,9 @@ async def read_dump(
     checks = [check for check in all_checks() if config.of(check.id).enabled]
     engine = Engine(checks, clock=lambda: now, timer=time.monotonic, readers=all_views(), initial=True)
     _configure(engine, config)
-    source = OfflineSource({**watched(checks), **dict.fromkeys(also)}, Intake(engine, lambda: now), complete=complete)
+    intake = Intake(engine, lambda: now)
+    intake.assume(config.assume_upstream_version or "")
+    source = OfflineSource({**watched(checks), **dict.fromkeys(also)}, intake, complete=complete)
     await source.read(files(path), progress)
     while engine.step():
         pass

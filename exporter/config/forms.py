@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Strict, WithJsonSchema
 
 from ..checks.base import Setting
+from ..model.features.versions import FORM, parse
 from .mistakes import listed, quoted
 
-__all__ = ["Address", "Duration", "OptionalText", "address", "field_of", "setting", "write_duration"]
+__all__ = ["Address", "Duration", "OptionalText", "OptionalVersion", "address", "field_of", "setting", "write_duration"]
 
 # Each part once, the larger before the smaller; editors get the same.
 _DURATION = r"(?=[0-9])(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m(?!s))?(?:([0-9]{1,6})s)?(?:([0-9]{1,6})ms)?"
@@ -54,6 +55,15 @@ def _text(text: str) -> str:
     return text
 
 
+def _version(text: str) -> str:
+    found = parse(text)
+    if found is None:
+        raise ValueError(f'{quoted(text)} is no version of KubeVirt\'s own releases; write it as "v1.8.4"')
+    if found.commits:
+        raise ValueError(f'{quoted(text)} is between two releases; write the one before it, "{found.tag}"')
+    return found.tag
+
+
 Duration = Annotated[
     timedelta,
     BeforeValidator(parse_duration),
@@ -67,6 +77,9 @@ Address = Annotated[
 ]
 Text = Annotated[str, AfterValidator(_text), WithJsonSchema({"type": "string", "minLength": 1})]
 OptionalText = Annotated[Text | None, WithJsonSchema({"type": "string", "minLength": 1})]  # None: not in the file
+OptionalVersion = Annotated[
+    Annotated[Text, AfterValidator(_version)] | None, WithJsonSchema({"type": "string", "pattern": f"^{FORM}$"})
+]
 
 # What a setting may be: its type for pydantic, and what it is called.
 _TYPES: dict[Any, tuple[Any, str]] = {

@@ -17,7 +17,14 @@ PREFIX = "STEWARD_"
 CONFIG_VARIABLE = "STEWARD_CONFIG"
 FLAGS = {"listen": "--listen", "kubeconfig": "--kubeconfig", "context": "--context", "logLevel": "--log-level"}
 
-_LIVE = ("logLevel", "logFormat", "settle", "seriesLimit", "checks")  # what follows the file without a restart
+_LIVE = (
+    "logLevel",
+    "logFormat",
+    "settle",
+    "assumeUpstreamVersion",
+    "seriesLimit",
+    "checks",
+)  # what follows the file without a restart
 
 
 @dataclass(frozen=True, eq=False)

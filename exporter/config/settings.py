@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from ..checks.base import Check
-from .forms import Address, Duration, OptionalText, field_of, setting
+from .forms import Address, Duration, OptionalText, OptionalVersion, field_of, setting
 from .mistakes import listed
 
 __all__ = ["CheckSettings", "Config", "MetricsSettings", "PaceSettings", "Section", "SeriesLimitSettings", "model_of"]
@@ -109,6 +109,11 @@ class Config(Section):
     log_format: LogFormat = setting("logfmt", "How a log line is written.", listed(get_args(LogFormat)))
     settle: Duration = setting(
         "250ms", "From a change to its evaluation, so that what belongs together has arrived.", low="0s", high="1m"
+    )
+    assume_upstream_version: OptionalVersion = setting(
+        None,
+        "The release of KubeVirt that a downstream build is made from: by it the feature gates are known.",
+        "version such as v1.8.4",
     )
     pace: PaceSettings = Field(default_factory=PaceSettings)
     series_limit: SeriesLimitSettings = Field(default_factory=SeriesLimitSettings)

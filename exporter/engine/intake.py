@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from ..model.kind import ApiKind
+from ..model.kinds import kube_virt
+from ..model.kinds.kube_virt import KubeVirt
 from ..model.record import Record
 from ..model.source import FILE, Source, SyncState, Undecodable
 from .engine import Engine
@@ -39,6 +41,13 @@ class Intake:
     def __init__(self, engine: Engine, clock: Callable[[], float]) -> None:
         self._engine = engine
         self._clock = clock
+        self._assumed = ""
+
+    def assume(self, version: str) -> None:
+        """Takes KubeVirt for one of an upstream version from now on; empty: for one of the version that it reports."""
+        self._assumed = version
+        for record in list(self._engine.cluster.all(KubeVirt)):
+            self._engine.put(kube_virt.assuming(record, version))
 
     async def swap(self, kind: ApiKind[Any], everything: Iterable[Observed]) -> None:
         """Takes in the whole of a kind. Of two sightings of one object the later one counts."""
@@ -77,6 +86,8 @@ class Intake:
         self._engine.remove(Undecodable, namespace, f"{kind.name} {name}")
         if observed.record is None:
             self._engine.remove(kind.record, namespace, name)
+        elif isinstance(observed.record, KubeVirt):
+            self._engine.put(kube_virt.assuming(observed.record, self._assumed))
         else:
             self._engine.put(observed.record)
 

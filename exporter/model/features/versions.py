@@ -10,15 +10,13 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-__all__ = ["Version", "parse"]
+__all__ = ["FORM", "Version", "parse"]
 
 _STAGES = ("alpha", "beta", "rc", "")  # of a tag, in their order; the last is the release
-_FORM = re.compile(
-    r"v?(?P<major>\d{1,6})\.(?P<minor>\d{1,6})\.(?P<patch>\d{1,6})"
-    r"(?:-(?P<stage>alpha|beta|rc)\.(?P<number>\d{1,6}))?"
-    r"(?:[-.](?P<commits>\d{1,6})(?:\+|-g)[0-9a-f]{7,40})?(?:-dirty)?",
-    re.ASCII,
-)
+FORM = r"v?([0-9]{1,6})\.([0-9]{1,6})\.([0-9]{1,6})(?:-(alpha|beta|rc)\.([0-9]{1,6}))?"
+"""The regular expression of a tag."""
+
+_BUILD = re.compile(FORM + r"(?:[-.]([0-9]{1,6})(?:\+|-g)[0-9a-f]{7,40})?(?:-dirty)?")
 
 
 class Version(Struct, frozen=True, gc=False, order=True):
@@ -56,10 +54,8 @@ class Version(Struct, frozen=True, gc=False, order=True):
 @lru_cache(maxsize=256)
 def parse(text: str) -> Version | None:
     """None for a text that is not the version of an upstream build."""
-    found = _FORM.fullmatch(text) if len(text) <= 128 else None
+    found = _BUILD.fullmatch(text) if len(text) <= 128 else None
     if found is None:
         return None
-    major, minor, patch, number, commits = (
-        int(found[name] or 0) for name in ("major", "minor", "patch", "number", "commits")
-    )
-    return Version(major, minor, patch, _STAGES.index(found["stage"] or ""), number, commits)
+    major, minor, patch, number, commits = (int(found[place] or 0) for place in (1, 2, 3, 5, 6))
+    return Version(major, minor, patch, _STAGES.index(found[4] or ""), number, commits)

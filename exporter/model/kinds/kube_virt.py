@@ -15,12 +15,13 @@ from ..instancetypes.specs import canonical
 from ..kind import ApiKind, Reach
 from ..record import Record, Wire, WireMeta, epoch, identity
 
-__all__ = ["EVEN_PARITY", "KIND", "VGA_FOR_EFI", "KubeVirt", "assuming", "changed", "release_of"]
+__all__ = ["EVEN_PARITY", "KIND", "KubeVirt", "assuming", "changed", "release_of"]
 
 DRAIN_TAINT = "kubevirt.io/drain"
 EVEN_PARITY = "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity"
-VGA_FOR_EFI = "kubevirt.io/vga-display-efi-x86"
-_SWITCHES = (EVEN_PARITY, VGA_FOR_EFI)  # annotations that switch something on by being there
+"""An annotation without which the gate AlignCPUs has no effect."""
+
+_SWITCHES = (EVEN_PARITY,)  # annotations that switch something on by being there
 _MANAGER, _HCO = "app.kubernetes.io/managed-by", "hco-operator"
 _HCO_NAME = "kubevirt-kubevirt-hyperconverged"
 
