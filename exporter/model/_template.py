@@ -40,8 +40,8 @@ def facts_of(
     notes = (template and template.metadata and template.metadata.annotations) or {}
     asking = Asking(
         (template and template.spec) or WireVMSpec(),
-        ignition=bool(notes.get(IGNITION)),
-        sidecars=bool(notes.get(SIDECARS)),
+        ignition=notes.get(IGNITION),
+        sidecars=notes.get(SIDECARS),
     )
     return (
         *identity(meta),

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...findings import Finding, Severity
-from ...model.features.configuration import Effective, effective, target_of
+from ...model.features.configuration import Effective, chosen, forecast
 from ...model.features.requests import requests_of
 from ...model.features.rule import Ground, Request, Rule
 from ...model.kinds.kube_virt import KubeVirt
 from ...model.kinds.storage_class import StorageClass
+from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.record import Ref, UnansweredError
 from ..base import View
 from .refusals import Refusals, refusals
@@ -25,34 +26,37 @@ _NONE: Refusals = {}
 
 def mismatches(view: View, storage: tuple[StorageClass, ...] | None = None) -> Iterator[Finding]:
     """Raises UnansweredError where a VM asks for something and nobody knows what is allowed."""
-    kubevirts = view.all(KubeVirt)
-    known = effective(kubevirts)
+    kubevirt = chosen(view.all(KubeVirt))
+    known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
     for pair in pairs(view):
-        asked = _asked(view, pair, known)
+        if pair.vm is not None and pair.vm.invalid and storage is None:
+            yield _invalid(pair.vm)
+        asked = _asked(view, pair, kubevirt)
         if not any(asked):
             continue
-        if isinstance(known, str):
-            raise UnansweredError(known)
-        yield from _of(pair, asked, known, storage)
+        if isinstance(kubevirt, str) or isinstance(known, str):
+            raise UnansweredError(str(known))
+        yield from _of(pair, asked, kubevirt, known, storage)
 
 
-def _asked(view: View, pair: Pair, known: Effective | str) -> tuple[tuple[Request, ...], tuple[Request, ...]]:
+def _asked(view: View, pair: Pair, kubevirt: KubeVirt | str) -> tuple[tuple[Request, ...], tuple[Request, ...]]:
     """By the VM, and by its VMI."""
-    kubevirt = known.kubevirt if isinstance(known, Effective) else None
-    vm = requests_of(pair.vm, view.named, kubevirt) if pair.vm is not None else ()
+    known = None if isinstance(kubevirt, str) else kubevirt
+    vm = requests_of(pair.vm, view.named, known) if pair.vm is not None else ()
     return vm, pair.vmi.asks if pair.vmi is not None else ()
 
 
 def _of(
     pair: Pair,
     asked: tuple[tuple[Request, ...], tuple[Request, ...]],
+    kubevirt: KubeVirt,
     known: Effective,
     storage: tuple[StorageClass, ...] | None,
 ) -> Iterator[Finding]:
     now = _states(Ground(known, storage), pair, asked)
     for rule, (state, whys) in now.items():
         yield _finding(pair, rule, state, whys, known)
-    target = target_of(known)
+    target = forecast(kubevirt)
     if target is None:
         return
     for rule, (state, whys) in _states(Ground(target, storage), pair, asked).items():
@@ -70,6 +74,16 @@ def _states(
         if state is not None:
             found[rule] = state, tuple(dict.fromkeys((*by_vmi.get(rule, ()), *by_vm.get(rule, ()))))
     return found
+
+
+def _invalid(vm: VirtualMachine) -> Finding:
+    return Finding(
+        reason="InvalidVM",
+        severity=Severity.WARNING,
+        subject=vm.ref,
+        message=f"KubeVirt can neither start the VM nor take an edit of it: {vm.invalid}.",
+        evidence={"why": [vm.invalid]},
+    )
 
 
 def _finding(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], known: Effective) -> Finding:
@@ -112,7 +126,7 @@ def _evidence(pair: Pair, rule: Rule, whys: tuple[str, ...], known: Effective) -
     facts: dict[str, Any] = {"stage": rule.stage.value, "why": list(whys), "answer": rule.message}
     facts["version"] = str(known.version)
     if rule.gate:
-        facts |= {"gate": rule.gate, "source": known.gates.source(rule.gate)}
+        facts |= {"gate": rule.gate, "source": known.source(rule.gate)}
     if pair.vmi is not None:
         facts |= {"phase": pair.vmi.phase, "migratable": pair.vmi.migratable, "blocked": pair.vmi.blocked}
     return {name: fact for name, fact in facts.items() if fact not in ("", None)}

@@ -37,7 +37,7 @@ OBSOLETE_CPU_MODELS = frozenset(f"{model}{suffix}" for model in _OBSOLETE.split(
 """Those that KubeVirt takes for obsolete where nobody lists any: pkg/virt-handler/node-labeller/util/util.go."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Effective:
     """What is in effect. One value is shared by all that ask for the same configuration and version."""
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..kinds.storage_class import StorageClass
-from ..vm_spec import WireVMSpec
-
-if TYPE_CHECKING:
-    from .configuration import Effective
+from ..vm_spec import WireCPU, WireDevices, WireDomain, WireVMSpec
+from .configuration import Effective
 
 __all__ = ["IGNITION", "SIDECARS", "AsAsked", "Asking", "Ground", "Migrates", "Request", "Rule", "Severities", "Stage"]
 
@@ -57,17 +54,53 @@ class Severities(msgspec.Struct, frozen=True):
     pending: str | None = "critical"
 
 
-class Asking(msgspec.Struct, frozen=True):
+class Asking:
     """What rules see of a VM or VMI: `spec` is that of its VMIs, the rest as far as the object has it."""
 
-    spec: WireVMSpec
-    ignition: bool = False  # its annotation is not empty
-    sidecars: bool = False  # its annotation is not empty
-    run_strategy: str = ""
-    volumes_strategy: str = ""  # a VM's updateVolumesStrategy
-    tracking: str = ""  # state of changedBlockTracking in its status
-    user: int | None = None  # that a VMI's launcher runs as
-    hotplugged: bool = False  # a VMI has hotplugged volumes
+    __slots__ = (
+        "cpu",
+        "devices",
+        "domain",
+        "hotplugged",
+        "ignition",
+        "interfaces",
+        "run_strategy",
+        "sidecars",
+        "spec",
+        "tracking",
+        "user",
+        "volumes",
+        "volumes_strategy",
+    )
+
+    def __init__(
+        self,
+        spec: WireVMSpec,
+        *,
+        ignition: object = None,
+        sidecars: object = None,
+        run_strategy: str = "",
+        volumes_strategy: str = "",
+        tracking: str = "",
+        user: int | None = None,
+        hotplugged: bool = False,
+    ) -> None:
+        """`ignition` and `sidecars` are its annotations. `volumes_strategy` is a VM's updateVolumesStrategy, `tracking`
+        the state of changedBlockTracking in its status; `user` is whom a VMI's launcher runs as, and `hotplugged`
+        whether it has hotplugged volumes.
+        """
+        self.spec = spec
+        self.domain = spec.domain or _DOMAIN
+        self.devices = self.domain.devices or _DEVICES
+        self.cpu = self.domain.cpu or _CPU
+        self.interfaces = [each for each in self.devices.interfaces or () if each is not None]
+        self.volumes = [each for each in spec.volumes or () if each is not None]
+        self.ignition, self.sidecars = bool(ignition), bool(sidecars)
+        self.run_strategy, self.volumes_strategy, self.tracking = run_strategy, volumes_strategy, tracking
+        self.user, self.hotplugged = user, hotplugged
+
+
+_DOMAIN, _DEVICES, _CPU = WireDomain(), WireDevices(), WireCPU()
 
 
 class Ground(msgspec.Struct, frozen=True):
@@ -98,11 +131,11 @@ class Rule:
     """One feature. `asked` yields the parameters of the requests that a spec makes, empty text for a plain one.
 
     It is allowed where the feature gate is on, and where `refused` says nothing; what that says is why not. `message`
-    is what KubeVirt answers, where it does. A rule that is `inverted` has nothing to allow: while its gate is on, a
-    node has to offer something. `since` and `until` are the first and the last release (major, minor) in which it is
-    checked. `nodes` gives what a node has to offer for a parameter, as `label KEY=VALUE` or `resource NAME`; of a rule
-    with a gate, while that is on. `common` is what nearly every VM asks for. A rule with `storage` looks at
-    StorageClasses.
+    is what KubeVirt answers, where it does. With `plain` no setting decides in the gate's place. A rule that is
+    `inverted` has nothing to allow: while its gate is on, a node has to offer something. `since` and `until` are the
+    first and the last release (major, minor) in which it is checked. `nodes` gives what a node has to offer for a
+    parameter, as `label KEY=VALUE` or `resource NAME`; of a rule with a gate, while that is on. `common` is what nearly
+    every VM asks for. A rule with `storage` looks at StorageClasses.
     """
 
     id: str
@@ -117,6 +150,7 @@ class Rule:
     until: tuple[int, int] = (1_000_000, 0)
     severities: Severities = _USUAL
     nodes: Callable[[str], Iterable[str]] = _nowhere
+    plain: bool = False
     inverted: bool = False
     common: bool = False
     storage: bool = False
@@ -124,9 +158,9 @@ class Rule:
     def why(self, ground: Ground, parameter: str) -> str:
         """Why it is not allowed; empty where it is."""
         configuration = ground.configuration
-        if self.inverted or not self.since <= configuration.release <= self.until:
+        if self.inverted or not self.since <= configuration.version.release <= self.until:
             return ""
-        if self.gate and not configuration.on(self.gate):
+        if self.gate and not (configuration.gates if self.plain else configuration).on(self.gate):
             return f"feature gate {self.gate} is off"
         return self.refused(ground, parameter)
 

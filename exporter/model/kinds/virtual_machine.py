@@ -146,8 +146,8 @@ def _asking(spec: _Spec, status: _Status, strategy: str) -> Asking:
     notes = (template.metadata and template.metadata.annotations) or {}
     return Asking(
         template.spec or WireVMSpec(),
-        ignition=bool(notes.get(IGNITION)),
-        sidecars=bool(notes.get(SIDECARS)),
+        ignition=notes.get(IGNITION),
+        sidecars=notes.get(SIDECARS),
         run_strategy=strategy,
         volumes_strategy=spec.update_volumes_strategy or "",
         tracking=(status.changed_block_tracking and status.changed_block_tracking.state) or "",

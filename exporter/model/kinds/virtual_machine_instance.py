@@ -251,8 +251,8 @@ def _handler(labels: _Labels) -> str:
 def _asking(spec: WireVMSpec, notes: _Annotations, status: _Status) -> Asking:
     return Asking(
         spec,
-        ignition=bool(notes.ignition),
-        sidecars=bool(notes.sidecars),
+        ignition=notes.ignition,
+        sidecars=notes.sidecars,
         user=status.runtime_user,
         hotplugged=any(each is not None and each.hotplug_volume is not None for each in status.volume_status or ()),
     )

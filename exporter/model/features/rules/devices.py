@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...vm_spec import WireDevice, WireDevices, WireDomain
+from ...vm_spec import WireDevice
 from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage
 
 __all__ = ["RULES"]
-
-_NONE = WireDevices()
-
-
-def _devices(vm: Asking) -> WireDevices:
-    return (vm.spec.domain or WireDomain()).devices or _NONE
 
 
 def _once(asked: bool) -> Iterable[str]:
@@ -29,42 +23,41 @@ def _claimed(devices: list[WireDevice | None] | None) -> bool:
 
 
 def _names(vm: Asking) -> Iterable[str]:
-    devices = _devices(vm)
-    both = (*(devices.gpus or ()), *(devices.host_devices or ()))
+    both = (*(vm.devices.gpus or ()), *(vm.devices.host_devices or ()))
     return {each.device_name for each in both if each is not None and each.device_name}
 
 
 def _host_devices(vm: Asking) -> Iterable[str]:
-    return _once(bool(_devices(vm).host_devices))
+    return _once(bool(vm.devices.host_devices))
 
 
 def _gpus(vm: Asking) -> Iterable[str]:
-    return _once(_devices(vm).gpus is not None)
+    return _once(vm.devices.gpus is not None)
 
 
 def _claimed_gpus(vm: Asking) -> Iterable[str]:
-    return _once(_claimed(_devices(vm).gpus))
+    return _once(_claimed(vm.devices.gpus))
 
 
 def _claimed_devices(vm: Asking) -> Iterable[str]:
-    return _once(_claimed(_devices(vm).host_devices))
+    return _once(_claimed(vm.devices.host_devices))
 
 
 def _one_vgpu(vm: Asking) -> Iterable[str]:
-    gpus = [each for each in _devices(vm).gpus or () if each is not None]
+    gpus = [each for each in vm.devices.gpus or () if each is not None]
     return (gpus[0].device_name,) if len(gpus) == 1 and gpus[0].device_name else ()
 
 
 def _vsock(vm: Asking) -> Iterable[str]:
-    return _once(_devices(vm).autoattach_vsock is True)
+    return _once(vm.devices.autoattach_vsock is True)
 
 
 def _video(vm: Asking) -> Iterable[str]:
-    return _once(_devices(vm).video is not None)
+    return _once(vm.devices.video is not None)
 
 
 def _panic(vm: Asking) -> Iterable[str]:
-    return _once(bool(_devices(vm).panic_devices))
+    return _once(bool(vm.devices.panic_devices))
 
 
 def _unlisted(ground: Ground, device: str) -> str:
@@ -81,13 +74,14 @@ def _vgpu(ground: Ground, device: str) -> str:
     return "feature gate VGPULiveMigration is off"
 
 
+_GRACE = frozenset(("10de:2342", "10de:2348", "10de:2941"))  # pkg/util/hardware/grace.go of kubevirt/kubevirt
 _GRACE_GATES = ("GraceIOVirtualization", "IOMMUFD", "PCINUMAAwareTopology")
 
 
 def _grace(ground: Ground, device: str) -> str:
     configuration = ground.configuration
     off = [gate for gate in _GRACE_GATES if not configuration.on(gate)]
-    if not off or device not in configuration.grace_devices:
+    if not off or not _GRACE.intersection(configuration.pci_vendors.get(device, ())):
         return ""
     return f"feature gate {off[0]} is off"
 
@@ -101,7 +95,7 @@ RULES = (
         migrates=Migrates.NEVER,
         message="Host Devices feature gate is not enabled in kubevirt-config",
     ),
-    Rule("gpu", "GPUs", _gpus, "GPU", migrates=Migrates.NEVER, until=(1, 3), message="GPU feature gate is not enabled"),
+    Rule("gpu", "GPUs", _gpus, "GPU", migrates=Migrates.NEVER, message="GPU feature gate is not enabled"),
     Rule(
         "gpu_dra",
         "GPUs by dynamic resource allocation",
@@ -166,7 +160,6 @@ RULES = (
         _video,
         "VideoConfig",
         since=(1, 6),
-        until=(1, 8),
         message="VideoConfig feature gate is not enabled",
     ),
     Rule(
@@ -175,7 +168,6 @@ RULES = (
         _panic,
         "PanicDevices",
         since=(1, 6),
-        until=(1, 8),
         message="Panic Devices feature gate is not enabled in kubevirt-config",
     ),
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 
-from ...vm_spec import WireDevices, WireDomain, WireInterface, WireNetwork
 from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage
 
 __all__ = ["RULES"]
@@ -13,68 +13,46 @@ IMPLICIT = "implicit"
 """The parameter of a VM that has neither networks nor interfaces, and so gets KubeVirt's default."""
 
 
-def _devices(vm: Asking) -> WireDevices:
-    return (vm.spec.domain or WireDomain()).devices or WireDevices()
-
-
-def _interfaces(vm: Asking) -> Iterable[WireInterface]:
-    return [each for each in _devices(vm).interfaces or () if each is not None]
-
-
-def _networks(vm: Asking) -> Iterable[WireNetwork]:
-    return [each for each in vm.spec.networks or () if each is not None]
-
-
-def _once(asked: bool) -> Iterable[str]:
-    return ("",) if asked else ()
-
-
 def _by_default(vm: Asking) -> bool:
-    devices = _devices(vm)
-    return not devices.interfaces and not vm.spec.networks and devices.autoattach_pod_interface is not False
+    return not vm.interfaces and not vm.spec.networks and vm.devices.autoattach_pod_interface is not False
 
 
 def _bridge(vm: Asking) -> Iterable[str]:
     if _by_default(vm):
         return (IMPLICIT,)
-    on_pod = {each.name for each in _networks(vm) if each.pod is not None}
-    return _once(any(each.bridge is not None and each.name in on_pod for each in _interfaces(vm)))
+    bridges = {each.name for each in vm.interfaces if each.bridge is not None}
+    if not bridges:
+        return ()
+    on_pod = {each.name for each in vm.spec.networks or () if each is not None and each.pod is not None}
+    return () if bridges.isdisjoint(on_pod) else ("",)
 
 
 def _default(vm: Asking) -> Iterable[str]:
-    return _once(_by_default(vm))
+    return ("",) if _by_default(vm) else ()
 
 
 def _bindings(vm: Asking) -> Iterable[str]:
-    return {each.binding.name for each in _interfaces(vm) if each.binding is not None and each.binding.name}
-
-
-def _any_binding(vm: Asking) -> Iterable[str]:
-    return _once(any(each.binding is not None for each in _interfaces(vm)))
-
-
-def _passt_binding(vm: Asking) -> Iterable[str]:
-    return _once(any(each.passt_binding is not None for each in _interfaces(vm)))
-
-
-def _port_ranges(vm: Asking) -> Iterable[str]:
-    return _once(any(each.port_ranges is not None for each in _interfaces(vm)))
+    return {each.binding.name for each in vm.interfaces if each.binding is not None and each.binding.name}
 
 
 def _claimed(vm: Asking) -> Iterable[str]:
-    return _once(any(each.resource_claim is not None for each in _networks(vm)))
+    for each in vm.spec.networks or ():
+        if each is not None and each.resource_claim is not None:
+            return ("",)
+    return ()
 
 
-def _passt(vm: Asking) -> Iterable[str]:
-    return _once(any(each.passt is not None for each in _interfaces(vm)))
+def _having(field: str) -> Callable[[Asking], Iterable[str]]:
+    """Of an interface with this field."""
+    get = attrgetter(field)
 
+    def asked(vm: Asking) -> Iterable[str]:
+        for each in vm.interfaces:
+            if get(each) is not None:
+                return ("",)
+        return ()
 
-def _macvtap(vm: Asking) -> Iterable[str]:
-    return _once(any(each.macvtap is not None for each in _interfaces(vm)))
-
-
-def _slirp(vm: Asking) -> Iterable[str]:
-    return _once(any(each.slirp is not None for each in _interfaces(vm)))
+    return asked
 
 
 def _no_bridge(ground: Ground, parameter: str) -> str:
@@ -130,15 +108,14 @@ RULES = (
     Rule(
         "binding_plugin",
         "network binding plugins at all",
-        _any_binding,
+        _having("binding"),
         "NetworkBindingPlugins",
-        until=(1, 4),
         message="NetworkBindingPlugins feature gate is not enabled",
     ),
     Rule(
         "passt_binding",
         "passt",
-        _passt_binding,
+        _having("passt_binding"),
         "PasstBinding",
         migrates=Migrates.DEGRADED,
         since=(1, 8),
@@ -147,7 +124,7 @@ RULES = (
     Rule(
         "port_ranges",
         "ranges of ports",
-        _port_ranges,
+        _having("port_ranges"),
         "PortRangesSpec",
         migrates=Migrates.DEGRADED,
         since=(1, 9),
@@ -165,7 +142,7 @@ RULES = (
     Rule(
         "passt_legacy",
         "the old passt binding",
-        _passt,
+        _having("passt"),
         stage=Stage.CREATION,
         refused=_discontinued,
         since=(1, 3),
@@ -174,7 +151,7 @@ RULES = (
     Rule(
         "macvtap",
         "the old macvtap binding",
-        _macvtap,
+        _having("macvtap"),
         stage=Stage.CREATION,
         refused=_discontinued,
         since=(1, 3),
@@ -183,7 +160,7 @@ RULES = (
     Rule(
         "slirp",
         "the slirp binding",
-        _slirp,
+        _having("slirp"),
         stage=Stage.CREATION,
         refused=_discontinued,
         since=(1, 3),

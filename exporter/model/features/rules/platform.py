@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from ...firmware import WireFirmware
-from ...vm_spec import WireCPU, WireDevices, WireDomain, WireMemory
 from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage
 
 __all__ = ["RULES"]
@@ -16,20 +14,12 @@ _OF_HOST = ("host-model", "host-passthrough")
 _INFO = Severities(halted="info", blocked="info", migratable="info", running="info", pending=None)
 
 
-def _domain(vm: Asking) -> WireDomain:
-    return vm.spec.domain or WireDomain()
-
-
-def _cpu(vm: Asking) -> WireCPU:
-    return _domain(vm).cpu or WireCPU()
-
-
 def _once(asked: bool) -> Iterable[str]:
     return ("",) if asked else ()
 
 
 def _security(vm: Asking) -> dict[str, object]:
-    return _domain(vm).launch_security or {}
+    return vm.domain.launch_security or {}
 
 
 def _sev(vm: Asking) -> Iterable[str]:
@@ -48,26 +38,28 @@ def _tdx(vm: Asking) -> Iterable[str]:
 
 
 def _secure_execution(vm: Asking) -> Iterable[str]:
-    return _once(_domain(vm).launch_security is not None and vm.spec.architecture == "s390x")
+    return _once(vm.domain.launch_security is not None and vm.spec.architecture == "s390x")
 
 
 def _dedicated(vm: Asking) -> Iterable[str]:
-    cpu = _cpu(vm)
+    cpu = vm.cpu
     return _once(cpu.dedicated_cpu_placement is True)
 
 
 def _isolated(vm: Asking) -> Iterable[str]:
-    return _once(_cpu(vm).isolate_emulator_thread is True)
+    return _once(vm.cpu.isolate_emulator_thread is True)
 
 
 def _numa(vm: Asking) -> Iterable[str]:
-    numa = _cpu(vm).numa
+    numa = vm.cpu.numa
     return _once(numa is not None and numa.guest_mapping_passthrough is not None)
 
 
 def _hyperv(vm: Asking) -> Iterable[str]:
-    features = _domain(vm).features
-    flags = (features.hyperv if features is not None else None) or {}
+    features = vm.domain.features
+    flags = features.hyperv if features is not None else None
+    if not flags:
+        return ()
     return {name for name in (*_HYPERV, "evmcs") if (flag := flags.get(name)) is not None and _on(flag)}
 
 
@@ -83,17 +75,16 @@ def _enlightened(flag: str) -> Iterable[str]:
 
 
 def _overhead(vm: Asking) -> Iterable[str]:
-    return _once((_domain(vm).memory or WireMemory()).reserved_overhead is not None)
+    return _once(vm.domain.memory is not None and vm.domain.memory.reserved_overhead is not None)
 
 
 def _reboot(vm: Asking) -> Iterable[str]:
-    return _once(_domain(vm).reboot_policy is not None)
+    return _once(vm.domain.reboot_policy is not None)
 
 
 def _keeps_state(vm: Asking) -> Iterable[str]:
-    domain = _domain(vm)
-    tpm = (domain.devices or WireDevices()).tpm
-    loader = (domain.firmware or WireFirmware()).bootloader
+    tpm, firmware = vm.devices.tpm, vm.domain.firmware
+    loader = firmware.bootloader if firmware is not None else None
     by_tpm = tpm is not None and tpm.persistent is True and tpm.enabled is not False
     return _once(by_tpm or (loader is not None and loader.efi is not None and loader.efi.persistent is True))
 
@@ -104,14 +95,14 @@ def _architecture(vm: Asking) -> Iterable[str]:
 
 def _machine(vm: Asking) -> Iterable[str]:
     """With the architecture before it, where the spec says which."""
-    made = _domain(vm).machine
+    made = vm.domain.machine
     if made is None or not made.type:
         return ()
     return (f"{vm.spec.architecture} {made.type}" if vm.spec.architecture else made.type,)
 
 
 def _model(vm: Asking) -> Iterable[str]:
-    model = _cpu(vm).model
+    model = vm.cpu.model
     return (model,) if model and model not in _OF_HOST else ()
 
 
@@ -240,7 +231,6 @@ RULES = (
         "the node's NUMA topology in the guest",
         _numa,
         "NUMA",
-        until=(1, 3),
         message="NUMA feature gate is not enabled in kubevirt-config",
     ),
     Rule(
@@ -273,7 +263,6 @@ RULES = (
         "a persistent TPM or EFI",
         _keeps_state,
         "VMPersistentState",
-        until=(1, 5),
         message="VMPersistentState feature gate is not enabled",
     ),
     Rule(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 
-from ...vm_spec import WireDevices, WireDomain, WireVMSpec, WireVolume
+from ...vm_spec import WireVolume
 from ..rule import Asking, Migrates, Rule, Severities, Stage
 
 __all__ = ["RULES"]
@@ -12,54 +13,64 @@ __all__ = ["RULES"]
 _INFO = Severities(halted=None, blocked=None, migratable="info", running="info", pending=None)
 
 
-def _devices(spec: WireVMSpec) -> WireDevices:
-    return (spec.domain or WireDomain()).devices or WireDevices()
-
-
-def _shared(spec: WireVMSpec) -> Iterable[WireVolume]:
+def _shared(vm: Asking) -> Iterable[WireVolume]:
     """The volumes that are shared with the guest as filesystems."""
-    names = {each.name for each in _devices(spec).filesystems or () if each is not None}
-    return [each for each in spec.volumes or () if each is not None and each.name in names] if names else ()
+    if not vm.devices.filesystems:
+        return ()
+    names = {each.name for each in vm.devices.filesystems if each is not None}
+    return [each for each in vm.volumes if each.name in names]
 
 
 def _once(asked: bool) -> Iterable[str]:
     return ("",) if asked else ()
 
 
+def _of_volume(field: str) -> Callable[[Asking], bool]:
+    get = attrgetter(field)
+
+    def there(vm: Asking) -> bool:
+        return any(get(each) is not None for each in vm.volumes)
+
+    return there
+
+
+_METRICS_DISK, _HOST_DISK = _of_volume("downward_metrics"), _of_volume("host_disk")
+
+
 def _downward_metrics(vm: Asking) -> Iterable[str]:
-    volumes = (each for each in vm.spec.volumes or () if each is not None)
-    serial = _devices(vm.spec).downward_metrics is not None
-    return _once(serial or any(each.downward_metrics is not None for each in volumes))
+    return _once(vm.devices.downward_metrics is not None or _METRICS_DISK(vm))
 
 
 def _host_disk(vm: Asking) -> Iterable[str]:
-    return _once(any(each is not None and each.host_disk is not None for each in vm.spec.volumes or ()))
+    return _once(_HOST_DISK(vm))
 
 
 def _reservation(vm: Asking) -> Iterable[str]:
-    luns = (each.lun for each in _devices(vm.spec).disks or () if each is not None)
-    return _once(any(lun is not None and lun.reservation is True for lun in luns))
+    for each in vm.devices.disks or ():
+        if each is not None and each.lun is not None and each.lun.reservation is True:
+            return ("",)
+    return ()
 
 
 def _virtiofs_storage(vm: Asking) -> Iterable[str]:
-    volumes = _shared(vm.spec)
+    volumes = _shared(vm)
     return _once(
         any(each.persistent_volume_claim is not None or each.data_volume is not None for each in volumes),
     )
 
 
 def _virtiofs_config(vm: Asking) -> Iterable[str]:
-    kept = ((v.config_map, v.secret, v.service_account, v.downward_api) for v in _shared(vm.spec))
+    kept = ((v.config_map, v.secret, v.service_account, v.downward_api) for v in _shared(vm))
     return _once(any(part is not None for parts in kept for part in parts))
 
 
 def _container_path(vm: Asking) -> Iterable[str]:
-    return _once(any(each.container_path is not None for each in _shared(vm.spec)))
+    return _once(any(each.container_path is not None for each in _shared(vm)))
 
 
 def _empty_cdrom(vm: Asking) -> Iterable[str]:
-    drives = {each.name for each in _devices(vm.spec).disks or () if each is not None and each.cdrom is not None}
-    return _once(bool(drives - {each.name for each in vm.spec.volumes or () if each is not None}))
+    drives = {each.name for each in vm.devices.disks or () if each is not None and each.cdrom is not None}
+    return _once(bool(drives and drives - {each.name for each in vm.volumes}))
 
 
 def _utility_volumes(vm: Asking) -> Iterable[str]:
@@ -109,7 +120,6 @@ RULES = (
         _virtiofs_storage,
         "EnableVirtioFsStorageVolumes",
         message="virtiofs feature gate is not enabled for PVC",
-        since=(1, 5),
     ),
     Rule(
         "virtiofs_config",
@@ -117,8 +127,6 @@ RULES = (
         _virtiofs_config,
         "EnableVirtioFsConfigVolumes",
         message="virtiofs is not allowed: virtiofs feature gate is not enabled for config volumes",
-        since=(1, 5),
-        until=(1, 7),
     ),
     Rule(
         "container_path",
@@ -135,6 +143,7 @@ RULES = (
         "CD-ROM drives without a disk",
         _empty_cdrom,
         "DeclarativeHotplugVolumes",
+        plain=True,  # whether HotplugVolumes is on as well does not matter here
         migrates=Migrates.UNKNOWN,
         message="DeclarativeHotplugVolumes feature gate not enabled, cannot define an empty CD-ROM disk",
         since=(1, 6),
@@ -156,7 +165,8 @@ RULES = (
         stage=Stage.OBJECT,
         refused=lambda ground, _: (
             ""
-            if ground.configuration.on("HotplugVolumes") or ground.configuration.on("DeclarativeHotplugVolumes")
+            if ground.configuration.gates.on("HotplugVolumes")
+            or ground.configuration.gates.on("DeclarativeHotplugVolumes")
             else "neither HotplugVolumes nor DeclarativeHotplugVolumes is on"
         ),
         message="HotplugVolumes feature gate is not enabled",
@@ -168,7 +178,6 @@ RULES = (
         _strategy,
         "VolumesUpdateStrategy",
         since=(1, 3),
-        until=(1, 4),
         message="VolumesUpdateStrategy feature gate is not enabled",
     ),
     Rule(
