@@ -49,4 +49,5 @@ def proposed(cluster: Cluster, asked: Asked) -> Proposal:
         tuple(change for part in parts for change in part.changes),
         tuple(edit for part in parts for edit in part.edits),
         beforehand=tuple(text for part in parts for text in part.beforehand),
+        unread=tuple(sentence for part in parts for sentence in part.unread),
     )

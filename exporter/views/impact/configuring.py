@@ -58,6 +58,7 @@ class _Draft:
     record: KubeVirt
     tree: Tree
     changes: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
     @property
     def gates(self) -> Gates | None:
@@ -93,7 +94,8 @@ class _Draft:
             if isinstance(known, str):
                 raise ValueError(f"{named(path)} can't be {written(value)}: {known}")
             if _unread(record, self.record, before, known):
-                said += ", which no check reads, so that nothing can be said of what it does"
+                said += ", which no check reads"
+                self.unread.append(f"no check reads {named(path)}, so that nothing can be said of what it does")
         self.changes.append(said)
 
     def switch(self, gate: str, *, on: bool) -> None:
@@ -140,7 +142,8 @@ def configured(cluster: Cluster, wish: Wish) -> Proposal:
             refuse_unknown(gate, versions)
         draft.switch(gate, on=gate in wish.enable)
     _refuse_invalid(draft.record)
-    return Proposal(tuple(draft.changes), (Edit.put(draft.record),), beforehand=_beforehand(wish))
+    edits = (Edit.put(draft.record),)
+    return Proposal(tuple(draft.changes), edits, beforehand=_beforehand(wish), unread=tuple(draft.unread))
 
 
 def _kubevirt(cluster: Cluster) -> KubeVirt:

@@ -42,13 +42,15 @@ class NoSuchObjectError(Exception):
 @dataclass(frozen=True)
 class Proposal:
     """`changes` has a sentence for each change. `within` is the only namespace in which the changed objects count,
-    where there is just one. `beforehand` is what to do about whatever breaks.
+    where there is just one. `beforehand` is what to do about whatever breaks, `unread` has a sentence for each change
+    of which no check can say anything.
     """
 
     changes: tuple[str, ...]
     edits: tuple[Edit, ...]
     within: str = ""
     beforehand: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 def without(cluster: Cluster, instancetypes: Iterable[str] = (), preferences: Iterable[str] = ()) -> Proposal:

@@ -61,7 +61,8 @@ def steps(engine: Engine, proposal: Proposal, most: int | None = None) -> Genera
         del ordered[-_SLICE:]
         yield
     disabled = _disabled(engine, {edit.kind for edit in proposal.edits})
-    unknown = {**dict.fromkeys(disabled), **dict.fromkeys(unsaid), **preview.unknown}
+    unread = (Unknown("impact", "", sentence) for sentence in proposal.unread)
+    unknown = dict.fromkeys((*disabled, *unsaid, *unread, *preview.unknown))
     return Impact(
         generation=engine.generation,
         changes=proposal.changes,
