@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,8 @@ def test_case(check: Check, case: dict[str, Any]) -> None:
             for f in case["finds"]
         ]
         assert evaluation.found() == sorted(wanted)
+        features = Counter((f["subject"], f["reason"], f["feature"]) for f in case["finds"] if "feature" in f)
+        assert not features - Counter((f.subject.name, f.reason, f.feature) for f in evaluation.engine.findings())
         assert unknown == set(case.get("unknown_in", ()))
 
 

@@ -103,7 +103,6 @@ def test_all_that_both_can_request_is_there() -> None:
     assert devices is not None
     assert devices.preferred_tpm is not None
     assert (devices.preferred_tpm.enabled, devices.preferred_tpm.persistent) == (True, True)
-    assert (devices.preferred_panic_device_model, devices.preferred_video_type) == ("isa", "virtio")
     assert firmware is not None
     assert firmware.preferred_efi is not None
     assert (firmware.preferred_efi.persistent, firmware.preferred_efi.secure_boot) == (True, False)

@@ -56,7 +56,8 @@ CHECK = Check(
     reasons=REASONS,
     find=find,
     uses={
-        virtual_machine.KIND: "asks deleting instancetype invalid preference run_strategy shape start_requested",
+        virtual_machine.KIND: "asks deleting instancetype invalid preference run_strategy settled shape "
+        "start_requested",
         virtual_machine_instance.KIND: "asks blocked migratable node phase vm_uid",
     },
     about=(virtual_machine.KIND,),

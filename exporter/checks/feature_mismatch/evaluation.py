@@ -70,7 +70,10 @@ def _states(
     by_vm, by_vmi = (refusals(ground, requests) if requests else _NONE for requests in asked)
     found = {}
     for rule in (*by_vm, *(each for each in by_vmi if each not in by_vm)):
-        state = state_of(rule, pair, rule in by_vm, rule in by_vmi)
+        both = rule.compares and pair.vm is not None and by_vm.get(rule) != by_vmi.get(rule)
+        if rule.compares and not both:
+            continue
+        state = state_of(rule, rule.bites(ground.configuration), pair, rule in by_vm, both or rule in by_vmi)
         if state is not None:
             found[rule] = state, tuple(dict.fromkeys((*by_vmi.get(rule, ()), *by_vm.get(rule, ()))))
     return found
@@ -93,7 +96,7 @@ def _finding(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], known:
         severity=Severity(state.severity),
         subject=subject,
         related=related,
-        message=message(rule, pair, state, whys),
+        message=message(rule, rule.bites(known), pair, state, whys),
         node=pair.vmi.node if pair.vmi is not None else "",
         feature=rule.id,
         group=rule.id,
@@ -108,7 +111,7 @@ def _forecast(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], targe
         severity=Severity.WARNING,
         subject=subject,
         related=related,
-        message=f"With KubeVirt {target.version}: {message(rule, pair, state, whys)}",
+        message=f"With KubeVirt {target.version}: {message(rule, rule.bites(target), pair, state, whys)}",
         feature=rule.id,
         group=rule.id,
         evidence=_evidence(pair, rule, whys, target) | {"state": state.reason},
@@ -123,7 +126,7 @@ def _subject(pair: Pair, state: State) -> tuple[Ref, tuple[Ref, ...]]:
 
 
 def _evidence(pair: Pair, rule: Rule, whys: tuple[str, ...], known: Effective) -> dict[str, Any]:
-    facts: dict[str, Any] = {"stage": rule.stage.value, "why": list(whys), "answer": rule.message}
+    facts: dict[str, Any] = {"stage": rule.bites(known).value, "why": list(whys), "answer": rule.message}
     facts["version"] = str(known.version)
     if rule.gate:
         facts |= {"gate": rule.gate, "source": known.source(rule.gate)}

@@ -48,7 +48,7 @@ REASONS = {
         alert="VMIFeatureMismatch",
     ),
     "StartBlocked": Reason(
-        (_CRITICAL, _INFO),
+        (_CRITICAL,),
         "The VM should run, and cannot start: it asks for a feature that the cluster does not allow.",
         VM,
         next="Allow the feature again, or take it out of the VM: all that is refused at once, since KubeVirt refuses "

@@ -34,11 +34,15 @@ class Pair(NamedTuple):
             return False
         strategy = self.vm.run_strategy
         return (
-            strategy == "Always"
+            strategy in ("Always", "WaitAsReceiver")
             or (strategy == "Once" and not self.last)
-            or (strategy == "RerunOnFailure" and self.last != "Succeeded")
+            or (strategy == "RerunOnFailure" and self._reruns(self.vm))
             or (strategy == "Manual" and self.vm.start_requested)
         )
+
+    def _reruns(self, vm: VirtualMachine) -> bool:
+        """As shouldStartRerunOnFailure in pkg/virt-controller/watch/vm: one that was stopped stays so."""
+        return vm.start_requested or (not vm.settled and self.last != "Succeeded") or self.last == "Failed"
 
     @property
     def pending(self) -> bool:
@@ -62,45 +66,49 @@ def pairs(view: View) -> list[Pair]:
             continue
         ended = vmi is not None and vmi.final and vmi.vm_uid == vm.uid
         found.append(Pair(vm, owned(vmi, vm), vmi.phase if vmi is not None and ended else ""))
-        if vmi is not None and not vmi.final and not vmi.vm_uid:
-            found.append(Pair(None, vmi, ""))  # of the same name, and nobody's
+        if vmi is not None and not vmi.final and vmi.vm_uid != vm.uid:
+            found.append(Pair(None, vmi, ""))  # of the same name, and not its
     return [*found, *(Pair(None, vmi, "") for vmi in vmis.values() if not vmi.final)]
 
 
-def state_of(rule: Rule, pair: Pair, by_vm: bool, by_vmi: bool) -> State | None:
-    """`by_vm` and `by_vmi` say whether each asks for something that is not allowed. None where that is all right."""
+def state_of(rule: Rule, stage: Stage, pair: Pair, by_vm: bool, by_vmi: bool) -> State | None:
+    """`stage` is where a refusal bites. `by_vm` and `by_vmi` say whether each asks for something that is not allowed.
+    None where that is all right.
+    """
+    if stage is Stage.EDIT:
+        return State("NotEditable", "warning") if by_vm else None
     if pair.vmi is None:
-        return _stopped(rule, pair.wanted) if by_vm else None
+        return _stopped(rule, stage, pair.wanted) if by_vm else None
     if pair.pending and by_vmi:
-        return _pending(rule, pair.vmi)
-    bites = rule.stage in _BITES_AT_START
+        return _pending(rule, stage, pair.vmi)
+    bites = stage in _BITES_AT_START
     if by_vm and not by_vmi:
-        return State("WillFailAtRestart", "warning") if bites else None
+        return State("WillFailAtRestart", "warning") if bites and not pair.pending else None
     if not by_vmi:
         return None
     if not by_vm and pair.vm is not None and bites:
         return State("HealsAtRestart", "info")
-    return _running(rule, pair)
+    return _running(rule, stage, pair)
 
 
-def _stopped(rule: Rule, wanted: bool) -> State | None:
+def _stopped(rule: Rule, stage: Stage, wanted: bool) -> State | None:
     severity = rule.severities.blocked if wanted else rule.severities.halted
     if severity is None:
         return None
-    blocked = wanted and rule.stage in _BITES_AT_START
+    blocked = wanted and stage in _BITES_AT_START
     return State("StartBlocked" if blocked else "StoppedRequestsDisabled", severity)
 
 
-def _pending(rule: Rule, vmi: VirtualMachineInstance) -> State | None:
+def _pending(rule: Rule, stage: Stage, vmi: VirtualMachineInstance) -> State | None:
     severity = rule.severities.pending
-    if severity is None or rule.stage not in _BITES_AT_START:
+    if severity is None or stage not in _BITES_AT_START:
         return None
-    # Admission is behind it, and rendering too once there is a launcher pod.
-    passed = rule.stage in (Stage.ADMISSION, Stage.CREATION) or (rule.stage is Stage.POD and vmi.phase == "Scheduling")
+    # Admission is behind it, and what virt-controller asks too, once there is a launcher pod.
+    passed = stage is Stage.ADMISSION or (stage is not Stage.SCHEDULING and vmi.phase == "Scheduling")
     return State("PendingStartedBefore", "warning") if passed else State("PendingBlocked", severity)
 
 
-def _running(rule: Rule, pair: Pair) -> State | None:
+def _running(rule: Rule, stage: Stage, pair: Pair) -> State | None:
     migratable = pair.vmi is not None and pair.vmi.migratable == "True"
     severity = rule.severities.migratable if migratable else rule.severities.running
     fails = migratable and rule.migrates in _FAILS
@@ -108,6 +116,6 @@ def _running(rule: Rule, pair: Pair) -> State | None:
         severity = "critical"
     if severity is None:
         return None
-    if rule.stage is Stage.ADMISSION and pair.vm is not None:
+    if stage is Stage.ADMISSION and pair.vm is not None:
         return State("NotEditable", severity)
     return State("MigrationBlocked" if fails else "RunningStartedBefore", severity)

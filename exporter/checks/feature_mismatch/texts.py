@@ -17,29 +17,31 @@ _ENDS = {
 }
 
 
-def message(rule: Rule, pair: Pair, state: State, whys: tuple[str, ...]) -> str:
+def message(rule: Rule, stage: Stage, pair: Pair, state: State, whys: tuple[str, ...]) -> str:
     who = "The VM asks for" if pair.vmi is None or state.reason == "WillFailAtRestart" else "The VMI uses"
-    return f"{who} {rule.title}, and {' and '.join(whys)}: {_end(rule, pair, state)}{_answer(rule)}."
+    return f"{who} {rule.title}, and {' and '.join(whys)}: {_end(rule, stage, pair, state)}{_answer(rule)}."
 
 
-def _end(rule: Rule, pair: Pair, state: State) -> str:
+def _end(rule: Rule, stage: Stage, pair: Pair, state: State) -> str:
+    if stage is Stage.EDIT:
+        return "every edit of the VM is refused"
     if state.reason == "NotEditable":
         fails = state.severity == "critical" and rule.migrates is Migrates.UNSCHEDULABLE
         migration = ", and its live migration will fail" if fails and _migratable(pair) else ""
         return f"it runs on{migration}, every edit of the VM is refused, and so will be its next start"
-    if state.reason == "StartBlocked" and rule.stage is Stage.ADMISSION:
+    if state.reason == "StartBlocked" and stage is Stage.ADMISSION:
         return "it cannot start, and every edit of it is refused"
-    if state.reason == "StoppedRequestsDisabled" and rule.stage is Stage.ADMISSION:
+    if state.reason == "StoppedRequestsDisabled" and stage is Stage.ADMISSION:
         return "it will not start, and every edit of it is refused"
     if state.reason == "RunningStartedBefore":
-        return _runs_on(rule)
-    if rule.stage in (Stage.LIVE, Stage.OBJECT):
+        return _runs_on(stage)
+    if stage in (Stage.LIVE, Stage.OBJECT):
         return "it is ignored"
     return _ENDS.get(state.reason, "it cannot start")
 
 
-def _runs_on(rule: Rule) -> str:
-    if rule.stage in (Stage.LIVE, Stage.OBJECT):
+def _runs_on(stage: Stage) -> str:
+    if stage in (Stage.LIVE, Stage.OBJECT):
         return "it is ignored"
     return "it runs on, and such a VMI is refused at its next start"
 

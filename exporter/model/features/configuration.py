@@ -16,7 +16,7 @@ import msgspec
 
 from ..kinds.kube_virt import EVEN_PARITY, KubeVirt
 from ..remembered import remembered
-from .gates import Gates
+from .gates import NEWEST, Gates
 from .settings import Architecture, Developer, Device, Devices, Network, Selectors, Settings, Switch, problems, settings
 from .versions import Version, parse
 
@@ -278,6 +278,12 @@ def understood(kubevirt: KubeVirt, version: str | None = None) -> Effective | st
         )
     if known.between:
         return f"{kubevirt.ref} is of {known}, whose feature gates are in no release; set {ASSUME} to the nearest one"
+    if known.release > NEWEST:
+        newest = ".".join(map(str, NEWEST))
+        return (
+            f"{kubevirt.ref} is of {known}, and the feature gates of nothing newer than {newest} are known; "
+            f"set {ASSUME} to what it is built of"
+        )
     if known < _OLDEST:
         return f"{kubevirt.ref} is of {known}, which is older than {_OLDEST}, the first whose feature gates are known"
     made = _made(kubevirt.configuration, known, kubevirt.annotations, kubevirt.default_architecture)

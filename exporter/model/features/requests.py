@@ -1,7 +1,8 @@
 """What a VM asks for with its instancetype and preference applied, as pkg/instancetype/apply of kubevirt/kubevirt does.
 
 An instancetype gives what the template must not set; a preference fills in what was left open. What the two add is made
-into a spec of its own, which the same rules look at.
+into a spec of its own, which the same rules look at. Preferences add video and panic devices only in releases in which
+both are no feature any more.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ..remembered import remembered
 from ..vm_spec import WireVMSpec
 from .asks import asks_of, shared
 from .rule import IGNITION, SIDECARS, Asking, Request
+from .rules.networks import IMPLICIT
 
 __all__ = ["requests_of"]
 
@@ -40,19 +42,31 @@ def _together(own: tuple[Request, ...], shape: Shape, texts: tuple[str | None, s
     instancetype = specs.instancetype(sized) if sized is not None else None
     preference = specs.preference(tuned) if tuned is not None else None
     more = asks_of(_added(shape, instancetype, preference))
-    kept = own if preference is None else _placed(own, shape, preference.preferred_architecture or "")
-    # What the template says of its networks it says alone: a spec without any has the default ones.
-    return shared(tuple(sorted({*kept, *(request for request in more if request[0] not in _OF_TEMPLATE)})))
+    kept = set(own)
+    if preference is not None:
+        kept = {request for request in own if request[0] != "emulated_machines"}
+        kept |= _placed(own, shape, preference)
+        if _detached(shape, preference):
+            kept -= {("bridge_on_pod_network", IMPLICIT), ("default_network_interface", "")}
+    # What the template says of its networks and its hardware type, a spec without any would say otherwise.
+    return shared(tuple(sorted(kept | {request for request in more if request[0] not in _OF_TEMPLATE})))
 
 
-_OF_TEMPLATE = ("bridge_on_pod_network", "default_network_interface")
+_OF_TEMPLATE = ("bridge_on_pod_network", "default_network_interface", "emulated_machines")
 
 
-def _placed(own: tuple[Request, ...], shape: Shape, architecture: str) -> tuple[Request, ...]:
-    """A hardware type is one of an architecture, which the preference may give."""
-    if shape.architecture or not architecture:
-        return own
-    return tuple((rule, f"{architecture} {kind}" if rule == "emulated_machines" else kind) for rule, kind in own)
+def _placed(own: tuple[Request, ...], shape: Shape, prefers: specs.Preference) -> set[Request]:
+    """A hardware type is one of an architecture; the preference may give both."""
+    made = next((parameter for rule, parameter in own if rule == "emulated_machines"), "")
+    architecture = shape.architecture or prefers.preferred_architecture or ""
+    kind = made.rpartition(" ")[2] or (prefers.machine and prefers.machine.preferred_machine_type) or ""
+    return {("emulated_machines", f"{architecture} {kind}" if architecture else kind)}
+
+
+def _detached(shape: Shape, prefers: specs.Preference) -> bool:
+    devices = prefers.devices
+    preferred = devices.preferred_autoattach_pod_interface if devices is not None else None
+    return preferred is False and "autoattachPodInterface" not in shape.taken
 
 
 def _added(shape: Shape, gives: specs.Instancetype | None, prefers: specs.Preference | None) -> Asking:
@@ -68,7 +82,7 @@ def _added(shape: Shape, gives: specs.Instancetype | None, prefers: specs.Prefer
 
 def _spec(shape: Shape, gives: specs.Instancetype, prefers: specs.Preference) -> dict[str, Any]:
     taken = frozenset(shape.taken)
-    firmware, machine = prefers.firmware, prefers.machine
+    firmware = prefers.firmware
     devices = prefers.devices
     tpm = devices.preferred_tpm if devices is not None and "tpm" not in taken else None
     efi = firmware.preferred_efi if firmware is not None and "bootloader" not in taken else None
@@ -90,13 +104,8 @@ def _spec(shape: Shape, gives: specs.Instancetype, prefers: specs.Preference) ->
                 "gpus": gives.gpus,
                 "hostDevices": gives.host_devices,
                 "tpm": {"persistent": tpm.persistent, "enabled": tpm.enabled} if tpm is not None else None,
-                "video": {} if devices is not None and devices.preferred_video_type is not None else None,
-                "panicDevices": [{}]
-                if devices is not None and devices.preferred_panic_device_model is not None
-                else [],
             },
             "firmware": {"bootloader": {"efi": {"persistent": efi.persistent}}} if efi is not None else None,
-            "machine": {"type": machine.preferred_machine_type} if machine and "machine" not in taken else None,
             "features": {"hyperv": {k: v for k, v in hyperv.items() if f"hyperv {k}" not in taken}},
             "launchSecurity": security,
         },

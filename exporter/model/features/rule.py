@@ -24,6 +24,7 @@ class Stage(StrEnum):
     """Where a refusal bites."""
 
     ADMISSION = "admission"  # KubeVirt's webhook refuses every create and edit of the VM, and every new VMI
+    EDIT = "edit"  # the same but for the VMI: the VM starts
     CREATION = "creation"  # only a create is refused: old VMs can be edited, and fail when they start
     POD = "pod"  # virt-controller cannot render the launcher pod
     SCHEDULING = "scheduling"  # no node takes the launcher pod
@@ -131,7 +132,7 @@ class Rule:
     """One feature. `asked` yields the parameters of the requests that a spec makes, empty text for a plain one.
 
     It is allowed where the feature gate is on, and where `refused` says nothing; what that says is why not. `message`
-    is what KubeVirt answers, where it does. With `plain` no setting decides in the gate's place. A rule that is
+    is what KubeVirt answers, where it does. With `plain` no setting decides in the gate's place. With `compares` it is only a mismatch where VM and VMI differ in it. A rule that is
     `inverted` has nothing to allow: while its gate is on, a node has to offer something. `since` and `until` are the
     first and the last release (major, minor) in which it is checked. `nodes` gives what a node has to offer for a
     parameter, as `label KEY=VALUE` or `resource NAME`; of a rule with a gate, while that is on. `common` is what nearly
@@ -142,7 +143,7 @@ class Rule:
     title: str
     asked: AsAsked = _none
     gate: str = ""
-    stage: Stage = Stage.ADMISSION
+    stage: Stage | Callable[[Effective], Stage] = Stage.ADMISSION
     migrates: Migrates = Migrates.YES
     message: str = ""
     refused: Callable[[Ground, str], str] = _by_gate
@@ -152,6 +153,7 @@ class Rule:
     nodes: Callable[[str], Iterable[str]] = _nowhere
     plain: bool = False
     inverted: bool = False
+    compares: bool = False
     common: bool = False
     storage: bool = False
 
@@ -163,6 +165,10 @@ class Rule:
         if self.gate and not (configuration.gates if self.plain else configuration).on(self.gate):
             return f"feature gate {self.gate} is off"
         return self.refused(ground, parameter)
+
+    def bites(self, configuration: Effective) -> Stage:
+        """Where a refusal bites under this configuration."""
+        return self.stage if isinstance(self.stage, Stage) else self.stage(configuration)
 
     def on(self, configuration: Effective) -> bool:
         """Whether what it asks of nodes is asked at all."""

@@ -80,10 +80,10 @@ def _taken(domain: WireDomain) -> Iterator[str]:
     loader = firmware.bootloader
     if devices.tpm is not None:
         yield "tpm"
+    if devices.autoattach_pod_interface is not None:
+        yield "autoattachPodInterface"
     if loader is not None and (loader.efi is not None or loader.bios is not None):
         yield "bootloader"
-    if domain.machine is not None and domain.machine.type:
-        yield "machine"
     hyperv = (domain.features and domain.features.hyperv) or {}
     yield from (f"hyperv {intern(name)}" for name, flag in sorted(hyperv.items()) if flag is not None)
 

@@ -63,6 +63,7 @@ class _Status(Wire, frozen=True, gc=False):
     preference_ref: WireStatusRef | None = None
     state_change_requests: list[_StateChange | None] | None = None
     changed_block_tracking: _Tracking | None = None
+    run_strategy: str | None = None
 
 
 class _VirtualMachine(Wire, frozen=True, gc=False):
@@ -94,6 +95,7 @@ class VirtualMachine(Record, frozen=True, gc=False):
     shape: Shape | None  # what its template sets itself, where it has one of the two
     asks: tuple[Request, ...]  # features, of its template as it is written
     start_requested: bool  # by somebody, and not done yet
+    settled: bool  # its status has the same run strategy: what that starts at once has been started
     invalid: str  # why KubeVirt can't take it at all; empty where it can
 
     @property
@@ -188,6 +190,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         shape=shape_of(spec.template) if instancetype or preference else None,
         asks=asks_of(_asking(spec, status, strategy)),
         start_requested=bool(requested and requested[0] and requested[0].action == "Start"),
+        settled=bool(strategy) and status.run_strategy == strategy,
         invalid=_invalid(spec),
     )
 

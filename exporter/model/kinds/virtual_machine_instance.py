@@ -89,6 +89,10 @@ class _Volume(Wire, frozen=True, gc=False):
     hotplug_volume: object = None
 
 
+class _Tracking(Wire, frozen=True, gc=False):
+    state: str | None = None
+
+
 class _Status(Wire, frozen=True, gc=False):
     phase: str | None = None
     node_name: str | None = None
@@ -98,6 +102,7 @@ class _Status(Wire, frozen=True, gc=False):
     virtual_machine_revision_name: str | None = None
     volume_status: list[_Volume | None] | None = None
     runtime_user: int | None = None
+    changed_block_tracking: _Tracking | None = None
 
 
 class _VirtualMachineInstance(Wire, frozen=True, gc=False):
@@ -253,6 +258,7 @@ def _asking(spec: WireVMSpec, notes: _Annotations, status: _Status) -> Asking:
         spec,
         ignition=notes.ignition,
         sidecars=notes.sidecars,
+        tracking=(status.changed_block_tracking and status.changed_block_tracking.state) or "",
         user=status.runtime_user,
         hotplugged=any(each is not None and each.hotplug_volume is not None for each in status.volume_status or ()),
     )

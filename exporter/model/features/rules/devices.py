@@ -111,7 +111,7 @@ RULES = (
         _claimed_devices,
         "HostDevicesWithDRA",
         migrates=Migrates.NEVER,
-        since=(1, 6),
+        since=(1, 8),  # before, nobody asks at admission
         message="vmi.spec.domain.devices.hostDevices contains DRA enabled HostDevices but feature gate is not enabled",
     ),
     Rule(

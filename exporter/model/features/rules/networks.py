@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 
+from ..configuration import Effective
 from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage
 
 __all__ = ["RULES"]
@@ -70,6 +71,20 @@ def _slirp_by_default(ground: Ground, _: str) -> str:
 
 def _no_plugin(ground: Ground, binding: str) -> str:
     return "" if binding in ground.configuration.bindings else f"{binding} is not in network.binding"
+
+
+def _until_listed(gate: str) -> Callable[[Effective], Stage]:
+    """Where KubeVirt refuses what it has discontinued: before 1.8 an edit too while the gate is not listed, in 1.8 only
+    a create, and later an edit again, since such an interface has no binding any more (pkg/network/admitter).
+    """
+
+    def stage(configuration: Effective) -> Stage:
+        release = configuration.version.release
+        if release >= (1, 9) or (release < (1, 8) and gate and gate not in configuration.gates.enabled):
+            return Stage.ADMISSION
+        return Stage.CREATION
+
+    return stage
 
 
 def _discontinued(_ground: Ground, _parameter: str) -> str:
@@ -143,7 +158,7 @@ RULES = (
         "passt_legacy",
         "the old passt binding",
         _having("passt"),
-        stage=Stage.CREATION,
+        stage=_until_listed("Passt"),
         refused=_discontinued,
         since=(1, 3),
         message="has been discontinued since v1.3",
@@ -152,7 +167,7 @@ RULES = (
         "macvtap",
         "the old macvtap binding",
         _having("macvtap"),
-        stage=Stage.CREATION,
+        stage=_until_listed("Macvtap"),
         refused=_discontinued,
         since=(1, 3),
         message="has been discontinued since v1.3",
@@ -161,7 +176,7 @@ RULES = (
         "slirp",
         "the slirp binding",
         _having("slirp"),
-        stage=Stage.CREATION,
+        stage=_until_listed(""),
         refused=_discontinued,
         since=(1, 3),
         message="slirp interface is deprecated as of v1.3",

@@ -94,11 +94,10 @@ def _architecture(vm: Asking) -> Iterable[str]:
 
 
 def _machine(vm: Asking) -> Iterable[str]:
-    """With the architecture before it, where the spec says which."""
+    """With the architecture before it, where the spec says which; empty text for the default."""
     made = vm.domain.machine
-    if made is None or not made.type:
-        return ()
-    return (f"{vm.spec.architecture} {made.type}" if vm.spec.architecture else made.type,)
+    kind = (made.type if made is not None else "") or ""
+    return (f"{vm.spec.architecture} {kind}" if vm.spec.architecture else kind,)
 
 
 def _model(vm: Asking) -> Iterable[str]:
@@ -139,7 +138,9 @@ def _foreign(ground: Ground, architecture: str) -> str:
 def _not_emulated(ground: Ground, parameter: str) -> str:
     architecture, _, kind = parameter.rpartition(" ")
     configuration = ground.configuration
-    globs = configuration.emulated_machines(architecture or configuration.default_architecture)
+    architecture = architecture or configuration.default_architecture
+    kind = kind or configuration.machine_type(architecture)
+    globs = configuration.emulated_machines(architecture)
     if any(fnmatchcase(kind, glob) for glob in globs):
         return ""
     return f"{kind} is not in emulatedMachines ({', '.join(globs) or 'none'})"
@@ -168,7 +169,8 @@ def _no_class(ground: Ground, _: str) -> str:
 
 
 def _machine_nodes(parameter: str) -> Iterable[str]:
-    return (f"label machine-type.node.kubevirt.io/{parameter.rpartition(' ')[2]}=true",)
+    kind = parameter.rpartition(" ")[2]
+    return (f"label machine-type.node.kubevirt.io/{kind}=true",) if kind else ()
 
 
 _SEV = {
@@ -316,6 +318,7 @@ RULES = (
         "migration from another cluster",
         _receiver,
         "DecentralizedLiveMigration",
+        stage=Stage.EDIT,
         migrates=Migrates.UNKNOWN,
         since=(1, 6),
         message="Invalid RunStrategy (WaitAsReceiver), DecentralizedLiveMigration feature gate is not enabled",

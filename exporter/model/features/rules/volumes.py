@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 
 from ...vm_spec import WireVolume
-from ..rule import Asking, Migrates, Rule, Severities, Stage
+from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage
 
 __all__ = ["RULES"]
 
@@ -82,13 +82,34 @@ def _hotplugged(vm: Asking) -> Iterable[str]:
 
 
 def _strategy(vm: Asking) -> Iterable[str]:
-    return _once(bool(vm.volumes_strategy))
+    return (vm.volumes_strategy,) if vm.volumes_strategy else ()
 
 
 def _tracking(vm: Asking) -> Iterable[str]:
-    return _once(vm.tracking == "IncrementalBackupFeatureGateDisabled")
+    return _once(vm.tracking in _TRACKED)
 
 
+def _plugged(vm: Asking) -> Iterable[str]:
+    """The volumes that can be plugged and unplugged while it runs."""
+    sources = [(each.name, each.persistent_volume_claim or each.data_volume) for each in vm.volumes]
+    names = [name or "" for name, source in sources if isinstance(source, dict) and source.get("hotpluggable") is True]
+    return (",".join(sorted(names)),) if names else ()
+
+
+def _not_plugged(ground: Ground, names: str) -> str:
+    if ground.configuration.declarative_hotplug:
+        return ""
+    return f"volumes of the VM's template are not plugged while it runs ({names})"
+
+
+def _not_migrated(ground: Ground, strategy: str) -> str:
+    if strategy != "Migration" or ground.configuration.on("VolumeMigration"):
+        return ""
+    return "feature gate VolumeMigration is off"
+
+
+# All but those in which nobody wants it, or it is being switched off.
+_TRACKED = ("PendingRestart", "Initializing", "Enabled", "IncrementalBackupFeatureGateDisabled")
 _METRICS = "downwardMetrics virtio serial is not allowed, or: downwardMetrics disks are not allowed"
 
 RULES = (
@@ -119,6 +140,7 @@ RULES = (
         "PVCs shared as filesystems",
         _virtiofs_storage,
         "EnableVirtioFsStorageVolumes",
+        since=(1, 5),  # before, nobody asks at admission
         message="virtiofs feature gate is not enabled for PVC",
     ),
     Rule(
@@ -126,6 +148,7 @@ RULES = (
         "ConfigMaps, Secrets and the like shared as filesystems",
         _virtiofs_config,
         "EnableVirtioFsConfigVolumes",
+        since=(1, 5),
         message="virtiofs is not allowed: virtiofs feature gate is not enabled for config volumes",
     ),
     Rule(
@@ -156,7 +179,17 @@ RULES = (
         stage=Stage.OBJECT,
         message="UtilityVolumes feature gate is not enabled",
         since=(1, 8),
+        severities=Severities(halted=None, blocked=None, pending=None),
+    ),
+    Rule(
+        "declarative_hotplug",
+        "volumes plugged by an edit of the VM",
+        _plugged,
+        stage=Stage.LIVE,
+        refused=_not_plugged,
+        compares=True,
         severities=_INFO,
+        since=(1, 6),
     ),
     Rule(
         "hotplug_volumes",
@@ -177,6 +210,7 @@ RULES = (
         "updateVolumesStrategy",
         _strategy,
         "VolumesUpdateStrategy",
+        refused=_not_migrated,
         since=(1, 3),
         message="VolumesUpdateStrategy feature gate is not enabled",
     ),
