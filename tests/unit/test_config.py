@@ -241,6 +241,14 @@ def test_an_empty_file_or_section_sets_nothing_or_little(text: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (
+            "assumeUpstreamVersion: v4.19",
+            'assumeUpstreamVersion: "v4.19" is no version of KubeVirt\'s own releases; write it as "v1.8.4"',
+        ),
+        (
+            "assumeUpstreamVersion: v1.9.0-9-gd923fdb",
+            'assumeUpstreamVersion: "v1.9.0-9-gd923fdb" is between two releases; write the one before it, "v1.9.0"',
+        ),
         ("settle: 90", 'settle: 90 has no unit; write it as "90s" if seconds are meant'),
         ("settle: 1:30", 'settle: "1:30" is no duration; write it as "90s", "10m", "2h30m" or "1d"'),
         ("settle: 1h1d", 'settle: "1h1d" is no duration; write it as "90s", "10m", "2h30m" or "1d"'),

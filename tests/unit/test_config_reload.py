@@ -30,6 +30,7 @@ from exporter.kube.transport import Transport
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.series_limit import SeriesLimit
 from exporter.model.kinds import ipam_claim
+from exporter.model.kinds.kube_virt import KubeVirt
 from exporter.views import all_views
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.unit.test_exposition import names, orphan
@@ -201,6 +202,22 @@ async def test_sighup_has_the_file_read_at_once(cluster: FakeApiServer, tmp_path
 
         await until(fewer)
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_DFL
+
+
+async def test_the_version_to_assume_takes_effect_at_once(cluster: FakeApiServer, tmp_path: Path) -> None:
+    async with served(cluster, tmp_path, GOOD) as steward:
+
+        def assumed() -> set[str]:
+            return {each.assumed for each in steward.steward.engine.cluster.all(KubeVirt)}
+
+        assert assumed() == {""}
+        steward.file.write_text("assumeUpstreamVersion: 1.5.0\n")
+
+        async def taken() -> bool:
+            return assumed() == {"v1.5.0"}
+
+        await until(taken)
+        assert await steward.value("config_reload_success") == 1
 
 
 async def test_a_check_that_is_not_enabled_is_not_there(cluster: FakeApiServer, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ ASSUME = "assumeUpstreamVersion"
 
 _OLDEST = Version(0, 59)  # the first release whose gates are known
 _PROFILER_LISTED = Version(1, 8, 0, 0)  # until then the gate ClusterProfiler counts beside the setting
+_OPTIONAL = ("ClusterProfiler", "PersistentReservation")  # GA, and off all the same where nobody asks for them
 _MACHINES = {"arm64": ("virt*",), "s390x": ("s390-ccw-virtio*",)}  # globs; as amd64 the rest
 _MACHINE = {"arm64": "virt", "s390x": "s390-ccw-virtio"}
 _OBSOLETE = (
@@ -68,7 +69,7 @@ class Effective:
     def source(self, gate: str) -> str:
         """As `Gates.source`; of what a setting decides it is `listed` where it is on, and `off` where it is off."""
         source, on = self.gates.source(gate), self.on(gate)
-        if on == (source in ("always", "listed", "default")):
+        if on == (source in ("always", "listed", "default")) and not (source == "always" and gate in _OPTIONAL):
             return source
         return "listed" if on else "off"
 

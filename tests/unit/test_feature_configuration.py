@@ -1,0 +1,192 @@
+"""KubeVirt's gate lists and settings: what a finding advises, what a toggled gate concerns, and downstream builds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exporter.app import read_dump
+from exporter.checks import all_checks
+from exporter.config.settings import Config
+from exporter.engine.engine import Engine
+from exporter.findings import Finding
+from exporter.model.features.gates import Gates
+from exporter.model.features.hco import HYPERCONVERGED, way_of_gate, way_of_setting
+from exporter.model.features.versions import parse
+from exporter.model.firmware import legacy
+from exporter.model.kinds import kube_virt
+from tests.evaluation import NOW, Evaluation
+from tests.rows import full
+
+# Those that read KubeVirt and ask for no gate but the one that decides on references to instancetypes.
+UNCONCERNED = (
+    "eviction_pdbs",
+    "eviction_stack",
+    "evictions",
+    "firmware_duplicates",
+    "firmware_vms",
+    "instancetype_objects",
+    "instancetype_vms",
+)
+CHECKS = {check.id: check for check in all_checks()}
+_SWITCHED_ON = (
+    "DeclarativeHotplugVolumes GPUsWithDRA HostDevicesWithDRA ExternalNetResourceInjection KubevirtSeccompProfile "
+    "LibvirtHooksServerAndClient NodeRestriction OptOutRoleAggregation PasstBinding Snapshot Template RebootPolicy "
+    "PodSecondaryInterfaceNamingUpgrade VmiMemoryOverheadReport WorkloadEncryptionSEV ExpandDisks LiveUpdateNADRef "
+    "MigrationPriorityQueue PanicDevices SecureExecution VideoConfig VMExport"
+)
+"""By v1.9.0, of those that v1.8.4 has: Beta, all but ImageVolume, and what becomes GA."""
+
+LEGACY = legacy("db")
+ROW = {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": "v1.9.0"}
+
+
+def found(**row: Any) -> list[Finding]:
+    evaluation = Evaluation([CHECKS["feature_configuration"]])
+    evaluation.seen(full({**ROW, **row}))
+    evaluation.evaluate()
+    return sorted(evaluation.engine.findings(), key=lambda each: (each.reason, each.feature))
+
+
+def one(**row: Any) -> Finding:
+    (finding,) = found(**row)
+    return finding
+
+
+@pytest.mark.parametrize("check", UNCONCERNED)
+def test_a_toggled_gate_has_no_partition_of_others_evaluated_again(check: str) -> None:
+    evaluation = Evaluation([CHECKS[check]])
+    vm = {"name": "db", "uid": "u1", "instancetype": "u1.small"}
+    for row in (
+        {"kind": "VirtualMachine", **vm, "uuid": LEGACY},
+        {"kind": "VirtualMachineInstance", "name": "db", "vm": "u1", "node": "node01", "uuid": LEGACY},
+        {"kind": "PodDisruptionBudget", "name": "db", "owner": "i1"},
+        {"kind": "Pod", "name": "virt-launcher-db", "domain": "db", "vmi": "i1"},
+        {"kind": "VirtualMachineInstancetype", "name": "u1.small"},
+        {"kind": "Node", "name": "node01"},
+        ROW,
+    ):
+        if row["kind"] in evaluation.kinds:
+            evaluation.seen(full(row))
+    evaluation.evaluate()
+    assert evaluation.engine.caught_up
+
+    evaluation.seen(full({**ROW, "gates": ["HostDisk"], "configuration": {"cpuModel": "Haswell"}}))
+    assert evaluation.engine.caught_up
+
+    evaluation.seen(full({**ROW, "version": "v1.4.0"}))
+    assert not evaluation.engine.caught_up
+
+
+def test_every_reader_of_kubevirt_says_which_of_it_it_uses() -> None:
+    readers = {check.id for check in all_checks() if kube_virt.KIND in check.reads}
+
+    assert set(UNCONCERNED) <= readers
+    assert all(kube_virt.KIND in CHECKS[check].uses for check in UNCONCERNED)
+
+
+def test_the_nearest_name_is_in_message_and_evidence() -> None:
+    finding = one(gates=["downwardMetrics"])
+
+    assert finding.message == (
+        '"downwardMetrics" is no feature gate of v1.9.0, and has no effect; did you mean DownwardMetrics?'
+    )
+    assert finding.evidence["nearest"] == "DownwardMetrics"
+    assert finding.evidence["lists"] == ["featureGates"]
+
+
+def test_what_is_listed_twice_is_found_once() -> None:
+    assert [each.feature for each in found(gates=["GPU", "GPU", "gpu"])] == ["GPU", "gpu"]
+
+
+def test_an_upgrade_to_1_9_names_all_that_it_switches_on() -> None:
+    changes = found(version="v1.8.4", target="v1.9.0", disabledGates=["ImageVolume"])
+
+    assert [each.feature for each in changes if each.reason == "ChangesAtUpgrade"] == sorted(_SWITCHED_ON.split())
+    assert {each.reason for each in changes} == {"ChangesAtUpgrade"}
+    sev = next(each for each in changes if each.feature == "WorkloadEncryptionSEV")
+    assert sev.message == (
+        "WorkloadEncryptionSEV will be on in v1.9.0, unlike in v1.8.4: it is Beta, and on by default from then"
+    )
+    assert "WorkloadEncryptionSEV to disabledFeatureGates" in sev.next
+
+
+def test_with_hco_the_field_of_hyperconverged_is_named() -> None:
+    managed = {"labels": {"app.kubernetes.io/managed-by": "hco-operator"}}
+
+    gate = one(**managed, gates=["DownwardMetrics"], disabledGates=["DownwardMetrics"])
+    setting = one(**managed, configuration={"developerConfiguration": {"memoryOvercommit": -1}})
+
+    assert gate.next == (
+        'In HyperConverged kubevirt-hyperconverged, entry "downwardMetrics" of spec.featureGates decides it. '
+        "HCO reverts a direct edit of KubeVirt."
+    )
+    assert gate.commands[0] == (
+        "kubectl get hyperconvergeds.hco.kubevirt.io -n kubevirt kubevirt-hyperconverged -o yaml"
+    )
+    assert "spec.virtualization.higherWorkloadDensity.memoryOvercommitPercentage decides it" in setting.next
+    assert one(name="kubevirt-kubevirt-hyperconverged", gates=["NoGate"]).next.endswith("direct edit of KubeVirt.")
+    assert "HyperConverged" not in one(gates=["NoGate"]).next
+
+
+def test_ways_in_hyperconverged() -> None:
+    assert 'entry "declarativeHotplugVolumes" of spec.featureGates decides it: state Disabled' in way_of_gate(
+        "HotplugVolumes"
+    ).sentence(True)
+    assert "has no way to have it off" in way_of_gate("CPUManager").sentence(False)
+    assert "kubevirt.kubevirt.io/jsonpatch decides it: add it to featureGates" in way_of_gate("HostDisk").sentence(True)
+    assert way_of_setting("network.binding.passt").place == "spec.networking.networkBinding"
+    assert "jsonpatch" in way_of_setting("network.defaultNetworkInterface").place
+    assert HYPERCONVERGED in way_of_setting("cpuModel").sentence(None)
+
+
+def test_every_gate_that_hyperconverged_knows_is_one_of_kubevirt() -> None:
+    version = parse("v1.9.0")
+    assert version is not None
+    known = Gates(version).names
+    assert {gate for gate in known if way_of_gate(gate).place != way_of_gate("HostDisk").place} >= {
+        "AlignCPUs",
+        "CPUManager",
+        "IOMMUFD",
+        "Template",
+        "UtilityVolumes",
+    }
+
+
+DOWNSTREAM = {**ROW, "version": "v4.19.1-rhel9", "gates": ["hostdisk"]}
+
+
+def test_a_downstream_build_is_evaluated_as_the_release_to_assume() -> None:
+    evaluation = Evaluation([CHECKS["feature_configuration"]])
+    evaluation.seen(full(DOWNSTREAM))
+    evaluation.evaluate()
+    (unknown,) = evaluation.engine.unknowns()
+    assert 'version "v4.19.1-rhel9", which is none of upstream; set assumeUpstreamVersion' in unknown.why
+
+    evaluation.intake.assume("v1.5.0")
+    assert [reason for *_, reason, _ in evaluation.found()] == ["UnknownGate"]
+    assert not list(evaluation.engine.unknowns())
+
+    evaluation.seen(full({**DOWNSTREAM, "gates": ["LiveMigration"]}))
+    assert [reason for *_, reason, _ in evaluation.found()] == ["RedundantGate"]
+
+    evaluation.intake.assume("")
+    evaluation.evaluate()
+    assert list(evaluation.engine.unknowns())
+
+
+def test_a_dump_of_a_downstream_build_is_read_as_the_release_to_assume(tmp_path: Path) -> None:
+    (tmp_path / "kubevirt.json").write_text(json.dumps(full(DOWNSTREAM)))
+
+    def read(config: Config) -> Engine:
+        reading = read_dump(str(tmp_path), NOW, config, complete=False, progress=lambda _: None)
+        return asyncio.run(reading)[0]
+
+    assumed = read(Config.model_validate({"assumeUpstreamVersion": "1.8.4"}))
+
+    assert [each.reason for each in assumed.findings() if each.check == "feature_configuration"] == ["UnknownGate"]
+    assert "feature_configuration" in {each.check for each in read(Config()).unknowns()}
