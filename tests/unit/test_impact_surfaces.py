@@ -134,7 +134,7 @@ async def test_an_unchanged_answer_is_not_sent_twice_and_a_changed_one_is(
         (
             "remove=x",
             400,
-            "'remove' is no filter; filters are: delete-instancetype, delete-preference, disable, enable, upgrade-to, set",
+            f"'remove' is no filter; filters are: {', '.join(PARAMETERS)}",
         ),
     ],
 )

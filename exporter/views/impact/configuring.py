@@ -13,6 +13,7 @@ import msgspec
 from ...model.cluster import Cluster
 from ...model.features.configuration import Effective, chosen, understood
 from ...model.features.gates import Gates
+from ...model.features.hco import REVERTED, way_of_gate, way_of_setting
 from ...model.features.settings import problems
 from ...model.features.versions import parse
 from ...model.kinds import kube_virt
@@ -96,7 +97,7 @@ class _Draft:
             if _unread(record, self.record, before, known):
                 said += ", which no check reads"
                 self.unread.append(f"no check reads {named(path)}, so that nothing can be said of what it does")
-        self.changes.append(said)
+        self.changes.append(self._noted(said, way_of_setting(".".join(path)).sentence(None)))
 
     def switch(self, gate: str, *, on: bool) -> None:
         before = understood(self.record)
@@ -106,7 +107,12 @@ class _Draft:
         self._take(tree)
         after = understood(self.record)
         more = why_not(gate, before, after, on=on) if isinstance(after, Effective) else ""
-        self.changes.append(f"{said}, {more}" if more else said)
+        said = f"{said}, {more}" if more else said
+        self.changes.append(self._noted(said, way_of_gate(gate).sentence(on)))
+
+    def _noted(self, said: str, way: str) -> str:
+        """With where to change it, where another object is the one to be changed."""
+        return f"{said} ({way} {REVERTED})" if self.record.managed_by_hco else said
 
     def _take(self, tree: Tree) -> None:
         try:

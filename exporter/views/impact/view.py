@@ -13,6 +13,7 @@ from ...checks.base import PER_FLEET
 from ...engine.engine import Engine
 from ...findings import Unknown, fingerprint
 from ...model.cluster import Cluster
+from ...model.features.rules import BY_ID
 from ...model.record import Record, Ref
 from ...model.source import FILE, Undecodable
 from ...preview import Difference, previewed
@@ -45,7 +46,7 @@ def steps(engine: Engine, proposal: Proposal, most: int | None = None) -> Genera
         outcome, namespace = outcome_of(each), each.finding.subject.namespace
         counts[outcome] += 1
         totals.setdefault(namespace, Counter())[outcome] += 1
-        if each.finding.feature:
+        if each.finding.feature in BY_ID:
             features.setdefault(each.finding.feature, Counter())[outcome] += 1
         if at % _SLICE == 0:
             yield
