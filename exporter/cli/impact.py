@@ -7,14 +7,19 @@ import asyncio
 import time
 from typing import Any
 
+import msgspec
+
 from ..app import assemble, read_dump, wait_until_seen
 from ..checks import all_checks
 from ..config.settings import Config
 from ..engine.engine import Engine
+from ..kube.probe import EditProbe
 from ..offline.files import DumpError
-from ..views.impact import PARAMETERS, READER, Asked, Impact, NoSuchObjectError, exit_code, proposed, take
+from ..views.edits import unsettled
+from ..views.impact import PARAMETERS, READER, Asked, Impact, NoSuchObjectError, concerned, exit_code, proposed, take
 from .cluster import transport_of
 from .configured import configured
+from .edit_probing import add_probe_options, ask_edits, refuse_probe_of_dump
 from .filters import UsageError
 from .impacted import impacted
 from .looking import add_look_options, complain_if_late, refuse_complete_without_dump
@@ -30,7 +35,10 @@ _CHANGES = (
     ("upgrade-to", "VERSION", "with this version of KubeVirt, such as 1.9; once"),
     ("set", "PATH=VALUE", "with this in spec.configuration of KubeVirt; VALUE is JSON or a text, and null removes"),
 )
-_EXIT = "Exit code: 0 nothing gets worse, 1 something does, 2 could not see everything, or the change can't be made."
+_EXIT = (
+    "Exit code: 0 nothing gets worse, 1 something does, 2 could not see everything, the change can't be "
+    "made, or a probe contradicts or is refused."
+)
 
 
 def add(commands: Any) -> None:
@@ -53,6 +61,7 @@ def add(commands: Any) -> None:
             default=[],
             help=f"without this {role}; NAME alone is one of the whole cluster",
         )
+    add_probe_options(parser, "--probe", "that the change concerns, as it is now")
     parser.set_defaults(run=run)
 
 
@@ -61,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if not any(_asked(arguments)):
             raise UsageError(f"name a change: {', '.join(f'--{name}' for name in PARAMETERS)}")
+        refuse_probe_of_dump(arguments, "--probe")
         refuse_complete_without_dump(arguments)
         look = _look if arguments.dump is None else _read
         impact, in_time = asyncio.run(look(arguments, config))
@@ -69,17 +79,23 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     say(written(impact, arguments.output, impacted), arguments.output)
     complain_if_late(arguments, in_time)
-    return exit_code(impact) if in_time else 2
+    return exit_code(impact) if in_time and not unsettled(impact.probes) else 2
 
 
 async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Impact, bool]:
     # Nothing else is watched: what the change has nothing to do with must not hold it up.
     kinds = set(_asked(arguments).kinds)
     checks = [check for check in all_checks() if check.id == "sources" or not kinds.isdisjoint(check.reads)]
-    steward = assemble(transport_of(config), config, checks=checks, views=[READER])
+    transport = transport_of(config)
+    steward = assemble(transport, config, checks=checks, views=[READER])
     async with steward.watching():
         in_time = await wait_until_seen(steward, arguments.timeout, complain)
-        return _taken(steward.engine, arguments), in_time
+        impact = _taken(steward.engine, arguments)
+        if arguments.probe:
+            cluster, probe = steward.engine.cluster, EditProbe(transport)
+            probes = await ask_edits(cluster, probe, concerned(impact), arguments.probe_most)
+            impact = msgspec.structs.replace(impact, probes=probes)
+        return impact, in_time
 
 
 async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Impact, bool]:

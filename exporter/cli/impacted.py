@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..views.edits import EditProbes
 from ..views.impact import TITLES, Affected, FeatureTotals, GateReport, Impact, Outcome, Totals, exit_code
+from .edit_probing import edits
 from .table import indented, table
 from .terminal import one_line
 
@@ -28,6 +30,8 @@ def impacted(impact: Impact) -> str:
     if len(impact.namespaces) > 1:
         parts.append(_totals("NAMESPACE", [(each.namespace or "-", each) for each in impact.namespaces]))
     parts += _unknown(impact)
+    if isinstance(impact.probes, EditProbes):
+        parts.append(edits(impact.probes))
     parts.append(_ending(impact))
     return "\n".join(parts)
 

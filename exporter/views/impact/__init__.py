@@ -12,7 +12,7 @@ from .biting import TITLES, Outcome
 from .gates import GateReport
 from .proposals import KINDS, NoSuchObjectError, Proposal, deletion, without
 from .report import Affected, FeatureTotals, Impact, Totals, exit_code
-from .view import steps, take
+from .view import concerned, steps, take
 
 __all__ = [
     "PARAMETERS",
@@ -28,6 +28,7 @@ __all__ = [
     "Outcome",
     "Proposal",
     "Totals",
+    "concerned",
     "deletion",
     "exit_code",
     "proposed",

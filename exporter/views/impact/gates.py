@@ -12,21 +12,12 @@ from heapq import nsmallest
 
 import msgspec
 
+from ...checks.feature_mismatch import CHECK
 from ...findings import Unknown
 from ...model.cluster import Cluster
 from ...model.features.configuration import Effective, chosen, effective
 from ...model.features.requests import requests_of
 from ...model.features.rules import RULES
-from ...model.kinds import (
-    controller_revision,
-    kube_virt,
-    virtual_machine,
-    virtual_machine_cluster_instancetype,
-    virtual_machine_cluster_preference,
-    virtual_machine_instance,
-    virtual_machine_instancetype,
-    virtual_machine_preference,
-)
 from ...model.kinds.kube_virt import KubeVirt
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
@@ -36,16 +27,7 @@ from ...model.source import unseen
 
 __all__ = ["KINDS", "GateReport", "Using", "differing", "gates_of", "users"]
 
-KINDS = (
-    kube_virt.KIND,
-    virtual_machine.KIND,
-    virtual_machine_instance.KIND,
-    virtual_machine_instancetype.KIND,
-    virtual_machine_cluster_instancetype.KIND,
-    virtual_machine_preference.KIND,
-    virtual_machine_cluster_preference.KIND,
-    controller_revision.KIND,
-)
+KINDS = CHECK.reads
 _SLICE = 500  # VMs looked at between two looks at the event loop
 _NAMED = 5
 _MOST_NAMESPACES = 20

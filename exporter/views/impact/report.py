@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ...findings import Unknown
 from ...model.record import Ref
+from ..edits import EditProbes
 from ..findings import FindingReport
 from .biting import Outcome
 from .gates import GateReport
@@ -53,7 +55,8 @@ class Impact(msgspec.Struct, frozen=True, rename="camel"):
     """`changes` are the changes in words, `beforehand` what to do before where something breaks, and `gates` the
     feature gates that are switched by them. `unread` are files of a dump that may hold anything, `unknown` is what no
     check can say, the first of it, and `unknown_in_all` how much that is. `counts`, `namespaces` and `features` count
-    all findings, by outcome; `left_out` of them are not among `findings`.
+    all findings, by outcome; `left_out` of them are not among `findings`. `probes` is there where the API server was
+    asked too.
     """
 
     generation: int
@@ -68,6 +71,7 @@ class Impact(msgspec.Struct, frozen=True, rename="camel"):
     unread: tuple[Ref, ...]
     unknown: tuple[Unknown, ...]
     unknown_in_all: int
+    probes: EditProbes | UnsetType = UNSET
 
 
 def exit_code(impact: Impact) -> int:

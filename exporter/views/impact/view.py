@@ -13,7 +13,7 @@ from ...checks.base import PER_FLEET
 from ...engine.engine import Engine
 from ...findings import Unknown, fingerprint
 from ...model.cluster import Cluster
-from ...model.features.rules import BY_ID
+from ...model.features.rules import BY_ID, RULES
 from ...model.record import Record, Ref
 from ...model.source import FILE, Undecodable
 from ...preview import Difference, previewed
@@ -24,7 +24,7 @@ from .gates import gates_of
 from .proposals import Proposal
 from .report import MOST_UNKNOWN, Affected, FeatureTotals, Impact, Totals
 
-__all__ = ["steps", "take"]
+__all__ = ["concerned", "steps", "take"]
 
 _SLICE = 100  # findings reported between two looks at the event loop
 
@@ -85,6 +85,13 @@ _OUTCOMES = tuple(Outcome)
 
 def _rank(difference: Difference) -> tuple[object, ...]:
     return _OUTCOMES.index(outcome_of(difference)), difference.change, *order(difference.finding)
+
+
+def concerned(impact: Impact) -> frozenset[str]:
+    """The features, by the ids of their rules, that it is about."""
+    switched = {gate.name for gate in impact.gates}
+    found = {each.feature for each in impact.features}
+    return frozenset((*found, *(rule.id for rule in RULES if rule.gate in switched)))
 
 
 def _counted(outcomes: Counter[Outcome]) -> Iterator[int]:

@@ -1,0 +1,97 @@
+"""What the answer to a dry-run edit means, and whether it is the expected one.
+
+A refusal of a webhook is known by its text and not by its status: it may be 400, 403, 422, or 500 for a call that
+KubeVirt passes on. What is no refusal of a webhook, a timeout included, says nothing of the VM.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from functools import cache
+
+from ...model.features.configuration import ASSUME
+from ...model.features.rule import Rule, Stage
+from ...model.features.rules import RULES
+from .expected import Expected
+from .report import EditProbed
+
+__all__ = ["Said", "probed"]
+
+
+class Said(StrEnum):
+    TAKEN = "taken"
+    REFUSED = "refused"  # by a webhook
+    FORBIDDEN = "forbidden"  # our ServiceAccount may not ask
+    GONE = "gone"
+    UNCLEAR = "unclear"  # no answer, or one that says nothing of the VM
+
+
+_REFUSAL = "denied the request"
+_WEBHOOK = re.compile(r'admission webhook "([^"]{1,253})"')
+_OURS = "kubevirt.io"
+_LONGEST = 300  # characters of an answer that are shown
+
+
+def probed(expected: Expected, code: int, text: str) -> EditProbed:
+    """`code` is 0 where there was no answer; `text` says why then."""
+    said = _said(code, text)
+    differs, contradicts, advice = False, False, ""
+    if said in (Said.TAKEN, Said.REFUSED):
+        differs, contradicts, advice = _compared(expected, said, text)
+    return EditProbed(
+        expected.vm,
+        "refused" if expected.refused else "taken",
+        tuple(rule.id for rule in expected.refusing),
+        said.value,
+        f"{code or ''} {text}".strip()[:_LONGEST],
+        differs,
+        contradicts,
+        advice,
+    )
+
+
+def _said(code: int, text: str) -> Said:
+    if code >= 400 and _REFUSAL in text:
+        return Said.REFUSED
+    if 200 <= code < 300:
+        return Said.TAKEN
+    return {403: Said.FORBIDDEN, 404: Said.GONE}.get(code, Said.UNCLEAR)
+
+
+def _compared(expected: Expected, said: Said, text: str) -> tuple[bool, bool, str]:
+    """Whether it differs from what is expected, whether it contradicts it, and what to do about that."""
+    report = (
+        f"Report it with the VM and the KubeVirt object, or set {ASSUME} if this is no build of {expected.version}."
+    )
+    if said is Said.TAKEN:
+        return expected.refused, expected.refused, report if expected.refused else ""
+    if expected.refused:
+        if not expected.refusing or any(_says(rule, text) for rule in expected.refusing):
+            return False, False, ""
+        return True, False, f"It is refused for another reason than expected. {report}"
+    if any(_says(rule, text) for rule in RULES if rule.stage is Stage.ADMISSION):
+        return True, True, report
+    return True, False, _other(text)
+
+
+def _other(text: str) -> str:
+    webhook = _WEBHOOK.search(text)
+    name = webhook[1] if webhook is not None else "a webhook"
+    if not name.endswith(_OURS):
+        return f"{name} refuses it, which is none of KubeVirt's: what features ask for is not known from that."
+    return "It is refused for what is no feature that is known here; report it if it is one."
+
+
+def _says(rule: Rule, text: str) -> bool:
+    pattern = _pattern(rule.message)
+    return pattern is not None and pattern.search(text) is not None
+
+
+@cache
+def _pattern(message: str) -> re.Pattern[str] | None:
+    """Of a message with … for what varies, or of several."""
+    if not message:
+        return None
+    texts = (each.strip("… ") for each in message.split(", or: "))
+    return re.compile("|".join(".*".join(map(re.escape, re.split("…", each))) for each in texts))
