@@ -36,10 +36,12 @@ class _Paced:
         transport: Transport,
         *,
         seconds_between: float = _SECONDS_BETWEEN,
+        read_seconds: float = _READ_SECONDS,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """One request at a time, and a pause of `seconds_between` after each."""
+        """One request at a time, and a pause of `seconds_between` after each; none waits longer than `read_seconds`."""
         self._transport, self._pause, self._sleep = transport, seconds_between, sleep
+        self._read_seconds = read_seconds
         self._one = asyncio.Lock()
 
     async def _in_turn(self, send: Callable[[], Awaitable[tuple[int, str]]]) -> tuple[int, str]:
@@ -53,7 +55,7 @@ class _Paced:
     ) -> tuple[int, str]:
         try:
             async with self._transport.open(
-                method, path, query, headers, read_seconds=_READ_SECONDS, body=body
+                method, path, query, headers, read_seconds=self._read_seconds, body=body
             ) as response:
                 await beginning(response, _ANSWER_BYTES)
                 return response.status, ""

@@ -1,7 +1,7 @@
 """What the answer to a dry-run edit means, and whether it is the expected one.
 
-A refusal of a webhook is known by its text and not by its status: it may be 400, 403, 422, or 500 for a call that
-KubeVirt passes on. What is no refusal of a webhook, a timeout included, says nothing of the VM.
+A refusal at admission is known by its text and not by its status: it may be 400, 403, 422, or 500 for a call that
+KubeVirt passes on. What is no refusal, a timeout included, says nothing of the VM.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["Said", "probed"]
 
 class Said(StrEnum):
     TAKEN = "taken"
-    REFUSED = "refused"  # by a webhook
+    REFUSED = "refused"  # at admission
     FORBIDDEN = "forbidden"  # our ServiceAccount may not ask
     GONE = "gone"
     UNCLEAR = "unclear"  # no answer, or one that says nothing of the VM
 
 
-_REFUSAL = "denied the request"
-_WEBHOOK = re.compile(r'admission webhook "([^"]{1,253})"')
+_REFUSALS = ("denied the request", "denied request")  # of a webhook, and of a ValidatingAdmissionPolicy
+_WHO = re.compile(r"""(?:admission webhook|ValidatingAdmissionPolicy) ["']([^"']{1,253})["']""")
 _OURS = "kubevirt.io"
 _LONGEST = 300  # characters of an answer that are shown
 
@@ -52,7 +52,7 @@ def probed(expected: Expected, code: int, text: str) -> EditProbed:
 
 
 def _said(code: int, text: str) -> Said:
-    if code >= 400 and _REFUSAL in text:
+    if code >= 400 and any(each in text for each in _REFUSALS):
         return Said.REFUSED
     if 200 <= code < 300:
         return Said.TAKEN
@@ -76,8 +76,8 @@ def _compared(expected: Expected, said: Said, text: str) -> tuple[bool, bool, st
 
 
 def _other(text: str) -> str:
-    webhook = _WEBHOOK.search(text)
-    name = webhook[1] if webhook is not None else "a webhook"
+    who = _WHO.search(text)
+    name = who[1] if who is not None else "a webhook"
     if not name.endswith(_OURS):
         return f"{name} refuses it, which is none of KubeVirt's: what features ask for is not known from that."
     return "It is refused for what is no feature that is known here; report it if it is one."
