@@ -14,9 +14,9 @@ from exporter.engine.intake import Intake
 from exporter.kube.decode import Decoder
 from exporter.model.index import Index
 from exporter.model.kind import ApiKind
-from exporter.model.reader import Reading
+from exporter.model.reader import Reader, Reading
 from exporter.model.source import SyncState
-from exporter.views import drain
+from exporter.views import all_views, drain
 
 __all__ = ["NOW", "Evaluation", "api_kinds"]
 
@@ -24,7 +24,8 @@ NOW = 1_790_000_000.0
 
 
 def api_kinds() -> dict[str, ApiKind[Any]]:
-    kinds = (*(kind for check in all_checks() for kind in check.reads), *drain.KINDS)
+    readers: tuple[Reader, ...] = (*all_checks(), *all_views())
+    kinds = (*(kind for reader in readers for kind in reader.reads), *drain.KINDS)
     return {kind.name: kind for kind in kinds if isinstance(kind, ApiKind)}
 
 

@@ -115,6 +115,9 @@ class Check:
     `weighs` are indexes under which it takes in all that there is, tens of thousands of records maybe; a change there
     only concerns the few records that have the same key in the index that each is given with.
 
+    `sways` are indexes in which the whole counts, such as which nodes there are: a record that comes under a key
+    there or leaves it concerns all partitions.
+
     `about` are the kinds without which there is nothing to check: where the cluster does not serve one of them the
     check is not applicable. `uses` names the fields that the check uses, by kind, for kinds whose records many checks
     share: a change of other fields does not concern it; of a kind that is not named there all fields count. `settings`
@@ -131,6 +134,7 @@ class Check:
     joins: tuple[Index, ...] = ()
     heeds: Mapping[Index, tuple[type[Record], ...]] = field(default_factory=dict)
     weighs: Mapping[Index, Index] = field(default_factory=dict)
+    sways: tuple[Index, ...] = ()
     settings: type[Struct] | None = None
     about: tuple[Kind[Any], ...] = ()
     uses: Mapping[Kind[Any], str] = field(default_factory=dict)
@@ -138,7 +142,7 @@ class Check:
 
     @cached_property
     def indexes(self) -> tuple[Index, ...]:
-        return (*self.scope.indexes, *self.joins, *self.weighs, *self.weighs.values())
+        return (*self.scope.indexes, *self.joins, *self.weighs, *self.weighs.values(), *self.sways)
 
     @cached_property
     def reach(self) -> dict[type[Record], Reach]:

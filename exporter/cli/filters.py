@@ -1,4 +1,4 @@
-"""Which findings `steward check` shows: of which checks and namespaces, how bad and how old."""
+"""Which findings `steward check` shows: of which checks, namespaces and features, how bad and how old."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class Filters:
 
     checks: frozenset[str]
     namespaces: frozenset[str]  # empty for all of them
+    features: frozenset[str]  # empty for all findings
     min_severity: Severity
     min_age: float
     now: float
@@ -50,6 +51,7 @@ class Filters:
         return (
             finding.check in self.checks
             and (not self.namespaces or finding.subject.namespace in self.namespaces)
+            and (not self.features or finding.feature in self.features)
             and Severity(finding.severity).rank >= self.min_severity.rank
             and (not self.min_age or self.now - (epoch(finding.since) or self.now) >= self.min_age)
         )
@@ -61,6 +63,12 @@ def add_filter_options(parser: Any) -> None:
         "--check", metavar="ID", action="append", help="only what this check finds and does not know; may be repeated"
     )
     group.add_argument("--namespace", "-n", metavar="NS", action="append", help="only of this one; may be repeated")
+    group.add_argument(
+        "--feature",
+        metavar="ID",
+        action="append",
+        help="only what is about this feature, feature gate or setting, such as gpu_dra; may be repeated",
+    )
     group.add_argument(
         "--min-severity", choices=[each.value for each in Severity], default="info", help="default: info, which is all"
     )
@@ -97,6 +105,7 @@ def filters_of(arguments: argparse.Namespace, enabled: Iterable[Check], *, sever
             arguments.check or (name for name, each in running.items() if several or each.scope is not PER_FLEET)
         ),
         frozenset(arguments.namespace or ()),
+        frozenset(arguments.feature or ()),
         Severity(arguments.min_severity),
         arguments.min_age,
         time.time() if arguments.now is None else arguments.now,

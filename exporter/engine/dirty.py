@@ -51,7 +51,8 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
 def crowds(check: Check, change: Change) -> Iterator[tuple[Crowd, bool]]:
     """By what the change concerns other objects, and whether it may have brought others in there than its own."""
     reach = check.reach[change.kind]
-    if check.scope is PER_CLUSTER or reach is Reach.CLUSTER:
+    swayed = any(index in check.sways for index, _ in change.moved)
+    if check.scope is PER_CLUSTER or reach is Reach.CLUSTER or swayed:
         yield _CLUSTER, False
         return
     if reach is Reach.NAMESPACE:

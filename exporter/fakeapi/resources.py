@@ -61,6 +61,7 @@ RESOURCES = (
     Resource("infrastructure.cluster.x-k8s.io", "v1alpha1", "kubevirtmachines", "KubevirtMachine"),
     Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", status=False),
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",)),
+    Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False, status=False, short=("sc",)),
     Resource("kubevirt.io", "v1", "virtualmachines", "VirtualMachine", short=("vm", "vms")),
     Resource("kubevirt.io", "v1", "virtualmachineinstances", "VirtualMachineInstance", status=False, short=("vmi",)),
     Resource(

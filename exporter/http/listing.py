@@ -23,7 +23,7 @@ from .shared import Shared, Versions
 
 __all__ = ["CHOICES", "Encoded", "Listing", "Overview"]
 
-CHOICES = ("severity", "check", "reason", "namespace", "network")
+CHOICES = ("severity", "check", "reason", "namespace", "network", "feature")
 _SLICE = 1000  # findings looked at between two looks at the event loop
 _PART = 50  # findings encoded at once
 _ENCODE = msgspec.json.Encoder().encode

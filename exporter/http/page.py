@@ -1,4 +1,4 @@
-"""The page: findings with filters, networks, instancetypes, a drain preview, sources. Rendered here, without script."""
+"""The page: findings with filters, networks, instancetypes, features, a drain preview, sources. It has no script."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..views.drain import STAYS, TITLES, Drain, NoSuchNodeError, draining
 from ..views.findings import Filter, FindingReport, reported, surroundings
 from .answers import as_text
 from .drain import DrainView
+from .features import FeaturesView
 from .instancetypes import InstancetypesView
 from .listing import Listing
 from .networks import NetworksView
@@ -29,6 +30,7 @@ __all__ = ["Page", "stylesheet"]
 _SHOWN = 500  # findings on one page
 _SHOWN_NETWORKS = 100
 _SHOWN_INSTANCETYPES = 100
+_SHOWN_GATES = 300
 _SHOWN_NODES = 50
 _SHOWN_CHOICES = 500  # options of one filter
 _SHOWN_OTHERS = 200  # undecodable objects, and partitions without an answer
@@ -44,11 +46,13 @@ class Page:
         versions: Versions,
         networks: NetworksView,
         instancetypes: InstancetypesView,
+        features: FeaturesView,
         drain: DrainView,
     ) -> None:
         self._engine, self._title, self._config = engine, title, config
         self._listing, self._versions = listing, versions
-        self._networks, self._instancetypes, self._drain = networks, instancetypes, drain
+        self._networks, self._instancetypes, self._features = networks, instancetypes, features
+        self._drain = drain
         self._parameters = Parameters(engine, ("page",))
         self._meanings = {name: reason.meaning for check in engine.checks for name, reason in check.reasons.items()}
 
@@ -58,6 +62,7 @@ class Page:
         except ValueError as error:
             return as_text(400, str(error))
         networks, instancetypes = await self._networks.take(), await self._instancetypes.take()
+        features = await self._features.take()
         drained, drain = await self._draining()
         overview = await self._listing.overview()
         chosen = await self._listing.chosen(wanted)
@@ -72,6 +77,8 @@ class Page:
             "shown_networks": networks.networks[:_SHOWN_NETWORKS],
             "instancetypes": instancetypes,
             "shown_instancetypes": instancetypes.objects[:_SHOWN_INSTANCETYPES],
+            "features": features,
+            "shown_gates": features.gates[:_SHOWN_GATES],
             "total": len(chosen),
             "first": (number - 1) * _SHOWN,
             "findings": [self._reported(each) for each in chosen[(number - 1) * _SHOWN : number * _SHOWN]],

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from ..address_usage import AddressUsage
 from ..config.reloading import Status
 from ..engine.engine import Engine
+from ..feature_usage import FeatureUsage
 from ..instancetype_usage import InstancetypeUsage
 from ..metrics.exposition import Exposition
 from ..metrics.telemetry import Scrapes
@@ -16,6 +17,7 @@ from ..states.base import Aggregates
 from .api import Findings
 from .connections import most_connections
 from .drain import DrainPage, DrainView
+from .features import FeaturesView
 from .impact import ImpactPage, ImpactView
 from .instancetypes import InstancetypesView
 from .listing import Listing
@@ -44,10 +46,11 @@ def routes(
     listing = Listing(engine, versions)
     networks = NetworksView(engine, aggregates.of(AddressUsage), versions, instance)
     instancetypes = InstancetypesView(engine, aggregates.of(InstancetypeUsage), versions, instance)
+    features = FeaturesView(engine, aggregates.of(FeatureUsage), versions, instance)
     drain = DrainView(engine, versions, instance)
     impact = ImpactView(engine, versions, instance)
     return {
-        "/": Page(engine, title, config, listing, versions, networks, instancetypes, drain).handle,
+        "/": Page(engine, title, config, listing, versions, networks, instancetypes, features, drain).handle,
         "/drain": DrainPage(drain, title).handle,
         "/impact": ImpactPage(impact, title).handle,
         "/style.css": stylesheet,
@@ -56,6 +59,7 @@ def routes(
         "/api/v1/findings": Findings(engine, listing, instance, most_connections() // 2).handle,
         "/api/v1/networks": networks.handle,
         "/api/v1/instancetypes": instancetypes.handle,
+        "/api/v1/features": features.handle,
         "/api/v1/drain": drain.handle,
         "/api/v1/impact": impact.handle,
     }

@@ -43,6 +43,7 @@ class Filter(msgspec.Struct, frozen=True):
     name: frozenset[str] = frozenset()
     node: frozenset[str] = frozenset()
     network: frozenset[str] = frozenset()
+    feature: frozenset[str] = frozenset()
 
     def wants(self, finding: Finding) -> bool:
         return all(

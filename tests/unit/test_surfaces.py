@@ -19,11 +19,12 @@ from msgspec import inspect
 
 from exporter import views
 from exporter.__main__ import main
+from exporter.checks import all_checks
 from exporter.cli.demo import kubeconfig
 from exporter.demo.fleet import sample_fleet
 from exporter.http import page
+from exporter.model.kind import ApiKind
 from exporter.views.findings import FindingReport, Report
-from tests.evaluation import api_kinds
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.unit.asking import get
 
@@ -228,6 +229,7 @@ def fields_of(shape: Any) -> Iterator[str]:
         Report,
         views.networks.Networks,
         views.instancetypes.Instancetypes,
+        views.features.Features,
         views.drain.Drain,
         views.impact.Impact,
     ],
@@ -322,7 +324,7 @@ async def test_check_of_a_healthy_cluster_finds_nothing(tmp_path: Path, capsys: 
     incomplete, why, _ = await looked(server, tmp_path, capsys)
     await server.stop()
 
-    kinds = len(api_kinds())
+    kinds = len({kind.name for check in all_checks() for kind in check.reads if isinstance(kind, ApiKind)})
     assert (code, out) == (0, f"0 findings; {kinds} of {kinds} kinds seen.\n")
     assert (without, reported) == (0, out)  # it belongs to OVN-Kubernetes, which is optional
     assert incomplete == 1
@@ -373,4 +375,4 @@ def test_help_lists_every_command_once_by_its_name(capsys: pytest.CaptureFixture
     listed = re.findall(r"^    (\w+) +\S", shown[shown.index("COMMAND") :], re.MULTILINE)
 
     assert listed == sorted(set(listed))
-    assert {"check", "config", "demo", "explain", "instancetypes", "networks", "serve"} <= set(listed)
+    assert {"check", "config", "demo", "explain", "features", "instancetypes", "networks", "serve"} <= set(listed)

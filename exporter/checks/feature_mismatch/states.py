@@ -6,15 +6,18 @@ where the refusal bites. The states of one VM and feature exclude each other.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ...model.features.rule import Migrates, Rule, Stage
 from ...model.identity import owned
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
+from ...model.record import Record
 from ..base import View
 
 __all__ = ["Pair", "State", "pairs", "state_of"]
+
+R = TypeVar("R", bound=Record)
 
 _BITES_AT_START = (Stage.ADMISSION, Stage.CREATION, Stage.POD, Stage.SCHEDULING)
 _FAILS = (Migrates.UNSCHEDULABLE, Migrates.UNRENDERED)
@@ -57,10 +60,18 @@ class State(NamedTuple):
 
 
 def pairs(view: View) -> list[Pair]:
-    """Those of a partition; none for a VM that is being deleted, whatever its VMI does."""
-    vmis = {(each.namespace, each.name): each for each in view.all(VirtualMachineInstance)}
+    """Those of a partition; none for a VM that is being deleted, whatever its VMI does.
+
+    A scope may have only one of the two in its partition, where the other asks for nothing that matters there.
+    """
+    vms, vmis = _of(view, VirtualMachine), _of(view, VirtualMachineInstance)
+    for name in (*vms, *vmis):
+        if name not in vms and (vm := view.named(VirtualMachine, *name)) is not None:
+            vms[name] = vm
+        if name not in vmis and (vmi := view.named(VirtualMachineInstance, *name)) is not None:
+            vmis[name] = vmi
     found = []
-    for vm in view.all(VirtualMachine):
+    for vm in vms.values():
         vmi = vmis.pop((vm.namespace, vm.name), None)
         if vm.deleting is not None:
             continue
@@ -71,12 +82,16 @@ def pairs(view: View) -> list[Pair]:
     return [*found, *(Pair(None, vmi, "") for vmi in vmis.values() if not vmi.final)]
 
 
+def _of(view: View, kind: type[R]) -> dict[tuple[str, str], R]:
+    return {(each.namespace, each.name): each for each in view.all(kind)}
+
+
 def state_of(rule: Rule, stage: Stage, pair: Pair, by_vm: bool, by_vmi: bool) -> State | None:
     """`stage` is where a refusal bites. `by_vm` and `by_vmi` say whether each asks for something that is not allowed.
     None where that is all right.
     """
-    if stage is Stage.EDIT:
-        return State("NotEditable", "warning") if by_vm else None
+    if stage is Stage.EDIT and by_vm and (pair.vmi is not None or pair.wanted):
+        return State("NotEditable", "warning")
     if pair.vmi is None:
         return _stopped(rule, stage, pair.wanted) if by_vm else None
     if pair.pending and by_vmi:

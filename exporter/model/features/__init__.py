@@ -1,1 +1,1 @@
-"""Features: what the cluster allows, what VMs ask for, and what becomes of a VM where the two disagree."""
+"""Features: what the cluster allows, and what VMs ask for."""

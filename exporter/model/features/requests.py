@@ -1,8 +1,8 @@
 """What a VM asks for with its instancetype and preference applied, as pkg/instancetype/apply of kubevirt/kubevirt does.
 
 An instancetype gives what the template must not set; a preference fills in what was left open. What the two add is made
-into a spec of its own, which the same rules look at. Preferences add video and panic devices only in releases in which
-both are no feature any more.
+into a spec of its own, which the same rules look at. Preferences add panic devices only in releases in which those are
+no feature any more.
 """
 
 from __future__ import annotations
@@ -103,6 +103,7 @@ def _spec(shape: Shape, gives: specs.Instancetype, prefers: specs.Preference) ->
             "devices": {
                 "gpus": gives.gpus,
                 "hostDevices": gives.host_devices,
+                "video": {} if devices is not None and devices.preferred_video_type is not None else None,
                 "tpm": {"persistent": tpm.persistent, "enabled": tpm.enabled} if tpm is not None else None,
             },
             "firmware": {"bootloader": {"efi": {"persistent": efi.persistent}}} if efi is not None else None,

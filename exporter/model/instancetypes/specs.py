@@ -87,6 +87,7 @@ class _PreferredTPM(Wire, frozen=True, gc=False):
 class _PreferredDevices(Wire, frozen=True, gc=False):
     preferred_tpm: _PreferredTPM | None = field(name="preferredTPM", default=None)
     preferred_autoattach_pod_interface: bool | None = None
+    preferred_video_type: str | None = None
 
 
 class _PreferredFeatures(Wire, frozen=True, gc=False):

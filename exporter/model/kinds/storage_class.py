@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from ..kind import ApiKind
+from ..kind import ApiKind, Reach
 from ..record import Record, Wire, WireMeta, identity
 
 __all__ = ["KIND", "StorageClass"]
@@ -36,6 +36,7 @@ def _reduce(wire: _StorageClass) -> StorageClass:
 
 KIND = ApiKind(
     StorageClass,
+    Reach.CLUSTER,
     group="storage.k8s.io",
     plural="storageclasses",
     wire=_StorageClass,

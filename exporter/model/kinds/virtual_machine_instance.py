@@ -89,6 +89,10 @@ class _Volume(Wire, frozen=True, gc=False):
     hotplug_volume: object = None
 
 
+class _Emulated(Wire, frozen=True, gc=False):
+    type: str | None = None
+
+
 class _Tracking(Wire, frozen=True, gc=False):
     state: str | None = None
 
@@ -102,6 +106,7 @@ class _Status(Wire, frozen=True, gc=False):
     virtual_machine_revision_name: str | None = None
     volume_status: list[_Volume | None] | None = None
     runtime_user: int | None = None
+    machine: _Emulated | None = None
     changed_block_tracking: _Tracking | None = None
 
 
@@ -153,6 +158,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     generation: str  # of its VM when it started: what ends the name of the ControllerRevision with the VM's spec
     presets: tuple[str, ...]  # the VirtualMachineInstancePresets that were merged into it
     asks: tuple[Request, ...]  # features
+    emulated: str  # the hardware type that it runs with, of which its spec may have an alias; empty where not known
     blocked: str  # why virt-controller or the scheduler does not get on with it, while it is pending
     unreadable: tuple[Unreadable, ...] = ()
 
@@ -320,6 +326,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         termination=_SHUTDOWN if period is None else max(period, 0),
         presets=_presets(meta.annotations),
         asks=asks_of(_asking(spec, notes, status)),
+        emulated=intern((status.machine and status.machine.type) or ""),
         blocked=_blocked(status.phase or "", conditions),
         unreadable=tuple(faults),
     )

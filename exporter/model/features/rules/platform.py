@@ -19,7 +19,8 @@ def _once(asked: bool) -> Iterable[str]:
 
 
 def _security(vm: Asking) -> dict[str, object]:
-    return vm.domain.launch_security or {}
+    """Of s390x there is just one kind, whatever it is called."""
+    return {} if vm.spec.architecture == "s390x" else vm.domain.launch_security or {}
 
 
 def _sev(vm: Asking) -> Iterable[str]:
@@ -225,6 +226,7 @@ RULES = (
         _isolated,
         stage=Stage.LIVE,
         refused=_unaligned,
+        decides=("AlignCPUs",),
         since=(1, 2),
         severities=_INFO,
     ),
@@ -273,15 +275,28 @@ RULES = (
         _keeps_state,
         stage=Stage.POD,
         refused=_no_class,
+        decides=("vmStateStorageClass",),
         message="no default storage class found",
         severities=Severities(halted="warning", migratable="info", running="info"),
         storage=True,
+    ),
+    Rule(
+        # With CrossArchitectureVirtualization by another label, of the nodes that can emulate it.
+        "cross_arch",
+        "its architecture",
+        _architecture,
+        stage=Stage.SCHEDULING,
+        nodes=lambda architecture: (f"label kubernetes.io/arch={architecture.lower()}",),
+        inverted=True,
+        common=True,
     ),
     Rule(
         "multi_arch",
         "another architecture than the control plane's",
         _architecture,
         refused=_foreign,
+        decides=("MultiArchitecture",),
+        value="architecture",
         until=(1, 7),
         message="MultiArchitecture feature gate is not enabled",
         common=True,
@@ -291,6 +306,8 @@ RULES = (
         "emulated hardware types",
         _machine,
         refused=_not_emulated,
+        decides=("architectureConfiguration", "emulatedMachines"),
+        value="hardware type",
         message="… is not supported: … (allowed values: …)",
         nodes=_machine_nodes,
         common=True,
@@ -302,6 +319,8 @@ RULES = (
         stage=Stage.SCHEDULING,
         migrates=Migrates.UNSCHEDULABLE,
         refused=_obsolete,
+        decides=("obsoleteCPUModels",),
+        value="CPU model",
         nodes=lambda model: (f"label cpu-model.node.kubevirt.io/{model}=true",),
         common=True,
     ),
@@ -329,6 +348,8 @@ RULES = (
         _user,
         stage=Stage.LIVE,
         refused=_other_user,
+        decides=("Root",),
+        value="user",
         severities=Severities(halted=None, blocked=None, migratable="info", running="info", pending=None),
         common=True,
     ),

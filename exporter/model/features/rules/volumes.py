@@ -187,6 +187,8 @@ RULES = (
         _plugged,
         stage=Stage.LIVE,
         refused=_not_plugged,
+        decides=("DeclarativeHotplugVolumes", "HotplugVolumes"),
+        value="volumes",
         compares=True,
         severities=_INFO,
         since=(1, 6),
@@ -202,6 +204,7 @@ RULES = (
             or ground.configuration.gates.on("DeclarativeHotplugVolumes")
             else "neither HotplugVolumes nor DeclarativeHotplugVolumes is on"
         ),
+        decides=("HotplugVolumes", "DeclarativeHotplugVolumes"),
         message="HotplugVolumes feature gate is not enabled",
         severities=_INFO,
     ),
@@ -210,7 +213,10 @@ RULES = (
         "updateVolumesStrategy",
         _strategy,
         "VolumesUpdateStrategy",
+        stage=Stage.EDIT,
         refused=_not_migrated,
+        decides=("VolumeMigration",),
+        value="strategy",
         since=(1, 3),
         message="VolumesUpdateStrategy feature gate is not enabled",
     ),

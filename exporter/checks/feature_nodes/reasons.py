@@ -1,0 +1,51 @@
+"""What it means that no node offers what a VM needs, and what to do."""
+
+from __future__ import annotations
+
+from ...findings import Severity
+from ..base import Reason
+from ..feature_mismatch.reasons import VM, VMI
+
+__all__ = ["REASONS"]
+
+_NODES = (
+    "kubectl get nodes -l kubevirt.io/schedulable=true -o jsonpath='{range .items[*]}{.metadata.name}"
+    '{"\\n"}{.metadata.labels}{"\\n"}{.status.allocatable}{"\\n"}{end}\''
+)
+_HANDLERS = "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"
+_VMI_SPEC = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o yaml"
+_SPEC = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME -o yaml"
+
+_SWEPT = 300.0  # seconds: device plugins and labels of a node go and come back with its virt-handler
+
+REASONS = {
+    "NoNodeSupports": Reason(
+        (Severity.CRITICAL,),
+        "No node that takes launcher pods offers what a VMI needs: a pending one is not scheduled, and one that runs "
+        "can neither migrate nor start anew.",
+        VMI,
+        grace=_SWEPT,
+        next="Find out why no node offers it (a cordoned node, its virt-handler, a device plugin, the hardware), or "
+        "take the feature out of the VM.",
+        commands=(_VMI_SPEC, _NODES, _HANDLERS),
+    ),
+    "NoNodeForStart": Reason(
+        (Severity.CRITICAL, Severity.WARNING),
+        "No node that takes launcher pods offers what a VM without a VMI needs: it cannot start; warning while "
+        "nobody wants it to run.",
+        VM,
+        grace=_SWEPT,
+        next="Find out why no node offers it (a cordoned node, its virt-handler, a device plugin, the hardware), or "
+        "take the feature out of the VM.",
+        commands=(_SPEC, _NODES, _HANDLERS),
+    ),
+    "NoMigrationTarget": Reason(
+        (Severity.WARNING,),
+        "A VMI counts as live-migratable, and no other node offers what it needs: its migration will fail, and a drain "
+        "of its node will hang.",
+        VMI,
+        grace=_SWEPT,
+        next="Have another node offer it before its node is drained, or shut the VM down for that.",
+        commands=(_VMI_SPEC, _NODES),
+    ),
+}

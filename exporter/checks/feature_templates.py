@@ -1,0 +1,94 @@
+"""VirtualMachineInstanceReplicaSets whose template asks for a feature that the cluster does not allow.
+
+The VMIs that are there run on; the next one can't be created, or its launcher pod can't be rendered.
+
+Not seen here: VirtualMachinePools, of whose VMs each is reported by itself; what no node supports; templates of tools
+outside of the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..findings import Finding, Severity
+from ..model.features.configuration import effective
+from ..model.features.rule import Ground, Rule, Stage
+from ..model.features.rules import BY_ID
+from ..model.features.rules.networks import IMPLICIT
+from ..model.kinds import kube_virt, virtual_machine_instance_replica_set
+from ..model.kinds.kube_virt import KubeVirt
+from ..model.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
+from ..model.record import UnansweredError
+from .base import Check, Family, Reason, View
+from .feature_mismatch.refusals import refusals
+from .scopes import PER_NAMESPACE
+
+__all__ = ["CHECK"]
+
+_READ = "kubectl get virtualmachineinstancereplicasets.kubevirt.io -n NAMESPACE NAME -o yaml"
+_GATES = (
+    "kubectl get kubevirts.kubevirt.io -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name}"
+    '{"\\n"}{.spec.configuration.developerConfiguration}{"\\n"}{end}\''
+)
+_DEFAULT = ("", IMPLICIT)
+_BITES = (Stage.ADMISSION, Stage.CREATION, Stage.POD)
+
+_REASONS = {
+    "TemplateRequestsDisabled": Reason(
+        (Severity.WARNING,),
+        "The template of a replica set asks for a feature that the cluster does not allow: its next VMI is refused, or "
+        "stays pending.",
+        Family(
+            "kubevirt_feature_template_mismatch",
+            "The template of a VirtualMachineInstanceReplicaSet asks for a feature that the cluster does not allow.",
+        ),
+        next="Allow the feature again, or take it out of the template, before the replica set needs another VMI.",
+        commands=(_READ, _GATES),
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    known = effective(view.all(KubeVirt))
+    for each in view.all(VirtualMachineInstanceReplicaSet):
+        if each.deleting is not None:
+            continue
+        if isinstance(known, str):
+            # What every VM asks for by default says nothing of this one.
+            if any(
+                not BY_ID[rule].common or parameter.rpartition(" ")[2] not in _DEFAULT for rule, parameter in each.asks
+            ):
+                raise UnansweredError(known)
+            continue
+        for rule, whys in refusals(Ground(known), each.asks).items():
+            stage = rule.bites(known)
+            if stage in _BITES:
+                yield _finding(each, rule, stage, whys, str(known.version))
+
+
+def _finding(
+    each: VirtualMachineInstanceReplicaSet, rule: Rule, stage: Stage, whys: tuple[str, ...], version: str
+) -> Finding:
+    facts: dict[str, Any] = {"stage": stage.value, "why": list(whys), "answer": rule.message, "gate": rule.gate}
+    facts |= {"version": version, "replicas": each.replicas}
+    answer = f' ("{rule.message}")' if rule.message else ""
+    return Finding(
+        reason="TemplateRequestsDisabled",
+        severity=Severity.WARNING,
+        subject=each.ref,
+        message=f"Its template asks for {rule.title}, and {' and '.join(whys)}: its next VMI cannot start{answer}.",
+        feature=rule.id,
+        group=rule.id,
+        evidence={name: fact for name, fact in facts.items() if fact != ""},
+    )
+
+
+CHECK = Check(
+    id="feature_templates",
+    title="Templates of VMIs that ask for features that the cluster does not allow",
+    reads=(virtual_machine_instance_replica_set.KIND, kube_virt.KIND),
+    scope=PER_NAMESPACE,
+    reasons=_REASONS,
+    find=find,
+)

@@ -1,0 +1,189 @@
+"""Who asks for which feature, what of that a node has to offer, and which nodes offer it.
+
+What VMs ask for is read through their instancetype and preference, which may be in a ControllerRevision, and through
+their VMI: while a VM has one, that needs the node. Keys of what nodes offer are the texts of `Rule.nodes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from sys import intern
+
+from ..features.requests import requests_of
+from ..features.rule import Request
+from ..features.rules import BY_ID
+from ..identity import owned
+from ..index import Index, Lookup
+from ..instancetypes.matching import ROLES
+from ..instancetypes.resolving import LIVE, reference, target
+from ..kinds.controller_revision import ControllerRevision
+from ..kinds.node import Node
+from ..kinds.virtual_machine import VirtualMachine
+from ..kinds.virtual_machine_instance import VirtualMachineInstance
+from ..record import Record
+from ..remembered import remembered
+from .instancetypes import REVISION
+from .networks import VM
+
+__all__ = ["ASKING", "NEEDED", "OFFERED", "OFFERS_HARDWARE_TYPES", "STATE", "TAKES", "Need", "needs", "takes_pods"]
+
+Need = tuple[str, str, str]
+"""What a node has to offer, and the request (rule, parameter) that it is for."""
+
+OFFERS_HARDWARE_TYPES = "hardware types"
+"""The key of `TAKES` with the nodes that say which hardware types they emulate: KubeVirt before 1.6 writes none."""
+
+_SCHEDULABLE = ("kubevirt.io/schedulable", "true")
+_HARDWARE = "machine-type.node.kubevirt.io/"
+_ASKED = (
+    _HARDWARE,
+    "cpu-model.node.kubevirt.io/",
+    "cpu-vendor.node.kubevirt.io/",
+    "hyperv.node.kubevirt.io/",
+    "kubernetes.io/arch",
+    "kubevirt.io/cpumanager",
+    "kubevirt.io/s390-pv",
+    "kubevirt.io/sev",
+    "kubevirt.io/tdx",
+    "kubevirt.io/vm-arch-",
+)
+_STATE = "vm_state_storage_class"
+
+
+@remembered(20_000)
+def needs(asks: tuple[Request, ...], emulated: str = "") -> tuple[Need, ...]:
+    """In the order of what is needed. `emulated` is the hardware type of a VMI, in the place of what its spec says."""
+    found: list[Need] = []
+    for rule, parameter in asks:
+        things = BY_ID[rule].nodes(parameter)
+        if emulated and rule == "emulated_machines":
+            things = BY_ID[rule].nodes(emulated)
+        found += [(intern(thing), rule, parameter) for thing in things]
+    return tuple(sorted(found))
+
+
+@remembered(20_000)
+def _things(asks: tuple[Request, ...], emulated: str = "") -> tuple[str, ...]:
+    return tuple(dict.fromkeys(thing for thing, _, _ in needs(asks, emulated)))
+
+
+@remembered(20_000)
+def _rules(asks: tuple[Request, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(rule for rule, _ in asks if not BY_ID[rule].common))
+
+
+def takes_pods(node: Node) -> bool:
+    """Whether launcher pods may be scheduled to it, as far as it says so itself."""
+    counts = node.ready and not node.unschedulable and node.deleting is None
+    return counts and _SCHEDULABLE in node.label_pairs
+
+
+def _asking(record: Record, lookup: Lookup) -> Iterable[str]:
+    if isinstance(record, VirtualMachine):
+        return _rules(requests_of(record, lookup)) if record.deleting is None else ()
+    if isinstance(record, VirtualMachineInstance):
+        return () if record.final else _rules(record.asks)
+    return ()
+
+
+def _needed(record: Record, lookup: Lookup) -> Iterable[str]:
+    if isinstance(record, VirtualMachine):
+        if record.deleting is not None or owned(_vmi(record, lookup), record) is not None:
+            return ()
+        return _things(requests_of(record, lookup))
+    if isinstance(record, VirtualMachineInstance) and not record.final:
+        vm = lookup(VirtualMachine, record.namespace, record.name) if record.vm_uid else None
+        leaves = isinstance(vm, VirtualMachine) and vm.uid == record.vm_uid and vm.deleting is not None
+        return () if leaves else _things(record.asks, record.emulated)
+    return ()
+
+
+def _vmi(vm: VirtualMachine, lookup: Lookup) -> VirtualMachineInstance | None:
+    found = lookup(VirtualMachineInstance, vm.namespace, vm.name)
+    return found if isinstance(found, VirtualMachineInstance) else None
+
+
+def _keeping(record: Record, lookup: Lookup) -> Iterable[str]:
+    if isinstance(record, VirtualMachine):
+        asks = requests_of(record, lookup) if record.deleting is None else ()
+    elif isinstance(record, VirtualMachineInstance):
+        asks = () if record.final else record.asks
+    else:
+        return ()
+    return (f"{record.namespace}/{record.name}",) if (_STATE, "") in asks else ()
+
+
+_KEYS: dict[tuple[str, str], str] = {}
+_MOST = 100_000  # unlike labels of a fleet are kept
+
+
+def _offered(record: Record, _: Lookup) -> Iterable[str]:
+    if not isinstance(record, Node) or not takes_pods(record):
+        return ()
+    labels = filter(None, map(_label, record.label_pairs))
+    return [*labels, *(thing for name, amount in record.allocatable if amount > 0 and (thing := _resource(name)))]
+
+
+def _label(pair: tuple[str, str]) -> str:
+    """Empty for one that no rule asks for. A node has hundreds, most of which others have too."""
+    found = _KEYS.get(pair)
+    if found is None:
+        if len(_KEYS) > _MOST:
+            _KEYS.clear()
+        name, value = pair
+        # KubeVirt before 1.6 wrote the labels of SEV without a value.
+        found = intern(f"label {name}={value or 'true'}") if name.startswith(_ASKED) else ""
+        _KEYS[pair] = found
+    return found
+
+
+def _resource(name: str) -> str:
+    """Empty for one of Kubernetes itself, which every node has."""
+    domain, slash, _ = name.partition("/")
+    own = not slash or domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
+    return "" if own else f"resource {name}"
+
+
+def _takes(record: Record, _: Lookup) -> Iterable[str]:
+    if not isinstance(record, Node) or not takes_pods(record):
+        return ()
+    says = any(name.startswith(_HARDWARE) for name, _ in record.label_pairs)
+    return ("", OFFERS_HARDWARE_TYPES) if says else ("",)
+
+
+def _referred(record: Record, _: Lookup) -> Iterable[str]:
+    """Whatever kind of instancetype or preference it is: two of one name cost more, and alter nothing."""
+    if not isinstance(record, VirtualMachine) or not (record.instancetype or record.preference):
+        return ()
+    wanted = ((role, reference(record, role)) for role in ROLES)
+    found = (target(record.namespace, role, each) for role, each in wanted if each is not None and each.wanted)
+    return {f"{namespace}/{name}" for kind, namespace, name in found if kind and name}
+
+
+_REFERRED = Index("VM of an instancetype or preference", _referred, of=(VirtualMachine,))
+_THROUGH_WHAT_IT_REFERS_TO: tuple[tuple[type[Record], Index], ...] = (
+    *((kind, _REFERRED) for kind in LIVE.values()),
+    (ControllerRevision, REVISION),
+)
+_VMS = (VirtualMachine, VirtualMachineInstance)
+
+# VMs and VMIs by the rules of the features that they ask for, but for those that nearly all ask for.
+ASKING = Index("feature", _asking, of=_VMS, through=_THROUGH_WHAT_IT_REFERS_TO)
+# VMs without a VMI, and VMIs, by each thing that a node has to offer.
+NEEDED = Index(
+    "what a node has to offer",
+    _needed,
+    of=_VMS,
+    through=(*_THROUGH_WHAT_IT_REFERS_TO, (VirtualMachine, VM), (VirtualMachineInstance, VM)),
+)
+# The nodes by the same; one that takes no launcher pods offers nothing.
+OFFERED = Index("what a node offers", _offered, of=(Node,))
+# The nodes that take launcher pods, under the empty key.
+TAKES = Index("node that takes launcher pods", _takes, of=(Node,))
+# VMs that keep state in a volume that KubeVirt makes, with their VMIs, which concern each other.
+STATE = Index(
+    "VM with state of TPM or EFI",
+    _keeping,
+    of=_VMS,
+    through=(*_THROUGH_WHAT_IT_REFERS_TO, (VirtualMachine, VM), (VirtualMachineInstance, VM)),
+)

@@ -1,0 +1,56 @@
+"""How many VMs and VMIs ask for each feature, whether the cluster allows it or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..feature_usage import PHASES, FeatureUsage
+from ..model.features.rules import RULES
+from ..model.kinds import (
+    controller_revision,
+    kube_virt,
+    virtual_machine,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instance,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
+from .base import Gauge, Sample, State
+
+__all__ = ["STATE"]
+
+
+def _samples(usage: FeatureUsage) -> Iterator[list[Sample]]:
+    for rule in RULES:
+        yield [
+            ((rule.id, kind, phase), usage.count(rule.id, kind, phase))
+            for kind, phases in PHASES.items()
+            for phase in phases
+        ]
+
+
+STATE = State(
+    keep=FeatureUsage,
+    gauges=(
+        Gauge(
+            "kubevirt_feature_requests",
+            "VMs, with their instancetype and preference applied, and VMIs that ask for a feature: VMs by whether they "
+            "are running or stopped, VMIs by their phase.",
+            ("feature", "kind", "phase"),
+            _samples,
+        ),
+    ),
+    reads=(
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        virtual_machine_instancetype.KIND,
+        virtual_machine_cluster_instancetype.KIND,
+        virtual_machine_preference.KIND,
+        virtual_machine_cluster_preference.KIND,
+        controller_revision.KIND,
+        kube_virt.KIND,
+    ),
+    indexes=FeatureUsage.INDEXES,
+    about=(virtual_machine.KIND,),
+)

@@ -1,0 +1,103 @@
+"""What users get to know of features and feature gates."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ...model.record import Ref
+
+__all__ = ["FeatureReport", "Features", "GateReport", "ValueReport"]
+
+
+class ValueReport(msgspec.Struct, frozen=True, rename="camel"):
+    """What some ask for in a feature, such as a device. `why` says why it is not allowed; empty where it is."""
+
+    value: str
+    why: str
+    vms: int
+    vmis: int
+
+
+class FeatureReport(msgspec.Struct, frozen=True, rename="camel"):
+    """`state` is allowed, refused, or partly where it depends on the value and both are asked for; by_value where it
+    depends on it and nobody asks; unchecked in a release that does not look at it; unknown. `why` says why not.
+    `bites` is where a refusal does, `migration` what a live migration of a VMI that was started before does then.
+    `decided_by` names the gate, or the gates and settings. `next_state` and `next_why` are of the version that is being
+    installed, empty without one.
+
+    `requests` counts by kind and phase, `vms` and `vmis` in all; all None while they can't be counted. `first` are some
+    who ask, `first_found` some of the subjects of `findings`.
+    """
+
+    feature: str
+    title: str
+    state: str
+    why: tuple[str, ...]
+    gate: str
+    gate_stage: str
+    gate_source: str
+    decided_by: tuple[str, ...]
+    bites: str
+    migration: str
+    answer: str
+    next_state: str
+    next_why: tuple[str, ...]
+    requests: dict[str, dict[str, int]] | None
+    vms: int | None
+    vmis: int | None
+    values: tuple[ValueReport, ...]
+    values_in_all: int
+    first: tuple[Ref, ...]
+    findings: dict[str, int]
+    first_found: tuple[Ref, ...]
+
+    @property
+    def asked(self) -> bool:
+        return bool(self.vms or self.vmis)
+
+    @property
+    def unallowed(self) -> bool:
+        """Whether somebody asks for what is not allowed, or may ask for it, or will."""
+        return self.asked and (
+            self.state in ("refused", "partly", "unknown")
+            or self.next_state in ("refused", "partly")
+            or bool(self.findings)
+        )
+
+
+class GateReport(msgspec.Struct, frozen=True, rename="camel"):
+    """`stage` is empty for a gate that this version does not know. The three of the version that is being installed
+    are None without one. `features` are those that it decides.
+    """
+
+    gate: str
+    stage: str
+    on: bool
+    source: str
+    next_stage: str | None
+    next_on: bool | None
+    next_source: str | None
+    features: tuple[str, ...]
+    findings: dict[str, int]
+
+    @property
+    def changes(self) -> bool:
+        return self.next_on is not None and self.next_on != self.on
+
+
+class Features(msgspec.Struct, frozen=True, rename="camel"):
+    """`unknown` says why nobody knows the configuration; `gates` is empty then. `unseen` names the kinds that can't be
+    seen, without which nothing is counted. `kubevirt` is the object that counts, with its version and, while another
+    is being installed, the `target`. Counts are not `complete` while an object is undecodable that may ask.
+    """
+
+    generation: int
+    unseen: tuple[str, ...]
+    not_applicable: str
+    unknown: str
+    kubevirt: Ref | None
+    version: str
+    target: str
+    complete: bool
+    features: tuple[FeatureReport, ...]
+    gates: tuple[GateReport, ...]

@@ -1,0 +1,42 @@
+"""What is left of the report for who asks for a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ...model.features.rules import BY_ID
+from ..nearest import nearest, shortened
+from .report import Features
+
+__all__ = ["NoSuchFeatureError", "selected"]
+
+
+class NoSuchFeatureError(LookupError):
+    """No feature and no gate has the name; `nearest` is the one that is most like it."""
+
+    def __init__(self, name: str, nearest: str) -> None:
+        super().__init__(f"no feature or feature gate is called {shortened(name)}; did you mean {nearest}?")
+
+
+def selected(found: Features, names: Sequence[str] = (), *, unallowed: bool = False) -> Features:
+    """The features and gates of the names, with the gates that decide the features and the other way round; all for
+    none. With `unallowed` only what somebody asks for without being allowed to, or has findings, or changes.
+
+    Raises NoSuchFeatureError.
+    """
+    features, gates = found.features, found.gates
+    if names:
+        known = {*BY_ID, *(each.gate for each in gates), *(gate for each in features for gate in each.decided_by)}
+        for name in names:
+            if name not in known and not found.unknown:
+                raise NoSuchFeatureError(name, nearest(name, sorted(known)))
+        wanted = frozenset(names)
+        features = tuple(each for each in features if each.feature in wanted or wanted.intersection(each.decided_by))
+        deciding = {gate for each in features if each.feature in wanted for gate in each.decided_by}
+        gates = tuple(each for each in gates if each.gate in wanted | deciding)
+    if unallowed:
+        features = tuple(each for each in features if each.unallowed)
+        gates = tuple(each for each in gates if each.findings or each.changes)
+    return msgspec.structs.replace(found, features=features, gates=gates)

@@ -1,0 +1,138 @@
+"""Puts the report together, in slices.
+
+Pure: the counts come from `FeatureUsage`, so that the VMs are walked over only for the first names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterable
+from heapq import nsmallest
+
+from ...feature_usage import PHASES, FeatureUsage
+from ...findings import Finding
+from ...model.cluster import Cluster
+from ...model.features.configuration import Effective, chosen, forecast
+from ...model.features.rules import RULES
+from ...model.kinds import (
+    controller_revision,
+    kube_virt,
+    storage_class,
+    virtual_machine,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instance,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
+from ...model.kinds.kube_virt import KubeVirt
+from ...model.kinds.storage_class import StorageClass
+from ...model.naming import NAMED
+from ...model.reader import Reading
+from ...model.record import Ref
+from ...model.source import FILE, UNREADABLE, Undecodable, not_served, unseen
+from ..slices import at_once
+from .counting import Values, first_by_rule, values_by_rule
+from .report import Features
+from .rows import Asked, Found, Grounds, feature_row, gate_rows
+
+__all__ = ["READER", "steps", "take"]
+
+READER = Reading(
+    "features",
+    (
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        virtual_machine_instancetype.KIND,
+        virtual_machine_cluster_instancetype.KIND,
+        virtual_machine_preference.KIND,
+        virtual_machine_cluster_preference.KIND,
+        controller_revision.KIND,
+        storage_class.KIND,
+        kube_virt.KIND,
+    ),
+    (*FeatureUsage.INDEXES, UNREADABLE),
+    about=(virtual_machine.KIND, kube_virt.KIND),
+)
+_SLICE = 500  # findings looked at between two looks at the event loop
+_ASKING = tuple(kind.__name__ for kind in FeatureUsage.KINDS)
+
+
+def take(cluster: Cluster, usage: FeatureUsage, findings: Iterable[Finding], generation: int) -> Features:
+    """What is asked for and not allowed first. What changed since `usage` was last settled is not counted yet."""
+    return at_once(steps(cluster, usage, findings, generation))
+
+
+def steps(
+    cluster: Cluster, usage: FeatureUsage, findings: Iterable[Finding], generation: int
+) -> Generator[None, None, Features]:
+    """The same, and stops after each few milliseconds, so that others get their turn."""
+    if absent := not_served(cluster, READER.about):
+        return Features(generation, (), absent, "", None, "", "", True, (), ())
+    blind = unseen(cluster, FeatureUsage.KINDS)
+    kubevirt, now, after = _configurations(cluster)
+    grounds = Grounds.of(now, _storage(cluster))
+    next_grounds = Grounds.of(after, grounds.storage) if after is not None else None
+    asked = (yield from _asked(cluster, usage)) if not blind else Asked(None, {}, {})
+    found = yield from _found(findings)
+    rows = []
+    for rule in RULES:
+        rows.append(feature_row(rule, grounds, next_grounds, asked, found))
+        yield
+    return Features(
+        generation=generation,
+        unseen=blind,
+        not_applicable="",
+        unknown=now if isinstance(now, str) else "",
+        kubevirt=kubevirt.ref if kubevirt is not None else None,
+        version=kubevirt.version if kubevirt is not None else "",
+        target=kubevirt.target if kubevirt is not None and kubevirt.upgrading else "",
+        complete=not blind and not any(cluster.first(UNREADABLE, kind) for kind in (*_ASKING, FILE)),
+        features=tuple(sorted(rows, key=lambda each: (not each.unallowed, not each.asked, each.feature))),
+        gates=gate_rows(now, after, found),
+    )
+
+
+def _configurations(cluster: Cluster) -> tuple[KubeVirt | None, Effective | str, Effective | None]:
+    """The object that counts, and what it allows now and after the upgrade; or why nobody knows."""
+    if unseen(cluster, (KubeVirt,)):
+        return None, "KubeVirt can't be listed", None
+    unread = cluster.first(UNREADABLE, KubeVirt.__name__)
+    if isinstance(unread, Undecodable):
+        return None, unread.sentence, None
+    kubevirt = chosen(cluster.all(KubeVirt))
+    if isinstance(kubevirt, str):
+        return None, kubevirt, None
+    return kubevirt, Effective.of(kubevirt), forecast(kubevirt)
+
+
+def _storage(cluster: Cluster) -> tuple[StorageClass, ...] | None:
+    """None while they can't be seen."""
+    blind = unseen(cluster, (StorageClass,)) or cluster.first(UNREADABLE, StorageClass.__name__)
+    return None if blind else tuple(sorted(cluster.all(StorageClass), key=lambda each: each.ref))
+
+
+def _asked(cluster: Cluster, usage: FeatureUsage) -> Generator[None, None, Asked]:
+    values: Values = yield from values_by_rule(usage)
+    first = yield from first_by_rule(cluster, usage)
+    counts = {
+        rule.id: {kind: {each: usage.count(rule.id, kind, each) for each in phases} for kind, phases in PHASES.items()}
+        for rule in RULES
+    }
+    return Asked(counts, values, first)
+
+
+def _found(findings: Iterable[Finding]) -> Generator[None, None, Found]:
+    """Open findings by what they are about: a feature or a gate."""
+    reasons: dict[str, Counter[str]] = {}
+    subjects: dict[str, set[Ref]] = {}
+    for at, finding in enumerate(findings):
+        if finding.feature:
+            reasons.setdefault(finding.feature, Counter())[finding.reason] += 1
+            some = subjects.setdefault(finding.feature, set())
+            some.add(finding.subject)
+            if len(some) > _SLICE:
+                subjects[finding.feature] = set(nsmallest(NAMED, some))
+        if at % _SLICE == 0:
+            yield
+    return Found(reasons, {feature: tuple(nsmallest(NAMED, some)) for feature, some in subjects.items()})

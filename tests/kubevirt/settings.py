@@ -1,0 +1,65 @@
+"""The KubeVirt object's configuration, changed as an admin changes it, and put back at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+
+from tests.cluster.client import ApiError, Client
+from tests.cluster.resources import KUBEVIRTS
+from tests.kubevirt.installation import NAMESPACE
+from tests.manifests import Object
+from tests.waiting import wait_until
+
+__all__ = ["Settings", "settings_of"]
+
+NAME = "kubevirt"
+
+
+class Settings:
+    """`before` is the configuration that the other tests have."""
+
+    def __init__(self, admin: Client) -> None:
+        self._admin = admin
+        self.before: Object = self.kubevirt()["spec"]["configuration"]
+
+    def kubevirt(self) -> Object:
+        return self._admin.get(KUBEVIRTS, NAMESPACE, NAME)
+
+    def put(self, configuration: Object, taken: Callable[[], object]) -> None:
+        """The whole configuration; returns when `taken`, which is to ask what KubeVirt does by then, is true."""
+        self._put(configuration)
+        wait_until(taken, 30, "KubeVirt goes by its new configuration", every=0.02)
+
+    def gates(self, *names: str, taken: Callable[[], object]) -> None:
+        """These beside the ones that were there before."""
+        after = deepcopy(self.before)
+        after["developerConfiguration"]["featureGates"] += names
+        self.put(after, taken)
+
+    def restore(self) -> None:
+        self._put(self.before)
+
+    def _put(self, configuration: Object) -> None:
+        change = {"op": "replace", "path": "/spec/configuration", "value": configuration}
+        wait_until(lambda: self._accepted(change), 60, "virt-operator takes the configuration")
+
+    def _accepted(self, change: Object) -> bool:
+        """Its webhook is away for a while after virt-operator was."""
+        try:
+            self._admin.patch(KUBEVIRTS, NAMESPACE, NAME, (change,))
+        except ApiError as error:
+            if "failed calling webhook" in error.message:
+                return False
+            raise
+        return True
+
+
+@contextmanager
+def settings_of(admin: Client) -> Iterator[Settings]:
+    settings = Settings(admin)
+    try:
+        yield settings
+    finally:
+        settings.restore()

@@ -1,0 +1,14 @@
+"""The table of what KubeVirt's webhooks say is made of the rows that are put to KubeVirt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.kubevirt.features import table
+
+PAGE = Path(__file__).parents[2] / "docs/features.md"
+
+
+def test_the_page_shows_the_rows() -> None:
+    shown = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    assert shown == table().splitlines(), f"paste this into {PAGE}:\n{table()}"
