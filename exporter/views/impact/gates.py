@@ -82,7 +82,8 @@ def users(cluster: Cluster, gates: Iterable[str]) -> Generator[None, None, dict[
     kubevirt = chosen(cluster.all(KubeVirt))
     known = kubevirt if isinstance(kubevirt, KubeVirt) else None
     for at, vm in enumerate(list(cluster.all(VirtualMachine))):
-        for gate in {by_rule[rule] for rule, _ in requests_of(vm, cluster.get, known) if rule in by_rule}:
+        requests = requests_of(vm, cluster.get, known) if vm.deleting is None else ()
+        for gate in {by_rule[rule] for rule, _ in requests if rule in by_rule}:
             _count(found[gate], found[gate].vms, vm.ref)
         if at % _SLICE == _SLICE - 1:
             yield

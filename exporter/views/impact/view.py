@@ -26,7 +26,8 @@ from .report import MOST_UNKNOWN, Affected, FeatureTotals, Impact, Totals
 
 __all__ = ["concerned", "steps", "take"]
 
-_SLICE = 100  # findings reported between two looks at the event loop
+_SLICE = 100  # findings counted between two looks at the event loop
+_REPORTED = 20  # findings, each with its commands filled in
 
 
 def take(engine: Engine, proposal: Proposal, most: int | None = None) -> Impact:
@@ -56,7 +57,7 @@ def steps(engine: Engine, proposal: Proposal, most: int | None = None) -> Genera
     findings = []
     for at, each in enumerate(ordered[:most]):
         findings.append(_affected(cluster, each))
-        if at % _SLICE == 0:
+        if at % _REPORTED == 0:
             yield
     while ordered:  # what is let go of at once takes its time at once
         del ordered[-_SLICE:]
