@@ -27,7 +27,8 @@ from ..model.kinds import (
     virtual_machine_preference,
 )
 from ..model.kinds.storage_class import StorageClass
-from .base import Check, Scope, View
+from .base import Check, Reason, Scope, View
+from .feature_commands import STORAGE_CLASSES
 from .feature_mismatch.evaluation import mismatches
 from .feature_mismatch.reasons import REASONS
 
@@ -43,6 +44,14 @@ _STATES = {
     "WillFailAtRestart": _WARNING,
     "RunningStartedBefore": _INFO,
 }
+
+
+def _reason(name: str, severity: Severity) -> Reason:
+    """As that of feature_mismatch, whose alerts fire for it; of what only informs here there is none."""
+    as_there = REASONS[name]
+    commands = (*as_there.commands, STORAGE_CLASSES)
+    alert = "" if severity is _INFO else as_there.alert
+    return replace(as_there, severities=(severity,), commands=commands, alert=alert)
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -64,7 +73,7 @@ CHECK = Check(
         storage_class.KIND,
     ),
     scope=Scope("one VM", STATE),
-    reasons={name: replace(REASONS[name], severities=(severity,)) for name, severity in _STATES.items()},
+    reasons={name: _reason(name, severity) for name, severity in _STATES.items()},
     find=find,
     uses={
         virtual_machine.KIND: "asks deleting instancetype preference run_strategy settled shape start_requested",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..findings import Finding, Severity
-from ..model.features.configuration import effective
+from ..model.features.configuration import Effective, chosen
 from ..model.features.rule import Ground, Rule, Stage
 from ..model.features.rules import BY_ID
 from ..model.features.rules.networks import IMPLICIT
@@ -21,16 +21,14 @@ from ..model.kinds.kube_virt import KubeVirt
 from ..model.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
 from ..model.record import UnansweredError
 from .base import Check, Family, Reason, View
+from .feature_commands import READ_CONFIGURATION, READ_REPLICA_SET
+from .feature_mismatch.allowing import next_step
+from .feature_mismatch.reasons import OR_ALLOWED
 from .feature_mismatch.refusals import refusals
 from .scopes import PER_NAMESPACE
 
 __all__ = ["CHECK"]
 
-_READ = "kubectl get virtualmachineinstancereplicasets.kubevirt.io -n NAMESPACE NAME -o yaml"
-_GATES = (
-    "kubectl get kubevirts.kubevirt.io -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name}"
-    '{"\\n"}{.spec.configuration.developerConfiguration}{"\\n"}{end}\''
-)
 _DEFAULT = ("", IMPLICIT)
 _BITES = (Stage.ADMISSION, Stage.CREATION, Stage.POD)
 
@@ -43,32 +41,35 @@ _REASONS = {
             "kubevirt_feature_template_mismatch",
             "The template of a VirtualMachineInstanceReplicaSet asks for a feature that the cluster does not allow.",
         ),
-        next="Allow the feature again, or take it out of the template, before the replica set needs another VMI.",
-        commands=(_READ, _GATES),
+        next=f"Before the replica set needs another VMI, take it out of the template{OR_ALLOWED}.",
+        commands=(READ_REPLICA_SET, READ_CONFIGURATION),
+        alert="KubeVirtTemplateFeatureMismatch",
     ),
 }
 
 
 def find(view: View) -> Iterator[Finding]:
-    known = effective(view.all(KubeVirt))
+    kubevirt = chosen(view.all(KubeVirt))
+    known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
     for each in view.all(VirtualMachineInstanceReplicaSet):
         if each.deleting is not None:
             continue
-        if isinstance(known, str):
+        if isinstance(kubevirt, str) or isinstance(known, str):
             # What every VM asks for by default says nothing of this one.
             if any(
                 not BY_ID[rule].common or parameter.rpartition(" ")[2] not in _DEFAULT for rule, parameter in each.asks
             ):
-                raise UnansweredError(known)
+                raise UnansweredError(str(known))
             continue
         for rule, whys in refusals(Ground(known), each.asks).items():
             stage = rule.bites(known)
             if stage in _BITES:
-                yield _finding(each, rule, stage, whys, str(known.version))
+                step = next_step(_REASONS["TemplateRequestsDisabled"].next, rule, known, kubevirt.managed_by_hco)
+                yield _finding(each, rule, stage, whys, str(known.version), step)
 
 
 def _finding(
-    each: VirtualMachineInstanceReplicaSet, rule: Rule, stage: Stage, whys: tuple[str, ...], version: str
+    each: VirtualMachineInstanceReplicaSet, rule: Rule, stage: Stage, whys: tuple[str, ...], version: str, step: str
 ) -> Finding:
     facts: dict[str, Any] = {"stage": stage.value, "why": list(whys), "answer": rule.message, "gate": rule.gate}
     facts |= {"version": version, "replicas": each.replicas}
@@ -80,6 +81,7 @@ def _finding(
         message=f"Its template asks for {rule.title}, and {' and '.join(whys)}: its next VMI cannot start{answer}.",
         feature=rule.id,
         group=rule.id,
+        next=step,
         evidence={name: fact for name, fact in facts.items() if fact != ""},
     )
 

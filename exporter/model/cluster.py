@@ -128,7 +128,7 @@ class Cluster:
         self.version += 1
         left: list[tuple[Index, str]] = []
         taken: list[tuple[Index, str]] = []
-        read_through = self._read_through(kind, before or after)
+        read_through = self._read_through(kind, before, after)
         for index, record in read_through:
             self._unindex(index, record, left)
         self._swap(before, after, left, taken)
@@ -140,8 +140,11 @@ class Cluster:
                 self._derived.pop(key, None)
         return Change(kind, before, after, touched, frozenset(left) ^ frozenset(taken), _facts(before, after))
 
-    def _read_through(self, kind: type[Record], record: Record | None) -> list[tuple[Index, Record]]:
+    def _read_through(
+        self, kind: type[Record], before: Record | None, after: Record | None
+    ) -> list[tuple[Index, Record]]:
         """The other records whose keys in an index are read through this one."""
+        record = before or after
         if record is None:
             return []
         key = f"{record.namespace}/{record.name}"
@@ -149,8 +152,9 @@ class Cluster:
             (index, id(other)): other
             for index in self._indexes
             for through, finds in index.through
-            if through is kind
+            if through is kind and not index.unmoved(before, after)
             for other in self.sharing(finds, key)
+            if other is not record  # it has its own turn
         }
         return [(index, other) for (index, _), other in found.items()]
 

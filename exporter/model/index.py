@@ -17,6 +17,10 @@ Bucket: TypeAlias = Record | tuple[Record, ...] | dict[int, Record]
 _MANY = 8
 
 
+def _never(_before: Record | None, _after: Record | None) -> bool:
+    return False
+
+
 @dataclass(frozen=True, eq=False)
 class Index:
     """A value that records share.
@@ -26,7 +30,9 @@ class Index:
     through it: the network of a pod's attachment is in a NAD; the instancetype of a VM may be in a ControllerRevision,
     and then what that instancetype says, two hops away. Records of the `dependents` types are affected by the other
     records under their key and affect none: a claim need not be evaluated again because another claim of its network
-    changed. `of` are the types of records that can have a key; all can where it is empty.
+    changed. `unmoved` is for a record of the types in `through` that tens of thousands may be read through: whether a
+    change of it, from None or to None where it comes or goes, leaves their keys and all that is found by them as it is.
+    `of` are the types of records that can have a key; all can where it is empty.
     """
 
     id: str
@@ -34,6 +40,7 @@ class Index:
     of: tuple[type[Record], ...] = ()
     through: tuple[tuple[type[Record], Index], ...] = ()
     dependents: tuple[type[Record], ...] = ()
+    unmoved: Callable[[Record | None, Record | None], bool] = _never
 
     def __repr__(self) -> str:
         return f"Index({self.id})"

@@ -64,3 +64,28 @@ async def test_chromium_shows_instancetypes_and_runs_nothing_of_their_names(tmp_
     assert "&lt;script&gt;" in section
     assert not re.search("<script|<img|<title>run", dom)
     assert picture.stat().st_size > 20_000
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian install the package chromium")
+async def test_chromium_shows_features_and_runs_nothing_of_what_is_asked_for(tmp_path: Path) -> None:
+    hostile = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">"
+    kubevirt = {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": "v1.8.4"}
+    async with served() as made:
+        made.evaluation.seen(full(kubevirt | {"target": "v1.9.0", "gates": ["VSOCK", hostile]}))
+        for name, device in (("a", "nvidia.com/A100"), ("b", hostile), ("c", "x" * 253)):
+            devices = {"downwardMetrics": {}, "gpus": [{"name": "g", "deviceName": device}]}
+            made.evaluation.seen(full({"kind": "VirtualMachine", "name": name, "domain": {"devices": devices}}))
+        dom = await asyncio.to_thread(browse, tmp_path, "--dump-dom", f"{made.url}/")
+        picture = tmp_path / "page.png"
+        await asyncio.to_thread(browse, tmp_path, f"--screenshot={picture}", "--window-size=1280,4800", made.url)
+        narrow = tmp_path / "narrow.png"
+        await asyncio.to_thread(browse, tmp_path, f"--screenshot={narrow}", "--window-size=500,4800", made.url)
+
+    section = dom[dom.index('id="features"') : dom.index('id="drain"')]
+    assert "feature gate DownwardMetrics is off" in section
+    assert "3 VMs (3 stopped)" in section
+    assert "<code>nvidia.com/A100</code>: 1 and 0" in section
+    assert "In v1.9.0" in section
+    assert "&lt;script&gt;" in section
+    assert not re.search("<script|<img|<title>run", dom)
+    assert min(picture.stat().st_size, narrow.stat().st_size) > 20_000

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import Tools, binary
+from tests.cluster.exporter import Exporter, grant
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.network import why_not
+from tests.kubevirt.settings import Settings, settings_of
 from tests.kubevirt.stage import Stage
 
 __all__ = ["binary"]
@@ -63,3 +65,18 @@ def make_stage(kubevirt: ControlPlane) -> Iterator[MakeStage]:
 @pytest.fixture
 def stage(make_stage: MakeStage) -> Stage:
     return make_stage()
+
+
+@pytest.fixture
+def settings(kubevirt: ControlPlane) -> Iterator[Settings]:
+    """Of the KubeVirt object; those of before come back at the end."""
+    with settings_of(kubevirt.admin) as changed:
+        yield changed
+
+
+@pytest.fixture(scope="module")
+def exporter(kubevirt: ControlPlane) -> Iterator[Exporter]:
+    """One that reports at once what others wait with."""
+    grant(kubevirt.admin)
+    with Exporter(kubevirt.kubeconfig("steward-exporter"), graces=0) as running:
+        yield running.wait_ready()

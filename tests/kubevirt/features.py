@@ -30,8 +30,8 @@ _CAN_DISABLE: Release = (1, 8)  # the first release with a list of gates that ar
 @dataclass(frozen=True)
 class Row:
     name: str
-    feature: str
-    says: str
+    feature: str = ""
+    says: str = NOTHING
     also: tuple[str, ...] = ()
     since: str = ""
     until: str = ""
@@ -48,6 +48,7 @@ class Row:
     strategy: str = "Halted"
     instancetype: Object | None = None
     preference: Object | None = None
+    bare: bool = True  # without an interface, unless `domain` has some
     alone: bool = False
     old: bool = False
 
@@ -61,7 +62,7 @@ class Row:
 
     @property
     def asked_for(self) -> set[str]:
-        return {self.feature, *self.also}
+        return {self.feature, *self.also} - {""}
 
     def vm(self, namespace: str, name: str = "") -> Object:
         matchers = {"instancetype": (self.instancetype, INSTANCETYPE), "preference": (self.preference, PREFERENCE)}
@@ -84,7 +85,8 @@ class Row:
         }
 
     def _spec(self) -> Object:
-        devices = {"autoattachPodInterface": False, **self.domain.get("devices", {})}
+        none: Object = {"autoattachPodInterface": False} if self.bare else {}
+        devices = {**none, **self.domain.get("devices", {})}
         sized = "memory" in self.domain or self.instancetype is not None
         memory: Object = {} if sized else {"resources": {"requests": {"memory": "64Mi"}}}
         return {**self.spec, "domain": {**memory, **self.domain, "devices": devices}}
@@ -150,7 +152,9 @@ _HEAD = ("feature", "needs", "releases", "create", "edit", "start", "new VMI", "
 
 
 def table() -> str:
-    own = [row for row in ALL if row.instancetype is None]  # what a size asks for is refused as what a VM asks for
+    own = [
+        row for row in ALL if row.feature and row.instancetype is None
+    ]  # what a size asks for is refused as what a VM asks for
     rows = dict.fromkeys(_cells(row) for row in sorted(own, key=lambda row: row.feature))
     lines = [_HEAD, ("---",) * len(_HEAD), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)

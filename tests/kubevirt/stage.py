@@ -154,6 +154,11 @@ class Stage:
         wait_until(answered, PATIENCE, f"KubeVirt takes the request to {verb} {name}", every=0.2)
         return last
 
+    def refusal(self, name: str) -> str:
+        """What KubeVirt says against any change of the VM, asked with a change of nothing; empty if it takes them."""
+        path, kind = VMS.path(self.namespace, name), "application/merge-patch+json"
+        return _answer(self.client, "PATCH", path, {}, query={"dryRun": "All"}, content_type=kind).message
+
     def vmi(self, name: str) -> Object | None:
         return self.client.find(VMIS, self.namespace, name)
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.cluster.client import ApiError
-from tests.cluster.exporter import Exporter, grant
+from tests.cluster.exporter import Exporter
 from tests.cluster.resources import VMIS, VMS
-from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.installation import NODES
-from tests.kubevirt.settings import Settings, settings_of
+from tests.kubevirt.settings import Settings
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
@@ -24,20 +22,6 @@ GATE = "DownwardMetrics"
 METRICS: Object = {"devices": {"downwardMetrics": {}}}
 MEMORY: Object = {"resources": {"requests": {"memory": "64Mi"}}}
 DENIED = "denied the request: downwardMetrics virtio serial is not allowed"
-
-
-@pytest.fixture(scope="module")
-def exporter(kubevirt: ControlPlane) -> Iterator[Exporter]:
-    """One that reports at once what others wait with."""
-    grant(kubevirt.admin)
-    with Exporter(kubevirt.kubeconfig("steward-exporter"), graces=0) as running:
-        yield running.wait_ready()
-
-
-@pytest.fixture
-def settings(kubevirt: ControlPlane) -> Iterator[Settings]:
-    with settings_of(kubevirt.admin) as changed:
-        yield changed
 
 
 def wait_found(exporter: Exporter, stage: Stage, *wanted: Found) -> list[Object]:
@@ -70,19 +54,9 @@ def asking(stage: Stage, name: str, **how: Any) -> None:
     stage.vm(name, domain={**METRICS, **MEMORY}, **how)
 
 
-def refused(stage: Stage, name: str) -> str:
-    """What KubeVirt says to a change of nothing; empty if it takes it."""
-    path, kind = VMS.path(stage.namespace, name), "application/merge-patch+json"
-    try:
-        stage.client.connection.request("PATCH", path, {}, query={"dryRun": "All"}, content_type=kind)
-    except ApiError as error:
-        return error.message
-    return ""
-
-
 def switch(settings: Settings, stage: Stage, *, on: bool) -> None:
     """`any` asks for the metrics, and stands still."""
-    settings.gates(*((GATE,) if on else ()), taken=lambda: bool(refused(stage, "any")) != on)
+    settings.gates(*((GATE,) if on else ()), taken=lambda: bool(stage.refusal("any")) != on)
 
 
 @pytest.fixture
@@ -130,7 +104,7 @@ def test_each_vm_is_in_the_state_that_the_switch_has_put_it_in(
         vm("by-hand", "StartBlocked", "critical"),
     )
     wait_found(exporter, stage, *settled, vmi("waits", "PendingStartedBefore", "warning"))
-    assert all(DENIED in refused(stage, name) for name in ("any", "moves", "fixed", "lost", "by-hand", "waits"))
+    assert all(DENIED in stage.refusal(name) for name in ("any", "moves", "fixed", "lost", "by-hand", "waits"))
     assert DENIED in stage.act("any", "start").message
     assert DENIED in stage.act("moves", "stop").message
 
@@ -180,7 +154,7 @@ def test_a_vm_and_its_vmi_that_differ_are_told_apart(exporter: Exporter, metrics
         vm("healed", "HealsAtRestart", "info"),
         vm("added", "WillFailAtRestart", "warning"),
     )
-    assert (refused(stage, "healed"), DENIED in refused(stage, "added")) == ("", True)
+    assert (stage.refusal("healed"), DENIED in stage.refusal("added")) == ("", True)
     first = stage.vmi("healed")
     assert first is not None
     assert stage.act("healed", "restart").code is None
@@ -192,6 +166,18 @@ def test_a_vm_and_its_vmi_that_differ_are_told_apart(exporter: Exporter, metrics
     stage.wait_ended(first)
     wait_failure(stage, "added")
     wait_found(exporter, stage, vm("any", "StoppedRequestsDisabled", "info"), vm("added", "StartBlocked", "critical"))
+
+
+def test_what_would_not_start_anyway_is_no_alarm(exporter: Exporter, metrics: Settings, stage: Stage) -> None:
+    asking(stage, "ended", strategy="RerunOnFailure")
+    first = stage.wait_running("ended")
+    stage.orders.powers_off.add(stage.key("ended"))
+    stage.wait_ended(first)
+    stage.wait_gone("ended")
+    switch(metrics, stage, on=False)
+    idle = [vm(name, "StoppedRequestsDisabled", "info") for name in ("any", "ended")]
+    wait_found(exporter, stage, *idle)
+    assert (failure(stage, "ended"), stage.vmi("ended")) == ("", None)
 
 
 def change(stage: Stage, name: str, metrics: Object | None) -> None:
@@ -238,7 +224,7 @@ def test_what_cannot_be_rendered_waits_without_a_pod(exporter: Exporter, setting
     blocked = {each["subject"]["name"]: each["evidence"].get("blocked", "") for each in reported}
     assert all(why in blocked[name] for name, why in words.items())
     assert {name: version(stage, name) for name in before} == before
-    assert [refused(stage, name) for name in ("device", "binding", "new-device", "idle-device")] == [""] * 4
+    assert [stage.refusal(name) for name in ("device", "binding", "new-device", "idle-device")] == [""] * 4
     assert [stage.pods(name) for name in words] == [[], []]
     stage.act("binding", "migrate")
     stage.running("other")  # virt-controller has seen what was asked for before

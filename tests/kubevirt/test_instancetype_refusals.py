@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from tests.cluster.client import ApiError
-from tests.cluster.exporter import Exporter, grant
+from tests.cluster.exporter import Exporter
 from tests.cluster.resources import VMS
-from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.sizes import INSTANCETYPE, PREFERENCE, Sizes, sized
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object
@@ -149,13 +148,6 @@ REQUIREMENTS: dict[str, tuple[Object, Object | None, Object]] = {
     "spread-uneven-of-its-own": (cpu(sockets=3), None, spread()),
     "spread-uneven": ({}, given(3), spread()),
 }
-
-
-@pytest.fixture(scope="module")
-def exporter(kubevirt: ControlPlane) -> Iterator[Exporter]:
-    grant(kubevirt.admin)
-    with Exporter(kubevirt.kubeconfig("steward-exporter"), graces=0) as running:
-        yield running.wait_ready()
 
 
 @pytest.fixture

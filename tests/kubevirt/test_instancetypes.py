@@ -28,14 +28,6 @@ UNCONTROLLABLE = "neither be stopped nor restarted"
 
 
 @pytest.fixture(scope="module")
-def exporter(kubevirt: ControlPlane) -> Iterator[Exporter]:
-    """One that reports at once what others wait with."""
-    grant(kubevirt.admin)
-    with Exporter(kubevirt.kubeconfig("steward-exporter"), graces=0) as running:
-        yield running.wait_ready()
-
-
-@pytest.fixture(scope="module")
 def patient(kubevirt: ControlPlane) -> Iterator[Exporter]:
     """One that waits as it does for its users."""
     grant(kubevirt.admin)

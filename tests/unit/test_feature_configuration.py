@@ -130,6 +130,10 @@ def test_with_hco_the_field_of_hyperconverged_is_named() -> None:
     )
     assert "spec.virtualization.higherWorkloadDensity.memoryOvercommitPercentage decides it" in setting.next
     assert one(name="kubevirt-kubevirt-hyperconverged", gates=["NoGate"]).next.endswith("direct edit of KubeVirt.")
+    assert one(**managed, gates=["WithHostModelCPU"]).next == (
+        "If the annotation kubevirt.kubevirt.io/jsonpatch of HyperConverged kubevirt-hyperconverged lists it, correct "
+        "that; else HCO does so by itself. HCO reverts a direct edit of KubeVirt."
+    )
     assert "HyperConverged" not in one(gates=["NoGate"]).next
 
 

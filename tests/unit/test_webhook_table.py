@@ -10,5 +10,7 @@ PAGE = Path(__file__).parents[2] / "docs/features.md"
 
 
 def test_the_page_shows_the_rows() -> None:
-    shown = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    _, heading, section = PAGE.read_text(encoding="utf-8").partition("## What KubeVirt's webhooks say")
+    assert heading
+    shown = [line for line in section.splitlines() if line.startswith("| ")]
     assert shown == table().splitlines(), f"paste this into {PAGE}:\n{table()}"

@@ -62,6 +62,7 @@ REASONS = {
         grace=_EDITED,
         next="Correct the value before a component of KubeVirt restarts.",
         commands=(_READ,),
+        alert="KubeVirtConfigurationInvalid",
     ),
     "ChangesAtUpgrade": _info(
         "KubeVirt is being upgraded to a release in which a gate is on or off unlike now.",
@@ -74,5 +75,6 @@ REASONS = {
         grace=_EDITED,
         next="Find out which of them is to stay. Deleting one may remove KubeVirt from the cluster.",
         commands=(_READ_ALL,),
+        alert="KubeVirtConfigurationInvalid",
     ),
 }

@@ -14,6 +14,8 @@ from ...model.kinds.storage_class import StorageClass
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.record import Ref, UnansweredError
 from ..base import View
+from .allowing import next_step
+from .reasons import REASONS
 from .refusals import Refusals, refusals
 from .states import Pair, State, pairs, state_of
 from .texts import message
@@ -55,13 +57,13 @@ def _of(
 ) -> Iterator[Finding]:
     now = _states(Ground(known, storage), pair, asked)
     for rule, (state, whys) in now.items():
-        yield _finding(pair, rule, state, whys, known)
+        yield _finding(pair, rule, state, whys, known, kubevirt.managed_by_hco)
     target = forecast(kubevirt)
     if target is None:
         return
     for rule, (state, whys) in _states(Ground(target, storage), pair, asked).items():
         if rule not in now:
-            yield _forecast(pair, rule, state, whys, target)
+            yield _forecast(pair, rule, state, whys, target, kubevirt.managed_by_hco)
 
 
 def _states(
@@ -89,7 +91,7 @@ def _invalid(vm: VirtualMachine) -> Finding:
     )
 
 
-def _finding(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], known: Effective) -> Finding:
+def _finding(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], known: Effective, by_hco: bool) -> Finding:
     subject, related = _subject(pair, state)
     return Finding(
         reason=state.reason,
@@ -100,11 +102,12 @@ def _finding(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], known:
         node=pair.vmi.node if pair.vmi is not None else "",
         feature=rule.id,
         group=rule.id,
+        next=next_step(REASONS[state.reason].next, rule, known, by_hco),
         evidence=_evidence(pair, rule, whys, known),
     )
 
 
-def _forecast(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], target: Effective) -> Finding:
+def _forecast(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], target: Effective, by_hco: bool) -> Finding:
     subject, related = (pair.vm.ref, ()) if pair.vm is not None else _subject(pair, state)
     return Finding(
         reason="BreaksAtUpgrade",
@@ -114,6 +117,7 @@ def _forecast(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], targe
         message=f"With KubeVirt {target.version}: {message(rule, rule.bites(target), pair, state, whys)}",
         feature=rule.id,
         group=rule.id,
+        next=next_step(REASONS["BreaksAtUpgrade"].next, rule, target, by_hco),
         evidence=_evidence(pair, rule, whys, target) | {"state": state.reason},
     )
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from ...findings import Severity
 from ..base import Family, Reason
+from ..feature_commands import PREVIEW, READ_CONFIGURATION, READ_STATE, READ_VM, READ_VMI
 
-__all__ = ["REASONS", "VM", "VMI"]
+__all__ = ["OR_ALLOWED", "REASONS", "VM", "VMI"]
+
+OR_ALLOWED = ", or have it allowed"
+"""Left out of an advice where a release has no way to allow it."""
 
 VM = Family(
     "kubevirt_vm_feature_mismatch",
@@ -20,14 +24,6 @@ _UPGRADE = Family(
     "A VM or VMI asks for a feature that the release of KubeVirt that is being rolled out does not allow.",
 )
 
-_GATES = (
-    "kubectl get kubevirts.kubevirt.io -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name}"
-    '{"\\n"}{.spec.configuration.developerConfiguration}{"\\n"}{end}\''
-)
-_SPEC = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME -o yaml"
-_VMI_SPEC = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o yaml"
-_PREVIEW = "kubectl patch virtualmachines.kubevirt.io -n NAMESPACE VMNAME --type merge -p '{}' --dry-run=server"
-
 _CRITICAL, _WARNING, _INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
 
 REASONS = {
@@ -35,33 +31,34 @@ REASONS = {
         (_CRITICAL,),
         "A pending VMI uses a feature that the cluster does not allow: its launcher pod is not rendered or scheduled.",
         VMI,
-        next="Allow the feature again, or take it out of the VM and start it anew.",
-        commands=(_VMI_SPEC, _GATES),
+        next=f"Take it out of the VM, and stop and start that{OR_ALLOWED}.",
+        commands=(READ_VMI, READ_CONFIGURATION),
         alert="VMIFeatureBlocked",
     ),
     "PendingStartedBefore": Reason(
         (_WARNING,),
         "A pending VMI was admitted before the feature was switched off: it starts this once, and not again.",
         VMI,
-        next="Allow the feature again, or take it out of the VM before its next start.",
-        commands=(_VMI_SPEC, _GATES),
+        next=f"Take it out of the VM before its next start{OR_ALLOWED}.",
+        commands=(READ_VMI, READ_CONFIGURATION),
         alert="VMIFeatureMismatch",
     ),
     "StartBlocked": Reason(
         (_CRITICAL,),
         "The VM should run, and cannot start: it asks for a feature that the cluster does not allow.",
         VM,
-        next="Allow the feature again, or take it out of the VM: all that is refused at once, since KubeVirt refuses "
-        "every edit that leaves something of it.",
-        commands=(_SPEC, _PREVIEW, _GATES),
+        next=f"Take out of the VM all that is refused, in one edit that a dry run accepts{OR_ALLOWED}: it then starts by "
+        "itself.",
+        commands=(READ_STATE, READ_VM, PREVIEW, READ_CONFIGURATION),
         alert="VMFeatureStartBlocked",
     ),
     "StoppedRequestsDisabled": Reason(
         (_INFO, _WARNING),
         "A stopped VM asks for a feature that the cluster does not allow: it will not start.",
         VM,
-        next="Take the feature out of the VM, or allow it again before somebody needs the VM.",
-        commands=(_SPEC, _PREVIEW, _GATES),
+        next=f"Take out of the VM all that is refused, in one edit, before somebody needs it{OR_ALLOWED}.",
+        commands=(READ_VM, PREVIEW, READ_CONFIGURATION),
+        alert="VMFeatureMismatch",
     ),
     "HealsAtRestart": Reason(
         (_INFO,),
@@ -69,15 +66,15 @@ REASONS = {
         "settles it.",
         VM,
         next="Restart the VM when it suits its owner.",
-        commands=(_VMI_SPEC,),
+        commands=(READ_VMI,),
     ),
     "WillFailAtRestart": Reason(
         (_WARNING,),
         "The VM runs without a feature that was added to it since it started, and that the cluster does not allow: its "
         "next start fails.",
         VM,
-        next="Take the feature out of the VM, or allow it again, before the VM is restarted.",
-        commands=(_SPEC, _PREVIEW, _GATES),
+        next=f"Do not restart the VM before the feature is taken out of it{OR_ALLOWED}.",
+        commands=(READ_VM, PREVIEW, READ_CONFIGURATION),
         alert="VMFeatureMismatch",
     ),
     "NotEditable": Reason(
@@ -85,17 +82,17 @@ REASONS = {
         "A VM that runs was started before the feature was switched off: KubeVirt refuses every edit of the VM, labels "
         "and stop included, and will refuse its next start; critical where its live migration or the guest fails too.",
         VM,
-        next="Do not restart it and do not delete its VMI: allow the feature again, or take out of the VM all that is "
-        "refused, in one edit.",
-        commands=(_SPEC, _PREVIEW, _GATES),
+        next="Do not restart it and do not delete its VMI: take out of the VM all that is refused, in one edit that a "
+        f"dry run accepts{OR_ALLOWED}.",
+        commands=(READ_VM, PREVIEW, READ_CONFIGURATION),
         alert="VMFeatureMismatch",
     ),
     "RunningStartedBefore": Reason(
         (_WARNING, _INFO, _CRITICAL),
         "A VMI that runs uses a feature that the cluster does not allow any more.",
         VMI,
-        next="Allow the feature again, or take it out of the VM before its next start.",
-        commands=(_VMI_SPEC, _GATES),
+        next=f"Take it out of the VM before its next start{OR_ALLOWED}.",
+        commands=(READ_VMI, READ_CONFIGURATION),
         alert="VMIFeatureMismatch",
     ),
     "MigrationBlocked": Reason(
@@ -103,16 +100,16 @@ REASONS = {
         "A VMI counts as live-migratable, and its migration will fail: the target pod needs what the cluster does not "
         "allow. A drain of its node will hang.",
         VMI,
-        next="Do not drain its node: allow the feature again, or take it out of the VM and restart it.",
-        commands=(_VMI_SPEC, _GATES),
+        next=f"Do not drain its node: take it out of the VM and restart that{OR_ALLOWED}.",
+        commands=(READ_VMI, READ_CONFIGURATION),
         alert="VMIFeatureBlocked",
     ),
     "BreaksAtUpgrade": Reason(
         (_WARNING,),
         "KubeVirt is being upgraded to a release that does not allow a feature that the VM asks for.",
         _UPGRADE,
-        next="Have the feature allowed in the new release, or take it out of the VM, before the upgrade is through.",
-        commands=(_SPEC, _GATES),
+        next=f"Before the upgrade is through, take it out of the VM{OR_ALLOWED}.",
+        commands=(READ_VM, READ_CONFIGURATION),
         alert="VMFeatureBreaksAtUpgrade",
     ),
     "InvalidVM": Reason(
@@ -120,7 +117,7 @@ REASONS = {
         "The VM has no template, or has both running and runStrategy: KubeVirt can neither start nor edit it.",
         VM,
         next="Give the VM a template, and just one of running and runStrategy.",
-        commands=(_SPEC,),
+        commands=(READ_VM,),
         alert="VMFeatureMismatch",
     ),
 }

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from ...findings import Severity
 from ..base import Reason
+from ..feature_commands import HANDLERS, NODES, READ_VM, READ_VMI
 from ..feature_mismatch.reasons import VM, VMI
 
 __all__ = ["REASONS"]
-
-_NODES = (
-    "kubectl get nodes -l kubevirt.io/schedulable=true -o jsonpath='{range .items[*]}{.metadata.name}"
-    '{"\\n"}{.metadata.labels}{"\\n"}{.status.allocatable}{"\\n"}{end}\''
-)
-_HANDLERS = "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"
-_VMI_SPEC = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o yaml"
-_SPEC = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME -o yaml"
 
 _SWEPT = 300.0  # seconds: device plugins and labels of a node go and come back with its virt-handler
 
@@ -27,7 +20,8 @@ REASONS = {
         grace=_SWEPT,
         next="Find out why no node offers it (a cordoned node, its virt-handler, a device plugin, the hardware), or "
         "take the feature out of the VM.",
-        commands=(_VMI_SPEC, _NODES, _HANDLERS),
+        commands=(READ_VMI, NODES, HANDLERS),
+        alert="VMIFeatureNoNode",
     ),
     "NoNodeForStart": Reason(
         (Severity.CRITICAL, Severity.WARNING),
@@ -37,7 +31,8 @@ REASONS = {
         grace=_SWEPT,
         next="Find out why no node offers it (a cordoned node, its virt-handler, a device plugin, the hardware), or "
         "take the feature out of the VM.",
-        commands=(_SPEC, _NODES, _HANDLERS),
+        commands=(READ_VM, NODES, HANDLERS),
+        alert="VMFeatureNoNode",
     ),
     "NoMigrationTarget": Reason(
         (Severity.WARNING,),
@@ -46,6 +41,7 @@ REASONS = {
         VMI,
         grace=_SWEPT,
         next="Have another node offer it before its node is drained, or shut the VM down for that.",
-        commands=(_VMI_SPEC, _NODES),
+        commands=(READ_VMI, NODES),
+        alert="VMIFeatureNoMigrationTarget",
     ),
 }

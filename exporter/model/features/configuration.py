@@ -17,7 +17,19 @@ import msgspec
 from ..kinds.kube_virt import EVEN_PARITY, KubeVirt
 from ..remembered import remembered
 from .gates import NEWEST, Gates
-from .settings import Architecture, Developer, Device, Devices, Network, Selectors, Settings, Switch, problems, settings
+from .settings import (
+    Architecture,
+    Developer,
+    Device,
+    Devices,
+    Network,
+    Problem,
+    Selectors,
+    Settings,
+    Switch,
+    problems,
+    settings,
+)
 from .versions import Version, parse
 
 __all__ = ["ASSUME", "OBSOLETE_CPU_MODELS", "Effective", "chosen", "effective", "forecast", "understood"]
@@ -55,8 +67,13 @@ class Effective:
         known = understood(kubevirt, version)
         if isinstance(known, str):
             return known
-        wrong = problems(known.settings)
-        return f"{kubevirt.ref} is ignored as a whole: {wrong[0].path}: {wrong[0].why}" if wrong else known
+        wrong = known.problem
+        return f"{kubevirt.ref} is ignored as a whole: {wrong.path}: {wrong.why}" if wrong is not None else known
+
+    @cached_property
+    def problem(self) -> Problem | None:
+        """The first value for which KubeVirt ignores the configuration."""
+        return next(iter(problems(self.settings)), None)
 
     @property
     def version(self) -> Version:

@@ -25,16 +25,19 @@ _AIE = "the annotation hco.kubevirt.io/deployAIE"
 class Way(Struct, frozen=True, gc=False):
     """The place in HyperConverged, and what to write there to have a gate on or off; empty where nothing does that.
 
-    `name` is the entry's in a list of gates, where the place is one.
+    `name` is the entry's in a list of gates, where the place is one; `gate` whether it is for a gate.
     """
 
     place: str
     on: str
     off: str
     name: str = ""
+    gate: bool = True
 
     def sentence(self, on: bool | None) -> str:
         """What to do to have it on, off, or as one likes."""
+        if on is None and self.place == _PATCH and self.gate:
+            return f"If {_PATCH} of HyperConverged {HYPERCONVERGED} lists it, correct that; else HCO does so by itself."
         written = "" if on is None else self.on if on else self.off
         if on is not None and not written:
             return f"HyperConverged {HYPERCONVERGED} has no way to have it {'on' if on else 'off'}."
@@ -51,7 +54,7 @@ def _instead(name: str) -> Way:
     return Way("spec.featureGates", _DISABLED, _ENABLED, name)
 
 
-def _section(path: str, on: str = "", off: str = "") -> Way:
+def _section(path: str, on: str, off: str = "") -> Way:
     return Way(path, on, off)
 
 
@@ -110,6 +113,10 @@ _SETTINGS = {
 }
 
 
+def _setting(path: str) -> Way:
+    return Way(path, "", "", gate=False)
+
+
 def way_of_gate(gate: str) -> Way:
     return _GATES.get(gate, _OTHER_GATE)
 
@@ -119,5 +126,5 @@ def way_of_setting(path: str) -> Way:
     parts = path.split(".")
     for length in range(len(parts), 0, -1):
         if found := _SETTINGS.get(".".join(parts[:length])):
-            return _section(found)
-    return _section(_PATCH)
+            return _setting(found)
+    return _setting(_PATCH)

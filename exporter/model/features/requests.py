@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from .._instancetype import Kept, Sizing, Tuning
 from ..instancetypes import specs
 from ..instancetypes.contributions import contributions
 from ..instancetypes.resolving import Find
@@ -23,7 +24,7 @@ from .asks import asks_of, shared
 from .rule import IGNITION, SIDECARS, Asking, Request
 from .rules.networks import IMPLICIT
 
-__all__ = ["requests_of"]
+__all__ = ["alike", "requests_of"]
 
 
 def requests_of(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = None) -> tuple[Request, ...]:
@@ -34,6 +35,29 @@ def requests_of(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = None
     if added.instancetype is None and added.preference is None:
         return vm.asks
     return _together(vm.asks, vm.shape, added.texts)
+
+
+def alike(before: Kept | None, after: Kept | None) -> bool:
+    """Whether VMs ask for the same, whichever of the two their instancetype or preference is; None: it is not there."""
+    return _said(before) == _said(after)
+
+
+_NO_INSTANCETYPE, _NO_PREFERENCE = specs.Instancetype(), specs.Preference()
+
+
+def _said(kept: Kept | None) -> specs.Instancetype | specs.Preference | None:
+    """Without what no request comes from; None where nothing is left."""
+    if isinstance(kept, Sizing):
+        gives = kept.gives
+        cpu = msgspec.structs.replace(gives.cpu, guest=None, max_sockets=None)
+        rest = {"memory": _NO_INSTANCETYPE.memory, "io_threads": None, "io_threads_policy": None}
+        left = msgspec.structs.replace(gives, cpu=cpu, node_selector=None, scheduler_name=None, **rest)
+        return left if left != _NO_INSTANCETYPE else None
+    if isinstance(kept, Tuning):
+        sizes = {"cpu": None, "prefer_spread_socket_to_core_ratio": None, "requirements": None}
+        other = msgspec.structs.replace(kept.prefers, **sizes)
+        return other if other != _NO_PREFERENCE else None
+    return None
 
 
 @remembered(20_000)

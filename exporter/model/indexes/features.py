@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from sys import intern
 
-from ..features.requests import requests_of
+from .._instancetype import Kept
+from ..features.requests import alike, requests_of
 from ..features.rule import Request
 from ..features.rules import BY_ID
 from ..identity import owned
@@ -160,6 +161,29 @@ def _referred(record: Record, _: Lookup) -> Iterable[str]:
     return {f"{namespace}/{name}" for kind, namespace, name in found if kind and name}
 
 
+def _same_asked(before: Record | None, after: Record | None) -> bool:
+    one = before or after
+    if not isinstance(one, Kept):
+        return False
+    return alike(before if isinstance(before, Kept) else None, after if isinstance(after, Kept) else None)
+
+
+def _same_needed(before: Record | None, after: Record | None) -> bool:
+    if isinstance(before, VirtualMachineInstance) and isinstance(after, VirtualMachineInstance):
+        # While it lives the VM of it needs nothing itself.
+        return not before.final and not after.final and before.vm_uid == after.vm_uid
+    if isinstance(before, VirtualMachine) and isinstance(after, VirtualMachine):
+        return before.uid == after.uid and (before.deleting is None) == (after.deleting is None)
+    return _same_asked(before, after)
+
+
+def _same_kept(before: Record | None, after: Record | None) -> bool:
+    if isinstance(before, VirtualMachineInstance) and isinstance(after, VirtualMachineInstance):
+        facts = ("uid", "vm_uid", "phase", "migratable", "node", "asks", "blocked")
+        return all(getattr(before, name) == getattr(after, name) for name in facts)
+    return _same_asked(before, after)
+
+
 _REFERRED = Index("VM of an instancetype or preference", _referred, of=(VirtualMachine,))
 _THROUGH_WHAT_IT_REFERS_TO: tuple[tuple[type[Record], Index], ...] = (
     *((kind, _REFERRED) for kind in LIVE.values()),
@@ -168,13 +192,14 @@ _THROUGH_WHAT_IT_REFERS_TO: tuple[tuple[type[Record], Index], ...] = (
 _VMS = (VirtualMachine, VirtualMachineInstance)
 
 # VMs and VMIs by the rules of the features that they ask for, but for those that nearly all ask for.
-ASKING = Index("feature", _asking, of=_VMS, through=_THROUGH_WHAT_IT_REFERS_TO)
+ASKING = Index("feature", _asking, of=_VMS, through=_THROUGH_WHAT_IT_REFERS_TO, unmoved=_same_asked)
 # VMs without a VMI, and VMIs, by each thing that a node has to offer.
 NEEDED = Index(
     "what a node has to offer",
     _needed,
     of=_VMS,
     through=(*_THROUGH_WHAT_IT_REFERS_TO, (VirtualMachine, VM), (VirtualMachineInstance, VM)),
+    unmoved=_same_needed,
 )
 # The nodes by the same; one that takes no launcher pods offers nothing.
 OFFERED = Index("what a node offers", _offered, of=(Node,))
@@ -186,4 +211,5 @@ STATE = Index(
     _keeping,
     of=_VMS,
     through=(*_THROUGH_WHAT_IT_REFERS_TO, (VirtualMachine, VM), (VirtualMachineInstance, VM)),
+    unmoved=_same_kept,
 )

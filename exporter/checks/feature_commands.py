@@ -1,0 +1,38 @@
+"""Commands that findings on features share; each stands in their runbooks."""
+
+from __future__ import annotations
+
+__all__ = [
+    "HANDLERS",
+    "NODES",
+    "PREVIEW",
+    "READ_CONFIGURATION",
+    "READ_REPLICA_SET",
+    "READ_STATE",
+    "READ_VM",
+    "READ_VMI",
+    "STORAGE_CLASSES",
+]
+
+READ_CONFIGURATION = (
+    "kubectl get kubevirts.kubevirt.io -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.metadata.name}"
+    '{" by "}{.metadata.labels.app\\.kubernetes\\.io/managed-by}{", "}{.status.observedKubeVirtVersion}'
+    '{" to "}{.status.targetKubeVirtVersion}{"\\n"}{.spec.configuration}{"\\n"}{end}\''
+)
+READ_VM = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME -o yaml"
+READ_VMI = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o yaml"
+READ_STATE = (
+    "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME -o jsonpath='{.spec.runStrategy} {.spec.running} "
+    '{.status.printableStatus} {.status.stateChangeRequests}{"\\n"}{.status.conditions}{"\\n"}\''
+)
+READ_REPLICA_SET = "kubectl get virtualmachineinstancereplicasets.kubevirt.io -n NAMESPACE NAME -o yaml"
+PREVIEW = (
+    "kubectl annotate virtualmachines.kubevirt.io -n NAMESPACE VMNAME "
+    'steward.kubevirt-steward.io/nudged-at="$(date +%s)" --overwrite --dry-run=server'
+)
+STORAGE_CLASSES = "kubectl get storageclasses.storage.k8s.io"
+NODES = (
+    "kubectl get nodes -l kubevirt.io/schedulable=true -o jsonpath='{range .items[*]}{.metadata.name}"
+    '{"\\n"}{.metadata.labels}{"\\n"}{.status.allocatable}{"\\n"}{end}\''
+)
+HANDLERS = "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"
