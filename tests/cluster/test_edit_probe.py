@@ -5,13 +5,11 @@ What KubeVirt's webhook would refuse is refused by a policy in its words.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 import yaml
 
-from exporter.__main__ import main
 from exporter.demo import surroundings as around
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
@@ -19,6 +17,7 @@ from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import binding, grant
 from tests.cluster.resources import VMS
 from tests.manifests import Object
+from tests.probing import differences, probed_edits
 from tests.rows import full
 from tests.shared import REPO
 from tests.unit.test_impact_features import HOST_DISK, VSOCK, vm
@@ -68,8 +67,7 @@ def refuse(client: Client, name: str, sentence: str) -> None:
 
 
 def looked(server: ApiServer, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
-    code = main([*words, "-o", "json", "--kubeconfig", str(server.kubeconfig("steward-exporter"))])
-    return code, json.loads(capsys.readouterr().out)["probes"]
+    return probed_edits(server.kubeconfig("steward-exporter"), capsys, *words)
 
 
 def versions(client: Client) -> dict[str, Any]:
@@ -82,7 +80,7 @@ def test_a_real_server_is_asked_by_dry_runs_and_nothing_changes(
 ) -> None:
     client = server.client()
     before = versions(client)
-    code, probes = looked(server, capsys, "check", "--probe-features")
+    code, probes = looked(server, capsys)
     assert code == 2
     assert {each["said"] for each in probes["unanswered"]} == {"forbidden"}
     assert (probes["asked"], probes["agree"], probes["differences"]) == (3, 0, [])
@@ -93,12 +91,11 @@ def test_a_real_server_is_asked_by_dry_runs_and_nothing_changes(
     refuse(client, "vsock", "VSOCK feature gate is not enabled in kubevirt-config")
 
     def answers() -> dict[str, str]:
-        _, found = looked(server, capsys, "check", "--probe-features")
-        return {each["vm"]["name"]: each["said"] for each in found["differences"]}
+        return differences(looked(server, capsys)[1], NAMESPACE)
 
     # The gate of db is off here and there; that of vsock is on, and nobody refuses spare although its gate is off.
     wait_until(lambda: answers() == {"vsock": "refused", "spare": "taken"}, 60, "the policies are in force")
-    code, probes = looked(server, capsys, "check", "--probe-features")
+    code, probes = looked(server, capsys)
     assert (code, probes["asked"], probes["agree"], probes["unanswered"]) == (2, 3, 1, [])
     assert all(each["contradicts"] for each in probes["differences"])
     assert "ValidatingAdmissionPolicy" in probes["differences"][1]["answer"]

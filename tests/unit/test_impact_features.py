@@ -192,6 +192,32 @@ def test_who_stops_runs_or_waits_meets_a_gate_that_is_switched_off_at_another_ti
     assert {each.name: (each.vms, each.vmis) for each in impact.gates} == {"HostDisk": (4, 2), "VSOCK": (1, 1)}
 
 
+def test_what_is_only_ignored_or_heals_breaks_nobody() -> None:
+    hotplugged = {"status": {"volumeStatus": [{"name": "v", "target": "", "hotplugVolume": {}}]}}
+    heals = vm("heals", HOST_DISK, running=True)
+    rows = [*vm("ignored", running=True, over=hotplugged), *vm("heals"), heals[1]]
+    impact = impact_of(
+        evaluation_of(kubevirt(gates=("HotplugVolumes", "HostDisk")), *rows), disable=("HotplugVolumes", "HostDisk")
+    )
+    assert bites(impact) == {
+        ("other", "ns/heals", "host_disk", "HealsAtRestart", ""),
+        ("other", "ns/ignored", "hotplug_volumes", "RunningStartedBefore", "now"),
+    }
+    assert exit_code(impact) == 0
+
+
+def test_what_instancetypes_and_preferences_add_counts_too() -> None:
+    named = {"name": "gpu"}
+    rows = [
+        {"kind": "VirtualMachineClusterInstancetype", "name": "gpu", "uid": "t1"}
+        | {"spec": {"gpus": [{"name": "g", "claimName": "c", "requestName": "r"}]}},
+        vm("sized")[0] | {"instancetype": named},
+    ]
+    impact = impact_of(evaluation_of(kubevirt("v1.9.0"), *rows), disable="GPUsWithDRA")
+    assert [(each.name, each.vms) for each in impact.gates] == [("GPUsWithDRA", 1)]
+    assert ("breaks", "ns/sized", "gpu_dra", "StoppedRequestsDisabled", "at the next edit") in bites(impact)
+
+
 @pytest.mark.parametrize(
     ("version", "lists", "gate", "developer", "says"),
     [
@@ -430,6 +456,21 @@ def test_a_setting_is_set_removed_and_says_who_breaks(root: str) -> None:
     removed = impact_of(evaluation, set=(f"{root}permittedHostDevices={{}}", f"{root}permittedHostDevices=null"))
     assert bites(removed) == set()
     assert removed.changes[1] == "spec.configuration.permittedHostDevices is removed"
+
+
+def test_a_binding_that_is_taken_away_is_met_at_the_next_migration_or_start() -> None:
+    bound = {
+        "domain": {"devices": {"interfaces": [{"name": "p", "binding": {"name": "passt"}}]}},
+        "template": {"networks": [{"name": "p", "pod": {}}]},
+    }
+    rows = [*vm("moves", bound, running=True, migratable=True), *vm("stays", bound, running=True, migratable=False)]
+    plugins = {"network": {"binding": {"passt": {}}}}
+    evaluation = evaluation_of(kubevirt(configuration=plugins), *rows, *vm("halted", bound))
+    assert bites(impact_of(evaluation, set="network.binding.passt=null")) == {
+        ("breaks", "ns/moves", "network_binding", "MigrationBlocked", "at its next migration"),
+        ("breaks", "ns/stays", "network_binding", "RunningStartedBefore", "at its next restart"),
+        ("breaks", "ns/halted", "network_binding", "StoppedRequestsDisabled", "at its next start"),
+    }
 
 
 def test_a_setting_of_a_list_and_of_a_key_with_a_dot() -> None:

@@ -57,6 +57,7 @@ _WHEN = {
     "BreaksAtUpgrade": "once the upgrade that is under way is done",
 }
 _IGNORED = (Stage.LIVE, Stage.OBJECT)  # such a feature is left out, and the VM runs without it
+_HALTED = ("StoppedRequestsDisabled",)
 _LATER = ("BreaksAtUpgrade",)  # not by the change: by what is under way beside it
 
 
@@ -74,9 +75,11 @@ def _by_severity(difference: Difference) -> Outcome:
 
 
 def _breaks(difference: Difference) -> bool:
-    """A halted VM that will not start breaks although a finding of it only informs: nobody needs it now."""
+    """Something that only informs does not break, but for a halted VM that will not start: nobody needs it now."""
     before, after = difference.before, difference.after
     if after is None or after.reason in _LATER or _ignored(after):
+        return False
+    if after.severity is Severity.INFO and after.reason not in _HALTED:
         return False
     return before is None or after.severity.rank > before.severity.rank
 
