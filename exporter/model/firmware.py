@@ -12,6 +12,8 @@ from .record import Wire
 
 __all__ = [
     "Invalid",
+    "WireBootloader",
+    "WireEFI",
     "WireFirmware",
     "WireTPM",
     "comparable",
@@ -41,19 +43,19 @@ class Invalid(StrEnum):
     PLACEHOLDER = "Placeholder"
 
 
-class _EFI(Wire, frozen=True, gc=False):
+class WireEFI(Wire, frozen=True, gc=False):
     persistent: bool | None = None
 
 
-class _Bootloader(Wire, frozen=True, gc=False):
-    efi: _EFI | None = None
+class WireBootloader(Wire, frozen=True, gc=False):
+    efi: WireEFI | None = None
     bios: object = None
 
 
 class WireFirmware(Wire, frozen=True, gc=False):
     uuid: str | None = None
     serial: str | None = None
-    bootloader: _Bootloader | None = None
+    bootloader: WireBootloader | None = None
 
 
 class WireTPM(Wire, frozen=True, gc=False):

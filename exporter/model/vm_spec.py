@@ -18,8 +18,10 @@ __all__ = [
     "WireDevices",
     "WireDisk",
     "WireDomain",
+    "WireFeatures",
     "WireInterface",
     "WireMemory",
+    "WireNUMA",
     "WireNetwork",
     "WireResources",
     "WireVMSpec",
@@ -130,7 +132,7 @@ class _Machine(Wire, frozen=True, gc=False):
     type: str | None = None
 
 
-class _Features(Wire, frozen=True, gc=False):
+class WireFeatures(Wire, frozen=True, gc=False):
     hyperv: dict[str, Any] | None = None
 
 
@@ -141,7 +143,7 @@ class WireDomain(Wire, frozen=True, gc=False):
     memory: WireMemory | None = None
     resources: WireResources | None = None
     machine: _Machine | None = None
-    features: _Features | None = None
+    features: WireFeatures | None = None
     reboot_policy: str | None = None
     io_threads_policy: str | None = None
     io_threads: _IOThreads | None = None

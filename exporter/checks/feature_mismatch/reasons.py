@@ -47,8 +47,8 @@ REASONS = {
         (_CRITICAL,),
         "The VM should run, and cannot start: it asks for a feature that the cluster does not allow.",
         VM,
-        next=f"Take out of the VM all that is refused, in one edit that a dry run accepts{OR_ALLOWED}: it then starts by "
-        "itself.",
+        next=f"Take out of the VM all that is refused, in one edit that a dry run accepts{OR_ALLOWED}: it then starts "
+        "by itself.",
         commands=(READ_STATE, READ_VM, PREVIEW, READ_CONFIGURATION),
         alert="VMFeatureStartBlocked",
     ),

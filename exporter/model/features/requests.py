@@ -7,11 +7,10 @@ no feature any more.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from .._instancetype import Kept, Sizing, Tuning
+from ..firmware import WireBootloader, WireEFI, WireFirmware, WireTPM
 from ..instancetypes import specs
 from ..instancetypes.contributions import contributions
 from ..instancetypes.resolving import Find
@@ -19,7 +18,7 @@ from ..instancetypes.shape import Shape
 from ..kinds.kube_virt import KubeVirt
 from ..kinds.virtual_machine import VirtualMachine
 from ..remembered import remembered
-from ..vm_spec import WireVMSpec
+from ..vm_spec import WireCPU, WireDevices, WireDomain, WireFeatures, WireVMSpec
 from .asks import asks_of, shared
 from .rule import IGNITION, SIDECARS, Asking, Request
 from .rules.networks import IMPLICIT
@@ -98,40 +97,44 @@ def _added(shape: Shape, gives: specs.Instancetype | None, prefers: specs.Prefer
     notes = {**(prefers.annotations or {}), **(gives.annotations or {})}
     own = dict(shape.annotations)
     return Asking(
-        msgspec.convert(_spec(shape, gives, prefers), WireVMSpec),
+        _spec(shape, gives, prefers),
         ignition=bool(notes.get(IGNITION)) and IGNITION not in own,
         sidecars=bool(notes.get(SIDECARS)) and SIDECARS not in own,
     )
 
 
-def _spec(shape: Shape, gives: specs.Instancetype, prefers: specs.Preference) -> dict[str, Any]:
+def _spec(shape: Shape, gives: specs.Instancetype, prefers: specs.Preference) -> WireVMSpec:
     taken = frozenset(shape.taken)
     firmware = prefers.firmware
-    devices = prefers.devices
-    tpm = devices.preferred_tpm if devices is not None and "tpm" not in taken else None
     efi = firmware.preferred_efi if firmware is not None and "bootloader" not in taken else None
     hyperv = (prefers.features and prefers.features.preferred_hyperv) or {}
     security = gives.launch_security if gives.launch_security is not None else prefers.preferred_launch_security
     if "domain.launchSecurity" in shape.set:
         security = {}  # the template's own, whatever it says
-    return {
-        "architecture": shape.architecture or prefers.preferred_architecture,
-        "domain": {
-            "cpu": {
-                "model": gives.cpu.model,
-                "dedicatedCpuPlacement": gives.cpu.dedicated_cpu_placement,
-                "isolateEmulatorThread": gives.cpu.isolate_emulator_thread,
-                "numa": gives.cpu.numa,
-                "realtime": gives.cpu.realtime,
-            },
-            "devices": {
-                "gpus": gives.gpus,
-                "hostDevices": gives.host_devices,
-                "video": {} if devices is not None and devices.preferred_video_type is not None else None,
-                "tpm": {"persistent": tpm.persistent, "enabled": tpm.enabled} if tpm is not None else None,
-            },
-            "firmware": {"bootloader": {"efi": {"persistent": efi.persistent}}} if efi is not None else None,
-            "features": {"hyperv": {k: v for k, v in hyperv.items() if f"hyperv {k}" not in taken}},
-            "launchSecurity": security,
-        },
-    }
+    domain = WireDomain(
+        cpu=WireCPU(
+            model=gives.cpu.model,
+            dedicated_cpu_placement=gives.cpu.dedicated_cpu_placement,
+            isolate_emulator_thread=gives.cpu.isolate_emulator_thread,
+            numa=gives.cpu.numa,
+            realtime=gives.cpu.realtime,
+        ),
+        devices=_devices(gives, prefers, taken),
+        firmware=WireFirmware(bootloader=WireBootloader(efi=WireEFI(efi.persistent))) if efi is not None else None,
+        features=WireFeatures(hyperv={name: flag for name, flag in hyperv.items() if f"hyperv {name}" not in taken}),
+        launch_security=security,
+    )
+    return WireVMSpec(architecture=shape.architecture or prefers.preferred_architecture, domain=domain)
+
+
+def _devices(gives: specs.Instancetype, prefers: specs.Preference, taken: frozenset[str]) -> WireDevices:
+    devices = prefers.devices
+    if devices is None:
+        return WireDevices(gpus=gives.gpus, host_devices=gives.host_devices)
+    tpm = devices.preferred_tpm if "tpm" not in taken else None
+    return WireDevices(
+        gpus=gives.gpus,
+        host_devices=gives.host_devices,
+        video={} if devices.preferred_video_type is not None else None,
+        tpm=WireTPM(tpm.persistent, tpm.enabled) if tpm is not None else None,
+    )

@@ -17,6 +17,7 @@ from ..nesting import cut
 from ..quantity import amount
 from ..record import Wire
 from ..remembered import remembered
+from ..vm_spec import WireDevice, WireNUMA
 
 __all__ = ["Instancetype", "Preference", "canonical", "instancetype", "preference", "tree"]
 
@@ -29,7 +30,7 @@ class _GuestCPU(Wire, frozen=True, gc=False):
     max_sockets: int | None = None
     dedicated_cpu_placement: bool | None = field(name="dedicatedCPUPlacement", default=None)  # not as in a VM's spec
     isolate_emulator_thread: bool | None = None
-    numa: dict[str, Any] | None = None
+    numa: WireNUMA | None = None
     realtime: dict[str, Any] | None = None
 
 
@@ -48,8 +49,8 @@ class Instancetype(Wire, frozen=True):
 
     cpu: _GuestCPU = _GuestCPU()
     memory: _GuestMemory = _GuestMemory()
-    gpus: list[dict[str, Any] | None] | None = None
-    host_devices: list[dict[str, Any] | None] | None = None
+    gpus: list[WireDevice | None] | None = None
+    host_devices: list[WireDevice | None] | None = None
     io_threads_policy: str | None = None
     io_threads: _IOThreads | None = None
     launch_security: dict[str, Any] | None = None
