@@ -464,7 +464,7 @@ def test_a_binding_that_is_taken_away_is_met_at_the_next_migration_or_start() ->
         "template": {"networks": [{"name": "p", "pod": {}}]},
     }
     rows = [*vm("moves", bound, running=True, migratable=True), *vm("stays", bound, running=True, migratable=False)]
-    plugins = {"network": {"binding": {"passt": {}}}}
+    plugins: Row = {"network": {"binding": {"passt": {}}}}
     evaluation = evaluation_of(kubevirt(configuration=plugins), *rows, *vm("halted", bound))
     assert bites(impact_of(evaluation, set="network.binding.passt=null")) == {
         ("breaks", "ns/moves", "network_binding", "MigrationBlocked", "at its next migration"),

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from functools import cache
 
 from ...model.features.configuration import ASSUME
-from ...model.features.rule import Rule, Stage
-from ...model.features.rules import RULES
 from .expected import Expected
 from .report import EditProbed
 
@@ -29,6 +26,7 @@ class Said(StrEnum):
 
 _REFUSALS = ("denied the request", "denied request")  # of a webhook, and of a ValidatingAdmissionPolicy
 _WHO = re.compile(r"""(?:admission webhook|ValidatingAdmissionPolicy) ["']([^"']{1,253})["']""")
+_GATE = "feature gate"  # in whatever KubeVirt refuses for the sake of one
 _OURS = "kubevirt.io"
 _LONGEST = 300  # characters of an answer that are shown
 
@@ -67,10 +65,11 @@ def _compared(expected: Expected, said: Said, text: str) -> tuple[bool, bool, st
     if said is Said.TAKEN:
         return expected.refused, expected.refused, report if expected.refused else ""
     if expected.refused:
-        if not expected.refusing or any(_says(rule, text) for rule in expected.refusing):
+        texts = [rule.message for rule in expected.refusing if rule.message]
+        if not texts or any(each in text for each in texts):
             return False, False, ""
         return True, False, f"It is refused for another reason than expected. {report}"
-    if any(_says(rule, text) for rule in RULES if rule.stage is Stage.ADMISSION):
+    if _GATE in text or any(rule.message and rule.message in text for rule in expected.asked):
         return True, True, report
     return True, False, _other(text)
 
@@ -81,17 +80,3 @@ def _other(text: str) -> str:
     if not name.endswith(_OURS):
         return f"{name} refuses it, which is none of KubeVirt's: what features ask for is not known from that."
     return "It is refused for what is no feature that is known here; report it if it is one."
-
-
-def _says(rule: Rule, text: str) -> bool:
-    pattern = _pattern(rule.message)
-    return pattern is not None and pattern.search(text) is not None
-
-
-@cache
-def _pattern(message: str) -> re.Pattern[str] | None:
-    """Of a message with … for what varies, or of several."""
-    if not message:
-        return None
-    texts = (each.strip("… ") for each in message.split(", or: "))
-    return re.compile("|".join(".*".join(map(re.escape, re.split("…", each))) for each in texts))

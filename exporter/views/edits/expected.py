@@ -21,16 +21,19 @@ from ...model.source import unseen
 
 __all__ = ["Expected", "chosen", "expected_edits"]
 
+_OF_EDITS = (Stage.ADMISSION, Stage.EDIT)
 _SLICE = 500  # VMs looked at between two looks at the event loop
 
 
 class Expected(msgspec.Struct, frozen=True):
-    """An edit of a VM is `refused` or taken. `refusing` are the rules that are not allowed, `alike` is the same for VMs
-    that have to get the same answer, and `version` the one of KubeVirt that it is expected of.
+    """An edit of a VM is `refused` or taken. `asked` are the rules that an edit is checked by and that few VMs ask for,
+    `refusing` all by which it is refused. `alike` is the same for VMs that have to get the same answer, and `version`
+    the one of KubeVirt that it is expected of.
     """
 
     vm: Ref
     refused: bool
+    asked: tuple[Rule, ...]
     refusing: tuple[Rule, ...]
     alike: tuple[tuple[Request, ...], bool]
     version: str
@@ -64,21 +67,17 @@ def expected_edits(
 
 
 def _expected(vm: VirtualMachine, requests: tuple[Request, ...], known: Effective) -> Expected:
-    refusing = tuple(rule for rule in refusals(Ground(known), requests) if rule.stage is Stage.ADMISSION)
+    rules = dict.fromkeys(BY_ID[rule] for rule, _ in requests)
+    asked = tuple(rule for rule in rules if rule.bites(known) in _OF_EDITS and not (rule.common or rule.inverted))
+    refusing = tuple(rule for rule in refusals(Ground(known), requests) if rule.bites(known) in _OF_EDITS)
     refused = bool(refusing or vm.invalid)
-    return Expected(vm.ref, refused, refusing, (requests, bool(vm.invalid)), str(known.version))
+    return Expected(vm.ref, refused, asked, refusing, (requests, bool(vm.invalid)), str(known.version))
 
 
 def _wanted(expected: Expected, requests: Iterable[Request], rules: Collection[str] | None) -> bool:
-    asked = {rule for rule, _ in requests}
     if rules is not None:
-        return not asked.isdisjoint(rules)
-    return expected.refused or any(_checked(BY_ID[rule]) for rule in asked)
-
-
-def _checked(rule: Rule) -> bool:
-    """Whether few VMs ask for it, and the webhook looks at that."""
-    return rule.stage is Stage.ADMISSION and not (rule.common or rule.inverted)
+        return any(rule in rules for rule, _ in requests)
+    return expected.refused or bool(expected.asked)
 
 
 def chosen(expected: Iterable[Expected], most: int) -> tuple[Expected, ...]:

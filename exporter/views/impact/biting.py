@@ -57,6 +57,7 @@ _WHEN = {
     "BreaksAtUpgrade": "once the upgrade that is under way is done",
 }
 _IGNORED = (Stage.LIVE, Stage.OBJECT)  # such a feature is left out, and the VM runs without it
+_OF_EDITS = (Stage.ADMISSION, Stage.EDIT)
 _HALTED = ("StoppedRequestsDisabled",)
 _LATER = ("BreaksAtUpgrade",)  # not by the change: by what is under way beside it
 
@@ -102,7 +103,7 @@ def when(cluster: Cluster, difference: Difference) -> str:
 def _meets(cluster: Cluster, finding: Finding) -> str:
     if _ignored(finding):
         return _NOW
-    if finding.reason == "StoppedRequestsDisabled" and finding.evidence.get("stage") == Stage.ADMISSION:
+    if finding.reason == "StoppedRequestsDisabled" and finding.evidence.get("stage") in _OF_EDITS:
         return _EDIT  # and its start is one
     if finding.reason == "NoNodeSupports" and _pending(cluster, finding.subject):
         return _NOW
