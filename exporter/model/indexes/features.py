@@ -7,7 +7,9 @@ their VMI: while a VM has one, that needs the node. Keys of what nodes offer are
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from sys import intern
+from zlib import crc32
 
 from .._instancetype import Kept
 from ..features.requests import alike, requests_of
@@ -26,7 +28,18 @@ from ..remembered import remembered
 from .instancetypes import REVISION
 from .networks import VM
 
-__all__ = ["ASKING", "NEEDED", "OFFERED", "OFFERS_HARDWARE_TYPES", "STATE", "TAKES", "Need", "needs", "takes_pods"]
+__all__ = [
+    "ASKING",
+    "NEEDED",
+    "OFFERED",
+    "OFFERS_HARDWARE_TYPES",
+    "STATE",
+    "TAKES",
+    "Need",
+    "needs",
+    "takes_pods",
+    "thing_of",
+]
 
 Need = tuple[str, str, str]
 """What a node has to offer, and the request (rule, parameter) that it is for."""
@@ -92,12 +105,31 @@ def _needed(record: Record, lookup: Lookup) -> Iterable[str]:
     if isinstance(record, VirtualMachine):
         if record.deleting is not None or owned(_vmi(record, lookup), record) is not None:
             return ()
-        return _things(requests_of(record, lookup))
+        return _in_part(_things(requests_of(record, lookup)), record)
     if isinstance(record, VirtualMachineInstance) and not record.final:
         vm = lookup(VirtualMachine, record.namespace, record.name) if record.vm_uid else None
         leaves = isinstance(vm, VirtualMachine) and vm.uid == record.vm_uid and vm.deleting is not None
-        return () if leaves else _things(record.asks, record.emulated)
+        return () if leaves else _in_part(_things(record.asks, record.emulated), record)
     return ()
+
+
+_PARTS = 256  # in which all that need the same thing are divided: that may be the whole fleet
+_PART = " for VMs of part "
+
+
+def _in_part(things: tuple[str, ...], record: Record) -> tuple[str, ...]:
+    part = crc32(f"{record.namespace}/{record.name}".encode()) % _PARTS
+    return tuple([_named(thing, part) for thing in things])
+
+
+@lru_cache(maxsize=10_000)
+def _named(thing: str, part: int) -> str:
+    return f"{thing}{_PART}{part}"
+
+
+def thing_of(partition: str) -> str:
+    """What has to be offered, of a key of `NEEDED`."""
+    return partition.rpartition(_PART)[0]
 
 
 def _vmi(vm: VirtualMachine, lookup: Lookup) -> VirtualMachineInstance | None:
@@ -209,7 +241,7 @@ _VMS = (VirtualMachine, VirtualMachineInstance)
 
 # VMs and VMIs by the rules of the features that they ask for, but for those that nearly all ask for.
 ASKING = Index("feature", _asking, of=_VMS, through=_THROUGH_WHAT_IT_REFERS_TO, unmoved=_same_asked)
-# VMs without a VMI, and VMIs, by each thing that a node has to offer.
+# VMs without a VMI, and VMIs, by each thing that a node has to offer, in parts.
 NEEDED = Index(
     "what a node has to offer",
     _needed,
