@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..views.impact import BEFOREHAND, TITLES, Affected, Impact, Outcome, exit_code
+from ..views.edits import EditProbes
+from ..views.impact import TITLES, Affected, FeatureTotals, GateReport, Impact, Outcome, Totals, exit_code
+from .edit_probing import edits
 from .table import indented, table
 from .terminal import one_line
 
@@ -16,20 +18,49 @@ _UNDER = " " * 10
 def impacted(impact: Impact) -> str:
     sentences = "\n".join(f"{'and' if at else 'If'} {one_line(each)}" for at, each in enumerate(impact.changes))
     parts = [f"{sentences}:\n"]
+    if impact.gates:
+        parts.append(f"Feature gates that are switched ({len(impact.gates)}):\n{_gates(impact.gates)}")
     for outcome in Outcome:
         shown = [each for each in impact.findings if each.outcome == outcome]
         if shown:
-            advice = f"\n{BEFOREHAND}\n" if outcome is Outcome.BREAKS else ""
+            advice = "".join(f"\n{text}\n" for text in impact.beforehand) if outcome is Outcome.BREAKS else ""
             parts += [f"{TITLES[outcome]} ({len(shown)}):\n{_rows(outcome, shown)}{advice}"]
+    if impact.features:
+        parts.append(_totals("FEATURE", [(each.feature, each) for each in impact.features]))
     if len(impact.namespaces) > 1:
-        rows = [
-            (each.namespace or "-", str(each.breaks), str(each.worse), str(each.safe), str(each.other))
-            for each in impact.namespaces
-        ]
-        parts.append(table(("NAMESPACE", "BREAKS", "WORSE", "SAFE", "OTHER"), rows))
+        parts.append(_totals("NAMESPACE", [(each.namespace or "-", each) for each in impact.namespaces]))
     parts += _unknown(impact)
+    if isinstance(impact.probes, EditProbes):
+        parts.append(edits(impact.probes))
     parts.append(_ending(impact))
     return "\n".join(parts)
+
+
+def _totals(of: str, counted: Sequence[tuple[str, FeatureTotals | Totals]]) -> str:
+    rows = [(name, str(each.breaks), str(each.worse), str(each.safe), str(each.other)) for name, each in counted]
+    return table((of, "BREAKS", "WORSE", "SAFE", "OTHER"), rows)
+
+
+def _gates(gates: Sequence[GateReport]) -> str:
+    rows = [
+        (each.name, each.stage, f"{each.before} -> {each.after}", _number(each.vms), _number(each.vmis), _who(each))
+        for each in gates
+    ]
+    return table(("GATE", "STAGE", "CHANGE", "VMS", "VMIS", "USED BY"), rows)
+
+
+def _number(counted: int | None) -> str:
+    return "?" if counted is None else str(counted)
+
+
+def _who(gate: GateReport) -> str:
+    """A few of them, and where the others are."""
+    some = ", ".join(f"{each}" for each in gate.some)
+    if (gate.vms or 0) + (gate.vmis or 0) <= len(gate.some):
+        return some
+    more = gate.namespaces_in_all - len(gate.namespaces)
+    where = ", ".join(each.namespace for each in gate.namespaces) + (f" and {more} more namespaces" if more else "")
+    return f"{some}, … in {where}"
 
 
 def _rows(outcome: Outcome, shown: Sequence[Affected]) -> str:
@@ -53,9 +84,8 @@ def _severity(each: Affected) -> str:
 
 def _beneath(each: Affected) -> str:
     """What KubeVirt will say, where that is known, and what to do."""
-    condition = each.finding.evidence.get("condition")
-    said = indented((f"{condition}",), f"{_UNDER}KubeVirt will say: ") if condition else ""
-    return said + (indented((each.finding.next,), f"{_UNDER}once it is gone: ") if each.finding.next else "")
+    said = indented((each.answer,), f"{_UNDER}KubeVirt will say: ") if each.answer else ""
+    return said + (indented((each.finding.next,), f"{_UNDER}once it is so: ") if each.finding.next else "")
 
 
 def _unknown(impact: Impact) -> list[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from aiohttp import web
 
 from ..engine.engine import Engine
-from ..views.impact import BEFOREHAND, TITLES, Impact, NoSuchObjectError, steps, without
+from ..views.impact import PARAMETERS, TITLES, WHOLE, Asked, Impact, NoSuchObjectError, proposed, steps
 from .answers import as_text, json_answer, json_error
 from .query import names_in
 from .rendering import page_of
@@ -13,12 +15,13 @@ from .shared import Shared, Versions, in_turns
 
 __all__ = ["ImpactPage", "ImpactView"]
 
-_PARAMETERS = ("delete-instancetype", "delete-preference")
 _SHOWN = 500  # findings of one answer
-_NOTHING = f"name a change: {' or '.join(_PARAMETERS)}"
+_NOTHING = f"name a change: {', '.join(PARAMETERS)}"
 
-Asked = tuple[tuple[str, ...], ...]
-"""The names of each parameter."""
+
+def _asked(request: web.BaseRequest) -> Asked:
+    """Raises ValueError."""
+    return Asked(*names_in(request, *PARAMETERS, whole=WHOLE))
 
 
 class ImpactView:
@@ -30,7 +33,7 @@ class ImpactView:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Of all changes that the parameters name, together."""
         try:
-            asked = names_in(request, *_PARAMETERS)
+            asked = _asked(request)
             if not any(asked):
                 return json_error(400, _NOTHING)
             impact = await self.take(asked)
@@ -41,11 +44,16 @@ class ImpactView:
         return await json_answer(request, self._instance, impact)
 
     async def take(self, asked: Asked) -> Impact:
-        """Raises NoSuchObjectError, and ValueError for text that is no name."""
+        """Raises NoSuchObjectError, and ValueError for what can't be done."""
         return await self._taken.get(asked, lambda: self._take(asked))
 
     async def _take(self, asked: Asked) -> Impact:
-        return await in_turns(steps(self._engine, without(self._engine.cluster, *asked), _SHOWN))
+        return await in_turns(steps(self._engine, proposed(self._engine.cluster, asked), _SHOWN))
+
+
+def _query(asked: Asked) -> str:
+    """The same question again."""
+    return urlencode([(name, value) for name, values in zip(PARAMETERS, asked, strict=True) for value in values])
 
 
 class ImpactPage:
@@ -56,12 +64,12 @@ class ImpactPage:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         try:
-            asked = names_in(request, *_PARAMETERS)
+            asked = _asked(request)
             impact = await self._view.take(asked) if any(asked) else None
         except ValueError as error:
             return as_text(400, str(error))
         except NoSuchObjectError as error:
             return as_text(404, str(error))
-        given = {name: ",".join(names) for name, names in zip(_PARAMETERS, asked, strict=True)}
-        values = {"title": self._title, "impact": impact, "given": given, "titles": TITLES, "beforehand": BEFOREHAND}
+        given = dict(zip(PARAMETERS, asked, strict=True))
+        values = {"title": self._title, "impact": impact, "given": given, "again": _query(asked), "titles": TITLES}
         return await page_of(request, "impact.html", values)

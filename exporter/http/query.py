@@ -68,16 +68,23 @@ class Parameters:
         return int(text) if text else None
 
 
-def names_in(request: web.BaseRequest, *parameters: str) -> tuple[tuple[str, ...], ...]:
-    """The values of each of the parameters of a route, several of one separated by commas or given again; each once."""
+def names_in(request: web.BaseRequest, *parameters: str, whole: Iterable[str] = ()) -> tuple[tuple[str, ...], ...]:
+    """The values of each of the parameters of a route, several of one separated by commas or given again; each once.
+    Commas of those that are `whole` belong to the value.
+    """
     for key in request.query:
         if key not in parameters:
             raise ValueError(_unexpected(key, parameters))
-    return tuple(tuple(dict.fromkeys(_listed(request, parameter))) for parameter in parameters)
+    values = (_given(request, each) if each in whole else _listed(request, each) for each in parameters)
+    return tuple(tuple(dict.fromkeys(each)) for each in values)
 
 
 def _listed(request: web.BaseRequest, key: str) -> list[str]:
     return [part for value in request.query.getall(key, []) for part in value.split(",") if part]
+
+
+def _given(request: web.BaseRequest, key: str) -> list[str]:
+    return [value for value in request.query.getall(key, []) if value]
 
 
 def _single(request: web.BaseRequest, name: str) -> str:

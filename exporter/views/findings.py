@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ..engine.engine import Engine
 from ..findings import Finding, Severity, Unknown
 from ..model.record import Record, Ref
 from ..model.source import Source, Undecodable
+from .edits import EditProbes
 
 __all__ = [
     "Filter",
@@ -120,6 +122,7 @@ class Report(msgspec.Struct, frozen=True, rename="camel"):
     sources: list[SourceReport]
     undecodable: list[UndecodableReport]
     not_applicable: list[NotApplicable] = []
+    probes: EditProbes | UnsetType = UNSET
 
 
 def take(engine: Engine, wanted: Filter | None = None, cluster: str = "") -> Report:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from tests.cluster.client import ApiError
@@ -80,8 +80,8 @@ def findings(exporter: Exporter, stage: Stage) -> list[Object]:
     return found
 
 
-def wait_found(exporter: Exporter, stage: Stage, rows: Iterable[Row]) -> None:
-    """Until each VM has a finding for each feature that it asks for, and no other has any."""
+def wait_found(exporter: Exporter, stage: Stage, rows: Sequence[Row]) -> None:
+    """Until each VM has a finding for each feature that it asks for, and no other has any. They quote KubeVirt."""
     wanted = sorted((row.name, feature) for row in rows for feature in row.asked_for)
 
     def found() -> list[tuple[str, str]]:
@@ -90,6 +90,10 @@ def wait_found(exporter: Exporter, stage: Stage, rows: Iterable[Row]) -> None:
     with contextlib.suppress(TimeoutError):
         wait_until(lambda: found() == wanted, 30, "what is found", every=0.02)
     assert found() == wanted
+    said = [(name, text) for (name, _), text in heard(stage, rows).items()]
+    quoted = [(each["subject"]["name"], each["evidence"].get("answer", "")) for each in findings(exporter, stage)]
+    invented = [(name, ours) for name, ours in quoted if not any(name == who and ours in text for who, text in said)]
+    assert invented == []
 
 
 def test_what_is_found_is_what_the_webhooks_refuse(

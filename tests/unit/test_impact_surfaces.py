@@ -14,6 +14,7 @@ import yaml
 
 from exporter.__main__ import main
 from exporter.cli.demo import kubeconfig
+from exporter.views.impact import PARAMETERS
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.rows import full
 from tests.unit.asking import get
@@ -130,7 +131,11 @@ async def test_an_unchanged_answer_is_not_sent_twice_and_a_changed_one_is(
         ),
         ("delete-instancetype=a/b/c", 400, "'a/b/c' names no instancetype; write it as NAME, or as NAMESPACE/NAME"),
         ("delete-instancetype=/x", 400, "'/x' names no instancetype; write it as NAME, or as NAMESPACE/NAME"),
-        ("remove=x", 400, "'remove' is no filter; filters are: delete-instancetype, delete-preference"),
+        (
+            "remove=x",
+            400,
+            f"'remove' is no filter; filters are: {', '.join(PARAMETERS)}",
+        ),
     ],
 )
 async def test_what_is_not_there_or_no_name_is_refused_in_a_sentence(
@@ -142,7 +147,7 @@ async def test_what_is_not_there_or_no_name_is_refused_in_a_sentence(
 
 async def test_without_a_change_the_api_refuses_and_the_page_asks(http: aiohttp.ClientSession) -> None:
     status, text, _ = await get(http, "/api/v1/impact?delete-instancetype=")
-    assert (status, json.loads(text)["error"]) == (400, "name a change: delete-instancetype or delete-preference")
+    assert (status, json.loads(text)["error"]) == (400, f"name a change: {', '.join(PARAMETERS)}")
     status, html, _ = await get(http, "/impact")
     assert status == 200
     assert 'name="delete-instancetype"' in html
@@ -160,7 +165,7 @@ async def test_a_page_of_its_own_without_script_that_the_front_page_leads_to(htt
         "at its next start",
         "KubeVirt will say: virtualmachineclusterinstancetypes.instancetype.kubevirt.io &#34;medium&#34; not found",
         'value="medium"',
-        'href="/api/v1/impact?delete-instancetype=medium&amp;delete-preference="',
+        'href="/api/v1/impact?delete-instancetype=medium"',
     ):
         assert text in html
     _, front, _ = await get(http, "/")
@@ -261,7 +266,7 @@ def test_the_table_has_who_breaks_first_then_who_is_safe(dump: str, capsys: pyte
             "but there is VirtualMachineClusterInstancetype medium and VirtualMachineInstancetype ns/medium\n",
         ),
         (["--delete-instancetype", ""], 2, "steward: '' names no instancetype; write it as NAME, or as NAMESPACE/NAME"),
-        ([], 2, "steward: name a change: --delete-instancetype or --delete-preference"),
+        ([], 2, f"steward: name a change: {', '.join(f'--{name}' for name in PARAMETERS)}"),
     ],
 )
 def test_which_changes(words: list[str], code: int, said: str, dump: str, capsys: pytest.CaptureFixture[str]) -> None:

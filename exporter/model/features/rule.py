@@ -131,14 +131,15 @@ _USUAL = Severities()
 class Rule:
     """One feature. `asked` yields the parameters of the requests that a spec makes, empty text for a plain one.
 
-    It is allowed where the feature gate is on, and where `refused` says nothing; what that says is why not. `message`
-    is what KubeVirt answers, where it does. `decides` names the gates and the settings that `refused` looks at, and
-    `value` what a parameter is, such as a device, where one may be allowed and another not. With `plain` no setting
-    decides in the gate's place. With `compares` it is only a mismatch where VM and VMI differ in it. A rule that is
-    `inverted` has nothing to allow: while its gate is on, a node has to offer something. `since` and `until` are the
-    first and the last release (major, minor) in which it is checked. `nodes` gives what a node has to offer for a
-    parameter, as `label KEY=VALUE` or `resource NAME`; of a rule with a gate, while that is on. `common` is what nearly
-    every VM asks for. A rule with `storage` looks at StorageClasses.
+    It is allowed where the feature gate is on, and where `refused` says nothing; what that says is why not.
+    `message` is part of what KubeVirt answers, where it does, in all releases and cases. `decides` names the gates
+    and the settings that `refused` looks at, and `value` what a parameter is, such as a device, where one may be
+    allowed and another not. With `plain` no setting decides in the gate's place. With `compares` it is only a
+    mismatch where VM and VMI differ in it. A rule that is `inverted` has nothing to allow: while its gate is on, a
+    node has to offer something. `since` and `until` are the first and the last release (major, minor) in which it
+    is checked. `nodes` gives what a node has to offer for a parameter, as `label KEY=VALUE` or `resource NAME`; of
+    a rule with a gate, while that is on. `common` is what nearly every VM asks for. A rule with `storage` looks at
+    StorageClasses.
     """
 
     id: str

@@ -5,22 +5,36 @@ Pure: nothing is changed. A change is a value, and the checks themselves are eva
 
 from __future__ import annotations
 
-from .proposals import READER, NoSuchObjectError, Proposal, deletion, without
-from .report import BEFOREHAND, TITLES, Affected, Impact, Outcome, exit_code
-from .view import steps, take
+from ...model.reader import Reading
+from . import gates
+from .asking import PARAMETERS, WHOLE, Asked, proposed
+from .biting import TITLES, Outcome
+from .gates import GateReport
+from .proposals import KINDS, NoSuchObjectError, Proposal, deletion, without
+from .report import Affected, FeatureTotals, Impact, Totals, exit_code
+from .view import concerned, steps, take
 
 __all__ = [
-    "BEFOREHAND",
+    "PARAMETERS",
     "READER",
     "TITLES",
+    "WHOLE",
     "Affected",
+    "Asked",
+    "FeatureTotals",
+    "GateReport",
     "Impact",
     "NoSuchObjectError",
     "Outcome",
     "Proposal",
+    "Totals",
+    "concerned",
     "deletion",
     "exit_code",
+    "proposed",
     "steps",
     "take",
     "without",
 ]
+
+READER = Reading("impact", tuple(dict.fromkeys((*KINDS, *gates.KINDS))))

@@ -17,11 +17,10 @@ from ...model.kinds import (
     virtual_machine_preference,
 )
 from ...model.overlay import Edit
-from ...model.reader import Reading
 from ...model.source import Source, SyncState, Undecodable, unseen
 from ..nearest import nearest, shortened
 
-__all__ = ["READER", "NoSuchObjectError", "Proposal", "deletion", "without"]
+__all__ = ["KINDS", "NoSuchObjectError", "Proposal", "deletion", "without"]
 
 # The kinds of a role: of the whole cluster, and of a namespace.
 _KINDS: dict[Role, tuple[ApiKind[Any], ApiKind[Any]]] = {
@@ -29,7 +28,11 @@ _KINDS: dict[Role, tuple[ApiKind[Any], ApiKind[Any]]] = {
     Role.PREFERENCE: (virtual_machine_cluster_preference.KIND, virtual_machine_preference.KIND),
 }
 _NAMESAKES = 3  # are named
-READER = Reading("impact", tuple(kind for kinds in _KINDS.values() for kind in kinds))
+_BEFOREHAND = (
+    "Before you delete it, have KubeVirt copy it for these VMs (VMInstancetypeUnversioned), or let VMs and pools refer "
+    "to another one."
+)
+KINDS = tuple(kind for kinds in _KINDS.values() for kind in kinds)
 
 
 class NoSuchObjectError(Exception):
@@ -39,12 +42,15 @@ class NoSuchObjectError(Exception):
 @dataclass(frozen=True)
 class Proposal:
     """`changes` has a sentence for each change. `within` is the only namespace in which the changed objects count,
-    where there is just one.
+    where there is just one. `beforehand` is what to do about whatever breaks, `unread` has a sentence for each change
+    of which no check can say anything.
     """
 
     changes: tuple[str, ...]
     edits: tuple[Edit, ...]
     within: str = ""
+    beforehand: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 def without(cluster: Cluster, instancetypes: Iterable[str] = (), preferences: Iterable[str] = ()) -> Proposal:
@@ -78,6 +84,7 @@ def deletion(cluster: Cluster, objects: Iterable[tuple[ApiKind[Any], str, str]],
         tuple(f"{kind.name} {_path(namespace, name)} is deleted" for kind, namespace, name in found),
         tuple(Edit(kind.record, namespace, name) for kind, namespace, name in found),
         namespaces.pop() if local and len(namespaces) == 1 else "",
+        (_BEFOREHAND,),
     )
 
 

@@ -2,52 +2,31 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from ...findings import Unknown
 from ...model.record import Ref
-from ...preview import Difference
+from ..edits import EditProbes
 from ..findings import FindingReport
+from .biting import Outcome
+from .gates import GateReport
 
-__all__ = ["BEFOREHAND", "MOST_UNKNOWN", "TITLES", "Affected", "Impact", "Outcome", "exit_code", "outcome_of"]
+__all__ = ["MOST_UNKNOWN", "Affected", "FeatureTotals", "Impact", "Totals", "exit_code"]
 
 MOST_UNKNOWN = 100
 
 
-class Outcome(StrEnum):
-    """What a change means for the subject of a finding, the worst first."""
-
-    BREAKS = "breaks"
-    WORSE = "worse"
-    SAFE = "safe"
-    OTHER = "other"
-
-
-TITLES = {
-    Outcome.BREAKS: "Breaks",
-    Outcome.WORSE: "Worse in another way",
-    Outcome.SAFE: "Backed by a revision, and safe",
-    Outcome.OTHER: "Different, and no worse",
-}
-BEFOREHAND = (
-    "Before you delete it, have KubeVirt copy it for these VMs (VMInstancetypeUnversioned), or let VMs and pools refer "
-    "to another one."
-)
-# Of a VM or pool whose object is gone: none has a copy of it, or one has.
-_BREAKING = ("ObjectMissing", "PoolObjectMissing")
-_BACKED = ("ObjectGone",)
-
-
 class Affected(msgspec.Struct, frozen=True, rename="camel"):
     """A finding that `appears`, `goes` or `changes` its severity, as it would be; of one that goes, as it is.
-    `severity_before` is empty for one that appears. `when` says when it is felt, where that is known.
+    `severity_before` is empty for one that appears. `when` says when it is felt and `answer` what KubeVirt says then,
+    where that is known.
     """
 
     change: str
     outcome: str
     when: str
+    answer: str
     severity_before: str
     finding: FindingReport
 
@@ -62,28 +41,37 @@ class Totals(msgspec.Struct, frozen=True, rename="camel"):
     other: int
 
 
+class FeatureTotals(msgspec.Struct, frozen=True, rename="camel"):
+    """How many findings of each outcome are about a feature."""
+
+    feature: str
+    breaks: int
+    worse: int
+    safe: int
+    other: int
+
+
 class Impact(msgspec.Struct, frozen=True, rename="camel"):
-    """`changes` are the changes in words. `unread` are files of a dump that may hold anything, `unknown` is what no
-    check can say, the first of it, and `unknown_in_all` how much that is. `counts` and `namespaces` count all findings,
-    by outcome; `left_out` of them are not among `findings`.
+    """`changes` are the changes in words, `beforehand` what to do before where something breaks, and `gates` the
+    feature gates that are switched by them. `unread` are files of a dump that may hold anything, `unknown` is what no
+    check can say, the first of it, and `unknown_in_all` how much that is. `counts`, `namespaces` and `features` count
+    all findings, by outcome; `left_out` of them are not among `findings`. `probes` is there where the API server was
+    asked too.
     """
 
     generation: int
     changes: tuple[str, ...]
+    beforehand: tuple[str, ...]
+    gates: tuple[GateReport, ...]
     counts: dict[str, int]
     namespaces: tuple[Totals, ...]
+    features: tuple[FeatureTotals, ...]
     findings: tuple[Affected, ...]
     left_out: int
     unread: tuple[Ref, ...]
     unknown: tuple[Unknown, ...]
     unknown_in_all: int
-
-
-def outcome_of(difference: Difference) -> Outcome:
-    reason = difference.finding.reason
-    if difference.worse:
-        return Outcome.BREAKS if reason in _BREAKING else Outcome.WORSE
-    return Outcome.SAFE if reason in _BACKED and difference.before is None else Outcome.OTHER
+    probes: EditProbes | UnsetType = UNSET
 
 
 def exit_code(impact: Impact) -> int:

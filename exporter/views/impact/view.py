@@ -13,18 +13,21 @@ from ...checks.base import PER_FLEET
 from ...engine.engine import Engine
 from ...findings import Unknown, fingerprint
 from ...model.cluster import Cluster
-from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.features.rules import BY_ID, RULES
 from ...model.record import Record, Ref
 from ...model.source import FILE, Undecodable
 from ...preview import Difference, previewed
 from ..findings import FindingReport, order, reported
 from ..slices import at_once, in_order
+from .biting import Outcome, answer_of, outcome_of, when
+from .gates import gates_of
 from .proposals import Proposal
-from .report import MOST_UNKNOWN, Affected, Impact, Outcome, Totals, outcome_of
+from .report import MOST_UNKNOWN, Affected, FeatureTotals, Impact, Totals
 
-__all__ = ["steps", "take"]
+__all__ = ["concerned", "steps", "take"]
 
-_SLICE = 100  # findings reported between two looks at the event loop
+_SLICE = 100  # findings counted between two looks at the event loop
+_REPORTED = 20  # findings, each with its commands filled in
 
 
 def take(engine: Engine, proposal: Proposal, most: int | None = None) -> Impact:
@@ -35,13 +38,17 @@ def take(engine: Engine, proposal: Proposal, most: int | None = None) -> Impact:
 def steps(engine: Engine, proposal: Proposal, most: int | None = None) -> Generator[None, None, Impact]:
     """With at most so many findings, the worst first; stops after every few, so that others get their turn."""
     cluster = engine.cluster
+    gates, unsaid = yield from gates_of(cluster, proposal.edits)
     preview = yield from previewed(engine.checks, cluster, proposal.edits, engine.settings(), proposal.within)
     counts: Counter[Outcome] = Counter()
     totals: dict[str, Counter[Outcome]] = {}
+    features: dict[str, Counter[Outcome]] = {}
     for at, each in enumerate(preview.differences):
         outcome, namespace = outcome_of(each), each.finding.subject.namespace
         counts[outcome] += 1
         totals.setdefault(namespace, Counter())[outcome] += 1
+        if each.finding.feature in BY_ID:
+            features.setdefault(each.finding.feature, Counter())[outcome] += 1
         if at % _SLICE == 0:
             yield
     ordered = yield from in_order(preview.differences, _rank)
@@ -50,17 +57,22 @@ def steps(engine: Engine, proposal: Proposal, most: int | None = None) -> Genera
     findings = []
     for at, each in enumerate(ordered[:most]):
         findings.append(_affected(cluster, each))
-        if at % _SLICE == 0:
+        if at % _REPORTED == 0:
             yield
     while ordered:  # what is let go of at once takes its time at once
         del ordered[-_SLICE:]
         yield
-    unknown = {**dict.fromkeys(_disabled(engine, {edit.kind for edit in proposal.edits})), **preview.unknown}
+    disabled = _disabled(engine, {edit.kind for edit in proposal.edits})
+    unread = (Unknown("impact", "", sentence) for sentence in proposal.unread)
+    unknown = dict.fromkeys((*disabled, *unsaid, *unread, *preview.unknown))
     return Impact(
         generation=engine.generation,
         changes=proposal.changes,
+        beforehand=proposal.beforehand if counts[Outcome.BREAKS] else (),
+        gates=gates,
         counts={outcome.value: counts[outcome] for outcome in Outcome},
-        namespaces=tuple(_totals(namespace, totals[namespace]) for namespace in sorted(totals)),
+        namespaces=tuple(Totals(each, *_counted(totals[each])) for each in sorted(totals)),
+        features=tuple(FeatureTotals(each, *_counted(features[each])) for each in sorted(features)),
         findings=tuple(findings),
         left_out=in_all - len(findings),
         unread=tuple(sorted(_files(cluster))),
@@ -76,8 +88,15 @@ def _rank(difference: Difference) -> tuple[object, ...]:
     return _OUTCOMES.index(outcome_of(difference)), difference.change, *order(difference.finding)
 
 
-def _totals(namespace: str, counted: Counter[Outcome]) -> Totals:
-    return Totals(namespace, *(counted[outcome] for outcome in Outcome))
+def concerned(impact: Impact) -> frozenset[str]:
+    """The features, by the ids of their rules, that it is about."""
+    switched = {gate.name for gate in impact.gates}
+    found = {each.feature for each in impact.features}
+    return frozenset((*found, *(rule.id for rule in RULES if rule.gate in switched)))
+
+
+def _counted(outcomes: Counter[Outcome]) -> Iterator[int]:
+    return (outcomes[each] for each in Outcome)
 
 
 def _disabled(engine: Engine, kinds: set[type[Record]]) -> Iterator[Unknown]:
@@ -93,11 +112,12 @@ def _files(cluster: Cluster) -> Iterator[Ref]:
 
 
 def _affected(cluster: Cluster, difference: Difference) -> Affected:
-    outcome, before = outcome_of(difference), difference.before
+    before = difference.before
     return Affected(
         difference.change,
-        outcome.value,
-        _when(cluster, difference.finding.subject) if outcome is Outcome.BREAKS else "",
+        outcome_of(difference).value,
+        when(cluster, difference),
+        answer_of(difference),
         before.severity.value if before is not None else "",
         _whole(difference),
     )
@@ -107,11 +127,3 @@ def _whole(difference: Difference) -> FindingReport:
     check, finding = difference.check, difference.finding
     whole = msgspec.structs.replace(finding, check=check.id, fingerprint=fingerprint(check.id, finding))
     return reported(advised(whole, check.reasons[finding.reason]))
-
-
-def _when(cluster: Cluster, subject: Ref) -> str:
-    """When somebody meets an object that is gone."""
-    if subject.kind != "VirtualMachine":
-        return "when it creates its next VM"
-    running = cluster.get(VirtualMachineInstance, subject.namespace, subject.name) is not None
-    return "when virt-controller next reconciles it" if running else "at its next start"

@@ -124,7 +124,7 @@ RULES = (
         refused=_unlisted,
         decides=("permittedHostDevices",),
         value="device",
-        message="HostDevice … is not permitted in permittedHostDevices configuration",
+        message="is not permitted in permittedHostDevices configuration",
         severities=Severities(halted="warning"),
         nodes=lambda device: (f"resource {device}",),
     ),

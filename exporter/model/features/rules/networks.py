@@ -98,7 +98,7 @@ RULES = (
         _bridge,
         refused=_no_bridge,
         decides=("network.permitBridgeInterfaceOnPodNetwork",),
-        message="Bridge on pod network configuration is not enabled under kubevirt-config",
+        message="is not enabled",
         common=True,
     ),
     Rule(
@@ -165,7 +165,6 @@ RULES = (
         stage=_until_listed("Passt"),
         refused=_discontinued,
         since=(1, 3),
-        message="has been discontinued since v1.3",
     ),
     Rule(
         "macvtap",
@@ -174,7 +173,6 @@ RULES = (
         stage=_until_listed("Macvtap"),
         refused=_discontinued,
         since=(1, 3),
-        message="has been discontinued since v1.3",
     ),
     Rule(
         "slirp",
@@ -183,6 +181,6 @@ RULES = (
         stage=_until_listed(""),
         refused=_discontinued,
         since=(1, 3),
-        message="slirp interface is deprecated as of v1.3",
+        message="has been discontinued since v1.3",
     ),
 )

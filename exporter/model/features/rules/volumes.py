@@ -110,7 +110,7 @@ def _not_migrated(ground: Ground, strategy: str) -> str:
 
 # All but those in which nobody wants it, or it is being switched off.
 _TRACKED = ("PendingRestart", "Initializing", "Enabled", "IncrementalBackupFeatureGateDisabled")
-_METRICS = "downwardMetrics virtio serial is not allowed, or: downwardMetrics disks are not allowed"
+_METRICS = "DownwardMetrics feature gate is not enabled"
 
 RULES = (
     Rule(
@@ -131,7 +131,7 @@ RULES = (
         _reservation,
         "PersistentReservation",
         migrates=Migrates.UNSCHEDULABLE,
-        message="persistent reservation is not enabled in kubevirt config",
+        message="is not enabled in kubevirt",
         severities=Severities(migratable="critical", running="critical"),
         nodes=lambda _: ("resource devices.kubevirt.io/pr-helper",),
     ),
