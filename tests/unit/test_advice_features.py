@@ -12,7 +12,7 @@ from tests.rows import full
 
 Row = dict[str, Any]
 HCO = {"app.kubernetes.io/managed-by": "hco-operator"}
-METRICS = {"devices": {"downwardMetrics": {}}}
+METRICS: Row = {"devices": {"downwardMetrics": {}}}
 REVERTED = "HCO reverts a direct edit of KubeVirt."
 
 
@@ -45,7 +45,7 @@ KEEPS = {"devices": {"tpm": {"persistent": True}}}
 LUN = {"devices": {"disks": [{"name": "d", "lun": {"reservation": True}}]}}
 CLAIM = {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]}
 SLIRP = {"devices": {"interfaces": [{"name": "default", "slirp": {}}]}}
-SEV = {"launchSecurity": {"sev": {}}}
+SEV: Row = {"launchSecurity": {"sev": {}}}
 
 
 # -- each state says what not to do, and what to do
