@@ -39,4 +39,4 @@ NODES = (
     '{"\\n"}{.metadata.labels}{"\\n"}{.status.allocatable}{"\\n"}{end}\''
 )
 HANDLERS = "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"
-KUBELETS = "kubectl get nodes -o custom-columns='NODE:.metadata.name,KUBELET:.status.nodeInfo.kubeletVersion'"
+KUBELETS = "kubectl get nodes -o custom-columns='HOST:.metadata.name,KUBELET:.status.nodeInfo.kubeletVersion'"
