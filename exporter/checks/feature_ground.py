@@ -16,12 +16,14 @@ from typing import Any
 
 from ..findings import Finding, Severity
 from ..model.features.configuration import Effective, chosen
+from ..model.features.hco import REVERTED, way_of_gate, way_of_setting
 from ..model.indexes.features import OFFERED, TAKES
 from ..model.kinds import kube_virt, node
 from ..model.kinds.kube_virt import KubeVirt, release_of
 from ..model.kinds.node import Node
 from ..model.record import UnansweredError
 from .base import PER_CLUSTER, Check, Family, Reason, View
+from .feature_commands import HANDLERS, KUBELETS, NODES, READ_KUBEVIRT
 
 __all__ = ["CHECK"]
 
@@ -29,16 +31,12 @@ _GROUND = Family(
     "kubevirt_feature_ground_mismatch",
     "KubeVirt is set to something that its nodes do not support, whatever the single VMs ask for.",
 )
-_CONFIGURATION = "kubectl get kubevirts.kubevirt.io -n NAMESPACE NAME -o yaml"
-_NODES = (
-    "kubectl get nodes -l kubevirt.io/schedulable=true -o jsonpath='{range .items[*]}{.metadata.name}"
-    '{"\\n"}{.metadata.labels}{"\\n"}{.status.allocatable}{"\\n"}{end}\''
-)
-_KUBELETS = "kubectl get nodes -o custom-columns='NODE:.metadata.name,KUBELET:.status.nodeInfo.kubeletVersion'"
 _SWEPT = 300.0  # seconds: device plugins of a node go and come back with its virt-handler
 
 _NEW, _DEFAULT = (1, 31), (1, 35)  # releases of Kubernetes since which there are image volumes, and all have them
 _OF_HOST = ("host-model", "host-passthrough")
+
+_SETTINGS = {"NoKVM": "developerConfiguration.useEmulation", "NoNodeForDefaultModel": "cpuModel"}
 
 _REASONS = {
     "GateWithoutNodes": Reason(
@@ -47,7 +45,8 @@ _REASONS = {
         _GROUND,
         grace=_SWEPT,
         next="Switch the feature gate off until nodes offer the device.",
-        commands=(_CONFIGURATION, _NODES),
+        commands=(READ_KUBEVIRT, NODES, HANDLERS),
+        alert="KubeVirtFeatureGround",
     ),
     "NoKVM": Reason(
         (Severity.CRITICAL,),
@@ -56,7 +55,8 @@ _REASONS = {
         grace=_SWEPT,
         next="Find out why nodes have no /dev/kvm (virtualization is off in their firmware, a nested cloud VM, "
         "virt-handler does not run), or set useEmulation for a cluster that is only for trials.",
-        commands=(_CONFIGURATION, _NODES),
+        commands=(READ_KUBEVIRT, NODES, HANDLERS),
+        alert="KubeVirtFeatureGround",
     ),
     "NoNodeForDefaultModel": Reason(
         (Severity.CRITICAL,),
@@ -64,7 +64,8 @@ _REASONS = {
         _GROUND,
         grace=_SWEPT,
         next="Set cpuModel to a model that nodes have a label of, or leave it out for that of the node.",
-        commands=(_CONFIGURATION, _NODES),
+        commands=(READ_KUBEVIRT, NODES, HANDLERS),
+        alert="KubeVirtFeatureGround",
     ),
     "ImageVolumeUnsupported": Reason(
         (Severity.WARNING, Severity.CRITICAL),
@@ -72,7 +73,8 @@ _REASONS = {
         "(critical): VMs with a container disk do not start there.",
         _GROUND,
         next="Switch the feature gate ImageVolume of KubeVirt off until all nodes support image volumes.",
-        commands=(_CONFIGURATION, _KUBELETS),
+        commands=(READ_KUBEVIRT, KUBELETS),
+        alert="KubeVirtFeatureGround",
     ),
 }
 
@@ -159,8 +161,15 @@ def _finding(
         message=message,
         feature=feature,
         group=feature,
+        next=_step(reason, facts.get("gate", "")) if kubevirt.managed_by_hco else "",
         evidence=facts | more | {"version": str(known.version)},
     )
+
+
+def _step(reason: str, gate: str) -> str:
+    """What to do where the HyperConverged object decides."""
+    way = way_of_gate(gate).sentence(False) if gate else way_of_setting(_SETTINGS[reason]).sentence(None)
+    return f"{_REASONS[reason].next} {way} {REVERTED}"
 
 
 CHECK = Check(

@@ -12,7 +12,7 @@ from tests.rows import full
 
 Row = dict[str, Any]
 HCO = {"app.kubernetes.io/managed-by": "hco-operator"}
-METRICS = {"devices": {"downwardMetrics": {}}}
+METRICS: Row = {"devices": {"downwardMetrics": {}}}
 REVERTED = "HCO reverts a direct edit of KubeVirt."
 
 
@@ -45,7 +45,7 @@ KEEPS = {"devices": {"tpm": {"persistent": True}}}
 LUN = {"devices": {"disks": [{"name": "d", "lun": {"reservation": True}}]}}
 CLAIM = {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]}
 SLIRP = {"devices": {"interfaces": [{"name": "default", "slirp": {}}]}}
-SEV = {"launchSecurity": {"sev": {}}}
+SEV: Row = {"launchSecurity": {"sev": {}}}
 
 
 # -- each state says what not to do, and what to do
@@ -199,3 +199,16 @@ def test_a_template_is_changed_or_its_feature_allowed() -> None:
 
     assert found.next.startswith("Before the replica set needs another VMI, take it out of the template, or have it")
     assert found.next.endswith(REVERTED)
+
+
+def test_what_no_node_is_for_is_switched_off_where_it_is_decided() -> None:
+    node = {"kind": "Node", "name": "node01", "labels": {"kubevirt.io/schedulable": "true"}}
+    beside = finding("GateWithoutNodes", kubevirt(gates=["IOMMUFD"]), node)
+    owned = finding("GateWithoutNodes", kubevirt(gates=["IOMMUFD"], labels=HCO), node)
+    setting = finding("NoKVM", kubevirt(labels=HCO), node)
+
+    assert beside.next == "Switch the feature gate off until nodes offer the device."
+    assert "annotation hco.kubevirt.io/deployAIE decides it: leave it out." in owned.next
+    assert "annotation kubevirt.kubevirt.io/jsonpatch decides it." in setting.next
+    assert owned.next.endswith(REVERTED)
+    assert setting.next.endswith(REVERTED)

@@ -12,6 +12,7 @@ from typing import Any
 from tests.cluster import fleet
 from tests.cluster.stage import Seed, Stage, Story, nothing
 from tests.cluster.stories import acts
+from tests.cluster.stories.evictions import NODE_INFO
 from tests.cluster.stories.identities import replica_set
 from tests.manifests import Object
 
@@ -86,9 +87,13 @@ def _vmi(stage: Stage, vm: Object, *, phase: str = "Running", migratable: bool =
     return {"UID": stage.client.make(made)["metadata"]["uid"]}
 
 
-def _node(stage: Stage, name: str, *, cordoned: bool = False, offers: bool = False) -> None:
+def _node(
+    stage: Stage, name: str = "", *, cordoned: bool = False, offers: bool = False, kvm: bool = True, kubelet: str = ""
+) -> None:
+    """One that takes launcher pods unless it is cordoned; it `offers` the device."""
+    name = name or stage.namespace
     labels = {"kubevirt.io/schedulable": "true", "kubernetes.io/arch": "amd64", "kubernetes.io/hostname": name}
-    amounts = {"devices.kubevirt.io/kvm": "100", **({DEVICE: "1"} if offers else {})}
+    amounts = {**({"devices.kubevirt.io/kvm": "100"} if kvm else {}), **({DEVICE: "1"} if offers else {})}
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}
     stage.client.make(
         {
@@ -96,7 +101,12 @@ def _node(stage: Stage, name: str, *, cordoned: bool = False, offers: bool = Fal
             "kind": "Node",
             "metadata": {"name": name, "labels": labels},
             "spec": {"unschedulable": cordoned or None},
-            "status": {"capacity": amounts, "allocatable": amounts, "conditions": [ready]},
+            "status": {
+                "capacity": amounts,
+                "allocatable": amounts,
+                "conditions": [ready],
+                "nodeInfo": {**dict.fromkeys(NODE_INFO, ""), "kubeletVersion": kubelet},
+            },
         }
     )
 
@@ -234,6 +244,34 @@ def _two(stage: Stage) -> Values:
     return {"NAME": "kubevirt"}
 
 
+_NAMED = {"NAME": "kubevirt"}
+
+
+def _gate_of_a_device(stage: Stage) -> Values:
+    kubevirt(stage, "IOMMUFD")
+    _node(stage)
+    return _NAMED
+
+
+def _without_kvm(stage: Stage, *, cordoned: bool) -> Values:
+    kubevirt(stage, developerConfiguration={"useEmulation": False})
+    _node(stage, kvm=False)
+    _node(stage, f"{stage.namespace}-other", cordoned=cordoned, kvm=cordoned)
+    return _NAMED | {"NODE": f"{stage.namespace}-other"}
+
+
+def _model(stage: Stage) -> Values:
+    kubevirt(stage, cpuModel="Haswell")
+    _node(stage)
+    return _NAMED
+
+
+def _old_kubelet(stage: Stage) -> Values:
+    kubevirt(stage, "ImageVolume", version="v1.8.4")
+    _node(stage, kubelet="v1.30.2")
+    return _NAMED
+
+
 _TRIED, _SAVED_VM = acts.TOUCH_VM, acts.SAVE_VM
 _VM = (_SAVED_VM, "replace --dry-run=server -f VMNAME.yaml", "replace -f VMNAME.yaml")
 _KUBEVIRT = ("> kubevirt.yaml", "replace --dry-run=server -f kubevirt.yaml", "replace -f kubevirt.yaml")
@@ -321,4 +359,33 @@ STORIES = [
         edits=("defaultNetworkInterface: foo", "defaultNetworkInterface: bridge"),
     ),
     Story("KubeVirtConfigurationInvalid", "SeveralKubeVirts", _two, leaves=nothing),
+    Story(
+        "KubeVirtFeatureGround",
+        "GateWithoutNodes",
+        _gate_of_a_device,
+        _KUBEVIRT,
+        edits=("- IOMMUFD\n", "- Snapshot\n"),
+    ),
+    Story("KubeVirtFeatureGround", "NoKVM", lambda stage: _without_kvm(stage, cordoned=True), (acts.UNCORDON,)),
+    Story(
+        "KubeVirtFeatureGround",
+        "NoKVM",
+        lambda stage: _without_kvm(stage, cordoned=False),
+        _KUBEVIRT,
+        edits=("useEmulation: false", "useEmulation: true"),
+    ),
+    Story(
+        "KubeVirtFeatureGround",
+        "NoNodeForDefaultModel",
+        _model,
+        _KUBEVIRT,
+        edits=("cpuModel: Haswell", "cpuModel: host-model"),
+    ),
+    Story(
+        "KubeVirtFeatureGround",
+        "ImageVolumeUnsupported",
+        _old_kubelet,
+        _KUBEVIRT,
+        edits=("- ImageVolume\n", "- Snapshot\n"),
+    ),
 ]
