@@ -1,4 +1,4 @@
-"""The sample fleet: sixty VMs in five namespaces, most of them well.
+"""The sample fleet: a hundred VMs in six namespaces, most of them well.
 
     fleet = sample_fleet(now)
     server.load(fleet.objects)
@@ -17,9 +17,10 @@ from ..fakeapi.resources import Obj
 from .catalogue import SIGNALLING, offered
 from .faulty import faulty
 from .faulty_evictions import blocked
+from .faulty_features import refused
 from .faulty_identity import confused
 from .faulty_instancetypes import lost
-from .networks import BILLING, LAB, NODES, SHOP, TELECOM, Network, addresses, ground
+from .networks import BILLING, LAB, MISSPELT, NODES, SHOP, TELECOM, Network, addresses, ground
 from .samples import SampleVM, complete
 from .trouble import Trouble
 
@@ -72,15 +73,16 @@ GROUPS = (
         instancetype="u1.large",
         preference="windows.11",
     ),
+    Group(namespace="telecom", stem="hss-spare", running=0, stopped=1, memory="16Gi", downward_metrics=True),
 )
 
 
 def sample_fleet(now: datetime) -> Fleet:
     well = chain.from_iterable(complete(sample) for sample in healthy_vms(now))
-    cases = [*faulty(now), *confused(now), *blocked(now), *lost(now)]
+    cases = [*faulty(now), *confused(now), *blocked(now), *lost(now), *refused(now)]
     ill = chain.from_iterable(case.objects for case in cases)
     troubles = chain.from_iterable(case.troubles for case in cases)
-    return Fleet([*ground(now), *offered(now).values(), *well, *ill], list(troubles))
+    return Fleet([*ground(now), *offered(now).values(), *well, *ill], [*troubles, MISSPELT])
 
 
 def healthy_vms(now: datetime) -> list[SampleVM]:

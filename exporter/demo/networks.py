@@ -10,6 +10,7 @@ from ..fakeapi.registry import timestamp
 from ..fakeapi.resources import Obj
 from . import surroundings as around
 from .objects import FINALIZERS, condition, new, owner_of
+from .trouble import Trouble
 
 _UIDS = uuid.UUID("0b9f7b1e-2f53-4b7c-8d1c-5f3a9c1e7d20")
 NODES = ("node01", "node02", "node03", "node04")
@@ -42,6 +43,9 @@ NETWORKS = (SHOP, BILLING, LAB, TELECOM, LEGACY)
 
 NAMESPACES = ("default", "kubevirt", "shop", "billing", "lab", "telecom", "windows-desktops", "legacy")
 PARTS = ("virt-operator", "virt-api", "virt-controller", "kubevirt-ipam-controller-manager", "ovnkube-control-plane")
+
+GATES = ("DownwardMetrics", "HostDevices", "VSock")
+MISSPELT = Trouble("KubeVirt", "kubevirt", "kubevirt", "lists a gate VSock, which is none: it is called VSOCK")
 
 
 def addresses(network: Network, host: int) -> tuple[str, ...]:
@@ -147,8 +151,11 @@ def kubevirt(born: str) -> Obj:
         "kubevirt",
         "v1.7.0",
         configuration={
-            "developerConfiguration": {"featureGates": ["DownwardMetrics"]},
+            "developerConfiguration": {"featureGates": list(GATES)},
             "evictionStrategy": "LiveMigrate",
+            "permittedHostDevices": {
+                "pciHostDevices": [{"pciVendorSelector": "10de:2236", "resourceName": "example.com/A10"}]
+            },
         },
         spec={"workloadUpdateStrategy": {"workloadUpdateMethods": ["LiveMigrate"]}},
         status={

@@ -19,6 +19,7 @@ from .catalogue import SIGNALLING, signalling
 from .faulty_instancetypes import UNVERSIONED
 from .fleet import healthy_vms
 from .instancetypes import copy, reference
+from .networks import GATES
 from .samples import SampleVM, complete, plain_pod, virtual_machine, vmi, while_running
 from .trouble import deleting, minutes
 
@@ -51,6 +52,7 @@ def steps(server: ApiServer, now: datetime, turn: int) -> Iterator[Step]:
     yield from _copied(_Stage(server), cast["cart-2"])
     yield from _drained(_Stage(server), cast["desktop-4"])
     yield from made_again
+    yield from _switched_off(_Stage(server))
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,3 +251,22 @@ def _instancetype_deleted(stage: _Stage, versioned: list[SampleVM], turn: int) -
     yield deleted, f"{title} is deleted: {kept} go on with their copies; {lost} have none, and can't be stopped."
     yield created, f"{title} is created again: {lost} have it back, and {kept} have copies of the one that is gone."
     yield copied, f"{kept} get copies of the new one."
+
+
+def _switched_off(stage: _Stage) -> Iterator[Step]:
+    """A gate goes off under VMs that run, are stopped and are pending, and on again."""
+    gate = "DownwardMetrics"
+
+    def listed(gates: list[str]) -> None:
+        change = {"spec": {"configuration": {"developerConfiguration": {"featureGates": gates}}}}
+        with suppress(ApiError):
+            stage.server.patch("kubevirts", "kubevirt", "kubevirt", change)
+
+    def off() -> None:
+        listed([each for each in GATES if each != gate])
+
+    hurt = (
+        "hss-1 and hss-2 run on and can't be edited, hss-spare-1 can't start, and dpi, still pending, starts this once"
+    )
+    yield off, f"Gate {gate} is switched off: {hurt}."
+    yield lambda: listed(list(GATES)), f"Gate {gate} is switched on again."
