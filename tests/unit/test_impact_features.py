@@ -484,6 +484,44 @@ def test_a_setting_of_a_list_and_of_a_key_with_a_dot() -> None:
     assert switched(take(evaluation.engine, proposal)) == {"HostDisk": "on off", "Sidecar": "off on"}
 
 
+def test_a_value_that_is_nested_endlessly_is_refused() -> None:
+    evaluation = evaluation_of(kubevirt())
+    for depth in (31, 400, 9000):
+        with pytest.raises(ValueError, match=r"is nested deeper than 30 times$"):
+            proposal_of(evaluation, set=f"cpuModel={'[' * depth}{']' * depth}")
+
+
+PATHS = some.sampled_from(
+    ("cpuModel", "network.binding", "developerConfiguration.featureGates.0", "a..b", "", ".", "\\", "x\\.y", "spec")
+)
+
+
+ONE_GATE = evaluation_of(kubevirt(gates=("HostDisk",)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    some.lists(
+        some.tuples(
+            PATHS | some.text(max_size=8),
+            some.text(max_size=8)
+            | some.sampled_from(("1e999", "9" * 30, "null", "{}", "[null]", '"\\ud800"', "\ud800", "-0.0")),
+        ),
+        max_size=3,
+    )
+)
+def test_whatever_is_set_is_refused_in_a_sentence_or_previewed(pairs: list[tuple[str, str]]) -> None:
+    asked = [f"{path}={value}" for path, value in pairs] or ["cpuModel=x"]
+    refusal = ""
+    changes: tuple[str, ...] = ()
+    try:
+        changes = proposal_of(ONE_GATE, set=asked).changes
+    except ValueError as error:
+        refusal = str(error)
+    assert len(changes) == (0 if refusal else len(asked))
+    assert "\n" not in refusal
+
+
 def test_a_setting_that_no_check_reads_leaves_the_answer_open() -> None:
     impact = impact_of(evaluation_of(kubevirt()), set="migrations.bandwidthPerMigration=64Mi")
     assert [each.why for each in impact.unknown] == [
