@@ -6,11 +6,13 @@ import json
 import re
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as some
 
 from exporter.model.kinds.kube_virt import KubeVirt
+from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.overlay import Edit
 from exporter.model.source import SyncState
 from exporter.views.impact import Asked, Impact, NoSuchObjectError, Proposal, exit_code, proposed, steps, take
@@ -561,6 +563,23 @@ def test_an_invalid_configuration_is_no_ground_for_a_preview_of_its_repair() -> 
     impact = impact_of(evaluation_of(broken, *vm("db", HOST_DISK)), set="network.defaultNetworkInterface=bridge")
     assert (impact.gates, exit_code(impact)) == ((), 2)
     assert any("is ignored as a whole" in each.why for each in impact.unknown)
+    alone = impact_of(evaluation_of(broken), set="network.defaultNetworkInterface=bridge")
+    assert ["is ignored as a whole" in each.why for each in alone.unknown] == [True]
+
+
+def test_who_ended_or_is_being_deleted_uses_no_gate() -> None:
+    rows = [vm("deleted", HOST_DISK)[0] | {"deleting": True}, *vm("ended", HOST_DISK, running=True, phase="Failed")]
+    impact = impact_of(evaluation_of(kubevirt(gates=("HostDisk",)), *rows), disable="HostDisk")
+    assert [(each.vms, each.vmis) for each in impact.gates] == [(1, 0)]
+
+
+def test_what_becomes_less_severe_breaks_nobody() -> None:
+    evaluation = evaluation_of(kubevirt(), *vm("db", VSOCK, running=True, migratable=True))
+    (vmi,) = evaluation.engine.cluster.all(VirtualMachineInstance)
+    edit = Edit.put(msgspec.structs.replace(vmi, migratable="False"))
+    impact = take(evaluation.engine, Proposal(("it can't migrate",), (edit,)))
+    (less,) = [each for each in impact.findings if each.finding.reason == "NotEditable"]
+    assert (less.change, less.outcome, less.severity_before) == ("changes", "other", "critical")
 
 
 def test_users_are_counted_in_slices() -> None:
