@@ -25,6 +25,8 @@ __all__ = ["unsupported"]
 
 _HARDWARE_TYPES = (1, 6)  # the first release that selects nodes by the hardware types that they emulate
 _NATIVE = "label kubernetes.io/arch="
+_CPU_MANAGER = "label kubevirt.io/cpumanager=true"
+_OLD_CPU_MANAGER, _LAST_WITH_OLD = "label cpumanager=true", (1, 7)  # what launcher pods select up to this release
 _NAMED = 3  # things in a message
 
 
@@ -72,7 +74,11 @@ def unsupported(view: View) -> Iterator[Finding]:
 
 def _selected(thing: str, known: Effective | str) -> str:
     """What launcher pods ask for in the place of a thing, under this configuration."""
-    if thing.startswith(_NATIVE) and isinstance(known, Effective) and known.on("CrossArchitectureVirtualization"):
+    if not isinstance(known, Effective):
+        return thing
+    if thing == _CPU_MANAGER and known.version.release <= _LAST_WITH_OLD:
+        return _OLD_CPU_MANAGER
+    if thing.startswith(_NATIVE) and known.on("CrossArchitectureVirtualization"):
         return f"label kubevirt.io/vm-arch-{thing.removeprefix(_NATIVE)}=true"
     return thing
 

@@ -16,7 +16,7 @@ from ..features.rules import BY_ID
 from ..identity import owned
 from ..index import Index, Lookup
 from ..instancetypes.matching import ROLES
-from ..instancetypes.resolving import LIVE, reference, target
+from ..instancetypes.resolving import LIVE, Mode, resolve, target
 from ..kinds.controller_revision import ControllerRevision
 from ..kinds.node import Node
 from ..kinds.virtual_machine import VirtualMachine
@@ -40,6 +40,7 @@ _ASKED = (
     _HARDWARE,
     "cpu-model.node.kubevirt.io/",
     "cpu-vendor.node.kubevirt.io/",
+    "cpumanager",
     "hyperv.node.kubevirt.io/",
     "kubernetes.io/arch",
     "kubevirt.io/cpumanager",
@@ -106,7 +107,11 @@ def _vmi(vm: VirtualMachine, lookup: Lookup) -> VirtualMachineInstance | None:
 
 def _keeping(record: Record, lookup: Lookup) -> Iterable[str]:
     if isinstance(record, VirtualMachine):
-        asks = requests_of(record, lookup) if record.deleting is None else ()
+        asks = record.asks if record.deleting is None else ()
+        if (
+            record.preference is not None and record.deleting is None and (_STATE, "") not in asks
+        ):  # no instancetype has a TPM
+            asks = requests_of(record, lookup)
     elif isinstance(record, VirtualMachineInstance):
         asks = () if record.final else record.asks
     else:
@@ -152,13 +157,19 @@ def _takes(record: Record, _: Lookup) -> Iterable[str]:
     return ("", OFFERS_HARDWARE_TYPES) if says else ("",)
 
 
-def _referred(record: Record, _: Lookup) -> Iterable[str]:
-    """Whatever kind of instancetype or preference it is: two of one name cost more, and alter nothing."""
+def _referred(record: Record, lookup: Lookup) -> Iterable[str]:
+    """Of a VM that gets the live object, and no copy. Whatever kind that is: two of one name cost more, and alter
+    nothing.
+    """
     if not isinstance(record, VirtualMachine) or not (record.instancetype or record.preference):
         return ()
-    wanted = ((role, reference(record, role)) for role in ROLES)
-    found = (target(record.namespace, role, each) for role, each in wanted if each is not None and each.wanted)
-    return {f"{namespace}/{name}" for kind, namespace, name in found if kind and name}
+    found = set()
+    for role in ROLES:
+        resolution = resolve(record, role, lookup)
+        if resolution is not None and resolution.mode is Mode.UNVERSIONED and resolution.kind:
+            _, namespace, name = target(record.namespace, role, resolution.reference)
+            found.add(f"{namespace}/{name}")
+    return found
 
 
 def _same_asked(before: Record | None, after: Record | None) -> bool:
@@ -184,7 +195,12 @@ def _same_kept(before: Record | None, after: Record | None) -> bool:
     return _same_asked(before, after)
 
 
-_REFERRED = Index("VM of an instancetype or preference", _referred, of=(VirtualMachine,))
+_REFERRED = Index(
+    "VM of a live instancetype or preference",
+    _referred,
+    of=(VirtualMachine,),
+    through=((ControllerRevision, REVISION),),
+)
 _THROUGH_WHAT_IT_REFERS_TO: tuple[tuple[type[Record], Index], ...] = (
     *((kind, _REFERRED) for kind in LIVE.values()),
     (ControllerRevision, REVISION),
