@@ -46,6 +46,8 @@ class Work:
         self._kinds = {kind.name: kind.record for kind in self.check.reads}
         self._standing: Standing | None = None
         self._answers_since: float | None = None
+        self._begun = False  # to answer: until then all is to be evaluated, and of changes only the first counts
+        self._dirty_since: float | None = None
 
     @property
     def standing(self) -> Standing:
@@ -58,15 +60,21 @@ class Work:
         self._standing = None
 
     def answers(self, now: float) -> bool:
-        """Whether the check can answer at all."""
+        """Whether the check can answer at all. Once it can for the first time, everything is dirty."""
         if not self.standing.answers:
             self._answers_since = None
         elif self._answers_since is None:
             self._answers_since = now
+            if not self._begun:
+                self._begun = True
+                self.pending.add_many(self.everything(), now if self._dirty_since is None else self._dirty_since)
         return self._answers_since is not None
 
     def changed(self, change: Change, now: float) -> None:
         """Takes in a change of one object of a kind that the check reads."""
+        if not self._begun:
+            self._dirty_since = now if self._dirty_since is None else self._dirty_since
+            return
         if self.standing.not_applicable or not self.check.concerned_by(change):
             return
         partitions = concerned(self.check, self.cluster, change)
@@ -140,7 +148,7 @@ class Work:
 
     @property
     def caught_up(self) -> bool:
-        return not self.standing.answers or self.pending.empty
+        return not self.standing.answers or (self._begun and self.pending.empty)
 
     def unknown_of(self, fingerprint: str) -> str:
         """Why an open finding may be old; empty where it is not."""

@@ -31,7 +31,7 @@ def mismatches(view: View, storage: tuple[StorageClass, ...] | None = None) -> I
     kubevirt = chosen(view.all(KubeVirt))
     known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
     for pair in pairs(view):
-        if pair.vm is not None and pair.vm.invalid and storage is None:
+        if storage is None and pair.vm is not None and pair.vm.invalid:
             yield _invalid(pair.vm)
         asked = _asked(view, pair, kubevirt)
         if not any(asked):
