@@ -21,6 +21,7 @@ Crowd: TypeAlias = tuple[Index | None, str]
 """All that stands under a key of an index; without an index, in a namespace, or in the cluster."""
 
 _CLUSTER: Crowd = (None, "*")
+_MANY = 1000  # from here on they are kept as a group
 _FEW = 16  # partitions that are as soon added again as remembered
 _MOST_CROWDS = 100  # that are remembered
 
@@ -123,8 +124,9 @@ class Pending:
         # A dict would be searched from its first place on, past all that were taken.
         self._dirty_since: OrderedDict[str, float] = OrderedDict()
         self._deferred: dict[str, _Group] = {}
-        self._resumed: deque[tuple[float, _Group]] = deque()  # whole groups: of one there may be tens of thousands
-        self._group_of: dict[str, _Group] = {}  # of both, by the partition
+        # Whole groups that are dirty: of one there may be a hundred thousand, and nobody waits while it is put here.
+        self._groups: deque[tuple[float, _Group]] = deque()
+        self._group_of: dict[str, _Group] = {}  # deferred or dirty, by the partition
         # All of which wait, since none was taken: thousands of objects of one crowd may change one after the other.
         self._whole: set[Crowd] = set()
 
@@ -136,12 +138,26 @@ class Pending:
         """With `brings`, others than the object that changed may have come into the crowd."""
         if not brings and of in self._whole:
             return
-        found = tuple(partitions())
-        self.add(found, now)
+        found = dict.fromkeys(partitions())
         if len(found) > _FEW:
             if len(self._whole) >= _MOST_CROWDS:  # while nobody evaluates none is taken
                 self._whole.clear()
             self._whole.add(of)
+        if len(found) > _MANY:
+            self._add_group(found, now)
+        else:
+            self.add(found, now)
+
+    def _add_group(self, group: _Group, now: float) -> None:
+        deferred = {id(each) for each in self._deferred.values()}
+        for known in (self._dirty_since, self._group_of):
+            for partition in [each for each in group if each in known] if known else ():
+                del group[partition]
+                if id(self._group_of.get(partition)) in deferred:
+                    self.add((partition,), now)
+        if group:
+            self._group_of.update(dict.fromkeys(group, group))
+            self._groups.append((now, group))
 
     def take(self, before: float) -> str | None:
         """The next one that became dirty no later than `before`."""
@@ -149,8 +165,8 @@ class Pending:
         if since is None or since > before:
             return None
         self._whole.clear()
-        if self._resumed and self._resumed[0][0] == since:
-            partition, _ = self._resumed[0][1].popitem()  # without a search past all that were taken
+        if self._groups and self._groups[0][0] == since:
+            partition, _ = self._groups[0][1].popitem()  # without a search past all that were taken
         else:
             partition = next(iter(self._dirty_since))
         self.discard(partition)
@@ -162,8 +178,8 @@ class Pending:
         group = self._group_of.pop(partition, None)
         if group is not None:
             group.pop(partition, None)
-            while self._resumed and not self._resumed[0][1]:
-                self._resumed.popleft()
+            while self._groups and not self._groups[0][1]:
+                self._groups.popleft()
 
     def defer(self, partition: str, hidden_by: str) -> None:
         group = self._deferred.setdefault(hidden_by, {})
@@ -174,10 +190,10 @@ class Pending:
         """What was deferred by it is dirty from now on."""
         group = self._deferred.pop(hidden_by, None)
         if group:
-            self._resumed.append((now, group))
+            self._groups.append((now, group))
 
     def clear(self) -> None:
-        for each in (self._dirty_since, self._deferred, self._resumed, self._group_of, self._whole):
+        for each in (self._dirty_since, self._deferred, self._groups, self._group_of, self._whole):
             each.clear()
 
     def __contains__(self, partition: object) -> bool:
@@ -188,10 +204,10 @@ class Pending:
     def oldest(self) -> float | None:
         """When the first of those that wait became dirty; None where nothing waits but what was deferred."""
         dirty = next(iter(self._dirty_since.values()), None)
-        resumed = self._resumed[0][0] if self._resumed else None
+        resumed = self._groups[0][0] if self._groups else None
         return resumed if dirty is None or (resumed is not None and resumed < dirty) else dirty
 
     @property
     def empty(self) -> bool:
         """Whether nothing waits but what was deferred."""
-        return not self._dirty_since and not self._resumed
+        return not self._dirty_since and not self._groups
