@@ -171,7 +171,7 @@ def _node(_: str, row: Row, meta: Row) -> Row:
         taints=row.get("taints", ()),
         ready=row.get("ready", True),
         labels=row.get("labels"),
-        status={"nodeInfo": {"systemUUID": row.get("systemUUID", "")}},
+        status={"nodeInfo": {"systemUUID": row.get("systemUUID", ""), "kubeletVersion": row.get("kubelet", "v1.35.0")}},
         **meta,
     )
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 __all__ = [
     "HANDLERS",
+    "KUBELETS",
     "NODES",
     "PREVIEW",
     "READ_CONFIGURATION",
+    "READ_KUBEVIRT",
     "READ_REPLICA_SET",
     "READ_STATE",
     "READ_VM",
@@ -19,6 +21,7 @@ READ_CONFIGURATION = (
     '{" by "}{.metadata.labels.app\\.kubernetes\\.io/managed-by}{", "}{.status.observedKubeVirtVersion}'
     '{" to "}{.status.targetKubeVirtVersion}{"\\n"}{.spec.configuration}{"\\n"}{end}\''
 )
+READ_KUBEVIRT = "kubectl get kubevirts.kubevirt.io -n NAMESPACE NAME -o yaml"
 READ_VM = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME -o yaml"
 READ_VMI = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o yaml"
 READ_STATE = (
@@ -36,3 +39,4 @@ NODES = (
     '{"\\n"}{.metadata.labels}{"\\n"}{.status.allocatable}{"\\n"}{end}\''
 )
 HANDLERS = "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"
+KUBELETS = "kubectl get nodes -o custom-columns='HOST:.metadata.name,KUBELET:.status.nodeInfo.kubeletVersion'"

@@ -96,6 +96,8 @@ def _report(engine: Engine, usage: FeatureUsage) -> Features:
 def _text(found: Features, *, folded: bool) -> str:
     shown = [each for each in found.features if not folded or not _quiet(each)]
     parts = [_of(found), table(_HEAD, [_row(each) for each in shown]) if shown else ""]
+    if not found.features and not found.gates and not found.unseen and not found.not_applicable:
+        parts.append("Nothing is asked for that is not allowed.\n")
     parts += [title + table(_MORE, rows) for title, rows in map(_details, shown) if rows]
     quiet = len(found.features) - len(shown)
     if quiet:
@@ -118,7 +120,7 @@ _STATES = {"by_value": "by value", "unchecked": "not checked"}
 
 def _quiet(each: FeatureReport) -> bool:
     """Whether there is nothing to know about it."""
-    return each.vms == 0 and each.vmis == 0 and each.state in ("allowed", "by_value", "unchecked") and not each.findings
+    return each.quiet and each.state in ("allowed", "by_value", "unchecked")
 
 
 def _of(found: Features) -> str:

@@ -78,6 +78,8 @@ class Page:
             "instancetypes": instancetypes,
             "shown_instancetypes": instancetypes.objects[:_SHOWN_INSTANCETYPES],
             "features": features,
+            "shown_features": [each for each in features.features if not each.quiet],
+            "quiet_features": [each for each in features.features if each.quiet],
             "shown_gates": features.gates[:_SHOWN_GATES],
             "total": len(chosen),
             "first": (number - 1) * _SHOWN,

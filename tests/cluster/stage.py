@@ -12,7 +12,16 @@ from typing import Any
 
 from tests.cluster import fleet
 from tests.cluster.client import Client
-from tests.cluster.resources import DEPLOYMENTS, IPAM_CLAIMS, MUTATING_WEBHOOKS, NODES, PODS, VMIS, Resource
+from tests.cluster.resources import (
+    DEPLOYMENTS,
+    IPAM_CLAIMS,
+    MUTATING_WEBHOOKS,
+    NODES,
+    PODS,
+    STORAGE_CLASSES,
+    VMIS,
+    Resource,
+)
 from tests.manifests import Object
 
 __all__ = ["FOREIGN", "NETWORKS", "Seed", "Stage", "Story", "nothing", "touched"]
@@ -69,8 +78,9 @@ class Stage:
         for each in self.client.list(DEPLOYMENTS, self.namespace)["items"]:
             self.client.remove(DEPLOYMENTS, self.namespace, each["metadata"]["name"])
         self.client.remove(MUTATING_WEBHOOKS, None, self.namespace)
-        for name in (self.namespace, f"{self.namespace}-other"):
+        for name in (self.namespace, f"{self.namespace}-other", f"{self.namespace}-third"):
             self.client.remove(NODES, None, name)
+        self.client.remove(STORAGE_CLASSES, None, self.namespace)
 
 
 @dataclass(frozen=True)

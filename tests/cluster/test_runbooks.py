@@ -40,6 +40,7 @@ from tests.cluster.resources import (
     PREFERENCES,
     RESTORES,
     SNAPSHOT_CONTENTS,
+    STORAGE_CLASSES,
     UDNS,
     VM_POOLS,
     VMI_PRESETS,
@@ -50,7 +51,7 @@ from tests.cluster.resources import (
     Resource,
 )
 from tests.cluster.stage import FOREIGN, Stage, Story
-from tests.cluster.stories import evictions, identities, instancetypes, lifecycle, networks, use, vms
+from tests.cluster.stories import evictions, features, identities, instancetypes, lifecycle, networks, use, vms
 from tests.cluster.stories.acts import SAVE
 from tests.evaluation import NOW, Evaluation
 from tests.manifests import Object
@@ -65,6 +66,7 @@ STORIES = [
     *identities.STORIES,
     *evictions.STORIES,
     *instancetypes.STORIES,
+    *features.STORIES,
 ]
 OURS = "kubevirt.io/persistent-ipam"
 ACROSS = "VMFirmwareUUIDDuplicateAcrossClusters"  # needs two of them: test_fleet.py follows it
@@ -107,10 +109,11 @@ KINDS = {
     "VirtualMachineInstancePreset": VMI_PRESETS,
     "VirtualMachineSnapshotContent": SNAPSHOT_CONTENTS,
     "VirtualMachineRestore": RESTORES,
+    "StorageClass": STORAGE_CLASSES,
 }
 BY_NAME = {str(resource): resource for resource in KINDS.values()}
 CLUSTER_WIDE = (
-    *("Namespace", "MutatingWebhookConfiguration", "Node"),
+    *("Namespace", "MutatingWebhookConfiguration", "Node", "StorageClass"),
     *("VirtualMachineClusterInstancetype", "VirtualMachineClusterPreference"),
 )
 
@@ -124,6 +127,7 @@ class Kubectl:
         self.folder = folder
         self.values = {"NAMESPACE": namespace, "NAME": "db.blue", "VMNAME": "db", "ADDRESS": "10.0.0.5"}
         self.values |= {"LAUNCHERPOD": "virt-launcher-db", "KIND": "VirtualMachine"}
+        self.values |= {"KUBEVIRTNAMESPACE": namespace, "KUBEVIRTNAME": "kubevirt"}
         self.values |= {"ADDRESSES": '"10.0.0.9/24"', "OWNERUID": "new", "OLDUID": "old"}
 
     def __call__(self, block: str, **values: str) -> subprocess.CompletedProcess[str]:
@@ -268,7 +272,8 @@ def findings(client: Client, namespace: str) -> list[Finding]:
 def objects(client: Client, kind: str, resource: Resource, namespace: str) -> Iterable[Object]:
     everywhere: list[Object] = client.list(resource)["items"]
     of = "name" if kind in CLUSTER_WIDE else "namespace"
-    return [obj for obj in everywhere if obj["metadata"][of] in (namespace, f"{namespace}-other")]
+    ours = (namespace, f"{namespace}-other", f"{namespace}-third")
+    return [obj for obj in everywhere if obj["metadata"][of] in ours]
 
 
 def aged(obj: Object) -> Object:
@@ -382,6 +387,12 @@ def test_a_runbook_s_write_takes_effect_once_and_only_on_what_was_read(
     assert after["status"]["ips"] == ["10.0.0.9/24" if "/status/ips" in block else "10.0.0.5/24"]
 
 
+SAVED = {
+    "VMNAME.yaml": (VMS, "db"),
+    "NAME.yaml": (NADS, "blue"),
+    "kubevirt.yaml": (KUBEVIRTS, "kubevirt"),
+    "replicaset.yaml": (VMI_REPLICA_SETS, "web"),
+}
 REPLACING = [stem for stem, found in BLOCKS.items() if any("kubectl replace -f" in text for text, _ in found)]
 
 
@@ -389,17 +400,19 @@ REPLACING = [stem for stem, found in BLOCKS.items() if any("kubectl replace -f" 
 def test_what_somebody_changed_meanwhile_is_not_replaced(
     stem: str, stage: Stage, kubectl: Kubectl, client: Client, namespace: str
 ) -> None:
-    replace = next(text for text, _ in BLOCKS[stem] if "kubectl replace" in text)
-    of_vm = "VMNAME.yaml" in replace
-    resource, name = (VMS, "db") if of_vm else (NADS, "blue")
     stage.vm()
     stage.nad()
-    kubectl.values["NAME"] = name
-    save = next(text for text, _ in BLOCKS[stem] if f"get {resource}" in text and "yaml > " in text)
+    features.kubevirt(stage)
+    client.create(identities.replica_set(namespace))
+    for replace in (text for text, _ in BLOCKS[stem] if "kubectl replace -f" in text):
+        file = replace.split()[-1]
+        resource, name = SAVED[file]
+        kubectl.values["NAME"] = name
+        save = next(text for text, _ in BLOCKS[stem] if f"> {file}" in text)
 
-    assert kubectl(save).returncode == 0
-    client.patch(resource, namespace, name, {"metadata": {"labels": {"somebody": "changed-it"}}})
-    refused = kubectl(replace)
+        assert kubectl(save).returncode == 0
+        client.patch(resource, namespace, name, {"metadata": {"labels": {"somebody": "changed-it"}}})
+        refused = kubectl(replace)
 
-    assert "Conflict" in refused.stderr
-    assert refused.returncode != 0
+        assert "Conflict" in refused.stderr
+        assert refused.returncode != 0

@@ -17,7 +17,7 @@ from tests.kubevirt.installation import VERSION
 from tests.kubevirt.sizes import INSTANCETYPE, PREFERENCE
 from tests.manifests import Loader, Object
 
-__all__ = ["ALL", "NOTHING", "OLD", "ROWS", "VERBS", "Row", "phases", "switched_off", "switched_on", "table"]
+__all__ = ["ALL", "NOTHING", "OLD", "RELEASE", "ROWS", "VERBS", "Row", "phases", "switched_off", "switched_on", "table"]
 
 Release = tuple[int, ...]
 

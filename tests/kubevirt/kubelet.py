@@ -96,10 +96,12 @@ class Kubelet:
             binding = {"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target}
             path = PODS.path(meta["namespace"], meta["name"], "binding")
             self._client.connection.request("POST", path, binding)
-        elif not pod.get("status", {}).get("conditions"):
+            return
+        rows = pod.get("status", {}).get("conditions", [])
+        if all(row["type"] != "PodScheduled" for row in rows):
             why = f"0/{len(world.nodes)} nodes are available"
             row = condition("PodScheduled", "False", reason="Unschedulable", message=why)
-            self._patch_status(PODS, pod, {"phase": "Pending", "conditions": [row]})
+            self._patch_status(PODS, pod, {"phase": "Pending", "conditions": [*rows, row]})
 
     def _run(self, pod: Object) -> None:
         spec = pod["spec"]

@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import pytest
 
 from tests.cluster.client import ApiError
 from tests.cluster.exporter import Exporter
-from tests.cluster.resources import VMIS, VMS
+from tests.cluster.resources import VMI_REPLICA_SETS, VMIS, VMS
+from tests.kubevirt.feature_findings import MEMORY, vm, vmi, wait_found
 from tests.kubevirt.installation import NODES
 from tests.kubevirt.settings import Settings
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
 
-Found = tuple[str, str, str, str]  # subject's kind and name, reason, severity
-
 GATE = "DownwardMetrics"
 METRICS: Object = {"devices": {"downwardMetrics": {}}}
-MEMORY: Object = {"resources": {"requests": {"memory": "64Mi"}}}
 DENIED = "denied the request: downwardMetrics virtio serial is not allowed"
-
-
-def wait_found(exporter: Exporter, stage: Stage, *wanted: Found) -> list[Object]:
-    def reported() -> list[Object]:
-        rows: list[Object] = exporter.report(f"?namespace={stage.namespace}&check=feature_mismatch")["findings"]
-        return rows
-
-    def found() -> list[Found]:
-        rows = ((each["subject"], each) for each in reported())
-        return sorted((subject["kind"], subject["name"], f["reason"], f["severity"]) for subject, f in rows)
-
-    with contextlib.suppress(TimeoutError):
-        wait_until(lambda: found() == sorted(wanted), 30, "what is found", every=0.02)
-    assert found() == sorted(wanted)
-    return reported()
-
-
-def vm(name: str, reason: str, severity: str) -> Found:
-    return "VirtualMachine", name, reason, severity
-
-
-def vmi(name: str, reason: str, severity: str) -> Found:
-    return "VirtualMachineInstance", name, reason, severity
-
-
-# -- at admission
 
 
 def asking(stage: Stage, name: str, **how: Any) -> None:
@@ -185,67 +156,31 @@ def change(stage: Stage, name: str, metrics: Object | None) -> None:
     stage.client.patch(VMS, stage.namespace, name, {"spec": {"template": {"spec": {"domain": domain}}}})
 
 
-# -- when the launcher pod is rendered
+def test_a_replica_set_cannot_replace_a_vmi(exporter: Exporter, metrics: Settings, stage: Stage) -> None:
+    web = {"app": "web"}
+    template = {"metadata": {"labels": web}, "spec": {"domain": {**METRICS, **MEMORY}}}
+    meta = {"namespace": stage.namespace, "name": "web"}
+    spec = {"replicas": 1, "selector": {"matchLabels": web}, "template": template}
+    kind = "VirtualMachineInstanceReplicaSet"
+    stage.client.create({"apiVersion": "kubevirt.io/v1", "kind": kind, "metadata": meta, "spec": spec})
+    name = wait_until(lambda: replica(stage), 30, "it has a VMI")
+    stage.wait_running(name)
+    switch(metrics, stage, on=False)
+    idle, refused = vm("any", "StoppedRequestsDisabled", "info"), (kind, "web", "TemplateRequestsDisabled", "warning")
+    wait_found(exporter, stage, idle, refused, vmi(name, "RunningStartedBefore", "warning"))
 
-DEVICE, BINDING = "example.com/dev", "lan"
-PERMITTED = {"pciHostDevices": [{"pciVendorSelector": "10DE:1EB8", "resourceName": DEVICE}]}
-BINDINGS = {"binding": {BINDING: {"domainAttachmentType": "tap", "migration": {}}}}
-WITH_DEVICE = {"devices": {"gpus": [{"name": "gpu", "deviceName": DEVICE}]}, **MEMORY}
-WITH_BINDING = {"devices": {"interfaces": [{"name": "default", "binding": {"name": BINDING}}]}, **MEMORY}
-POD = [{"name": "default", "pod": {}}]
-
-
-def test_what_cannot_be_rendered_waits_without_a_pod(exporter: Exporter, settings: Settings, stage: Stage) -> None:
-    settings.put({**settings.before, "permittedHostDevices": PERMITTED, "network": BINDINGS}, lambda: True)
-    stage.orders.fixed.add(stage.key("device"))
-    stage.running("device", domain=WITH_DEVICE)
-    stage.running("binding", domain=WITH_BINDING, networks=POD)
-    before = {name: version(stage, name) for name in ("device", "binding")}
-
-    settings.put({**settings.before, "permittedHostDevices": {}}, lambda: True)
-    stage.vm("new-device", domain=WITH_DEVICE)
-    stage.vm("new-binding", domain=WITH_BINDING, networks=POD)
-    stage.vm("idle-device", strategy="Halted", domain=WITH_DEVICE)
-    words = {
-        "new-device": f"GPU {DEVICE} is not permitted in permittedHostDevices configuration",
-        "new-binding": f"couldn't find configuration for network binding: {BINDING}",
-    }
-    for name, why in words.items():
-        wait_unsynchronized(stage, name, why)
-    reported = wait_found(
-        exporter,
-        stage,
-        vmi("device", "RunningStartedBefore", "warning"),
-        vmi("binding", "MigrationBlocked", "critical"),
-        vmi("new-device", "PendingBlocked", "critical"),
-        vmi("new-binding", "PendingBlocked", "critical"),
-        vm("idle-device", "StoppedRequestsDisabled", "warning"),
-    )
-    blocked = {each["subject"]["name"]: each["evidence"].get("blocked", "") for each in reported}
-    assert all(why in blocked[name] for name, why in words.items())
-    assert {name: version(stage, name) for name in before} == before
-    assert [stage.refusal(name) for name in ("device", "binding", "new-device", "idle-device")] == [""] * 4
-    assert [stage.pods(name) for name in words] == [[], []]
-    stage.act("binding", "migrate")
-    stage.running("other")  # virt-controller has seen what was asked for before
-    assert stage.phases("binding") == ["Pending"]
-
-    settings.put({**settings.before, "permittedHostDevices": PERMITTED, "network": BINDINGS}, lambda: True)
-    for name in words:
-        stage.wait_running(name)
-    stage.wait_phases("binding", "Succeeded")
+    stage.client.delete(VMIS, stage.namespace, name)
+    wait_until(lambda: DENIED in unreplaced(stage), 30, "KubeVirt cannot replace it")
+    wait_found(exporter, stage, idle, refused)
+    switch(metrics, stage, on=True)
+    stage.wait_running(wait_until(lambda: replica(stage), 60, "it has a VMI again"))
     wait_found(exporter, stage)
 
 
-def version(stage: Stage, name: str) -> str:
-    return str(stage.client.get(VMIS, stage.namespace, name)["metadata"]["resourceVersion"])
+def replica(stage: Stage) -> str | None:
+    return next((each["metadata"]["name"] for each in stage.client.list(VMIS, stage.namespace)["items"]), None)
 
 
-def wait_unsynchronized(stage: Stage, name: str, why: str) -> None:
-    wait_until(lambda: why in unsynchronized(stage, name), 30, f"{name} is not rendered")
-
-
-def unsynchronized(stage: Stage, name: str) -> str:
-    """Why virt-controller does not get on with it."""
-    rows = (stage.vmi(name) or {}).get("status", {}).get("conditions", [])
-    return next((row["message"] for row in rows if (row["type"], row["status"]) == ("Synchronized", "False")), "")
+def unreplaced(stage: Stage) -> str:
+    rows = stage.client.get(VMI_REPLICA_SETS, stage.namespace, "web").get("status", {}).get("conditions", [])
+    return next((row["message"] for row in rows if row["type"] == "ReplicaFailure"), "")

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from functools import partial
 
+import pytest
+
 from tests.cluster.client import ApiError
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import VMIS, VMS, Resource
@@ -16,6 +18,7 @@ from tests.kubevirt.settings import Settings
 from tests.kubevirt.sizes import INSTANCETYPE, PREFERENCE, sized
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object
+from tests.probing import differences, probed_edits
 from tests.waiting import wait_until
 
 Said = dict[tuple[str, str], str]  # by the row's name and what was tried
@@ -115,6 +118,19 @@ def compare(exporter: Exporter, settings: Settings, stage: Stage, rows: tuple[Ro
     settings.put(on, partial(admits, stage, rows[0]))
     assert heard(stage, rows) == {}
     wait_found(exporter, stage, ())
+
+
+def test_the_probe_of_edits_finds_nothing_that_differs(
+    kubevirt: ControlPlane, settings: Settings, stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = next(phases())
+    settings.put(switched_on(settings.before), partial(admits, stage, rows[0]))
+    make(stage, rows)
+    settings.put(switched_off(settings.before, rows), partial(refuses, stage, rows[0]))
+    _, probes = probed_edits(kubevirt.kubeconfig(), capsys)
+    assert differences(probes, stage.namespace) == {}
+    assert probes["unanswered"] == []
+    assert probes["agree"] >= sum(1 for row in rows if row.asked_for)
 
 
 def make(stage: Stage, rows: Iterable[Row]) -> None:

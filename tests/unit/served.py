@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 
 from exporter.checks.base import PER_CLUSTER, Check, Family, Reason
@@ -45,10 +45,10 @@ def many(count: int) -> Check:
 
 
 class Served:
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, checks: Iterable[Check] = ()) -> None:
         readers: tuple[Reader, ...] = (*all_views(), *all_states())
         indexes = [index for reader in readers for index in reader.indexes]
-        self.evaluation = Evaluation([many(count)], indexes=indexes)
+        self.evaluation = Evaluation([many(count), *checks], indexes=indexes)
         self.engine = self.evaluation.engine
         self.exposition = Exposition(self.engine.checks)
         self.engine.listen(self.exposition.update)
@@ -89,8 +89,9 @@ class Served:
 
 
 @asynccontextmanager
-async def served(count: int = 3, host: str = "127.0.0.1") -> AsyncIterator[Served]:
-    made = Served(count)
+async def served(count: int = 3, host: str = "127.0.0.1", checks: Iterable[Check] = ()) -> AsyncIterator[Served]:
+    """With these checks beside that of the many findings."""
+    made = Served(count, checks)
     aggregates = Aggregates(made.engine.cluster, all_states())
     made.engine.observe(aggregates.changed)
     scrapes, config = Scrapes(), Status(tried=1.0)

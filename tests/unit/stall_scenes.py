@@ -259,6 +259,17 @@ def _presets_of_one_vmi(n: int) -> list[Row]:
     return [_vmi(annotations=notes)]
 
 
+def _vms_that_no_node_is_for(n: int) -> list[Row]:
+    asks = {"machine": {"type": "pc-q35-9.2"}, "devices": {"autoattachVSOCK": True}}
+    nodes = [_node(f"node-{each}", "machine-type.node.kubevirt.io/q35") for each in range(n)]
+    vms = [_vm(name=f"vm-{each}", uid=f"v{each}", domain=asks) for each in range(n)]
+    return [{"kind": "KubeVirt", "name": "kubevirt", "version": "v1.8.4", "gates": ["VSOCK"]}, *nodes, *vms]
+
+
+def _node(name: str, label: str) -> Row:
+    return {"kind": "Node", "name": name, "labels": {"kubevirt.io/schedulable": "true", label: "true"}}
+
+
 SCENES: dict[str, Callable[[int], list[dict[str, Any]]]] = {
     scene.__name__.removeprefix("_"): lambda n, scene=scene: [full(row) for row in scene(n)]  # type: ignore[misc]
     for scene in (
@@ -294,5 +305,6 @@ SCENES: dict[str, Callable[[int], list[dict[str, Any]]]] = {
         _annotations_of_one_template,
         _letters_of_one_matcher,
         _presets_of_one_vmi,
+        _vms_that_no_node_is_for,
     )
 }

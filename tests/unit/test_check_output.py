@@ -261,8 +261,15 @@ def test_the_encoding_of_the_terminal_may_lack_characters(
     encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vm = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": "vm-€", "namespace": "ns"}}
+    vm |= {"spec": {"template": {"spec": {"domain": {"firmware": {"uuid": "x"}}}}}}
+    kubevirt = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "KubeVirt",
+        "metadata": {"name": "kubevirt", "namespace": "kubevirt"},
+        "status": {"phase": "Deployed", "observedKubeVirtVersion": "v1.8.4"},
+    }
     path = tmp_path / "a.json"
-    path.write_text(json.dumps({**vm, "spec": {"template": {"spec": {"domain": {"firmware": {"uuid": "x"}}}}}}))
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [vm, kubevirt]}))
     shown = {}
     for output in ("table", "json", "yaml", "junit", "sarif"):
         written = io.BytesIO()

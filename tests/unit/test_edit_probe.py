@@ -162,6 +162,7 @@ POLICY = "virtualmachines \"db\" is forbidden: ValidatingAdmissionPolicy 'labels
         (REFUSED, 422, f"{DENIED}spec.template.spec.domain.cpu is odd", "refused", True, False),
         (ALLOWED, 200, "", "taken", False, False),
         (ALLOWED, 422, f"{DENIED}VSOCK feature gate is not enabled in kubevirt-config", "refused", True, True),
+        (ALLOWED, 422, NO_HOST_DISK, "refused", True, True),
         (ALLOWED, 422, f"{DENIED}no such instancetype", "refused", True, False),
         (ALLOWED, 400, KYVERNO, "refused", True, False),
         (ALLOWED, 422, POLICY, "refused", True, False),

@@ -165,7 +165,7 @@ def test_a_node_that_has_other_counts_than_before_concerns_nobody() -> None:
 
 
 def evaluations(evaluation: Evaluation) -> int:
-    return evaluation.engine.evaluated["feature_nodes"].count
+    return evaluation.engine.evaluated["feature_nodes"].partitions
 
 
 def test_all_that_rules_have_nodes_offer_is_offered() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import yaml
 
 from exporter.__main__ import main
+from exporter.checks import feature_configuration, feature_mismatch
 from exporter.cli.demo import kubeconfig
 from exporter.model.source import SyncState
 from tests.dumps import plain_list
@@ -138,6 +140,35 @@ async def test_the_page_shows_what_is_allowed_who_asks_and_the_gates(server: Ser
     assert dra.startswith("GPUsWithDRA Alpha off on Beta gpu_dra")
 
 
+async def test_the_page_links_to_the_findings_of_a_feature() -> None:
+    async with served(checks=[feature_mismatch.CHECK, feature_configuration.CHECK]) as server:
+        see(server, *ROWS[1:], KUBEVIRT | {"gates": ["LiveMigration"]})
+        server.evaluation.now += 3600
+        server.evaluation.evaluate()
+        html = unescape(await section(server))
+        links = re.findall(r'href="(/\?feature=[^"]*)"', html)
+        assert "/?feature=downward_metrics&reason=NotEditable" in links
+        assert "/?feature=downward_metrics&namespace=ns&name=a" in links
+        assert "/?feature=LiveMigration&reason=RedundantGate" in links
+        assert len(links) > 5
+        for link in links:
+            _, _, body = await server.get(f"/api/v1/findings{link.removeprefix('/')}")
+            assert json.loads(body)["findings"], link
+        found = await asked(server)
+        reasons = {each["feature"]: each["findings"] for each in found["features"]}
+        assert reasons["downward_metrics"] == {"NotEditable": 1, "StoppedRequestsDisabled": 1}
+
+
+async def test_the_page_folds_what_nobody_asks_for(server: Served) -> None:
+    see(server, *ROWS)
+    html = await section(server)
+    shown, _, folded = html.partition("<details>")
+    assert "<code>downward_metrics</code>" in shown
+    assert "<code>vsock</code>" in shown
+    assert "<code>host_disk</code>" in folded
+    assert f"{folded.count('live migration: ')} features that nobody asks for" in folded
+
+
 async def test_the_page_says_what_nobody_knows(server: Served) -> None:
     see(server, vm("a", domain=METRICS))
     html = await section(server)
@@ -232,6 +263,8 @@ def test_a_feature_by_its_name_and_only_what_is_not_allowed(run: Run) -> None:
     code, out, _ = run(ROWS, "--complete", "--unallowed")
     assert [line[0] for line in lines(out, "downward_metrics ")] == ["downward_metrics"]
     assert not lines(out, "vsock")
+    code, out, _ = run((KUBEVIRT, vm("a")), "--complete", "--unallowed")
+    assert (code, out.splitlines()[2:]) == (0, ["Nothing is asked for that is not allowed."])
     code, out, err = run(ROWS, "--complete", "vsok")
     assert (code, out) == (2, "")
     assert err == "steward: no feature or feature gate is called vsok; did you mean vsock?\n"

@@ -77,7 +77,7 @@ def test_a_feature_whose_gate_is_off() -> None:
     assert report.findings == {"NotEditable": 1, "StoppedRequestsDisabled": 1}
     assert [(ref.kind, ref.path) for ref in report.first_found] == [(VM, "ns/a"), (VM, "ns/b")]
     assert report.unallowed
-    assert "downwardMetrics" in report.answer
+    assert report.answer == "DownwardMetrics feature gate is not enabled"
 
 
 def test_a_feature_whose_gate_is_on() -> None:
@@ -319,4 +319,4 @@ def test_others_get_their_turn_while_many_are_looked_at() -> None:
     report = viewed.one("emulated_machines")
     assert (report.vms, len(report.values), report.values_in_all) == (3000, 20, 3000)
     cluster = viewed.engine.cluster
-    assert sum(1 for _ in steps(cluster, viewed.usage, [], 1)) == 3000 // 500 * 2 + len(RULES)
+    assert sum(1 for _ in steps(cluster, viewed.usage, [], 1)) > 3000 // 500 * 2 + len(RULES)

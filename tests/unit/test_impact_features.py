@@ -6,11 +6,13 @@ import json
 import re
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as some
 
 from exporter.model.kinds.kube_virt import KubeVirt
+from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.overlay import Edit
 from exporter.model.source import SyncState
 from exporter.views.impact import Asked, Impact, NoSuchObjectError, Proposal, exit_code, proposed, steps, take
@@ -484,6 +486,44 @@ def test_a_setting_of_a_list_and_of_a_key_with_a_dot() -> None:
     assert switched(take(evaluation.engine, proposal)) == {"HostDisk": "on off", "Sidecar": "off on"}
 
 
+def test_a_value_that_is_nested_endlessly_is_refused() -> None:
+    evaluation = evaluation_of(kubevirt())
+    for depth in (31, 400, 9000):
+        with pytest.raises(ValueError, match=r"is nested deeper than 30 times$"):
+            proposal_of(evaluation, set=f"cpuModel={'[' * depth}{']' * depth}")
+
+
+PATHS = some.sampled_from(
+    ("cpuModel", "network.binding", "developerConfiguration.featureGates.0", "a..b", "", ".", "\\", "x\\.y", "spec")
+)
+
+
+ONE_GATE = evaluation_of(kubevirt(gates=("HostDisk",)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    some.lists(
+        some.tuples(
+            PATHS | some.text(max_size=8),
+            some.text(max_size=8)
+            | some.sampled_from(("1e999", "9" * 30, "null", "{}", "[null]", '"\\ud800"', "\ud800", "-0.0")),
+        ),
+        max_size=3,
+    )
+)
+def test_whatever_is_set_is_refused_in_a_sentence_or_previewed(pairs: list[tuple[str, str]]) -> None:
+    asked = [f"{path}={value}" for path, value in pairs] or ["cpuModel=x"]
+    refusal = ""
+    changes: tuple[str, ...] = ()
+    try:
+        changes = proposal_of(ONE_GATE, set=asked).changes
+    except ValueError as error:
+        refusal = str(error)
+    assert len(changes) == (0 if refusal else len(asked))
+    assert "\n" not in refusal
+
+
 def test_a_setting_that_no_check_reads_leaves_the_answer_open() -> None:
     impact = impact_of(evaluation_of(kubevirt()), set="migrations.bandwidthPerMigration=64Mi")
     assert [each.why for each in impact.unknown] == [
@@ -523,6 +563,23 @@ def test_an_invalid_configuration_is_no_ground_for_a_preview_of_its_repair() -> 
     impact = impact_of(evaluation_of(broken, *vm("db", HOST_DISK)), set="network.defaultNetworkInterface=bridge")
     assert (impact.gates, exit_code(impact)) == ((), 2)
     assert any("is ignored as a whole" in each.why for each in impact.unknown)
+    alone = impact_of(evaluation_of(broken), set="network.defaultNetworkInterface=bridge")
+    assert ["is ignored as a whole" in each.why for each in alone.unknown] == [True]
+
+
+def test_who_ended_or_is_being_deleted_uses_no_gate() -> None:
+    rows = [vm("deleted", HOST_DISK)[0] | {"deleting": True}, *vm("ended", HOST_DISK, running=True, phase="Failed")]
+    impact = impact_of(evaluation_of(kubevirt(gates=("HostDisk",)), *rows), disable="HostDisk")
+    assert [(each.vms, each.vmis) for each in impact.gates] == [(1, 0)]
+
+
+def test_what_becomes_less_severe_breaks_nobody() -> None:
+    evaluation = evaluation_of(kubevirt(), *vm("db", VSOCK, running=True, migratable=True))
+    (vmi,) = evaluation.engine.cluster.all(VirtualMachineInstance)
+    edit = Edit.put(msgspec.structs.replace(vmi, migratable="False"))
+    impact = take(evaluation.engine, Proposal(("it can't migrate",), (edit,)))
+    (less,) = [each for each in impact.findings if each.finding.reason == "NotEditable"]
+    assert (less.change, less.outcome, less.severity_before) == ("changes", "other", "critical")
 
 
 def test_users_are_counted_in_slices() -> None:

@@ -37,7 +37,9 @@ LONGEST_GAP = 5 * 60  # seconds without a scrape that what fires must outlast
 
 def stem(check: Check) -> str:
     """The file of a check's rules."""
-    return {"sources": "exporter"}.get(check.id, "fleet" if check.scope is PER_FLEET else check.id)
+    return {"sources": "exporter", "feature_storage": "feature_mismatch"}.get(
+        check.id, "fleet" if check.scope is PER_FLEET else check.id
+    )
 
 
 def families(check: Check) -> set[Family]:
@@ -282,7 +284,7 @@ def test_a_runbook_writes_only_what_was_read(runbook: Path) -> None:
 @pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
 def test_a_runbook_sends_nobody_to_an_alert_that_does_not_exist(runbook: Path) -> None:
     sent = re.findall(
-        r"\b(?:VMIPAMClaim|VMNetwork|VMFirmware|VMSerial|VMTemplate|VMInstancetype|VMPool|KubeVirtIPAM|Steward)[A-Z]\w+",
+        r"\b(?:VMIPAMClaim|VMNetwork|VMFirmware|VMSerial|VMTemplate|VMInstancetype|VMPool|VMFeature|VMIFeature|KubeVirtIPAM|KubeVirtTemplate|Steward)[A-Z]\w+",
         runbook.read_text(encoding="utf-8"),
     )
 

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.checks import all_checks
+from exporter.checks import all_checks, feature_nodes
 from exporter.checks.base import PER_FLEET
 from exporter.views import drain
 from tests.evaluation import Evaluation, api_kinds
+from tests.rows import full
 from tests.unit.stall_scenes import SCENES
 
 _CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]
@@ -119,3 +120,22 @@ def test_of_very_many_pdbs_it_says_at_least_how_many() -> None:
     (found, *_) = (each for each in evaluation.engine.findings() if each.reason == "MultiplePDB")
     assert "and at least 95 more all select" in found.message
     assert found.evidence["pdbsInAll"] == "at least 100"
+
+
+def test_a_cordon_costs_the_same_however_many_vms_need_what_the_node_offers() -> None:
+    labels = {"kubevirt.io/schedulable": "true", "machine-type.node.kubevirt.io/q35": "true"}
+    node = {"kind": "Node", "name": "node01", "labels": labels}
+
+    def cordoned(size: int) -> int:
+        evaluation = Evaluation([feature_nodes.CHECK])
+        evaluation.seen(full({"kind": "KubeVirt", "name": "kubevirt", "version": "v1.8.4"}))
+        for name in ("node01", "node02", "node03"):
+            evaluation.seen(full(node | {"name": name}))
+        for each in range(size):
+            vmi = {"kind": "VirtualMachineInstance", "name": f"vm-{each}", "migratable": True}
+            evaluation.seen(full(vmi | {"domain": {"machine": {"type": "q35"}}}))
+        evaluation.evaluate()
+        evaluation.seen(full(node | {"cordoned": True}))
+        return _lines(evaluation.evaluate)
+
+    assert cordoned(400) <= 1.1 * cordoned(20)

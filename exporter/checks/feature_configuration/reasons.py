@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...findings import Severity
 from ...model.features.hco import HYPERCONVERGED
 from ..base import Family, Reason
+from ..feature_commands import READ_KUBEVIRT
 
 __all__ = ["READ_HYPERCONVERGED", "READ_LISTS", "REASONS"]
 
@@ -17,7 +18,6 @@ READ_LISTS = (
     "kubectl get kubevirts.kubevirt.io -n NAMESPACE NAME -o jsonpath='{.status.observedKubeVirtVersion}"
     '{"\\n"}{.spec.configuration.developerConfiguration}{"\\n"}\''
 )
-_READ = "kubectl get kubevirts.kubevirt.io -n NAMESPACE NAME -o yaml"
 _READ_ALL = "kubectl get kubevirts.kubevirt.io -A"
 READ_HYPERCONVERGED = f"kubectl get hyperconvergeds.hco.kubevirt.io -n NAMESPACE {HYPERCONVERGED} -o yaml"
 
@@ -61,7 +61,7 @@ REASONS = {
         _FAMILY,
         grace=_EDITED,
         next="Correct the value before a component of KubeVirt restarts.",
-        commands=(_READ,),
+        commands=(READ_KUBEVIRT,),
         alert="KubeVirtConfigurationInvalid",
     ),
     "ChangesAtUpgrade": _info(

@@ -39,13 +39,14 @@ def _way(rule: Rule, known: Effective, by_hco: bool) -> str:
     if by_hco:
         way = f"{' '.join(dict.fromkeys(map(_sentence, rule.decides)))} {REVERTED}"
     else:
-        way = f"In KubeVirt {' and '.join(rule.decides)} decide{'s' if len(rule.decides) == 1 else ''} it."
+        *others, last = rule.decides
+        way = f"In KubeVirt {', '.join(others)} and {last} decide it." if others else f"In KubeVirt {last} decides it."
     return f"{way} {_LEFT}" if rule.storage and known.state_storage_class else way
 
 
 def _sentence(decides: str) -> str:
     """Names of gates begin with a capital, paths of settings do not."""
-    return way_of_gate(decides).sentence(True) if decides[0].isupper() else way_of_setting(decides).sentence(None)
+    return (way_of_gate if decides[0].isupper() else way_of_setting)(decides).sentence(None)
 
 
 def _gate(gate: str, known: Effective, by_hco: bool) -> str:

@@ -6,6 +6,7 @@ Where two nodes offer it there is nothing to say, whoever needs it: tens of thou
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ...findings import Finding, Severity
@@ -13,7 +14,7 @@ from ...model.features.configuration import Effective, chosen
 from ...model.features.requests import requests_of
 from ...model.features.rule import Ground, Request, Rule
 from ...model.features.rules import BY_ID
-from ...model.indexes.features import NEEDED, OFFERED, OFFERS_HARDWARE_TYPES, TAKES, Need, needs
+from ...model.indexes.features import NEEDED, OFFERED, OFFERS_HARDWARE_TYPES, TAKES, Need, needs, thing_of
 from ...model.kinds.kube_virt import KubeVirt
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
@@ -25,6 +26,8 @@ __all__ = ["unsupported"]
 
 _HARDWARE_TYPES = (1, 6)  # the first release that selects nodes by the hardware types that they emulate
 _NATIVE = "label kubernetes.io/arch="
+_CPU_MANAGER = "label kubevirt.io/cpumanager=true"
+_OLD_CPU_MANAGER, _LAST_WITH_OLD = "label cpumanager=true", (1, 7)  # what launcher pods select up to this release
 _NAMED = 3  # things in a message
 
 
@@ -48,7 +51,8 @@ def unsupported(view: View) -> Iterator[Finding]:
     """Raises UnansweredError where nobody knows whether a feature that no node offers is on."""
     kubevirt = chosen(view.all(KubeVirt))
     known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
-    offering = _offering(view, _selected(view.partition, known))
+    thing = thing_of(view.partition)
+    offering = _offering(view, _selected(thing, known))
     if len(offering) > 1:
         return
     nodes = _Nodes(len(tuple(view.sharing(TAKES, ""))), offering[0] if offering else "")
@@ -65,20 +69,25 @@ def unsupported(view: View) -> Iterator[Finding]:
         else:
             continue
         if (asks, emulated) not in lacks:
-            lacks[asks, emulated] = list(_lacks(view, needs(asks, emulated), known, nodes))
+            lacks[asks, emulated] = list(_lacks(view, thing, needs(asks, emulated), known, nodes))
         for lack in lacks[asks, emulated]:
             yield _finding(view, record, lack, nodes)
 
 
 def _selected(thing: str, known: Effective | str) -> str:
     """What launcher pods ask for in the place of a thing, under this configuration."""
-    if thing.startswith(_NATIVE) and isinstance(known, Effective) and known.on("CrossArchitectureVirtualization"):
+    if not isinstance(known, Effective):
+        return thing
+    if thing == _CPU_MANAGER and known.version.release <= _LAST_WITH_OLD:
+        return _OLD_CPU_MANAGER
+    if thing.startswith(_NATIVE) and known.on("CrossArchitectureVirtualization"):
         return f"label kubevirt.io/vm-arch-{thing.removeprefix(_NATIVE)}=true"
     return thing
 
 
 def _offering(view: View, thing: str) -> tuple[str, ...]:
-    return tuple(each.name for each in view.sharing(OFFERED, thing))
+    """Two of them at most: more are as good."""
+    return tuple(each.name for each in islice(view.sharing(OFFERED, thing), 2))
 
 
 def _stuck(record: Record, node: str) -> bool:
@@ -91,8 +100,9 @@ def _stuck(record: Record, node: str) -> bool:
     )
 
 
-def _lacks(view: View, wanted: tuple[Need, ...], known: Effective | str, nodes: _Nodes) -> Iterator[_Lack]:
-    for rule in {rule: None for thing, rule, _ in wanted if thing == view.partition}:
+def _lacks(view: View, here: str, wanted: tuple[Need, ...], known: Effective | str, nodes: _Nodes) -> Iterator[_Lack]:
+    """`here` is the thing of the partition."""
+    for rule in {rule: None for thing, rule, _ in wanted if thing == here}:
         if isinstance(known, str):
             raise UnansweredError(known)
         for feature, things in _asked(view, BY_ID[rule], wanted, known).items():
@@ -101,7 +111,7 @@ def _lacks(view: View, wanted: tuple[Need, ...], known: Effective | str, nodes: 
             if nodes.only and not lacking:
                 lacking = tuple(thing for thing, found in offering.items() if found == (nodes.only,))
             # Each thing is a partition of its own, and the feature is reported once: with what is missing altogether.
-            if lacking and lacking[0] == view.partition:
+            if lacking and lacking[0] == here:
                 yield _Lack(BY_ID[rule], feature, tuple(_selected(thing, known) for thing in lacking), known)
 
 

@@ -136,6 +136,11 @@ class Effective:
         return _switch(self.settings.common_instancetypes_deployment) is not False
 
     @property
+    def emulation(self) -> bool:
+        """Whether VMs run without KVM where a node has none."""
+        return self._developer.use_emulation is True
+
+    @property
     def hypervisors(self) -> tuple[str, ...]:
         """As configured, where that has an effect, else kvm."""
         named = tuple(each.name for each in self.settings.hypervisors or () if each is not None and each.name)

@@ -7,7 +7,9 @@ their VMI: while a VM has one, that needs the node. Keys of what nodes offer are
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from sys import intern
+from zlib import crc32
 
 from .._instancetype import Kept
 from ..features.requests import alike, requests_of
@@ -16,7 +18,7 @@ from ..features.rules import BY_ID
 from ..identity import owned
 from ..index import Index, Lookup
 from ..instancetypes.matching import ROLES
-from ..instancetypes.resolving import LIVE, reference, target
+from ..instancetypes.resolving import LIVE, Mode, resolve, target
 from ..kinds.controller_revision import ControllerRevision
 from ..kinds.node import Node
 from ..kinds.virtual_machine import VirtualMachine
@@ -26,7 +28,18 @@ from ..remembered import remembered
 from .instancetypes import REVISION
 from .networks import VM
 
-__all__ = ["ASKING", "NEEDED", "OFFERED", "OFFERS_HARDWARE_TYPES", "STATE", "TAKES", "Need", "needs", "takes_pods"]
+__all__ = [
+    "ASKING",
+    "NEEDED",
+    "OFFERED",
+    "OFFERS_HARDWARE_TYPES",
+    "STATE",
+    "TAKES",
+    "Need",
+    "needs",
+    "takes_pods",
+    "thing_of",
+]
 
 Need = tuple[str, str, str]
 """What a node has to offer, and the request (rule, parameter) that it is for."""
@@ -40,6 +53,7 @@ _ASKED = (
     _HARDWARE,
     "cpu-model.node.kubevirt.io/",
     "cpu-vendor.node.kubevirt.io/",
+    "cpumanager",
     "hyperv.node.kubevirt.io/",
     "kubernetes.io/arch",
     "kubevirt.io/cpumanager",
@@ -91,12 +105,31 @@ def _needed(record: Record, lookup: Lookup) -> Iterable[str]:
     if isinstance(record, VirtualMachine):
         if record.deleting is not None or owned(_vmi(record, lookup), record) is not None:
             return ()
-        return _things(requests_of(record, lookup))
+        return _in_part(_things(requests_of(record, lookup)), record)
     if isinstance(record, VirtualMachineInstance) and not record.final:
         vm = lookup(VirtualMachine, record.namespace, record.name) if record.vm_uid else None
         leaves = isinstance(vm, VirtualMachine) and vm.uid == record.vm_uid and vm.deleting is not None
-        return () if leaves else _things(record.asks, record.emulated)
+        return () if leaves else _in_part(_things(record.asks, record.emulated), record)
     return ()
+
+
+_PARTS = 256  # in which all that need the same thing are divided: that may be the whole fleet
+_PART = " for VMs of part "
+
+
+def _in_part(things: tuple[str, ...], record: Record) -> tuple[str, ...]:
+    part = crc32(f"{record.namespace}/{record.name}".encode()) % _PARTS
+    return tuple([_named(thing, part) for thing in things])
+
+
+@lru_cache(maxsize=10_000)
+def _named(thing: str, part: int) -> str:
+    return f"{thing}{_PART}{part}"
+
+
+def thing_of(partition: str) -> str:
+    """What has to be offered, of a key of `NEEDED`."""
+    return partition.rpartition(_PART)[0]
 
 
 def _vmi(vm: VirtualMachine, lookup: Lookup) -> VirtualMachineInstance | None:
@@ -106,7 +139,11 @@ def _vmi(vm: VirtualMachine, lookup: Lookup) -> VirtualMachineInstance | None:
 
 def _keeping(record: Record, lookup: Lookup) -> Iterable[str]:
     if isinstance(record, VirtualMachine):
-        asks = requests_of(record, lookup) if record.deleting is None else ()
+        asks = record.asks if record.deleting is None else ()
+        if (
+            record.preference is not None and record.deleting is None and (_STATE, "") not in asks
+        ):  # no instancetype has a TPM
+            asks = requests_of(record, lookup)
     elif isinstance(record, VirtualMachineInstance):
         asks = () if record.final else record.asks
     else:
@@ -152,13 +189,19 @@ def _takes(record: Record, _: Lookup) -> Iterable[str]:
     return ("", OFFERS_HARDWARE_TYPES) if says else ("",)
 
 
-def _referred(record: Record, _: Lookup) -> Iterable[str]:
-    """Whatever kind of instancetype or preference it is: two of one name cost more, and alter nothing."""
+def _referred(record: Record, lookup: Lookup) -> Iterable[str]:
+    """Of a VM that gets the live object, and no copy. Whatever kind that is: two of one name cost more, and alter
+    nothing.
+    """
     if not isinstance(record, VirtualMachine) or not (record.instancetype or record.preference):
         return ()
-    wanted = ((role, reference(record, role)) for role in ROLES)
-    found = (target(record.namespace, role, each) for role, each in wanted if each is not None and each.wanted)
-    return {f"{namespace}/{name}" for kind, namespace, name in found if kind and name}
+    found = set()
+    for role in ROLES:
+        resolution = resolve(record, role, lookup)
+        if resolution is not None and resolution.mode is Mode.UNVERSIONED and resolution.kind:
+            _, namespace, name = target(record.namespace, role, resolution.reference)
+            found.add(f"{namespace}/{name}")
+    return found
 
 
 def _same_asked(before: Record | None, after: Record | None) -> bool:
@@ -184,7 +227,12 @@ def _same_kept(before: Record | None, after: Record | None) -> bool:
     return _same_asked(before, after)
 
 
-_REFERRED = Index("VM of an instancetype or preference", _referred, of=(VirtualMachine,))
+_REFERRED = Index(
+    "VM of a live instancetype or preference",
+    _referred,
+    of=(VirtualMachine,),
+    through=((ControllerRevision, REVISION),),
+)
 _THROUGH_WHAT_IT_REFERS_TO: tuple[tuple[type[Record], Index], ...] = (
     *((kind, _REFERRED) for kind in LIVE.values()),
     (ControllerRevision, REVISION),
@@ -193,7 +241,7 @@ _VMS = (VirtualMachine, VirtualMachineInstance)
 
 # VMs and VMIs by the rules of the features that they ask for, but for those that nearly all ask for.
 ASKING = Index("feature", _asking, of=_VMS, through=_THROUGH_WHAT_IT_REFERS_TO, unmoved=_same_asked)
-# VMs without a VMI, and VMIs, by each thing that a node has to offer.
+# VMs without a VMI, and VMIs, by each thing that a node has to offer, in parts.
 NEEDED = Index(
     "what a node has to offer",
     _needed,

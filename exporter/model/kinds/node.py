@@ -35,6 +35,7 @@ class _Spec(Wire, frozen=True, gc=False):
 
 class _NodeInfo(Wire, frozen=True, gc=False):
     system_uuid: str | None = msgspec.field(name="systemUUID", default=None)
+    kubelet_version: str | None = None
 
 
 class _Status(Wire, frozen=True, gc=False):
@@ -59,6 +60,7 @@ class Node(Record, frozen=True, gc=False):
     allocatable: Amounts
     ready: bool
     system_uuid: str  # as it is written
+    kubelet: str  # its version, such as v1.34.1; empty where it is not known
 
     @property
     def labels(self) -> dict[str, str]:
@@ -72,6 +74,7 @@ class Node(Record, frozen=True, gc=False):
 
 def _reduce(wire: _Node) -> Node:
     meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
+    info = status.node_info or _NodeInfo()
     ready = next((each for each in status.conditions or () if each and each.type == "Ready"), WireCondition())
     return Node(
         *identity(meta),
@@ -85,7 +88,8 @@ def _reduce(wire: _Node) -> Node:
         label_pairs=tuple((intern(key), intern(value or "")) for key, value in sorted((meta.labels or {}).items())),
         allocatable=amounts_of(status.allocatable),
         ready=ready.status == "True",
-        system_uuid=(status.node_info and status.node_info.system_uuid) or "",
+        system_uuid=info.system_uuid or "",
+        kubelet=intern(info.kubelet_version or ""),
     )
 
 

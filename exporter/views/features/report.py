@@ -56,6 +56,11 @@ class FeatureReport(msgspec.Struct, frozen=True, rename="camel"):
         return bool(self.vms or self.vmis)
 
     @property
+    def quiet(self) -> bool:
+        """Whether nobody asks for it, and nothing was found."""
+        return self.vms == 0 and self.vmis == 0 and not self.findings
+
+    @property
     def unallowed(self) -> bool:
         """Whether somebody asks for what is not allowed, or may ask for it, or will."""
         return self.asked and (

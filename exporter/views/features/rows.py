@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator
+from heapq import nsmallest
+from itertools import islice
 from typing import NamedTuple
 
 from ...feature_usage import PHASES
@@ -17,6 +20,7 @@ from .report import FeatureReport, GateReport, ValueReport
 __all__ = ["Asked", "Found", "Grounds", "feature_row", "gate_rows"]
 
 MOST_VALUES = 20
+_SLICE = 500  # values looked at between two looks at the event loop
 _VM, _VMI = PHASES
 
 
@@ -59,18 +63,21 @@ class Found(NamedTuple):
         return dict(sorted(self.reasons.get(feature, {}).items()))
 
 
-def feature_row(rule: Rule, now: Grounds, after: Grounds | None, asked: Asked, found: Found) -> FeatureReport:
+def feature_row(
+    rule: Rule, now: Grounds, after: Grounds | None, asked: Asked, found: Found
+) -> Generator[None, None, FeatureReport]:
     values = asked.values.get(rule.id, {})
     ground = now.ground_of(rule)
-    state, whys = _state(rule, ground, values)
-    next_state, next_whys = _state(rule, after.ground_of(rule), values) if after is not None else ("", {})
+    state, whys = yield from _state(rule, ground, values)
+    next_state, next_whys = (yield from _state(rule, after.ground_of(rule), values)) if after is not None else ("", {})
+    shown = yield from _values(values, whys)
     known = ground.configuration if isinstance(ground, Ground) else None
     counts = asked.counts[rule.id] if asked.counts is not None else None
     return FeatureReport(
         feature=rule.id,
         title=rule.title,
         state=state,
-        why=_distinct(whys),
+        why=_distinct(whys, shown),
         gate=rule.gate,
         gate_stage=known.gates.stage(rule.gate) if known is not None and rule.gate else "",
         gate_source=known.source(rule.gate) if known is not None and rule.gate else "",
@@ -79,19 +86,21 @@ def feature_row(rule: Rule, now: Grounds, after: Grounds | None, asked: Asked, f
         migration=rule.migrates.value,
         answer=rule.message,
         next_state=next_state,
-        next_why=_distinct(next_whys),
+        next_why=_distinct(next_whys, shown),
         requests=counts,
         vms=sum(counts[_VM].values()) if counts is not None else None,
         vmis=sum(counts[_VMI].values()) if counts is not None else None,
-        values=_values(values, whys),
-        values_in_all=len(values.keys() - {""}),
+        values=shown,
+        values_in_all=len(values) - ("" in values),
         first=asked.first.get(rule.id, ()),
         findings=found.of(rule.id),
         first_found=found.subjects.get(rule.id, ()),
     )
 
 
-def _state(rule: Rule, ground: Ground | str, values: dict[str, Counter[str]]) -> tuple[str, dict[str, str]]:
+def _state(
+    rule: Rule, ground: Ground | str, values: dict[str, Counter[str]]
+) -> Generator[None, None, tuple[str, dict[str, str]]]:
     """The state, and by value why it is not allowed."""
     if isinstance(ground, str):
         return "unknown", {"": ground}
@@ -99,7 +108,12 @@ def _state(rule: Rule, ground: Ground | str, values: dict[str, Counter[str]]) ->
         return "unchecked", {}
     if not values and rule.value and not (rule.gate and rule.why(ground, "")):
         return "by_value", {}
-    whys = {value: why for value in values or ("",) if (why := rule.why(ground, value))}
+    whys = {}
+    for at, value in enumerate(values or ("",), 1):
+        if why := rule.why(ground, value):
+            whys[value] = why
+        if at % _SLICE == 0:
+            yield
     if not whys:
         return "allowed", {}
     return ("partly" if len(whys) < len(values) else "refused"), whys
@@ -109,14 +123,25 @@ def _bites(rule: Rule, known: Effective | None) -> str:
     return rule.bites(known).value if known is not None else ""
 
 
-def _distinct(whys: dict[str, str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(whys[value] for value in sorted(whys)))[:MOST_VALUES]
+def _distinct(whys: dict[str, str], shown: tuple[ValueReport, ...]) -> tuple[str, ...]:
+    """Why what is shown is not allowed, each reason once."""
+    some = ("", *(row.value for row in shown))
+    return tuple(dict.fromkeys(whys[value] for value in some if value in whys))
 
 
-def _values(values: dict[str, Counter[str]], whys: dict[str, str]) -> tuple[ValueReport, ...]:
+def _values(values: dict[str, Counter[str]], whys: dict[str, str]) -> Generator[None, None, tuple[ValueReport, ...]]:
     """Those that are not allowed first, then those that most ask for."""
-    rows = [ValueReport(value, whys.get(value, ""), by[_VM], by[_VMI]) for value, by in values.items() if value]
-    return tuple(sorted(rows, key=lambda row: (not row.why, -row.vms, -row.vmis, row.value))[:MOST_VALUES])
+    shown: tuple[ValueReport, ...] = ()
+    rest = iter(values.items())
+    while part := tuple(islice(rest, _SLICE)):
+        rows = (ValueReport(value, whys.get(value, ""), by[_VM], by[_VMI]) for value, by in part if value)
+        shown = tuple(nsmallest(MOST_VALUES, (*shown, *rows), key=_rank))
+        yield
+    return shown
+
+
+def _rank(row: ValueReport) -> tuple[bool, int, int, str]:
+    return not row.why, -row.vms, -row.vmis, row.value
 
 
 def gate_rows(now: Effective | str, after: Effective | None, found: Found) -> tuple[GateReport, ...]:

@@ -77,7 +77,7 @@ def steps(
     found = yield from _found(findings)
     rows = []
     for rule in RULES:
-        rows.append(feature_row(rule, grounds, next_grounds, asked, found))
+        rows.append((yield from feature_row(rule, grounds, next_grounds, asked, found)))
         yield
     return Features(
         generation=generation,

@@ -40,9 +40,24 @@ def assigned(text: str) -> tuple[Path, Any]:
     if not steps or len(steps) > _DEEPEST or ".".join(_STEPS.findall(path.strip())) != path.strip():
         raise ValueError(f"{shown} names no setting; write its path below spec.configuration, such as cpuModel=Haswell")
     try:
-        return steps, msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError):
+        decoded = msgspec.json.decode(value)
+    except msgspec.DecodeError:
         return steps, value
+    except RecursionError:
+        decoded = _ENDLESS
+    if _deep(decoded, _DEEPEST):
+        raise ValueError(f"{shown} is nested deeper than {_DEEPEST} times")
+    return steps, decoded
+
+
+_ENDLESS: list[Any] = []
+_ENDLESS.append(_ENDLESS)
+
+
+def _deep(value: Any, left: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    return left == 0 or any(_deep(each, left - 1) for each in (value.values() if isinstance(value, dict) else value))
 
 
 def put(tree: Tree, path: Path, value: Any) -> Tree:

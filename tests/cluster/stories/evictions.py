@@ -11,7 +11,7 @@ from tests.cluster.stage import Stage, Story, nothing
 from tests.cluster.stories import acts
 from tests.manifests import Object
 
-__all__ = ["STORIES"]
+__all__ = ["NODE_INFO", "STORIES"]
 
 REQUESTED = "2026-05-04T08:00:00Z"
 Values = Mapping[str, str]
@@ -28,12 +28,12 @@ def _node(stage: Stage, *, cordoned: bool = True, taint: str = "", uuid: str = "
             "kind": "Node",
             "metadata": {"name": stage.namespace},
             "spec": {"unschedulable": cordoned or None, "taints": taints},
-            "status": {"nodeInfo": {**dict.fromkeys(_INFO, ""), "systemUUID": uuid}},
+            "status": {"nodeInfo": {**dict.fromkeys(NODE_INFO, ""), "systemUUID": uuid}},
         }
     )
 
 
-_INFO = (
+NODE_INFO = (
     *("architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion"),
     *("machineID", "operatingSystem", "osImage"),
 )

@@ -1,0 +1,214 @@
+"""What findings on features say is to be done: what suits the VM, and where the feature is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from exporter.checks import all_checks
+from tests.evaluation import Evaluation
+from tests.rows import full
+
+Row = dict[str, Any]
+HCO = {"app.kubernetes.io/managed-by": "hco-operator"}
+METRICS: Row = {"devices": {"downwardMetrics": {}}}
+REVERTED = "HCO reverts a direct edit of KubeVirt."
+
+
+def kubevirt(version: str = "v1.9.0", **more: Any) -> Row:
+    return {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": version, **more}
+
+
+def vm(domain: Row, strategy: str = "Always", **more: Any) -> Row:
+    return {"kind": "VirtualMachine", "name": "db", "uid": "u1", "runStrategy": strategy, "domain": domain, **more}
+
+
+def vmi(domain: Row, **more: Any) -> Row:
+    return {"kind": "VirtualMachineInstance", "name": "db", "vm": "u1", "domain": domain, "node": "node01", **more}
+
+
+def finding(reason: str, *rows: Row) -> Any:
+    evaluation = Evaluation([check for check in all_checks() if check.id.startswith("feature_")])
+    for row in rows:
+        evaluation.seen(full(row))
+    evaluation.evaluate()
+    evaluation.now += 3600  # what nodes offer comes and goes for minutes
+    evaluation.evaluate()
+    (found,) = (each for each in evaluation.engine.findings() if each.reason == reason)
+    return found
+
+
+BINDING = {"devices": {"interfaces": [{"name": "default", "binding": {"name": "tap"}}]}}
+ON_POD = {"networks": [{"name": "default", "pod": {}}]}
+KEEPS = {"devices": {"tpm": {"persistent": True}}}
+LUN = {"devices": {"disks": [{"name": "d", "lun": {"reservation": True}}]}}
+CLAIM = {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]}
+SLIRP = {"devices": {"interfaces": [{"name": "default", "slirp": {}}]}}
+SEV: Row = {"launchSecurity": {"sev": {}}}
+
+
+# -- each state says what not to do, and what to do
+
+
+@pytest.mark.parametrize(
+    ("reason", "rows", "says"),
+    [
+        ("StartBlocked", [vm(METRICS)], "Take out of the VM all that is refused, in one edit that a dry run accepts"),
+        ("StoppedRequestsDisabled", [vm(METRICS, "Halted")], "Take out of the VM all that is refused, in one edit, "),
+        ("NotEditable", [vm(METRICS), vmi(METRICS)], "Do not restart it and do not delete its VMI: "),
+        ("WillFailAtRestart", [vm(METRICS), vmi({})], "Do not restart the VM before the feature is taken out of it"),
+        ("RunningStartedBefore", [vmi(METRICS, vm="")], "Take it out of the VM before its next start"),
+        ("PendingStartedBefore", [vm(METRICS), vmi(METRICS, phase="Pending")], "Take it out of the VM before its next"),
+        ("PendingBlocked", [vmi(BINDING, spec=ON_POD, phase="Pending")], "Take it out of the VM, and stop and start"),
+        ("MigrationBlocked", [vmi(BINDING, spec=ON_POD, migratable=True)], "Do not drain its node: "),
+    ],
+)
+def test_a_state_says_what_to_do_and_what_decides(reason: str, rows: list[Row], says: str) -> None:
+    found = finding(reason, kubevirt(), *rows)
+
+    assert found.next.startswith(says)
+    decides = (
+        "add DownwardMetrics to featureGates of KubeVirt."
+        if found.feature == "downward_metrics"
+        else ("In KubeVirt network.binding decides it.")
+    )
+    assert found.next.endswith(decides)
+    assert "or have it allowed" in found.next
+
+
+def test_what_a_restart_settles_needs_no_decision_on_the_cluster() -> None:
+    found = finding("HealsAtRestart", kubevirt(), vm({}), vmi(METRICS))
+
+    assert found.next == "Restart the VM when it suits its owner."
+
+
+def test_nobody_is_advised_to_restart_what_can_not_be_edited() -> None:
+    found = finding("NotEditable", kubevirt(), vm(METRICS), vmi(METRICS))
+
+    text = "\n".join((found.next, *found.commands))
+    assert "virtctl" not in text
+    assert "kubectl delete" not in text
+    assert any("--dry-run=server" in command for command in found.commands)
+
+
+@pytest.mark.parametrize("check", [check for check in all_checks() if check.id.startswith("feature_")])
+def test_no_command_of_an_advice_changes_anything(check: Any) -> None:
+    for reason in check.reasons.values():
+        for command in reason.commands:
+            assert command.startswith("kubectl get ") or "--dry-run=server" in command
+
+
+# -- where it is allowed
+
+
+@pytest.mark.parametrize(
+    ("given", "domain", "says"),
+    [
+        ({}, METRICS, "To allow it, add DownwardMetrics to featureGates of KubeVirt."),
+        (
+            {"disabledGates": ["WorkloadEncryptionSEV"]},
+            SEV,
+            "To allow it, remove WorkloadEncryptionSEV from disabledFeatureGates of KubeVirt.",
+        ),
+        (
+            {"version": "v1.8.4"},
+            SEV,
+            "To allow it, add WorkloadEncryptionSEV to featureGates of KubeVirt.",
+        ),
+        (
+            {"labels": HCO},
+            METRICS,
+            (
+                "In HyperConverged kubevirt-hyperconverged, "
+                'entry "downwardMetrics" of spec.featureGates decides it: state Enabled (true in v1beta1). '
+                f"{REVERTED}"
+            ),
+        ),
+        (
+            {"labels": HCO, "version": "v1.8.4"},
+            SEV,
+            (
+                "In HyperConverged kubevirt-hyperconverged, the annotation kubevirt.kubevirt.io/jsonpatch decides it: "
+                f"add it to featureGates, and remove it from disabledFeatureGates if it is there. {REVERTED}"
+            ),
+        ),
+    ],
+)
+def test_the_object_that_decides_is_named(given: Row, domain: Row, says: str) -> None:
+    found = finding("StartBlocked", kubevirt(**given), vm(domain))
+
+    assert found.next.endswith(f"it then starts by itself. {says}")
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [({}, "In KubeVirt network.binding decides it."), ({"labels": HCO}, "spec.networking.networkBinding decides it.")],
+)
+def test_a_setting_that_decides_is_named(given: Row, place: str) -> None:
+    found = finding("PendingBlocked", kubevirt(**given), vmi(BINDING, spec=ON_POD, phase="Pending"))
+
+    assert place in found.next
+    assert (REVERTED in found.next) is bool(given)
+
+
+def test_what_a_release_has_no_way_to_allow_is_not_offered() -> None:
+    found = finding("StartBlocked", kubevirt(), vm(SLIRP, template=ON_POD))
+
+    assert found.next == (
+        "Take out of the VM all that is refused, in one edit that a dry run accepts: it then starts by itself. "
+        "KubeVirt v1.9.0 has no way to allow it."
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "says"),
+    [
+        ("v1.8.4", "To allow it, add PersistentReservation to featureGates of KubeVirt."),
+        ("v1.9.0", "In KubeVirt persistentReservationConfiguration.enabled decides it."),
+    ],
+)
+def test_what_restarts_by_it_is_said(version: str, says: str) -> None:
+    found = finding("StartBlocked", kubevirt(version), vm(LUN, template=CLAIM))
+
+    assert found.next.endswith(f"{says} virt-handler restarts then, on every node.")
+
+
+def test_a_volume_of_a_missing_class_has_to_go_first() -> None:
+    pending = vmi(KEEPS, phase="Pending")
+    missing = finding("PendingBlocked", kubevirt(configuration={"vmStateStorageClass": "missing"}), pending)
+    none = finding("PendingBlocked", kubevirt(), pending)
+
+    left = "A PVC that KubeVirt has made of the missing StorageClass has to be deleted first."
+    assert missing.next.endswith(f"In KubeVirt vmStateStorageClass decides it. {left}")
+    assert none.next.endswith("In KubeVirt vmStateStorageClass decides it.")
+    assert "kubectl get storageclasses.storage.k8s.io" in missing.commands
+
+
+def test_what_an_upgrade_breaks_is_allowed_as_in_the_new_release() -> None:
+    upgraded = kubevirt("v1.9.0", target="v1.8.4")
+    found = finding("BreaksAtUpgrade", upgraded, vm(SEV, "Halted"))
+
+    assert found.next.startswith("Before the upgrade is through, take it out of the VM, or have it allowed.")
+    assert found.next.endswith("To allow it, add WorkloadEncryptionSEV to featureGates of KubeVirt.")
+
+
+def test_a_template_is_changed_or_its_feature_allowed() -> None:
+    template = {"kind": "VirtualMachineInstanceReplicaSet", "name": "web", "domain": METRICS}
+    found = finding("TemplateRequestsDisabled", kubevirt(labels=HCO), template)
+
+    assert found.next.startswith("Before the replica set needs another VMI, take it out of the template, or have it")
+    assert found.next.endswith(REVERTED)
+
+
+def test_what_no_node_is_for_is_switched_off_where_it_is_decided() -> None:
+    node = {"kind": "Node", "name": "node01", "labels": {"kubevirt.io/schedulable": "true"}}
+    beside = finding("GateWithoutNodes", kubevirt(gates=["IOMMUFD"]), node)
+    owned = finding("GateWithoutNodes", kubevirt(gates=["IOMMUFD"], labels=HCO), node)
+    setting = finding("NoKVM", kubevirt(labels=HCO), node)
+
+    assert beside.next == "Switch the feature gate off until nodes offer the device."
+    assert "annotation hco.kubevirt.io/deployAIE decides it: leave it out." in owned.next
+    assert "annotation kubevirt.kubevirt.io/jsonpatch decides it." in setting.next
+    assert owned.next.endswith(REVERTED)
+    assert setting.next.endswith(REVERTED)
