@@ -52,7 +52,7 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
 def crowds(check: Check, change: Change) -> Iterator[tuple[Crowd, bool]]:
     """By what the change concerns other objects, and whether it may have brought others in there than its own."""
     reach = check.reach[change.kind]
-    swayed = any(index in check.sways for index, _ in change.moved)
+    swayed = check.sways and any(index in check.sways for index, _ in change.moved)
     if check.scope is PER_CLUSTER or reach is Reach.CLUSTER or swayed:
         yield _CLUSTER, False
         return

@@ -163,7 +163,9 @@ class Work:
             return
         yield from (Unknown(self.check.id, "", why) for why in self.standing.unseen)
         yield from self.hidden_namespaces.unknowns()
-        yield from (Unknown(self.check.id, partition, why) for partition, why in islice(self.broken.items(), MOST))
+        for partition, why in islice(self.broken.items(), MOST):
+            if not self.hidden(partition):  # since: its place has no answer, and why is said there
+                yield Unknown(self.check.id, partition, why)
         if (more := len(self.broken) - MOST) > 0:
             yield Unknown(self.check.id, f"{more} more", "the check has no answer there either")
 
