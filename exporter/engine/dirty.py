@@ -137,22 +137,23 @@ class Pending:
             if partition not in self._many:
                 self._dirty_since.setdefault(partition, now)
 
-    def add_many(self, partitions: tuple[str, ...], now: float) -> None:
-        """The same, for as many as there may be."""
+    def add_many(self, partitions: _Group, now: float) -> None:
+        """The same, for as many as there may be; the group is not to be used by anybody else."""
         if len(partitions) <= _MANY:
             self.add(partitions, now)
-            return
-        if not self._many:
-            self._many_since = now
-        self._many.update(dict.fromkeys(partitions))
+        elif self._many:
+            self._many.update(partitions)
+        else:
+            self._many, self._many_since = partitions, now
 
     def add_crowd(self, of: Crowd, partitions: Callable[[], Iterable[str]], now: float, *, brings: bool) -> None:
         """With `brings`, others than the object that changed may have come into the crowd."""
         if not brings and of in self._whole:
             return
-        found = tuple(partitions())
+        found = dict.fromkeys(partitions())
+        size = len(found)
         self.add_many(found, now)
-        if len(found) > _FEW:
+        if size > _FEW:
             if len(self._whole) >= _MOST_CROWDS:  # while nobody evaluates none is taken
                 self._whole.clear()
             self._whole.add(of)

@@ -137,9 +137,11 @@ class Work:
         others = (each for each in self.check.partitions(record, self.cluster) if each != partition)
         return next((each for each in others if each in self.pending), "")
 
-    def everything(self) -> tuple[str, ...]:
+    def everything(self) -> dict[str, None]:
         """All partitions, those that hold findings of what is gone among them."""
-        return tuple(dict.fromkeys((*everything(self.check, self.cluster), *self.findings.partitions())))
+        found = dict.fromkeys(everything(self.check, self.cluster))
+        found.update(dict.fromkeys(self.findings.partitions()))
+        return found
 
     def hidden(self, partition: str) -> str:
         """Which object leaves the partition without an answer, in a sentence; empty where none does."""
