@@ -115,8 +115,8 @@ class Check:
     `weighs` are indexes under which it takes in all that there is, tens of thousands of records maybe; a change there
     only concerns the few records that have the same key in the index that each is given with.
 
-    `sways` are indexes in which the whole counts, such as which nodes there are: a record that comes under a key
-    there or leaves it concerns all partitions.
+    `sways` are indexes in which it counts whether a key has none, one or more records, such as the nodes that offer
+    something: a record that makes a difference there concerns all partitions.
 
     `about` are the kinds without which there is nothing to check: where the cluster does not serve one of them the
     check is not applicable. `uses` names the fields that the check uses, by kind, for kinds whose records many checks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import TypeAlias
 
 from ..checks.base import PER_CLUSTER, Check
@@ -29,7 +29,7 @@ _MOST_CROWDS = 100  # that are remembered
 def affected(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
     """All partitions whose answer a change that concerns the check may alter; some may come twice."""
     yield from concerned(check, cluster, change)
-    for each, _ in crowds(check, change):
+    for each, _ in crowds(check, cluster, change):
         yield from crowd(check, cluster, each)
 
 
@@ -49,10 +49,12 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
     yield from (key for index, key in change.touched if index in check.scope.indexes)
 
 
-def crowds(check: Check, change: Change) -> Iterator[tuple[Crowd, bool]]:
+def crowds(check: Check, cluster: Cluster, change: Change) -> Iterator[tuple[Crowd, bool]]:
     """By what the change concerns other objects, and whether it may have brought others in there than its own."""
     reach = check.reach[change.kind]
-    swayed = check.sways and any(index in check.sways for index, _ in change.moved)
+    swayed = check.sways and any(
+        index in check.sways and _few(cluster, index, key, change) for index, key in change.moved
+    )
     if check.scope is PER_CLUSTER or reach is Reach.CLUSTER or swayed:
         yield _CLUSTER, False
         return
@@ -67,6 +69,12 @@ def crowds(check: Check, change: Change) -> Iterator[tuple[Crowd, bool]]:
             yield (index, key), _reads_through(index, change) or _reads_through(few, change)
         elif index in check.joins and change.kind in check.heeds.get(index, (change.kind,)):
             yield (index, key), _reads_through(index, change)
+
+
+def _few(cluster: Cluster, index: Index, key: str, change: Change) -> bool:
+    """Whether one or none is under the key now, or was before."""
+    left = len(tuple(islice(cluster.sharing(index, key), 3)))
+    return left < 2 or (left == 2 and change.after is not None and key in cluster.keys_of(index, change.after))
 
 
 def _reads_through(index: Index, change: Change) -> bool:

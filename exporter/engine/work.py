@@ -86,7 +86,7 @@ class Work:
                     self.pending.add((partition,), now)
                 else:
                     self.forget(partition)
-        for each, brings in crowds(self.check, change):
+        for each, brings in crowds(self.check, self.cluster, change):
             self.pending.add_crowd(each, partial(crowd, self.check, self.cluster, each), now, brings=brings)
 
     def decodability_changed(self, before: Undecodable | None, after: Undecodable | None, now: float) -> None:

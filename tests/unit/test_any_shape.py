@@ -166,7 +166,7 @@ def wrong(evaluation: Evaluation, thing: Object, todo: list[Mutation]) -> Iterat
         elif mutation.what == "dropped" and not free(mutation.path) and (found, unknown) != nulled:
             yield f"{mutation}: it is not as if nulled"
         elif unknown - before[1]:
-            lost = of_others(first, thing).items() - found.items()
+            lost = of_others(first, thing).keys() - found.keys()
             if lost:
                 yield f"{mutation}: it has no answer, and findings of others closed: {sorted(lost)}"
         evaluation.seen(thing)

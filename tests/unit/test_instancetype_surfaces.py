@@ -59,7 +59,7 @@ async def section(server: Served) -> str:
     status, _, body = await server.get("/")
     assert status == 200
     html = re.sub("\r\n[0-9a-f]+\r\n", "", body.decode())  # where one chunk ends and the next begins
-    return html[html.index('id="instancetypes"') : html.index('id="drain"')]
+    return html[html.index('id="instancetypes"') : html.index('id="features"')]
 
 
 # -- the API

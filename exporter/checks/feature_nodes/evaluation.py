@@ -32,7 +32,7 @@ _NAMED = 3  # things in a message
 
 
 class _Nodes(NamedTuple):
-    """Of those that take launcher pods: how many there are, and the only one that offers the thing, if one does."""
+    """Of those that take launcher pods: how many there are, up to two, and the only one that offers the thing."""
 
     taking: int
     only: str
@@ -55,7 +55,7 @@ def unsupported(view: View) -> Iterator[Finding]:
     offering = _offering(view, _selected(thing, known))
     if len(offering) > 1:
         return
-    nodes = _Nodes(len(tuple(view.sharing(TAKES, ""))), offering[0] if offering else "")
+    nodes = _Nodes(len(tuple(islice(view.sharing(TAKES, ""), 2))), offering[0] if offering else "")
     if nodes.taking == 0 or (nodes.only and nodes.taking == 1):
         return
     lacks: dict[tuple[tuple[Request, ...], str], list[_Lack]] = {}
@@ -145,7 +145,7 @@ def _finding(view: View, record: VirtualMachine | VirtualMachineInstance, lack: 
         node=vmi.node if vmi is not None else "",
         feature=lack.feature,
         group=lack.feature,
-        evidence=_evidence(vmi, lack, nodes),
+        evidence=_evidence(vmi, lack),
     )
 
 
@@ -172,7 +172,7 @@ def _message(vmi: VirtualMachineInstance | None, lack: _Lack, nodes: _Nodes) -> 
     if nodes.only:
         end = f"only its own node offers {what}: its live migration will fail, and a drain of its node will hang"
     else:
-        end = f"of the {nodes.taking} nodes that take launcher pods none offers {what}: {_then(vmi)}"
+        end = f"of the nodes that take launcher pods none offers {what}: {_then(vmi)}"
     return f"{who} {lack.rule.title}, and {end}."
 
 
@@ -184,8 +184,8 @@ def _then(vmi: VirtualMachineInstance | None) -> str:
     return "it runs on, and its next start fails, as does a live migration"
 
 
-def _evidence(vmi: VirtualMachineInstance | None, lack: _Lack, nodes: _Nodes) -> dict[str, Any]:
-    facts: dict[str, Any] = {"needs": list(lack.things), "nodes": nodes.taking}
+def _evidence(vmi: VirtualMachineInstance | None, lack: _Lack) -> dict[str, Any]:
+    facts: dict[str, Any] = {"needs": list(lack.things)}
     facts["version"] = str(lack.configuration.version)
     if lack.rule.gate:
         facts |= {"gate": lack.rule.gate, "source": lack.configuration.source(lack.rule.gate)}
