@@ -83,8 +83,9 @@ def _severity(each: Affected) -> str:
 
 
 def _beneath(each: Affected) -> str:
-    """What KubeVirt will say, where that is known, and what to do."""
-    said = indented((each.answer,), f"{_UNDER}KubeVirt will say: ") if each.answer else ""
+    """What KubeVirt will say, where that is known and not in the message above, and what to do."""
+    known = each.answer and each.answer not in each.finding.message
+    said = indented((each.answer,), f"{_UNDER}KubeVirt will say: ") if known else ""
     return said + (indented((each.finding.next,), f"{_UNDER}once it is so: ") if each.finding.next else "")
 
 
