@@ -109,7 +109,7 @@ class OfflineSource:
             if held or self._complete or kind in self._listed or kind.dispensable:
                 self._intake.sync_state(kind, SyncState.READ)
             else:
-                why = f"no {kind.name}s in the dump; add the output of: {command([kind.resource])}"
+                why = f"no {kind.name} in the dump; add the output of: {command([kind.resource])}"
                 self._intake.sync_state(kind, SyncState.MISSING, why)
 
     def _unread(self, file: str, why: str) -> None:
