@@ -26,7 +26,12 @@ from .terminal import complain, one_line, say
 
 __all__ = ["add", "run"]
 
-_EXIT = "Exit code: 0 all known and counted, 2 not everything could be seen."
+_EXIT = (
+    "BITES says what a refusal stops: admission: each edit of the VM and each new VMI; edit: each edit of the VM, "
+    "which starts all the same; creation: new VMs and VMIs; pod, scheduling: the launcher pod, so that the VMI stays "
+    "pending; object: another object than the VM, or a call of the API; live: nothing, the feature is ignored. "
+    "Exit code: 0 all known and counted, 2 not everything could be seen."
+)
 
 
 def add(commands: Any) -> None:
