@@ -129,7 +129,7 @@ async def test_the_page_shows_what_is_allowed_who_asks_and_the_gates(server: Ser
     assert "DownwardMetrics: Alpha, off" in metrics
     assert "2 VMs (1 running, 1 stopped), 1 VMI (1 Running)" in metrics
     assert "ns/a , ns/b" in metrics
-    assert "admission live migration: yes" in metrics
+    assert "every create and edit of the VM, and every new VMI a live migration then: goes on" in metrics
     assert "allowed" in row_of(html, "vsock")
     assert "nobody" in row_of(html, "host_disk")
     assert "then allowed" in row_of(html, "gpu_dra")
@@ -166,7 +166,7 @@ async def test_the_page_folds_what_nobody_asks_for(server: Served) -> None:
     assert "<code>downward_metrics</code>" in shown
     assert "<code>vsock</code>" in shown
     assert "<code>host_disk</code>" in folded
-    assert f"{folded.count('live migration: ')} features that nobody asks for" in folded
+    assert f"{folded.count('a live migration then: ')} features that nobody asks for" in folded
 
 
 async def test_the_page_says_what_nobody_knows(server: Served) -> None:
