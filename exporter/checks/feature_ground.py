@@ -1,9 +1,9 @@
-"""Settings of KubeVirt that every VM, or every VM of a sort, needs the nodes for, and the nodes are not so.
+"""Settings of KubeVirt by which every VM, or every VM of a kind, needs something of a node that no node has.
 
-While IOMMUFD is on each launcher pod asks for a device of that name; without useEmulation each asks for KVM; VMs that
-name no CPU model get the one of the configuration; with ImageVolume container disks are mounted by the kubelet
-(pkg/virt-controller/services of kubevirt/kubevirt). It is enough that one node offers it: what single VMs need beside
-that is seen by feature_nodes.
+While the feature gate IOMMUFD is on, each launcher pod asks for a device of that name; without useEmulation each asks
+for KVM; VMs that name no CPU model get the one of the configuration; with ImageVolume the kubelet mounts container
+disks (pkg/virt-controller/services of kubevirt/kubevirt). It is enough that one node offers it: what single VMs
+need beside that is seen by feature_nodes.
 
 Not seen here: feature gates of Kubernetes; whether any VM has a container disk; hypervisors other than KVM; whether
 somebody injects the devices of secondary networks while ExternalNetResourceInjection is on.
@@ -174,7 +174,7 @@ def _step(reason: str, gate: str) -> str:
 
 CHECK = Check(
     id="feature_ground",
-    title="Settings of KubeVirt that no node is for",
+    title="Settings of KubeVirt whose needs no node meets",
     reads=(kube_virt.KIND, node.KIND),
     scope=PER_CLUSTER,
     joins=(OFFERED, TAKES),

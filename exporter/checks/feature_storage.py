@@ -60,7 +60,7 @@ def find(view: View) -> Iterator[Finding]:
 
 CHECK = Check(
     id="feature_storage",
-    title="VMs with state that no StorageClass is for",
+    title="VMs whose TPM or EFI state has no StorageClass",
     reads=(
         virtual_machine.KIND,
         virtual_machine_instance.KIND,

@@ -41,7 +41,7 @@ _REASONS = {
             "kubevirt_feature_template_mismatch",
             "The template of a VirtualMachineInstanceReplicaSet asks for a feature that the cluster does not allow.",
         ),
-        next=f"Before the replica set needs another VMI, take it out of the template{OR_ALLOWED}.",
+        next=f"Before the replica set needs another VMI, take the feature out of the template{OR_ALLOWED}.",
         commands=(READ_REPLICA_SET, READ_CONFIGURATION),
         alert="KubeVirtTemplateFeatureMismatch",
     ),

@@ -10,6 +10,7 @@ from typing import Any
 from ..checks import all_checks
 from ..checks.advice import RUNBOOKS
 from ..checks.base import PER_FLEET, Check, Reason
+from ..model.features.rules import BY_ID
 from .table import indented, table
 from .terminal import complain, say
 
@@ -33,6 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
         if what in (check.id, name):
             say(_check(check) if what == check.id else _reason(check, name, reason))
             return 0
+    if what in BY_ID:
+        complain(f"{what} is a feature: `steward features {what}` says whether it is allowed, and who asks for it")
+        return 2
     known = dict.fromkeys(each for check, name, _ in every for each in (check.id, name))
     close = difflib.get_close_matches(what, known, 1) or [name for name in known if name.startswith(what)]
     hint = f"did you mean {close[0]}?" if close else "`steward explain` lists all"

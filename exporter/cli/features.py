@@ -26,7 +26,12 @@ from .terminal import complain, one_line, say
 
 __all__ = ["add", "run"]
 
-_EXIT = "Exit code: 0 all known and counted, 2 not everything could be seen."
+_EXIT = (
+    "BITES says what a refusal stops: admission: each edit of the VM and each new VMI; edit: each edit of the VM, "
+    "which starts all the same; creation: new VMs and VMIs; pod, scheduling: the launcher pod, so that the VMI stays "
+    "pending; object: another object than the VM, or a call of the API; live: nothing, the feature is ignored. "
+    "Exit code: 0 all known and counted, 2 not everything could be seen."
+)
 
 
 def add(commands: Any) -> None:
@@ -94,12 +99,16 @@ def _report(engine: Engine, usage: FeatureUsage) -> Features:
 
 
 def _text(found: Features, *, folded: bool) -> str:
-    shown = [each for each in found.features if not folded or not _quiet(each)]
+    blank = [each for each in found.features if folded and _blank(each)]
+    shown = [each for each in found.features if not folded or not (_quiet(each) or _blank(each))]
     parts = [_of(found), table(_HEAD, [_row(each) for each in shown]) if shown else ""]
     if not found.features and not found.gates and not found.unseen and not found.not_applicable:
         parts.append("Nothing is asked for that is not allowed.\n")
     parts += [title + table(_MORE, rows) for title, rows in map(_details, shown) if rows]
-    quiet = len(found.features) - len(shown)
+    if blank:
+        many = f"{len(blank)} features" if len(blank) > 1 else "1 feature"
+        parts.append(f"Of {many} it is not known whether they are allowed{_uncounted(blank)}; name one to see it.\n")
+    quiet = len(found.features) - len(shown) - len(blank)
     if quiet:
         many = f"{quiet} features that nobody asks for are" if quiet > 1 else "1 feature that nobody asks for is"
         parts.append(f"{many} not refused; name one to see it.\n")
@@ -121,6 +130,15 @@ _STATES = {"by_value": "by value", "unchecked": "not checked"}
 def _quiet(each: FeatureReport) -> bool:
     """Whether there is nothing to know about it."""
     return each.quiet and each.state in ("allowed", "by_value", "unchecked")
+
+
+def _blank(each: FeatureReport) -> bool:
+    """Whether nobody knows if it is allowed, and nobody is known to ask for it."""
+    return each.state == "unknown" and (each.vms is None or each.quiet)
+
+
+def _uncounted(blank: list[FeatureReport]) -> str:
+    return ", nor who asks for them" if any(each.vms is None for each in blank) else ", and nobody asks for them"
 
 
 def _of(found: Features) -> str:

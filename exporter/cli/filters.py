@@ -21,6 +21,7 @@ from ..views.findings import FindingReport, Report
 __all__ = ["Filters", "UsageError", "add_filter_options", "filters_of"]
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_OF_FEATURES = "feature_"  # what the checks begin with whose findings have a feature
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 
@@ -67,7 +68,8 @@ def add_filter_options(parser: Any) -> None:
         "--feature",
         metavar="ID",
         action="append",
-        help="only what is about this feature, feature gate or setting, such as gpu_dra; may be repeated",
+        help="only what is about this feature, feature gate or setting, such as gpu_dra, and what the checks feature_* "
+        "do not know; may be repeated",
     )
     group.add_argument(
         "--min-severity", choices=[each.value for each in Severity], default="info", help="default: info, which is all"
@@ -102,7 +104,12 @@ def filters_of(arguments: argparse.Namespace, enabled: Iterable[Check], *, sever
             raise UsageError(f"{each} compares clusters; give --from for each of them")
     return Filters(
         frozenset(
-            arguments.check or (name for name, each in running.items() if several or each.scope is not PER_FLEET)
+            arguments.check
+            or (
+                name
+                for name, each in running.items()
+                if (several or each.scope is not PER_FLEET) and (not arguments.feature or name.startswith(_OF_FEATURES))
+            )
         ),
         frozenset(arguments.namespace or ()),
         frozenset(arguments.feature or ()),

@@ -45,8 +45,16 @@ def _gates(gates: Sequence[GateReport]) -> str:
     rows = [
         (each.name, each.stage, f"{each.before} -> {each.after}", _number(each.vms), _number(each.vmis), _who(each))
         for each in gates
+        if _used(each)
     ]
-    return table(("GATE", "STAGE", "CHANGE", "VMS", "VMIS", "USED BY"), rows)
+    unused = [f"{each.name} ({each.stage}, {each.before} -> {each.after})" for each in gates if not _used(each)]
+    shown = table(("GATE", "STAGE", "CHANGE", "VMS", "VMIS", "USED BY"), rows) if rows else ""
+    return shown + (one_line(f"No VM and no VMI asks for: {', '.join(unused)}.") + "\n" if unused else "")
+
+
+def _used(gate: GateReport) -> bool:
+    """Whether a VM or VMI asks for what it decides, or may."""
+    return gate.vms != 0 or gate.vmis != 0
 
 
 def _number(counted: int | None) -> str:
@@ -83,8 +91,9 @@ def _severity(each: Affected) -> str:
 
 
 def _beneath(each: Affected) -> str:
-    """What KubeVirt will say, where that is known, and what to do."""
-    said = indented((each.answer,), f"{_UNDER}KubeVirt will say: ") if each.answer else ""
+    """What KubeVirt will say, where that is known and not in the message above, and what to do."""
+    known = each.answer and each.answer not in each.finding.message
+    said = indented((each.answer,), f"{_UNDER}KubeVirt will say: ") if known else ""
     return said + (indented((each.finding.next,), f"{_UNDER}once it is so: ") if each.finding.next else "")
 
 

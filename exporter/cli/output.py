@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ..checks import all_checks
+from ..model.kind import ApiKind
 from ..model.source import FILE, SyncState
-from ..offline.source import command
-from ..views.findings import FindingReport, Report, SourceReport
+from ..offline.source import command, named_lists
+from ..views.findings import FindingReport, Report
 from .junit import junit
 from .sarif import sarif
 from .structured import json_of, yaml_of
@@ -104,14 +106,17 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _missing(report: Report, checks: frozenset[str], cluster: str) -> list[SourceReport]:
+def _missing(report: Report, checks: frozenset[str], cluster: str) -> list[ApiKind[Any]]:
     """The kinds that the chosen checks read and the dump of a cluster lacks."""
-    read = {kind.name for check in all_checks() if check.id in checks for kind in check.reads}
-    return [s for s in report.sources if s.cluster == cluster and s.state == SyncState.MISSING and s.kind in read]
+    read = {kind.name: kind for check in all_checks() if check.id in checks for kind in check.reads}
+    names = (each.kind for each in report.sources if each.cluster == cluster and each.state == SyncState.MISSING)
+    return [kind for kind in map(read.get, names) if isinstance(kind, ApiKind)]
 
 
-def _filling(missing: list[SourceReport], where: str) -> str:
+def _filling(missing: list[ApiKind[Any]], where: str) -> str:
     return (
         f"For an answer add to the dump{where} what this prints, or say --complete if these kinds have no objects:\n"
-        f"  {command(source.resource for source in missing)}\n"
+        f"  {command(kind.resource for kind in missing)}\n"
+        "Of a kind without objects that prints no more than an empty List; this names it too:\n"
+        f"  {named_lists(missing)}\n"
     )

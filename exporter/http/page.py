@@ -14,6 +14,7 @@ from ..config.reloading import Status
 from ..engine.engine import Engine
 from ..findings import Finding, Severity
 from ..views.drain import STAYS, TITLES, Drain, NoSuchNodeError, draining
+from ..views.features.manual import BITES, MIGRATES
 from ..views.findings import Filter, FindingReport, reported, surroundings
 from .answers import as_text
 from .drain import DrainView
@@ -80,6 +81,8 @@ class Page:
             "features": features,
             "shown_features": [each for each in features.features if not each.quiet],
             "quiet_features": [each for each in features.features if each.quiet],
+            "bites": BITES,
+            "migrates": MIGRATES,
             "shown_gates": features.gates[:_SHOWN_GATES],
             "total": len(chosen),
             "first": (number - 1) * _SHOWN,

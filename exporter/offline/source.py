@@ -27,7 +27,7 @@ from .files import DumpError, File, Unread
 from .limits import Effort
 from .wanted import Wanted
 
-__all__ = ["OfflineSource", "Progress", "Tally", "command"]
+__all__ = ["OfflineSource", "Progress", "Tally", "command", "named_lists"]
 
 
 class Tally(msgspec.Struct):
@@ -109,7 +109,7 @@ class OfflineSource:
             if held or self._complete or kind in self._listed or kind.dispensable:
                 self._intake.sync_state(kind, SyncState.READ)
             else:
-                why = f"no {kind.name}s in the dump; add the output of: {command([kind.resource])}"
+                why = f"no {kind.name} in the dump; add the output of: {command([kind.resource])}"
                 self._intake.sync_state(kind, SyncState.MISSING, why)
 
     def _unread(self, file: str, why: str) -> None:
@@ -166,6 +166,15 @@ def _refused(kind: ApiKind[Any], found: Found) -> str:
 def command(resources: Iterable[str]) -> str:
     """The command that dumps these kinds of a cluster."""
     return f"kubectl get {','.join(resources)} -A -o yaml"
+
+
+def named_lists(kinds: Iterable[ApiKind[Any]]) -> str:
+    """The command that dumps these kinds as lists of their own, which name the kind even if they are empty.
+
+    It prints an error of a version that is not served.
+    """
+    paths = " ".join(f"{kind.base(each)}/{kind.plural}" for kind in kinds for each in kind.versions)
+    return f"for path in {paths}; do kubectl get --raw $path; done"
 
 
 def _message(raw: bytes | msgspec.Raw) -> str:

@@ -172,7 +172,8 @@ def test_of_many_holders_those_of_other_clusters_and_that_run_are_named_first(
 def dumps(tmp_path: Path) -> tuple[str, str]:
     """The demo's fleet, twice: the second time only its namespace `shop`."""
     objects = sample_fleet(datetime(2026, 11, 21, tzinfo=UTC)).objects
-    shop = [thing for thing in objects if "shop" in (thing["metadata"].get("namespace"), thing["metadata"]["name"])]
+    names = {"shop", "kubevirt"}
+    shop = [thing for thing in objects if names & {thing["metadata"].get("namespace"), thing["metadata"]["name"]}]
     for name, held in (("north", objects), ("south", shop)):
         (tmp_path / f"{name}.yaml").write_text(many(held), encoding="utf-8")
     return str(tmp_path / "north.yaml"), str(tmp_path / "south.yaml")
@@ -280,6 +281,7 @@ def test_what_a_dump_lacks_is_asked_for_by_its_cluster(dumps: tuple[str, str], t
     assert code == 2
     assert "add to the dump of east what this prints" in out
     assert "\n  kubectl get virtualmachineinstances.kubevirt.io -A -o yaml\n" in out
+    assert "; this names it too:\n  for path in /apis/kubevirt.io/v1/virtualmachineinstances /apis/" in out
     assert "of north" not in out
 
 

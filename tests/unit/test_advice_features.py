@@ -58,10 +58,18 @@ SEV: Row = {"launchSecurity": {"sev": {}}}
         ("StoppedRequestsDisabled", [vm(METRICS, "Halted")], "Take out of the VM all that is refused, in one edit, "),
         ("NotEditable", [vm(METRICS), vmi(METRICS)], "Do not restart it and do not delete its VMI: "),
         ("WillFailAtRestart", [vm(METRICS), vmi({})], "Do not restart the VM before the feature is taken out of it"),
-        ("RunningStartedBefore", [vmi(METRICS, vm="")], "Take it out of the VM before its next start"),
-        ("PendingStartedBefore", [vm(METRICS), vmi(METRICS, phase="Pending")], "Take it out of the VM before its next"),
-        ("PendingBlocked", [vmi(BINDING, spec=ON_POD, phase="Pending")], "Take it out of the VM, and stop and start"),
-        ("MigrationBlocked", [vmi(BINDING, spec=ON_POD, migratable=True)], "Do not drain its node: "),
+        ("RunningStartedBefore", [vmi(METRICS, vm="")], "Take the feature out of the VM before its next start"),
+        (
+            "PendingStartedBefore",
+            [vm(METRICS), vmi(METRICS, phase="Pending")],
+            "Take the feature out of the VM before its",
+        ),
+        (
+            "PendingBlocked",
+            [vmi(BINDING, spec=ON_POD, phase="Pending")],
+            "Take the feature out of the VM, and stop and",
+        ),
+        ("MigrationBlocked", [vmi(BINDING, spec=ON_POD, migratable=True)], "Do not drain the node: "),
     ],
 )
 def test_a_state_says_what_to_do_and_what_decides(reason: str, rows: list[Row], says: str) -> None:
@@ -130,7 +138,8 @@ def test_no_command_of_an_advice_changes_anything(check: Any) -> None:
             SEV,
             (
                 "In HyperConverged kubevirt-hyperconverged, the annotation kubevirt.kubevirt.io/jsonpatch decides it: "
-                f"add it to featureGates, and remove it from disabledFeatureGates if it is there. {REVERTED}"
+                "add WorkloadEncryptionSEV to featureGates, and remove it from disabledFeatureGates if it is there. "
+                f"{REVERTED}"
             ),
         ),
     ],
@@ -189,7 +198,7 @@ def test_what_an_upgrade_breaks_is_allowed_as_in_the_new_release() -> None:
     upgraded = kubevirt("v1.9.0", target="v1.8.4")
     found = finding("BreaksAtUpgrade", upgraded, vm(SEV, "Halted"))
 
-    assert found.next.startswith("Before the upgrade is through, take it out of the VM, or have it allowed.")
+    assert found.next.startswith("Before the upgrade is through, take the feature out of the VM, or have it allowed.")
     assert found.next.endswith("To allow it, add WorkloadEncryptionSEV to featureGates of KubeVirt.")
 
 
@@ -197,7 +206,9 @@ def test_a_template_is_changed_or_its_feature_allowed() -> None:
     template = {"kind": "VirtualMachineInstanceReplicaSet", "name": "web", "domain": METRICS}
     found = finding("TemplateRequestsDisabled", kubevirt(labels=HCO), template)
 
-    assert found.next.startswith("Before the replica set needs another VMI, take it out of the template, or have it")
+    assert found.next.startswith(
+        "Before the replica set needs another VMI, take the feature out of the template, or have it"
+    )
     assert found.next.endswith(REVERTED)
 
 

@@ -142,7 +142,9 @@ def test_ways_in_hyperconverged() -> None:
         "HotplugVolumes"
     ).sentence(True)
     assert "has no way to have it off" in way_of_gate("CPUManager").sentence(False)
-    assert "kubevirt.kubevirt.io/jsonpatch decides it: add it to featureGates" in way_of_gate("HostDisk").sentence(True)
+    assert "kubevirt.kubevirt.io/jsonpatch decides it: add HostDisk to featureGates" in way_of_gate(
+        "HostDisk"
+    ).sentence(True)
     assert way_of_setting("network.binding.passt").place == "spec.networking.networkBinding"
     assert "jsonpatch" in way_of_setting("network.defaultNetworkInterface").place
     assert HYPERCONVERGED in way_of_setting("cpuModel").sentence(None)

@@ -129,7 +129,7 @@ async def test_the_page_shows_what_is_allowed_who_asks_and_the_gates(server: Ser
     assert "DownwardMetrics: Alpha, off" in metrics
     assert "2 VMs (1 running, 1 stopped), 1 VMI (1 Running)" in metrics
     assert "ns/a , ns/b" in metrics
-    assert "admission live migration: yes" in metrics
+    assert "every create and edit of the VM, and every new VMI a live migration then: goes on" in metrics
     assert "allowed" in row_of(html, "vsock")
     assert "nobody" in row_of(html, "host_disk")
     assert "then allowed" in row_of(html, "gpu_dra")
@@ -166,7 +166,7 @@ async def test_the_page_folds_what_nobody_asks_for(server: Served) -> None:
     assert "<code>downward_metrics</code>" in shown
     assert "<code>vsock</code>" in shown
     assert "<code>host_disk</code>" in folded
-    assert f"{folded.count('live migration: ')} features that nobody asks for" in folded
+    assert f"{folded.count('a live migration then: ')} features that nobody asks for" in folded
 
 
 async def test_the_page_says_what_nobody_knows(server: Served) -> None:
@@ -281,6 +281,10 @@ def test_the_exit_code_says_whether_everything_was_seen(run: Run) -> None:
     assert code == 2
     assert "nobody knows what the cluster allows: KubeVirt can't be listed" in err
     assert "nothing is counted while " in err
+    assert "Of 51 features it is not known whether they are allowed, nor who asks for them; name one" in out
+    assert not lines(out, "downward_metrics")
+    code, out, _ = run(ROWS[1:], "downward_metrics")
+    assert code == 2
     assert lines(out, "downward_metrics")[0][1:6] == ["unknown", "?", "?", "?", "?"]
     code, out, err = run((*ROWS, vm("x", undecodable=True)), "--complete")
     assert (code, "an object is undecodable" in err) == (2, True)
@@ -307,6 +311,9 @@ def test_check_shows_what_is_about_a_feature(run: Run) -> None:
     assert {each["reason"] for each in findings} == {"NotEditable", "StoppedRequestsDisabled"}
     code, out, _ = run(ROWS, "--complete", "--feature", "vsock", "-o", "json", command="check")
     assert json.loads(out)["findings"] == []
+    code, out, _ = run(ROWS, "--feature", "vsock", "-o", "json", command="check")
+    assert code == 2
+    assert {each["check"].split("_")[0] for each in json.loads(out)["unknown"]} == {"feature"}
 
 
 async def live(

@@ -1,11 +1,11 @@
 """VMs and VMIs that ask for a feature that the cluster does not allow: now, at the next edit, start or migration.
 
 KubeVirt never looks at VMs when somebody switches a feature off, and a VMI that runs goes on without an event
-(kubevirt/community#316). Who asks for what is in model/features/rules, with the instancetype and the preference of a VM
-applied; what the cluster allows is in model/features/configuration.py.
+(kubevirt/community#316). A VM counts with its instancetype and its preference applied; the KubeVirt object and its
+release say what the cluster allows. docs/features.md has all features, and how the reasons differ.
 
-Not seen here: what nodes support (feature_nodes), and StorageClasses (feature_storage); VMs that runs of other tools
-are about to create.
+Not seen here: what nodes support (feature_nodes), and StorageClasses (feature_storage); VMs that a tool outside of the
+cluster is about to create.
 """
 
 from __future__ import annotations

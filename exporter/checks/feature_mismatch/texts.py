@@ -8,8 +8,8 @@ from .states import Pair, State
 __all__ = ["message"]
 
 _ENDS = {
-    "PendingBlocked": "its VMI cannot start",
-    "PendingStartedBefore": "its VMI was admitted before and starts this once, and not again",
+    "PendingBlocked": "it cannot start",
+    "PendingStartedBefore": "it was admitted before and starts this once, and not again",
     "StoppedRequestsDisabled": "it will not start",
     "HealsAtRestart": "the VM no longer asks for it, so that a restart settles it",
     "WillFailAtRestart": "it runs without it, and its next start fails",

@@ -83,11 +83,14 @@ _GATES = {
     **dict.fromkeys(_ALWAYS, _section("HCO itself", "it always is")),
 }
 
-_OTHER_GATE = _section(
-    _PATCH,
-    "add it to featureGates, and remove it from disabledFeatureGates if it is there",
-    "remove it from featureGates",
-)
+
+def _other_gate(name: str) -> Way:
+    return _section(
+        _PATCH,
+        f"add {name} to featureGates, and remove it from disabledFeatureGates if it is there",
+        f"remove {name} from featureGates",
+    )
+
 
 _SETTINGS = {
     "autoCPULimitNamespaceLabelSelector": "spec.virtualization.autoCPULimitNamespaceLabelSelector",
@@ -118,7 +121,7 @@ def _setting(path: str) -> Way:
 
 
 def way_of_gate(gate: str) -> Way:
-    return _GATES.get(gate, _OTHER_GATE)
+    return _GATES.get(gate) or _other_gate(gate)
 
 
 def way_of_setting(path: str) -> Way:

@@ -1,4 +1,4 @@
-"""The table of all features that docs/features.md has."""
+"""The table of all features that docs/features.md has, and its words, which the page has too."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from ...model.features.rule import Migrates, Rule, Stage
 from ...model.features.rules import RULES
 
-__all__ = ["manual"]
+__all__ = ["BITES", "MIGRATES", "manual"]
 
 _HEAD = (
     *("Feature", "What", "Decided by", "Releases", "A refusal", "A live migration then", "Nodes need"),
     "KubeVirt answers",
 )
-_BITES = {
+BITES = {
     Stage.ADMISSION: "every create and edit of the VM, and every new VMI",
     Stage.EDIT: "every create and edit of the VM; it starts all the same",
     Stage.CREATION: "every new VM and VMI; what is there can be edited",
@@ -22,7 +22,7 @@ _BITES = {
     Stage.LIVE: "ignored without a word",
     Stage.OBJECT: "another object, or a call of the API, is refused",
 }
-_MIGRATES = {
+MIGRATES = {
     Migrates.YES: "goes on",
     Migrates.UNSCHEDULABLE: "fails: no node takes the target pod",
     Migrates.UNRENDERED: "fails: the target pod is not rendered",
@@ -49,8 +49,8 @@ def _cells(rule: Rule) -> Iterator[str]:
     if rule.inverted:
         yield from ("nothing: while the gate is on, nodes are asked for more", "-")
     else:
-        yield _BITES[rule.stage] if isinstance(rule.stage, Stage) else "a create, or an edit too, by release"
-        yield _MIGRATES[rule.migrates]
+        yield BITES[rule.stage] if isinstance(rule.stage, Stage) else "a create, or an edit too, by release"
+        yield MIGRATES[rule.migrates]
     wanted = dict.fromkeys(need for value in _VALUES.get(rule.id, (_name(rule),)) for need in rule.nodes(value))
     yield ", ".join(f"{kind} `{rest}`" for kind, _, rest in (need.partition(" ") for need in wanted)) or "-"
     yield rule.message.replace("|", "\\|") or "-"

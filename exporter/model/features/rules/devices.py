@@ -116,7 +116,7 @@ RULES = (
     ),
     Rule(
         "permitted_host_devices",
-        "permitted devices of the node",
+        "named devices of the node",
         _names,
         stage=Stage.POD,
         # Only one vGPU alone can migrate, and its target would not be rendered.
