@@ -363,3 +363,13 @@ async def test_the_demo_has_them_in_its_scrape_its_api_and_its_page(http: aiohtt
     for each in found["features"]:
         _, listed, _ = await get(http, f"/api/v1/findings?feature={each['feature']}")
         assert len(json.loads(listed)["findings"]) == sum(each["findings"].values())
+
+
+@pytest.mark.parametrize(
+    "command", [("features",), ("impact", "--disable", "VSOCK"), ("networks",), ("instancetypes",), ("drain", "n")]
+)
+def test_a_second_dump_is_refused_by_what_looks_at_one(
+    command: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, "--from", str(tmp_path), "--from", str(tmp_path / "other")]) == 2
+    assert "--from: is given twice, and this command looks at one dump" in capsys.readouterr().err
