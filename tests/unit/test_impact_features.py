@@ -406,13 +406,12 @@ def test_what_can_not_be_done_is_refused_in_a_sentence(asked: Row, sentence: str
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ([], "no KubeVirt object is deployed, so there is nothing to be changed"),
+        ([], "no KubeVirt object is deployed, so nobody can say what a change does"),
         (
             [kubevirt(), kubevirt() | {"name": "other"}],
             (
                 "2 KubeVirt objects are deployed, kubevirt/kubevirt and kubevirt/other among them, so "
-                "there is nothing to be "
-                "changed"
+                "nobody can say what a change does"
             ),
         ),
         (

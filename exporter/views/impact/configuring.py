@@ -173,7 +173,7 @@ def _kubevirt(cluster: Cluster) -> KubeVirt:
         raise NoSuchObjectError(f"{undecodable.sentence}; so nobody can say what changing it does")
     record = chosen(cluster.all(KubeVirt))
     if isinstance(record, str):
-        raise NoSuchObjectError(f"{record}, so there is nothing to be changed")
+        raise NoSuchObjectError(f"{record}, so nobody can say what a change does")
     return record
 
 
