@@ -180,6 +180,6 @@ CHECK = Check(
     joins=(OFFERED, TAKES),
     reasons=_REASONS,
     find=find,
-    uses={node.KIND: "kubelet"},
+    uses={node.KIND: "allocatable deleting kubelet label_pairs ready unschedulable"},
     about=(kube_virt.KIND,),
 )

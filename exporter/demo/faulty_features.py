@@ -23,7 +23,7 @@ def refused(now: datetime) -> list[Case]:
 
 
 def not_editable(now: datetime) -> Case:
-    made = complete(_sample(now, "shop", "printer-bridge", 180, 0))
+    made = complete(_sample(now, "billing", "printer-bridge", 180, 0))
     made[0]["spec"]["template"]["metadata"]["annotations"] = _SIDECARS
     _vmi(made)["metadata"]["annotations"] |= _SIDECARS
     wrong = "runs with a hook sidecar; since the gate Sidecar is off nobody can edit it, and it will not start again"

@@ -22,6 +22,7 @@ Crowd: TypeAlias = tuple[Index | None, str]
 
 _CLUSTER: Crowd = (None, "*")
 _FEW = 16  # partitions that are as soon added again as remembered
+_MANY = 500  # that become dirty at once are kept together
 _MOST_CROWDS = 100  # that are remembered
 
 
@@ -51,7 +52,7 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
 def crowds(check: Check, change: Change) -> Iterator[tuple[Crowd, bool]]:
     """By what the change concerns other objects, and whether it may have brought others in there than its own."""
     reach = check.reach[change.kind]
-    swayed = any(index in check.sways for index, _ in change.moved)
+    swayed = check.sways and any(index in check.sways for index, _ in change.moved)
     if check.scope is PER_CLUSTER or reach is Reach.CLUSTER or swayed:
         yield _CLUSTER, False
         return
@@ -102,7 +103,7 @@ def everything(check: Check, cluster: Cluster) -> Iterable[str]:
         return ("",)
     if check.scope.by is not None:
         return cluster.keys(check.scope.by)
-    return {record.namespace for kind in check.reads for record in cluster.all(kind.record)}
+    return dict.fromkeys(record.namespace for kind in check.reads for record in cluster.all(kind.record))
 
 
 def _within(check: Check, cluster: Cluster, namespace: str) -> Iterator[str]:
@@ -116,7 +117,8 @@ class Pending:
     """Partitions that wait, in the order in which they became dirty, each with the time of that.
 
     One that an undecodable object leaves without an answer is deferred when its turn comes: it waits by the `hidden_by`
-    of that object until `resume`, and costs nothing meanwhile.
+    of that object until `resume`, and costs nothing meanwhile. Of many that become dirty at once, the whole fleet
+    maybe, only the time of all is kept: to take each of them in would block the event loop.
     """
 
     def __init__(self) -> None:
@@ -125,20 +127,33 @@ class Pending:
         self._deferred: dict[str, _Group] = {}
         self._resumed: deque[tuple[float, _Group]] = deque()  # whole groups: of one there may be tens of thousands
         self._group_of: dict[str, _Group] = {}  # of both, by the partition
+        self._many: _Group = {}
+        self._many_since = 0.0
         # All of which wait, since none was taken: thousands of objects of one crowd may change one after the other.
         self._whole: set[Crowd] = set()
 
     def add(self, partitions: Iterable[str], now: float) -> None:
         for partition in partitions:
-            self._dirty_since.setdefault(partition, now)
+            if partition not in self._many:
+                self._dirty_since.setdefault(partition, now)
+
+    def add_many(self, partitions: _Group, now: float) -> None:
+        """The same, for as many as there may be; the group is not to be used by anybody else."""
+        if len(partitions) <= _MANY:
+            self.add(partitions, now)
+        elif self._many:
+            self._many.update(partitions)
+        else:
+            self._many, self._many_since = partitions, now
 
     def add_crowd(self, of: Crowd, partitions: Callable[[], Iterable[str]], now: float, *, brings: bool) -> None:
         """With `brings`, others than the object that changed may have come into the crowd."""
         if not brings and of in self._whole:
             return
-        found = tuple(partitions())
-        self.add(found, now)
-        if len(found) > _FEW:
+        found = dict.fromkeys(partitions())
+        size = len(found)
+        self.add_many(found, now)
+        if size > _FEW:
             if len(self._whole) >= _MOST_CROWDS:  # while nobody evaluates none is taken
                 self._whole.clear()
             self._whole.add(of)
@@ -149,7 +164,9 @@ class Pending:
         if since is None or since > before:
             return None
         self._whole.clear()
-        if self._resumed and self._resumed[0][0] == since:
+        if self._many and self._many_since == since:
+            partition, _ = self._many.popitem()
+        elif self._resumed and self._resumed[0][0] == since:
             partition, _ = self._resumed[0][1].popitem()  # without a search past all that were taken
         else:
             partition = next(iter(self._dirty_since))
@@ -159,6 +176,7 @@ class Pending:
     def discard(self, partition: str) -> None:
         """Takes out one that need not be evaluated any more."""
         self._dirty_since.pop(partition, None)
+        self._many.pop(partition, None)
         group = self._group_of.pop(partition, None)
         if group is not None:
             group.pop(partition, None)
@@ -177,21 +195,23 @@ class Pending:
             self._resumed.append((now, group))
 
     def clear(self) -> None:
+        self._many = {}  # not cleared: that takes its time at once
         for each in (self._dirty_since, self._deferred, self._resumed, self._group_of, self._whole):
             each.clear()
 
     def __contains__(self, partition: object) -> bool:
         """Whether it waits, or was deferred."""
-        return partition in self._dirty_since or partition in self._group_of
+        return partition in self._dirty_since or partition in self._many or partition in self._group_of
 
     @property
     def oldest(self) -> float | None:
         """When the first of those that wait became dirty; None where nothing waits but what was deferred."""
-        dirty = next(iter(self._dirty_since.values()), None)
-        resumed = self._resumed[0][0] if self._resumed else None
-        return resumed if dirty is None or (resumed is not None and resumed < dirty) else dirty
+        first = [next(iter(self._dirty_since.values()), None)]
+        first.append(self._resumed[0][0] if self._resumed else None)
+        first.append(self._many_since if self._many else None)
+        return min((each for each in first if each is not None), default=None)
 
     @property
     def empty(self) -> bool:
         """Whether nothing waits but what was deferred."""
-        return not self._dirty_since and not self._resumed
+        return not self._dirty_since and not self._many and not self._resumed

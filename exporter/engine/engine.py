@@ -135,7 +135,7 @@ class Engine:
         work.look_again()
         after = work.standing.not_applicable
         if before and not after:
-            work.pending.add(work.everything(), now)
+            work.pending.add_many(work.everything(), now)
         elif after and not before:
             work.pending.clear()
             work.broken.clear()
@@ -161,7 +161,7 @@ class Engine:
         work = self._work.get(check_id)
         if work is not None and work.settings != settings:
             work.settings = settings
-            work.pending.add(work.everything(), self._timer())
+            work.pending.add_many(work.everything(), self._timer())
             self._dirty.set()
 
     def settings(self) -> dict[str, Any]:

@@ -46,6 +46,8 @@ class Work:
         self._kinds = {kind.name: kind.record for kind in self.check.reads}
         self._standing: Standing | None = None
         self._answers_since: float | None = None
+        self._begun = False  # to answer: until then all is to be evaluated, and of changes only the first counts
+        self._dirty_since: float | None = None
 
     @property
     def standing(self) -> Standing:
@@ -58,15 +60,21 @@ class Work:
         self._standing = None
 
     def answers(self, now: float) -> bool:
-        """Whether the check can answer at all."""
+        """Whether the check can answer at all. Once it can for the first time, everything is dirty."""
         if not self.standing.answers:
             self._answers_since = None
         elif self._answers_since is None:
             self._answers_since = now
+            if not self._begun:
+                self._begun = True
+                self.pending.add_many(self.everything(), now if self._dirty_since is None else self._dirty_since)
         return self._answers_since is not None
 
     def changed(self, change: Change, now: float) -> None:
         """Takes in a change of one object of a kind that the check reads."""
+        if not self._begun:
+            self._dirty_since = now if self._dirty_since is None else self._dirty_since
+            return
         if self.standing.not_applicable or not self.check.concerned_by(change):
             return
         partitions = concerned(self.check, self.cluster, change)
@@ -129,9 +137,11 @@ class Work:
         others = (each for each in self.check.partitions(record, self.cluster) if each != partition)
         return next((each for each in others if each in self.pending), "")
 
-    def everything(self) -> tuple[str, ...]:
+    def everything(self) -> dict[str, None]:
         """All partitions, those that hold findings of what is gone among them."""
-        return tuple(dict.fromkeys((*everything(self.check, self.cluster), *self.findings.partitions())))
+        found = dict.fromkeys(everything(self.check, self.cluster))
+        found.update(dict.fromkeys(self.findings.partitions()))
+        return found
 
     def hidden(self, partition: str) -> str:
         """Which object leaves the partition without an answer, in a sentence; empty where none does."""
@@ -140,7 +150,7 @@ class Work:
 
     @property
     def caught_up(self) -> bool:
-        return not self.standing.answers or self.pending.empty
+        return not self.standing.answers or (self._begun and self.pending.empty)
 
     def unknown_of(self, fingerprint: str) -> str:
         """Why an open finding may be old; empty where it is not."""
@@ -155,7 +165,9 @@ class Work:
             return
         yield from (Unknown(self.check.id, "", why) for why in self.standing.unseen)
         yield from self.hidden_namespaces.unknowns()
-        yield from (Unknown(self.check.id, partition, why) for partition, why in islice(self.broken.items(), MOST))
+        for partition, why in islice(self.broken.items(), MOST):
+            if not self.hidden(partition):  # since: its place has no answer, and why is said there
+                yield Unknown(self.check.id, partition, why)
         if (more := len(self.broken) - MOST) > 0:
             yield Unknown(self.check.id, f"{more} more", "the check has no answer there either")
 

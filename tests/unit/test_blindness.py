@@ -167,3 +167,26 @@ def test_it_says_which_nodes_and_networks_have_no_answer_beyond_the_namespace() 
 
     evaluation.gone("Pod", "elsewhere", "odd")
     assert evaluation.engine.unknowns() == []
+
+
+def test_a_partition_without_an_answer_is_not_named_beside_the_object_that_hides_it_since() -> None:
+    check = CHECKS["feature_mismatch"]
+    devices: dict[str, Any] = {"downwardMetrics": {}}
+    asking = full({"kind": "VirtualMachine", "namespace": "elsewhere", "name": "db", "domain": {"devices": devices}})
+    seen, other_order = Evaluation([check]), Evaluation([check])
+
+    seen.seen(asking)
+    seen.evaluate()
+    assert [(each.partition, each.why) for each in seen.engine.unknowns()] == [
+        ("elsewhere/db", "no KubeVirt object is deployed")
+    ]
+    seen.seen(odd("VirtualMachineInstance"))
+    other_order.seen(odd("VirtualMachineInstance"))
+    other_order.seen(asking)
+    seen.evaluate()
+    other_order.evaluate()
+    assert seen.engine.unknowns() == other_order.engine.unknowns()
+    assert [each.partition for each in seen.engine.unknowns()] == ["elsewhere"]
+    seen.gone("VirtualMachineInstance", "elsewhere", "odd")
+    seen.evaluate()
+    assert [each.partition for each in seen.engine.unknowns()] == ["elsewhere/db"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,8 +27,11 @@ from tests.rows import full
 
 NAD = network_attachment_definition.KIND
 KINDS = {kind.record: None for check in all_checks() for kind in check.reads if isinstance(kind, ApiKind)}
-# What lasted too short is not open, and of an impact no grace is awaited.
-LASTING = {(check.id, name) for check in all_checks() for name, reason in check.reasons.items() if reason.grace > 600}
+# Of an impact no grace is awaited.
+AT_ONCE = [
+    replace(check, reasons={name: replace(reason, grace=0.0) for name, reason in check.reasons.items()})
+    for check in all_checks()
+]
 
 
 def evaluation_of(*rows: dict[str, Any], lacking: str = "") -> Evaluation:
@@ -39,7 +43,7 @@ def evaluation_of(*rows: dict[str, Any], lacking: str = "") -> Evaluation:
 
 
 def sample() -> Evaluation:
-    evaluation = Evaluation(all_checks())
+    evaluation = Evaluation(AT_ONCE)
     for thing in sample_fleet(datetime.fromtimestamp(NOW, UTC)).objects:
         if thing["kind"] in evaluation.kinds:
             evaluation.seen(thing)
@@ -66,12 +70,8 @@ Shown = dict[tuple[str, str, str], str]
 
 
 def open_in(engine: Engine) -> Shown:
-    """By check, reason and fingerprint, the severity; without those that begin only after a while."""
-    return {
-        (each.check, each.reason, each.fingerprint): each.severity.value
-        for each in engine.findings()
-        if (each.check, each.reason) not in LASTING
-    }
+    """By check, reason and fingerprint, the severity."""
+    return {(each.check, each.reason, each.fingerprint): each.severity.value for each in engine.findings()}
 
 
 def differences(impact: Impact) -> tuple[Shown, Shown]:
@@ -79,8 +79,6 @@ def differences(impact: Impact) -> tuple[Shown, Shown]:
     gone, come = {}, {}
     for each in impact.findings:
         key = each.finding.check, each.finding.reason, each.finding.fingerprint
-        if key[:2] in LASTING:
-            continue
         if each.change != "appears":
             gone[key] = each.severity_before
         if each.change != "goes":

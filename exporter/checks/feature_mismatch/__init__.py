@@ -58,7 +58,7 @@ CHECK = Check(
     uses={
         virtual_machine.KIND: "asks deleting instancetype invalid preference run_strategy settled shape "
         "start_requested",
-        virtual_machine_instance.KIND: "asks blocked migratable node phase vm_uid",
+        virtual_machine_instance.KIND: "asks blocked generation migratable node phase vm_uid",
     },
     about=(virtual_machine.KIND,),
 )

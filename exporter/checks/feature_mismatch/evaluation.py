@@ -9,6 +9,7 @@ from ...findings import Finding, Severity
 from ...model.features.configuration import Effective, chosen, forecast
 from ...model.features.requests import requests_of
 from ...model.features.rule import Ground, Request, Rule
+from ...model.features.rules import BY_ID
 from ...model.kinds.kube_virt import KubeVirt
 from ...model.kinds.storage_class import StorageClass
 from ...model.kinds.virtual_machine import VirtualMachine
@@ -31,13 +32,15 @@ def mismatches(view: View, storage: tuple[StorageClass, ...] | None = None) -> I
     kubevirt = chosen(view.all(KubeVirt))
     known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
     for pair in pairs(view):
-        if pair.vm is not None and pair.vm.invalid and storage is None:
+        if storage is None and pair.vm is not None and pair.vm.invalid:
             yield _invalid(pair.vm)
         asked = _asked(view, pair, kubevirt)
         if not any(asked):
             continue
         if isinstance(kubevirt, str) or isinstance(known, str):
-            raise UnansweredError(str(known))
+            if any(not BY_ID[rule].common for requests in asked for rule, _ in requests):
+                raise UnansweredError(str(known))
+            continue  # what it asks for, every VM does, and KubeVirt allows it unless somebody has forbidden it
         yield from _of(pair, asked, kubevirt, known, storage)
 
 

@@ -59,7 +59,7 @@ CHECK = Check(
     uses={
         virtual_machine.KIND: "asks deleting instancetype preference run_strategy settled shape start_requested",
         virtual_machine_instance.KIND: "asks blocked emulated migratable node phase vm_uid",
-        node.KIND: "",
+        node.KIND: "allocatable deleting label_pairs ready unschedulable",
     },
     about=(virtual_machine.KIND,),
 )
