@@ -196,3 +196,22 @@ def test_a_dump_of_a_downstream_build_is_read_as_the_release_to_assume(tmp_path:
 
     assert [each.reason for each in assumed.findings() if each.check == "feature_configuration"] == ["UnknownGate"]
     assert "feature_configuration" in {each.check for each in read(Config()).unknowns()}
+
+
+@pytest.mark.parametrize("version", ["v1.8.4", "v1.9.0"])
+def test_a_list_of_any_length_costs_as_much_as_one_that_somebody_wrote(version: str) -> None:
+    """Names that nobody knows are compared with all others, each of them."""
+    many = [f"VSOCK{at:05}" for at in range(20_000)] + ["VSOCK "] * 20_000 + ["é" * 70_000, "HostDisk", "HostDisks"]
+    reasons = [(each.reason, each.feature) for each in found(version=version, gates=many, disabledGates=many[:300])]
+    assert len(reasons) == 100
+    assert max(len(feature) for _, feature in reasons) <= 253
+    assert ("UnknownGate", "VSOCK00000") in reasons
+    # What has an effect does so wherever it stands.
+    evaluation = Evaluation([CHECKS["feature_mismatch"]])
+    evaluation.seen(full({**ROW, "version": version, "gates": many}))
+    for name in ("HostDisk", "VSOCK"):
+        disk = [{"name": "d", "hostDisk": {"path": "/d", "type": "Disk"}}] if name == "HostDisk" else []
+        vsock = {"devices": {"autoattachVSOCK": not disk}}
+        evaluation.seen(full({"kind": "VirtualMachine", "name": name, "template": {"volumes": disk}, "domain": vsock}))
+    evaluation.evaluate()
+    assert {(each.subject.name, each.feature) for each in evaluation.engine.findings()} == {("VSOCK", "vsock")}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from exporter.checks import feature_nodes, feature_storage
+from exporter.checks import feature_mismatch, feature_nodes, feature_storage
 from exporter.model.features.rules import RULES
 from exporter.model.index import Index
 from exporter.model.indexes.features import ASKING, NEEDED, OFFERED, STATE, TAKES
@@ -184,3 +184,28 @@ def test_all_that_rules_have_nodes_offer_is_offered() -> None:
     evaluation.seen(full(row | {"allocatable": resources | {"cpu": "1", "attachable.volumes.kubernetes.io/x": "1"}}))
     assert set(evaluation.engine.cluster.keys(OFFERED)) == wanted
     assert len(wanted) > 12
+
+
+def test_a_vm_with_thousands_of_devices_costs_no_more_than_one_with_a_hundred() -> None:
+    gpus = [{"name": f"g{at}", "deviceName": f"a.b/c{at:05}"} for at in range(10_000)]
+    listed = {
+        "permittedHostDevices": {"pciHostDevices": [{"resourceName": each["deviceName"]} for each in gpus[:5_000]]}
+    }
+    evaluation = Evaluation([feature_nodes.CHECK, feature_mismatch.CHECK])
+    for row in (
+        {"kind": "KubeVirt", "name": "kubevirt", "version": "v1.8.4", "gates": ["GPU"], "configuration": listed},
+        {"kind": "Node", "name": "n", "labels": {"kubevirt.io/schedulable": "true"}},
+        {"kind": "VirtualMachine", "name": "few", "domain": {"devices": {"gpus": gpus[:100]}}},
+        {"kind": "VirtualMachine", "name": "many", "domain": {"devices": {"gpus": gpus}}},
+        {"kind": "VirtualMachine", "name": "none", "domain": {"devices": {"gpus": gpus[5_000:]}}},
+    ):
+        evaluation.seen(full(row))
+    evaluation.evaluate()
+    said = {each.subject.name: each for each in evaluation.engine.findings() if "device" in each.feature}
+    assert {name: each.reason for name, each in said.items()} == {
+        "few": "NoNodeForStart",
+        "many": "NoNodeForStart",
+        "none": "StoppedRequestsDisabled",
+    }
+    assert said["many"].message == said["few"].message
+    assert "a.b/c05002 is not in permittedHostDevices and 97 more: " in said["none"].message

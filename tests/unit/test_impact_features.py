@@ -340,10 +340,7 @@ def test_a_gate_is_switched_on_by_what_counts(
         ),
         (
             {"upgrade_to": "0.30"},
-            (
-                "KubeVirt kubevirt/kubevirt is of v0.30.0, which is older than v0.59.0, the first whose feature gates "
-                "are known"
-            ),
+            "the feature gates of v0.30.0 are not known; those of 0.59 to 1.10 are",
         ),
         ({"upgrade_to": ("1.8", "1.9")}, "upgrade-to is given 2 times; give it once"),
         ({"set": "cpuModel"}, "'cpuModel' sets nothing; write it as PATH=VALUE, such as cpuModel=Haswell"),
@@ -409,13 +406,12 @@ def test_what_can_not_be_done_is_refused_in_a_sentence(asked: Row, sentence: str
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ([], "no KubeVirt object is deployed, so there is nothing to be changed"),
+        ([], "no KubeVirt object is deployed, so nobody can say what a change does"),
         (
             [kubevirt(), kubevirt() | {"name": "other"}],
             (
                 "2 KubeVirt objects are deployed, kubevirt/kubevirt and kubevirt/other among them, so "
-                "there is nothing to be "
-                "changed"
+                "nobody can say what a change does"
             ),
         ),
         (
@@ -711,3 +707,42 @@ def test_a_change_and_its_inverse_cancel(rows: list[Row], asked: Asked) -> None:
     assert {each.name: (each.after, each.before) for each in back.gates} == {
         each.name: (each.before, each.after) for each in there.gates
     }
+
+
+# -- what nobody should ask
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ({"set": "cpuModel=\udcff"}, "is no valid UTF-8"),
+        ({"upgrade_to": "1.99"}, "the feature gates of v1.99.0 are not known; those of 0.59 to 1.10 are"),
+        ({"upgrade_to": "0.1"}, "the feature gates of v0.1.0 are not known; those of 0.59 to 1.10 are"),
+        ({"set": tuple(f"a{at}=1" for at in range(101))}, "101 changes of KubeVirt are asked for; there may be 100 at"),
+        ({"set": f"cpuModel.{'x' * 9000}=1"}, "is a text, and has nothing below it named 'x{60}…'"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused_in_one_short_sentence(asked: Row, why: str) -> None:
+    evaluation = evaluation_of(kubevirt(configuration={"cpuModel": "Haswell"}))
+    with pytest.raises(ValueError, match=why) as refused:
+        proposal_of(evaluation, **asked)
+    assert type(refused.value) is ValueError
+    assert len(str(refused.value)) < 300
+
+
+def test_a_change_leaves_the_configuration_alone_that_it_is_made_of() -> None:
+    evaluation = evaluation_of(kubevirt(configuration={"network": {"binding": {"a": {"x": "1"}}}}))
+    proposal = proposal_of(
+        evaluation, set=("network.binding.a.x=2", "network.binding.b={}", "network.binding.a.x=null")
+    )
+    assert configuration_of(proposal)["network"] == {"binding": {"a": {}, "b": {}}}
+    assert configuration_of(proposal_of(evaluation, set="cpuModel=x"))["network"] == {"binding": {"a": {"x": "1"}}}
+
+
+def test_who_uses_a_gate_is_not_counted_while_instancetypes_cannot_be_seen() -> None:
+    evaluation = evaluation_of(kubevirt(gates=("VSOCK",)), *vm("db", VSOCK))
+    assert [(each.vms, each.vmis) for each in impact_of(evaluation, disable="VSOCK").gates] == [(1, 0)]
+    evaluation.sync_state("VirtualMachineClusterInstancetype", SyncState.FORBIDDEN)
+    impact = impact_of(evaluation, disable="VSOCK")
+    assert [(each.vms, each.vmis) for each in impact.gates] == [(None, None)]
+    assert exit_code(impact) == 2

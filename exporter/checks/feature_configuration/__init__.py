@@ -7,7 +7,8 @@ defaults once they restart. While an upgrade is under way, each gate that it swi
 switches on every Beta gate that nobody disables.
 
 Not seen here: whether a VM asks for what is off (feature_mismatch); gates of releases that are newer than the table; a
-downstream build that registers gates of its own.
+downstream build that registers gates of its own; of the names in one list that no release knows, more than the first
+hundred.
 """
 
 from __future__ import annotations

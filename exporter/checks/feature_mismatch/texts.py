@@ -7,6 +7,7 @@ from .states import Pair, State
 
 __all__ = ["message"]
 
+_NAMED = 3  # things that are not allowed, in a message
 _ENDS = {
     "PendingBlocked": "it cannot start",
     "PendingStartedBefore": "it was admitted before and starts this once, and not again",
@@ -19,7 +20,12 @@ _ENDS = {
 
 def message(rule: Rule, stage: Stage, pair: Pair, state: State, whys: tuple[str, ...]) -> str:
     who = "The VM asks for" if pair.vmi is None or state.reason == "WillFailAtRestart" else "The VMI uses"
-    return f"{who} {rule.title}, and {' and '.join(whys)}: {_end(rule, stage, pair, state)}{_answer(rule)}."
+    return f"{who} {rule.title}, and {_because(whys)}: {_end(rule, stage, pair, state)}{_answer(rule)}."
+
+
+def _because(whys: tuple[str, ...]) -> str:
+    more = f" and {len(whys) - _NAMED} more" if len(whys) > _NAMED else ""
+    return " and ".join(whys[:_NAMED]) + more
 
 
 def _end(rule: Rule, stage: Stage, pair: Pair, state: State) -> str:

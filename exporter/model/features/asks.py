@@ -12,6 +12,7 @@ __all__ = ["asks_of", "shared"]
 _SHARED: dict[tuple[Request, ...], tuple[Request, ...]] = {}
 _MOST = 50_000  # unlike ones of a fleet are kept; more would be held longer than their VMs
 _LONGEST = 253  # characters of a parameter: more has no name in Kubernetes
+_MOST_OF_A_RULE = 100  # devices, bindings or the like of one VM; QEMU takes fewer, and each of them costs
 
 
 def asks_of(asking: Asking) -> tuple[Request, ...]:
@@ -19,7 +20,7 @@ def asks_of(asking: Asking) -> tuple[Request, ...]:
     found = []
     for rule in RULES:
         if parameters := rule.asked(asking):
-            found += [(rule.id, intern(parameter[:_LONGEST])) for parameter in sorted(parameters)]
+            found += [(rule.id, intern(parameter[:_LONGEST])) for parameter in sorted(parameters)[:_MOST_OF_A_RULE]]
     return shared(tuple(found))
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from ..kinds.kube_virt import EVEN_PARITY, KubeVirt
 from ..remembered import remembered
-from .gates import NEWEST, Gates
+from .gates import NEWEST, Gates, states_of
 from .settings import (
     Architecture,
     Developer,
@@ -32,12 +32,16 @@ from .settings import (
 )
 from .versions import Version, parse
 
-__all__ = ["ASSUME", "OBSOLETE_CPU_MODELS", "Effective", "chosen", "effective", "forecast", "understood"]
+__all__ = ["ASSUME", "OBSOLETE_CPU_MODELS", "OLDEST", "Effective", "chosen", "effective", "forecast", "understood"]
 
 ASSUME = "assumeUpstreamVersion"
 """The setting of the exporter with which a version that is none of upstream is taken for one."""
 
-_OLDEST = Version(0, 59)  # the first release whose gates are known
+OLDEST = Version(0, 59)
+"""The first release whose gates are known."""
+
+_MOST_UNKNOWN = 100  # names in a list of gates
+_LONGEST = 253  # characters of one that is reported
 _PROFILER_LISTED = Version(1, 8, 0, 0)  # until then the gate ClusterProfiler counts beside the setting
 _OPTIONAL = ("ClusterProfiler", "PersistentReservation")  # GA, and off all the same where nobody asks for them
 _MACHINES = {"arm64": ("virt*",), "s390x": ("s390-ccw-virtio*",)}  # globs; as amd64 the rest
@@ -307,10 +311,18 @@ def understood(kubevirt: KubeVirt, version: str | None = None) -> Effective | st
             f"{kubevirt.ref} is of {known}, and the feature gates of nothing newer than {newest} are known; "
             f"set {ASSUME} to what it is built of"
         )
-    if known < _OLDEST:
-        return f"{kubevirt.ref} is of {known}, which is older than {_OLDEST}, the first whose feature gates are known"
+    if known < OLDEST:
+        return f"{kubevirt.ref} is of {known}, which is older than {OLDEST}, the first whose feature gates are known"
     made = _made(kubevirt.configuration, known, kubevirt.annotations, kubevirt.default_architecture)
     return f"{kubevirt.ref} is undecodable: spec.configuration: {made}" if isinstance(made, str) else made
+
+
+def _listed(names: Iterable[str | None] | None, version: Version) -> tuple[str, ...]:
+    """Each name once. Of those that no release knows, which have no effect, the first are enough to be reported."""
+    known = states_of(version)
+    once = dict.fromkeys(each[:_LONGEST] for each in names or () if each is not None)
+    left_out = frozenset([each for each in once if each not in known][_MOST_UNKNOWN:])
+    return tuple(each for each in once if each not in left_out)
 
 
 @remembered(most=64)
@@ -321,7 +333,6 @@ def _made(configuration: str, version: Version, annotations: tuple[str, ...], ar
         return str(error)
     developer = of.developer or Developer()
     enabled, disabled = (
-        tuple(each for each in gates or () if each is not None)
-        for gates in (developer.feature_gates, developer.disabled_feature_gates)
+        _listed(gates, version) for gates in (developer.feature_gates, developer.disabled_feature_gates)
     )
     return Effective(Gates(version, enabled, disabled), of, annotations, architecture)

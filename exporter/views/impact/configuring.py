@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import msgspec
 
 from ...model.cluster import Cluster
-from ...model.features.configuration import Effective, chosen, understood
-from ...model.features.gates import Gates
+from ...model.features.configuration import OLDEST, Effective, chosen, understood
+from ...model.features.gates import NEWEST, Gates
 from ...model.features.hco import REVERTED, way_of_gate, way_of_setting
 from ...model.features.settings import problems
-from ...model.features.versions import parse
+from ...model.features.versions import Version, parse
 from ...model.kinds import kube_virt
 from ...model.kinds.kube_virt import KubeVirt, changed
 from ...model.overlay import Edit
@@ -27,6 +27,7 @@ from .switching import refuse_unknown, switched, why_not
 __all__ = ["Wish", "configured"]
 
 _UNSPECIFIC = re.compile(r"v?[0-9]{1,6}\.[0-9]{1,6}")  # a release without its patch
+_MOST = 100  # gates and settings in one question: each is applied by itself
 _GATES_OFF = (
     "Before you switch it off, take the feature out of these VMs, all that is refused in one edit of each, and restart "
     "those that run: afterwards KubeVirt refuses to start them, and most of their edits."
@@ -70,6 +71,7 @@ class _Draft:
         version = parse(f"{text}.0" if _UNSPECIFIC.fullmatch(text) else text)
         if version is None or version.between:
             raise ValueError(f"{shortened(text)!r} is no version of an upstream release; write it as 1.9 or v1.9.0")
+        _refuse_unheard(version)
         before, was = self.record.upstream, parse(self.record.upstream)
         self.record = changed(self.record, version=version.tag)
         verb = "downgraded" if was is not None and version < was else "upgraded"
@@ -122,6 +124,13 @@ class _Draft:
         self.tree = tree
 
 
+def _refuse_unheard(version: Version) -> None:
+    """Raises ValueError for a release whose feature gates nobody knows."""
+    if not OLDEST.release <= version.release <= NEWEST:
+        first, last = (".".join(map(str, each)) for each in (OLDEST.release, NEWEST))
+        raise ValueError(f"the feature gates of {version.tag} are not known; those of {first} to {last} are")
+
+
 def _unread(before: KubeVirt, after: KubeVirt, was: Effective, known: Effective) -> bool:
     """Whether the text of the configuration is all that differs, and nothing that is made of it."""
     same = (known.settings, known.gates) == (was.settings, was.gates)
@@ -133,6 +142,8 @@ def configured(cluster: Cluster, wish: Wish) -> Proposal:
 
     Raises ValueError for what can't be done, and NoSuchObjectError where there is no such object, or none can be seen.
     """
+    if (number := sum(map(len, (wish.disable, wish.enable, wish.settings)))) > _MOST:
+        raise ValueError(f"{number} changes of KubeVirt are asked for; there may be {_MOST} at once")
     if both := sorted({*wish.disable} & {*wish.enable}):
         raise ValueError(f"feature gate {shortened(both[0])!r} can't be switched on and off at once")
     record = _kubevirt(cluster)
@@ -162,7 +173,7 @@ def _kubevirt(cluster: Cluster) -> KubeVirt:
         raise NoSuchObjectError(f"{undecodable.sentence}; so nobody can say what changing it does")
     record = chosen(cluster.all(KubeVirt))
     if isinstance(record, str):
-        raise NoSuchObjectError(f"{record}, so there is nothing to be changed")
+        raise NoSuchObjectError(f"{record}, so nobody can say what a change does")
     return record
 
 

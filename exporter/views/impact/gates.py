@@ -118,7 +118,7 @@ def gates_of(
         return (), (Unknown("feature_mismatch", "", next(whys)),)
     switched = differing(before, after)
     found = yield from users(cluster, switched)
-    blind = bool(unseen(cluster, (VirtualMachine, VirtualMachineInstance)))
+    blind = bool(unseen(cluster, tuple(kind.record for kind in KINDS)))
     reports = (_report(name, *pair, after, before, found[name], blind=blind) for name, pair in switched.items())
     return tuple(reports), ()
 

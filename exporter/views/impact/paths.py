@@ -28,6 +28,8 @@ def assigned(text: str) -> tuple[Path, Any]:
     """The place and the value of `PATH=VALUE`; what is no JSON is a text. Raises ValueError."""
     path, sign, value = text.partition("=")
     shown = repr(shortened(text))
+    if any("\ud800" <= each <= "\udfff" for each in text):
+        raise ValueError(f"{shown} is no valid UTF-8")
     if not sign:
         raise ValueError(f"{shown} sets nothing; write it as PATH=VALUE, such as cpuModel=Haswell")
     if len(text) > _LONGEST:
@@ -64,7 +66,7 @@ def put(tree: Tree, path: Path, value: Any) -> Tree:
     """A copy with the value at a place, and what lacks on the way there; None removes what is there. Raises ValueError
     where there can be no such place.
     """
-    new = copy.deepcopy(tree)
+    new = dict(tree)
     here: Any = new
     for depth, step in enumerate(path):
         last = depth == len(path) - 1
@@ -75,10 +77,10 @@ def put(tree: Tree, path: Path, value: Any) -> Tree:
             here[key] = value
         else:
             there = here[key] if isinstance(here, list) else here.get(step)
-            if there is None:
-                if value is None:
-                    break
-                there = here[key] = {}
+            if there is None and value is None:
+                break
+            # Only what is on the way is copied: the rest may be large.
+            here[key] = there = {} if there is None else copy.copy(there)
             here = there
     return new
 
@@ -96,7 +98,9 @@ def _key(here: Any, path: Path, depth: int) -> Any:
     if isinstance(here, dict):
         return step
     if not isinstance(here, list):
-        raise ValueError(f"{above} is {_KINDS.get(type(here), 'a value')}, and has nothing below it named {step!r}")
+        raise ValueError(
+            f"{above} is {_KINDS.get(type(here), 'a value')}, and has nothing below it named {shortened(step)!r}"
+        )
     if not re.fullmatch(r"[0-9]{1,6}", step):
         raise ValueError(f"{above} is a list; name one of its entries by a number from 0, and not {shortened(step)!r}")
     if int(step) >= len(here):
