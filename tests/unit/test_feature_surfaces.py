@@ -360,11 +360,7 @@ async def test_the_demo_has_them_in_its_scrape_its_api_and_its_page(http: aiohtt
         f'kubevirt_feature_enabled{{feature="{each["gate"]}",stage="{each["stage"]}",source="{each["source"]}"}} '
         f"{each['on']:d}"
         for each in found["gates"]
-<<<<<<< HEAD
         if each["stage"]  # else it is one that the version does not know
-=======
-        if each["stage"]  # what no release knows has no series
->>>>>>> fattack
     }
     assert gates == {line for line in text.splitlines() if line.startswith("kubevirt_feature_enabled{")}
     page = html[html.index('id="features"') : html.index('id="drain"')]
