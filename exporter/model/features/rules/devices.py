@@ -142,7 +142,7 @@ RULES = (
     ),
     Rule(
         "grace_io",
-        "NVIDIA Grace GPUs",
+        "PCI devices, among them NVIDIA Grace GPUs",
         _names,
         migrates=Migrates.NEVER,
         refused=_grace,

@@ -291,7 +291,7 @@ RULES = (
     ),
     Rule(
         "multi_arch",
-        "another architecture than the control plane's",
+        "a chosen architecture",
         _architecture,
         refused=_foreign,
         decides=("MultiArchitecture",),
