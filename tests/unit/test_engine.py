@@ -305,7 +305,7 @@ class Fleet(RuleBasedStateMachine):
         holes = {(check, partition) for check, partition in unknown if partition}
         if not self.lost:
             assert unknown == {(each.check, each.partition) for each in fresh.engine.unknowns()}
-        unseen = blind(engine, holes) | blind(fresh.engine, holes)
+        unseen = holes | blind(engine, holes) | blind(fresh.engine, holes)
         assert self.of(engine, unseen) == self.of(fresh.engine, unseen)
 
     def of(self, engine: Engine, unseen: set[tuple[str, str]]) -> list[tuple[Any, ...]]:
