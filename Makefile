@@ -47,7 +47,7 @@ test-kubevirt: $(VENV)/.dev ## against KubeVirt's own control plane, as root or 
 	$(BIN)/pytest tests/kubevirt
 
 fuzz: $(VENV)/.dev ## every shape of every object of every case, where test-unit takes one of each form; not part of check
-	FUZZ=all $(BIN)/pytest -n auto tests/unit/test_any_shape.py
+	FUZZ=all $(BIN)/pytest -n auto tests/unit/test_any_shape.py tests/unit/test_engine_scenes.py
 
 mutants: $(VENV)/.dev ## whether the tests notice changes of the core; MUTANTS="--sample 120 --seed 1"; not part of check
 	$(BIN)/python -m tests.tools.mutants $(MUTANTS)

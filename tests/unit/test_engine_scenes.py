@@ -6,6 +6,7 @@ check does not declare shows as a finding that goes stale; test_engine.py does t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,15 +25,29 @@ INDEXES = tuple(index for state in all_states() for index in state.indexes)
 LATER = NOW + 10 * 365 * 86_400  # every grace is over: what is open stays open, however its times change
 
 
+_MANY = 200  # cases of a check; of more, one of each form is taken (`make fuzz` takes all)
+
+
 def scenes() -> Iterator[Any]:
     for check in CHECKS:
-        for name, case in cases_of(check).items():
+        cases = cases_of(check)
+        alike = len(cases) > _MANY and os.environ.get("FUZZ") != "all"
+        seen: set[object] = set()
+        for name, case in cases.items():
             if (
                 case["finds"] != "unknown"
                 and not any(row.get("undecodable") for row in case["given"])
                 and "sync_state" not in case
+                and not (alike and _form(case) in seen)
             ):
+                seen.add(_form(case))
                 yield pytest.param(check, case["given"], id=f"{check.id}-{name}")
+
+
+def _form(case: dict[str, Any]) -> object:
+    """Which objects there are, what the rows say of them, and what is found of whom."""
+    rows = sorted((row["kind"], row["name"], tuple(sorted(row))) for row in case["given"])
+    return tuple(rows), tuple(sorted((found["reason"], found["subject"]) for found in case["finds"]))
 
 
 # What becomes of an object, and concerns others.
