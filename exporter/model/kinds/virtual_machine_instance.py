@@ -159,7 +159,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     presets: tuple[str, ...]  # the VirtualMachineInstancePresets that were merged into it
     asks: tuple[Request, ...]  # features
     emulated: str  # the hardware type that it runs with, of which its spec may have an alias; empty where not known
-    blocked: str  # why virt-controller or the scheduler does not get on with it, while it is pending
+    blocked: str  # why virt-controller or the scheduler makes no progress with it, while it is pending
     unreadable: tuple[Unreadable, ...] = ()
 
     @property
