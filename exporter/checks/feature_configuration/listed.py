@@ -13,6 +13,8 @@ from ...model.kinds.kube_virt import EVEN_PARITY, KubeVirt
 __all__ = ["of_the_lists"]
 
 _LISTED, _DISABLED = "featureGates", "disabledFeatureGates"
+# While one is listed, KubeVirt before 1.8 takes edits of VMs that still have such an interface.
+_EDITABLE = ("Macvtap", "Passt")
 _HYPERVISOR = "ConfigurableHypervisor"
 
 _WITHOUT_EFFECT = ("MultiArchitecture",)  # of the deprecated ones: nothing asks for them any more
@@ -110,6 +112,8 @@ def _inert(gate: str, known: Effective) -> str:
     """Why a gate has no effect although it is listed; empty where it has one."""
     gates = known.gates
     if gates.state(gate) == "DISC":
+        if gate in _EDITABLE and known.version.release < (1, 8):
+            return ""
         return f"it is discontinued in {known.version.tag}"
     if gates.state(gate) == "DEP" and gate in _WITHOUT_EFFECT:
         return f"what it stands for is always on in {known.version.tag}"
