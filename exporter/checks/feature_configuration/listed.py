@@ -96,6 +96,9 @@ def _unknown(gate: str, known: Effective) -> _Said | None:
 
 def _enabled(gate: str, known: Effective) -> _Said | None:
     gates = known.gates
+    if gate in _EDITABLE and gates.state(gate) == "DISC" and known.version.release < (1, 8):
+        why = "no VM is created with this binding any more, and old ones can only be edited while it is listed"
+        return _Said("DeprecatedGate", f"{gate} is in {_LISTED}, and discontinued: {why}")
     if why := _inert(gate, known):
         return _Said("InertGate", f"{gate} is in {_LISTED} and has no effect: {why}")
     if gates.state(gate) == "GA":
@@ -112,8 +115,6 @@ def _inert(gate: str, known: Effective) -> str:
     """Why a gate has no effect although it is listed; empty where it has one."""
     gates = known.gates
     if gates.state(gate) == "DISC":
-        if gate in _EDITABLE and known.version.release < (1, 8):
-            return ""
         return f"it is discontinued in {known.version.tag}"
     if gates.state(gate) == "DEP" and gate in _WITHOUT_EFFECT:
         return f"what it stands for is always on in {known.version.tag}"
