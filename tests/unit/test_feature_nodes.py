@@ -10,14 +10,14 @@ import pytest
 from exporter.checks import feature_mismatch, feature_nodes, feature_storage
 from exporter.model.features.rules import RULES
 from exporter.model.index import Index
-from exporter.model.indexes.features import ASKING, NEEDED, OFFERED, STATE, TAKES
+from exporter.model.indexes.features import NEEDED, OFFERED, STATE, TAKES
 from tests.evaluation import Evaluation
 from tests.rows import full
 
 Row = dict[str, Any]
 
 CHECKS = (feature_nodes.CHECK, feature_storage.CHECK)
-INDEXES = (ASKING, NEEDED, OFFERED, STATE, TAKES)
+INDEXES = (NEEDED, OFFERED, STATE, TAKES)
 GATES = ["VSOCK", "CPUManager", "WorkloadEncryptionSEV"]
 CLUSTER, OWN = "VirtualMachineClusterInstancetype", "VirtualMachineInstancetype"
 PREFERS = ("VirtualMachineClusterPreference", "VirtualMachinePreference")

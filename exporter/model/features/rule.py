@@ -12,7 +12,7 @@ from ..kinds.storage_class import StorageClass
 from ..vm_spec import WireCPU, WireDevices, WireDomain, WireVMSpec
 from .configuration import Effective
 
-__all__ = ["IGNITION", "SIDECARS", "AsAsked", "Asking", "Ground", "Migrates", "Request", "Rule", "Severities", "Stage"]
+__all__ = ["IGNITION", "SIDECARS", "Asking", "Ground", "Migrates", "Request", "Rule", "Severities", "Stage", "once"]
 
 IGNITION, SIDECARS = "kubevirt.io/ignitiondata", "hooks.kubevirt.io/hookSidecars"
 
@@ -111,6 +111,11 @@ class Ground(msgspec.Struct, frozen=True):
     storage: tuple[StorageClass, ...] | None = None
 
 
+def once(asked: bool) -> Iterable[str]:
+    """The parameters of a request that has none."""
+    return ("",) if asked else ()
+
+
 def _none(_: Asking) -> Iterable[str]:
     return ()
 
@@ -123,7 +128,6 @@ def _by_gate(_ground: Ground, _parameter: str) -> str:
     return ""
 
 
-AsAsked = Callable[[Asking], Iterable[str]]
 _USUAL = Severities()
 
 
@@ -144,7 +148,7 @@ class Rule:
 
     id: str
     title: str
-    asked: AsAsked = _none
+    asked: Callable[[Asking], Iterable[str]] = _none
     gate: str = ""
     stage: Stage | Callable[[Effective], Stage] = Stage.ADMISSION
     migrates: Migrates = Migrates.YES

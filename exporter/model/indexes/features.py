@@ -1,4 +1,4 @@
-"""Who asks for which feature, what of that a node has to offer, and which nodes offer it.
+"""What a node has to offer to VMs by what they ask for, and which nodes offer it.
 
 What VMs ask for is read through their instancetype and preference, which may be in a ControllerRevision, and through
 their VMI: while a VM has one, that needs the node. Keys of what nodes offer are the texts of `Rule.nodes`.
@@ -29,7 +29,6 @@ from .instancetypes import REVISION
 from .networks import VM
 
 __all__ = [
-    "ASKING",
     "NEEDED",
     "OFFERED",
     "OFFERS_HARDWARE_TYPES",
@@ -82,23 +81,10 @@ def _things(asks: tuple[Request, ...], emulated: str = "") -> tuple[str, ...]:
     return tuple(dict.fromkeys(thing for thing, _, _ in needs(asks, emulated)))
 
 
-@remembered(20_000)
-def _rules(asks: tuple[Request, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(rule for rule, _ in asks if not BY_ID[rule].common))
-
-
 def takes_pods(node: Node) -> bool:
     """Whether launcher pods may be scheduled to it, as far as it says so itself."""
     counts = node.ready and not node.unschedulable and node.deleting is None
     return counts and _SCHEDULABLE in node.label_pairs
-
-
-def _asking(record: Record, lookup: Lookup) -> Iterable[str]:
-    if isinstance(record, VirtualMachine):
-        return _rules(requests_of(record, lookup)) if record.deleting is None else ()
-    if isinstance(record, VirtualMachineInstance):
-        return () if record.final else _rules(record.asks)
-    return ()
 
 
 def _needed(record: Record, lookup: Lookup) -> Iterable[str]:
@@ -239,8 +225,6 @@ _THROUGH_WHAT_IT_REFERS_TO: tuple[tuple[type[Record], Index], ...] = (
 )
 _VMS = (VirtualMachine, VirtualMachineInstance)
 
-# VMs and VMIs by the rules of the features that they ask for, but for those that nearly all ask for.
-ASKING = Index("feature", _asking, of=_VMS, through=_THROUGH_WHAT_IT_REFERS_TO, unmoved=_same_asked)
 # VMs without a VMI, and VMIs, by each thing that a node has to offer, in parts.
 NEEDED = Index(
     "what a node has to offer",

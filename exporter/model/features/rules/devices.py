@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...vm_spec import WireDevice
-from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage
+from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage, once
 
 __all__ = ["RULES"]
-
-
-def _once(asked: bool) -> Iterable[str]:
-    return ("",) if asked else ()
 
 
 def _claimed(devices: list[WireDevice | None] | None) -> bool:
@@ -28,19 +24,19 @@ def _names(vm: Asking) -> Iterable[str]:
 
 
 def _host_devices(vm: Asking) -> Iterable[str]:
-    return _once(bool(vm.devices.host_devices))
+    return once(bool(vm.devices.host_devices))
 
 
 def _gpus(vm: Asking) -> Iterable[str]:
-    return _once(vm.devices.gpus is not None)
+    return once(vm.devices.gpus is not None)
 
 
 def _claimed_gpus(vm: Asking) -> Iterable[str]:
-    return _once(_claimed(vm.devices.gpus))
+    return once(_claimed(vm.devices.gpus))
 
 
 def _claimed_devices(vm: Asking) -> Iterable[str]:
-    return _once(_claimed(vm.devices.host_devices))
+    return once(_claimed(vm.devices.host_devices))
 
 
 def _one_vgpu(vm: Asking) -> Iterable[str]:
@@ -49,15 +45,15 @@ def _one_vgpu(vm: Asking) -> Iterable[str]:
 
 
 def _vsock(vm: Asking) -> Iterable[str]:
-    return _once(vm.devices.autoattach_vsock is True)
+    return once(vm.devices.autoattach_vsock is True)
 
 
 def _video(vm: Asking) -> Iterable[str]:
-    return _once(vm.devices.video is not None)
+    return once(vm.devices.video is not None)
 
 
 def _panic(vm: Asking) -> Iterable[str]:
-    return _once(bool(vm.devices.panic_devices))
+    return once(bool(vm.devices.panic_devices))
 
 
 def _unlisted(ground: Ground, device: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 
 from ...vm_spec import WireVolume
-from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage
+from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage, once
 
 __all__ = ["RULES"]
 
@@ -19,10 +19,6 @@ def _shared(vm: Asking) -> Iterable[WireVolume]:
         return ()
     names = {each.name for each in vm.devices.filesystems if each is not None}
     return [each for each in vm.volumes if each.name in names]
-
-
-def _once(asked: bool) -> Iterable[str]:
-    return ("",) if asked else ()
 
 
 def _of_volume(field: str) -> Callable[[Asking], bool]:
@@ -38,11 +34,11 @@ _METRICS_DISK, _HOST_DISK = _of_volume("downward_metrics"), _of_volume("host_dis
 
 
 def _downward_metrics(vm: Asking) -> Iterable[str]:
-    return _once(vm.devices.downward_metrics is not None or _METRICS_DISK(vm))
+    return once(vm.devices.downward_metrics is not None or _METRICS_DISK(vm))
 
 
 def _host_disk(vm: Asking) -> Iterable[str]:
-    return _once(_HOST_DISK(vm))
+    return once(_HOST_DISK(vm))
 
 
 def _reservation(vm: Asking) -> Iterable[str]:
@@ -54,31 +50,31 @@ def _reservation(vm: Asking) -> Iterable[str]:
 
 def _virtiofs_storage(vm: Asking) -> Iterable[str]:
     volumes = _shared(vm)
-    return _once(
+    return once(
         any(each.persistent_volume_claim is not None or each.data_volume is not None for each in volumes),
     )
 
 
 def _virtiofs_config(vm: Asking) -> Iterable[str]:
     kept = ((v.config_map, v.secret, v.service_account, v.downward_api) for v in _shared(vm))
-    return _once(any(part is not None for parts in kept for part in parts))
+    return once(any(part is not None for parts in kept for part in parts))
 
 
 def _container_path(vm: Asking) -> Iterable[str]:
-    return _once(any(each.container_path is not None for each in _shared(vm)))
+    return once(any(each.container_path is not None for each in _shared(vm)))
 
 
 def _empty_cdrom(vm: Asking) -> Iterable[str]:
     drives = {each.name for each in vm.devices.disks or () if each is not None and each.cdrom is not None}
-    return _once(bool(drives and drives - {each.name for each in vm.volumes}))
+    return once(bool(drives and drives - {each.name for each in vm.volumes}))
 
 
 def _utility_volumes(vm: Asking) -> Iterable[str]:
-    return _once(bool(vm.spec.utility_volumes))
+    return once(bool(vm.spec.utility_volumes))
 
 
 def _hotplugged(vm: Asking) -> Iterable[str]:
-    return _once(vm.hotplugged)
+    return once(vm.hotplugged)
 
 
 def _strategy(vm: Asking) -> Iterable[str]:
@@ -86,7 +82,7 @@ def _strategy(vm: Asking) -> Iterable[str]:
 
 
 def _tracking(vm: Asking) -> Iterable[str]:
-    return _once(vm.tracking in _TRACKED)
+    return once(vm.tracking in _TRACKED)
 
 
 def _plugged(vm: Asking) -> Iterable[str]:
