@@ -32,7 +32,8 @@ class Index:
     records under their key and affect none: a claim need not be evaluated again because another claim of its network
     changed. `unmoved` is for a record of the types in `through` that tens of thousands may be read through: whether a
     change of it, from None or to None where it comes or goes, leaves their keys and all that is found by them as it is.
-    `of` are the types of records that can have a key; all can where it is empty.
+    `of` are the types of records that can have a key; all can where it is empty. `namespaced`: all records under a key
+    are in the namespace that it begins with, up to the first `/`.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Index:
     through: tuple[tuple[type[Record], Index], ...] = ()
     dependents: tuple[type[Record], ...] = ()
     unmoved: Callable[[Record | None, Record | None], bool] = _never
+    namespaced: bool = False
 
     def __repr__(self) -> str:
         return f"Index({self.id})"

@@ -33,4 +33,4 @@ def _pdbs(record: Record, _: Lookup) -> Iterable[str]:
 VIRT_API = Index("virt-api", _virt_api, of=(EndpointSlice, KubeVirt))
 LAUNCHERS = Index("launcher pod", _launchers, of=(Pod,))
 # Each PDB that KubeVirt made.
-KUBEVIRT_PDB = Index("PDB of KubeVirt", _pdbs, of=(PodDisruptionBudget,))
+KUBEVIRT_PDB = Index("PDB of KubeVirt", _pdbs, of=(PodDisruptionBudget,), namespaced=True)

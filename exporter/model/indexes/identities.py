@@ -49,7 +49,7 @@ def _pools(record: Record, _: Lookup) -> Iterable[str]:
 
 
 # A VM's UUIDs depend on its VMI: by the VMI's `namespace/name` it is found here.
-_VMI = Index("VM of a VMI", _vms, of=(VirtualMachine,))
+_VMI = Index("VM of a VMI", _vms, of=(VirtualMachine,), namespaced=True)
 # Comparable UUIDs that VMs have, or start with next time.
 IDENTITY = Index(
     "firmware UUID", _identities, of=(VirtualMachine, VirtualMachineInstance), through=((VirtualMachineInstance, _VMI),)
@@ -58,4 +58,4 @@ IDENTITY = Index(
 LEGACY_NAME = Index("UUID of a name", _names, of=(VirtualMachine, VirtualMachineSnapshotContent))
 SERIAL = Index("serial", _serials, of=(VirtualMachine, VirtualMachineInstance))
 # A pool and its VMs, which depend on it.
-POOL = Index("pool", _pools, of=(VirtualMachine, VirtualMachinePool), dependents=(VirtualMachine,))
+POOL = Index("pool", _pools, of=(VirtualMachine, VirtualMachinePool), dependents=(VirtualMachine,), namespaced=True)

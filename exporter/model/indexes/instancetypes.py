@@ -96,7 +96,7 @@ def _presets(record: Record, _: Lookup) -> Iterable[str]:
     return (f"{record.namespace}/{record.name}",) if preset else ()
 
 
-_STARTED = Index("VMI of a saved spec", _started, of=(VirtualMachineInstance,))
+_STARTED = Index("VMI of a saved spec", _started, of=(VirtualMachineInstance,), namespaced=True)
 # An instancetype or preference, and who depends on it: VMs, and pools, whose templates refer to it.
 OBJECT = Index(
     "instancetype or preference",
@@ -112,6 +112,7 @@ REVISION = Index(
     _revisions,
     of=(VirtualMachine, VirtualMachinePool, ControllerRevision, VirtualMachineSnapshotContent, VirtualMachineInstance),
     through=((ControllerRevision, _STARTED),),
+    namespaced=True,
 )
 UNVERSIONED = Index(
     "VMs of a live instancetype or preference",
@@ -119,5 +120,5 @@ UNVERSIONED = Index(
     of=(VirtualMachine,),
     through=((ControllerRevision, REVISION),),
 )
-POOLS = Index("pool with an instancetype or preference", _pools, of=(VirtualMachinePool,))
-PRESETS = Index("VMI with a preset", _presets, of=(VirtualMachineInstance,))
+POOLS = Index("pool with an instancetype or preference", _pools, of=(VirtualMachinePool,), namespaced=True)
+PRESETS = Index("VMI with a preset", _presets, of=(VirtualMachineInstance,), namespaced=True)

@@ -6,14 +6,18 @@ from collections.abc import Callable, Iterable
 
 from ..index import Index, Lookup
 from ..kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
+from ..kinds.controller_revision import ControllerRevision
 from ..kinds.deployment import Deployment
 from ..kinds.ipam_claim import IPAMClaim
 from ..kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from ..kinds.network_attachment_definition import NetworkAttachmentDefinition
 from ..kinds.pod import GIVEN, REFERRED, Pod, Role
+from ..kinds.pod_disruption_budget import PodDisruptionBudget
 from ..kinds.user_defined_network import UserDefinedNetwork
 from ..kinds.virtual_machine import VirtualMachine
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
+from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ..record import Record
 from ..vm_networks import claim_name
 
@@ -184,7 +188,21 @@ def unknown_holders(
 
 STACK_KEY = "ipam"
 
-VM = Index("vm", _vms)
+VM = Index(
+    "vm",
+    _vms,
+    of=(
+        VirtualMachine,
+        VirtualMachineInstance,
+        VirtualMachineInstanceMigration,
+        VirtualMachineSnapshotContent,
+        ControllerRevision,
+        PodDisruptionBudget,
+        IPAMClaim,
+        Pod,
+    ),
+    namespaced=True,
+)
 ATTACHMENT = Index("attachment", _attachments, of=(Pod,))
 ADDRESS = Index("address", _addresses, of=(IPAMClaim, Pod), through=((NetworkAttachmentDefinition, ATTACHMENT),))
 CLAIM = Index("claim", _claims, of=(IPAMClaim, Pod))
@@ -211,6 +229,7 @@ CLAIM_NAME = Index(
     _claim_names,
     of=(IPAMClaim, VirtualMachine, VirtualMachineInstance),
     through=((NetworkAttachmentDefinition, _INTERFACE),),
+    namespaced=True,
 )
 # The claims, by network, that no VM has an interface for.
 LEFTOVER = Index("leftover", _leftovers, of=(IPAMClaim,), through=((VirtualMachine, VM), (VirtualMachineInstance, VM)))

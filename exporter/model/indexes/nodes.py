@@ -77,7 +77,7 @@ def _system_uuids(record: Record, _: Lookup) -> Iterable[str]:
     return (key,) if key else ()
 
 
-_PART = Index("part of a VMI", _parts, of=(Pod, VirtualMachineInstanceMigration))
+_PART = Index("part of a VMI", _parts, of=(Pod, VirtualMachineInstanceMigration), namespaced=True)
 # A node with the VMIs on it, their pods and migrations wherever those are, all pods on it, and its maintenance.
 NODE = Index(
     "node",
@@ -86,7 +86,13 @@ NODE = Index(
     through=((VirtualMachineInstance, _PART),),
 )
 # The PDBs of a namespace; its VMIs that they may matter to only listen.
-PDB = Index("PDB", _pdbs, of=(PodDisruptionBudget, VirtualMachineInstance), dependents=(VirtualMachineInstance,))
+PDB = Index(
+    "PDB",
+    _pdbs,
+    of=(PodDisruptionBudget, VirtualMachineInstance),
+    dependents=(VirtualMachineInstance,),
+    namespaced=True,
+)
 # The node that a VMI is to leave, which need not be the one that it is on; such VMIs only listen.
 REQUESTED = Index(
     "node to be left", _requested, of=(Node, VirtualMachineInstance), dependents=(VirtualMachineInstance,)

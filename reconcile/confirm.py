@@ -1,0 +1,165 @@
+"""Whether a finding still holds, and what would be done about it: on fresh reads, by the same check.
+
+The check is evaluated and the remediation plans on a `FreshCluster`, again and again, until nothing was asked that had
+not been read. All that both read is read for this one answer: objects by their names, lists where the absence of others
+counts, and what is not there. Anything unknown refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from exporter.checks.base import Check
+from exporter.evaluate import Answer, Outcome, evaluate, standing
+from exporter.findings import Finding, fingerprint
+from exporter.model.kind import ApiKind
+from exporter.model.record import Ref
+from exporter.model.source import UNREADABLE, Source, Undecodable
+
+from .fresh import FreshCluster, UnreadError
+from .plan import Plan, Refused
+from .reading import Reads, satisfy, survey
+from .remediation import Remediation, Scene
+
+__all__ = ["Confirmed", "Hint", "confirm", "holds"]
+
+_ROUNDS = 12  # an index is read through at most two others; a chain that is longer has no end
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What says that there is something to do: a finding's check, reason, subject and fingerprint."""
+
+    check: str
+    reason: str
+    subject: Ref
+    fingerprint: str
+
+    @classmethod
+    def of(cls, finding: Finding) -> Hint:
+        return cls(finding.check, finding.reason, finding.subject, finding.fingerprint)
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """`plan` and the finding that it is for. `whole` is the object that the write is about, as it was read: its
+    resourceVersion is the precondition. `started` is when the first object was read, by the clock that was given.
+    """
+
+    finding: Finding
+    plan: Plan
+    whole: Mapping[str, Any]
+    started: float
+
+
+async def confirm(
+    hint: Hint, check: Check, remediation: Remediation, reads: Reads, *, now: float, settings: Any = None
+) -> Confirmed | Refused:
+    """The plan for a finding that still holds. `settings` are the check's. Never raises for what the API answers."""
+
+    def ask(cluster: FreshCluster) -> Confirmed | Refused:
+        finding = _finding(hint, check, cluster, settings)
+        if isinstance(finding, Refused):
+            return finding
+        plan = remediation.plan(finding, Scene(cluster, remediation, now))
+        if unseen := _unseen(remediation, cluster):
+            return Refused("everything_seen", unseen)
+        if isinstance(plan, Refused):
+            return plan
+        bound_to = plan.bound_to
+        kind = next(each for each in kinds.values() if each.name == bound_to.kind)
+        whole = cluster.whole(kind, bound_to.namespace, bound_to.name)
+        if whole is None or (whole.get("metadata") or {}).get("uid") != bound_to.uid:
+            return Refused("same_object", f"{bound_to} with UID {bound_to.uid} is no longer there")
+        return Confirmed(finding, plan, whole, now)
+
+    kinds = _kinds(check, remediation)
+    return await _settled(ask, kinds, check, remediation, reads)
+
+
+async def holds(hint: Hint, check: Check, reads: Reads, settings: Any = None) -> Finding | Refused:
+    """The finding as it is now, or why it is not there, by the check alone."""
+    kinds = _kinds(check, None)
+    return await _settled(lambda cluster: _finding(hint, check, cluster, settings), kinds, check, None, reads)
+
+
+def _kinds(check: Check, remediation: Remediation | None) -> dict[str, ApiKind[Any]]:
+    declared = (*check.reads, *check.about, *(remediation.reads if remediation is not None else ()))
+    return {kind.name: kind for kind in declared if isinstance(kind, ApiKind)}
+
+
+T = TypeVar("T")
+
+
+async def _settled(
+    ask: Callable[[FreshCluster], T | Refused],
+    kinds: dict[str, ApiKind[Any]],
+    check: Check,
+    remediation: Remediation | None,
+    reads: Reads,
+) -> T | Refused:
+    """What is answered once everything that was asked for is read."""
+    indexes = (*check.indexes, *(remediation.indexes if remediation is not None else ()))
+    cluster = FreshCluster(kinds.values(), indexes)
+    versions = await survey(cluster, reads, kinds)
+    for _ in range(_ROUNDS):
+        cluster.take_needs()
+        try:
+            answer: T | Refused | None = ask(cluster)
+        except UnreadError:
+            answer = None
+        needs = cluster.take_needs()
+        if not needs and answer is not None:
+            return answer
+        await satisfy(cluster, reads, kinds, versions, needs)
+    return Refused("everything_seen", f"what {check} reads has no end: {needs[0]} is read after {_ROUNDS} rounds")
+
+
+def _finding(hint: Hint, check: Check, cluster: FreshCluster, settings: Any) -> Finding | Refused:
+    kind = next((each for each in check.reads if each.name == hint.subject.kind), None)
+    if kind is None:
+        return Refused("finding_holds", f"{check} reads no {hint.subject.kind}")
+    known = standing(check, cluster)
+    if known.unknown:
+        return Refused("everything_seen", known.unknown)
+    subject = cluster.get(kind.record, hint.subject.namespace, hint.subject.name)
+    if subject is None:
+        unreadable = cluster.get(Undecodable, hint.subject.namespace, f"{kind.name} {hint.subject.name}")
+        if unreadable is not None:
+            return Refused("everything_seen", unreadable.sentence)
+        return Refused("same_object", f"{hint.subject} does not exist")
+    if hint.subject.uid and subject.uid != hint.subject.uid:
+        return Refused("same_object", f"{hint.subject} was created anew: its UID is {subject.uid}")
+    unknown = ""
+    for partition in tuple(check.partitions(subject, cluster)):
+        answer = evaluate(check, cluster, partition, settings)
+        if answer.outcome is Outcome.UNKNOWN:
+            unknown = answer.unknown
+        if found := _same(hint, check, answer):
+            return found
+    if unknown:
+        return Refused("everything_seen", f"{check} has no answer: {unknown}")
+    return Refused("finding_holds", f"{check} no longer reports {hint.reason} of {hint.subject}")
+
+
+def _same(hint: Hint, check: Check, answer: Answer) -> Finding | None:
+    for found in answer.findings:
+        if found.reason == hint.reason and fingerprint(check.id, found) == hint.fingerprint:
+            return msgspec.structs.replace(found, check=check.id, fingerprint=hint.fingerprint)
+    return None
+
+
+def _unseen(remediation: Remediation, cluster: FreshCluster) -> str:
+    """Why something that the remediation reads could not be seen; empty where all could."""
+    for kind in remediation.reads:
+        source = cluster.get(Source, "", kind.name)
+        if source is None or not source.current:
+            return f"{remediation} can't see {kind.resource}: {source.why if source is not None else 'nobody asked'}"
+        for record in cluster.sharing(UNREADABLE, kind.name):
+            if isinstance(record, Undecodable):
+                return record.sentence
+    return ""

@@ -1,0 +1,215 @@
+"""A cluster that is read from the API server as it is asked: for one answer, by exactly what that answer needs.
+
+It is a `Cluster` that starts empty. Whatever is asked of it that was not read yet is noted as a *need* and, for the
+moment, answered as if there were nothing; the needs are read, and all is asked again, until an answer needed nothing
+more. So an absence counts only once it was read, and what an index is read through is read too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from exporter.decode import ObjectDecoder
+from exporter.model.cluster import Change, Cluster
+from exporter.model.index import Index
+from exporter.model.kind import ApiKind
+from exporter.model.record import Record
+from exporter.model.source import UNREADABLE, Source, SyncState, Undecodable
+
+__all__ = ["FreshCluster", "Need", "UnreadError"]
+
+R = TypeVar("R", bound=Record)
+_SINGLE = 20  # objects of one kind and namespace, or namespaces of one kind: more are read as a list
+
+
+class Need(NamedTuple):
+    """What is to be read: an object by its name; else a list in a namespace, in all where it is None."""
+
+    kind: str
+    namespace: str | None
+    name: str | None
+
+
+class UnreadError(Exception):
+    """A whole object was asked for that is still to be read."""
+
+
+class FreshCluster(Cluster):
+    def __init__(self, kinds: Iterable[ApiKind[Any]], indexes: Iterable[Index]) -> None:
+        self._kinds = {kind.record: kind for kind in kinds}
+        self._decoders = {kind.name: ObjectDecoder(kind) for kind in self._kinds.values()}
+        self._read: set[Need] = set()
+        self._whole: dict[tuple[str, str, str], Mapping[str, Any] | None] = {}
+        self._needs: dict[Need, None] = {}
+        self._wanted: dict[Need, None] = {}  # whole
+        self._internal = False
+        super().__init__((UNREADABLE, *indexes))
+
+    # What is asked.
+
+    def get(self, kind: type[R], namespace: str, name: str) -> R | None:
+        self._need(kind, namespace, name)
+        return super().get(kind, namespace, name)
+
+    def all(self, kind: type[R]) -> Iterator[R]:
+        self._need(kind, None, None)
+        return super().all(kind)
+
+    def within(self, kind: type[R], namespace: str) -> Iterable[R]:
+        self._need(kind, namespace, None)
+        return super().within(kind, namespace)
+
+    def count(self, kind: type[Record]) -> int:
+        self._need(kind, None, None)
+        return super().count(kind)
+
+    def has(self, kind: type[Record]) -> bool:
+        self._need(kind, None, None)
+        return super().has(kind)
+
+    def sharing(self, index: Index, key: str) -> Iterable[Record]:
+        self._need_under(index, key, of_dependents=False)
+        return super().sharing(index, key)
+
+    def first(self, index: Index, key: str) -> Record | None:
+        self._need_under(index, key, of_dependents=False)
+        return super().first(index, key)
+
+    def shared_by(self, index: Index, key: str) -> int:
+        self._need_under(index, key, of_dependents=False)
+        return super().shared_by(index, key)
+
+    def dependents(self, index: Index, key: str) -> Iterable[Record]:
+        self._need_under(index, key, of_dependents=True)
+        return super().dependents(index, key)
+
+    def keys(self, index: Index) -> Iterable[str]:
+        self._need_under(index, None, of_dependents=False)
+        return super().keys(index)
+
+    def whole(self, kind: ApiKind[Any], namespace: str, name: str) -> Mapping[str, Any] | None:
+        """The object as it was read by its name, None where it does not exist. Raises UnreadError until it was read."""
+        need = Need(kind.name, namespace, name)
+        if (kind.name, namespace, name) not in self._whole:
+            self._wanted[need] = None
+            raise UnreadError(f"{kind.name} {namespace}/{name} is still to be read")
+        return self._whole[kind.name, namespace, name]
+
+    # What was read.
+
+    def take_needs(self) -> list[Need]:
+        """What has to be read before the last answer counts; few are left where one list has them all."""
+        wanted, self._wanted = self._wanted, {}
+        needs, self._needs = self._needs, {}
+        return [*wanted, *_gathered(need for need in needs if need not in wanted and not self._covered(need))]
+
+    def served(self, kind: ApiKind[Any], state: SyncState, why: str = "") -> None:
+        """Whether a kind is served and may be read."""
+        with self._quiet():
+            self.put(Source("", kind.name, "", 0, kind.resource, state, why, 0.0, kind.optional))
+
+    def found(self, need: Need, kind: ApiKind[Any], objects: Iterable[bytes | msgspec.Raw]) -> None:
+        """Takes in what was read for a need; no object where it does not exist."""
+        seen = {self._take(kind, raw, whole=need.name is not None) for raw in objects}
+        with self._quiet():
+            gone = [each for each in self._in(need, kind.record) if (each.namespace, each.name) not in seen]
+        for each in gone:  # since it was read by another need
+            self.remove(kind.record, each.namespace, each.name)
+            self._whole.pop((kind.name, each.namespace, each.name), None)
+        if need.name is not None and not seen:
+            self._whole[need.kind, need.namespace or "", need.name] = None
+        self._read.add(need)
+
+    def _in(self, need: Need, kind: type[Record]) -> list[Record]:
+        if need.namespace is None:
+            return list(super().all(kind))
+        if need.name is None:
+            return list(super().within(kind, need.namespace))
+        found = super().get(kind, need.namespace, need.name)
+        return [] if found is None else [found]
+
+    def _take(self, kind: ApiKind[Any], raw: bytes | msgspec.Raw, *, whole: bool) -> tuple[str, str]:
+        seen = self._decoders[kind.name].object(raw)
+        if whole:
+            self._whole[kind.name, seen.namespace, seen.name] = msgspec.json.decode(raw)
+        if seen.why:
+            self.put(
+                Undecodable(
+                    seen.namespace, f"{kind.name} {seen.name}", seen.uid, 0, kind.name, seen.name, seen.why, 0.0
+                )
+            )
+        elif seen.record is not None:
+            self.put(seen.record)
+        return seen.namespace, seen.name
+
+    # What it needs.
+
+    def _need(self, kind: type[Record], namespace: str | None, name: str | None) -> None:
+        api = self._kinds.get(kind)
+        if api is None or self._internal:
+            return
+        namespace = namespace if api.namespaced or namespace is None else ""
+        need = Need(api.name, namespace, name)
+        if not self._covered(need):
+            self._needs[need] = None
+
+    def _covered(self, need: Need) -> bool:
+        kind, namespace, name = need
+        read = self._read
+        return (
+            need in read
+            or Need(kind, None, None) in read
+            or (name is not None and namespace is not None and Need(kind, namespace, None) in read)
+        )
+
+    def _need_under(self, index: Index, key: str | None, *, of_dependents: bool) -> None:
+        if self._internal or index is UNREADABLE:
+            return
+        namespace = key.partition("/")[0] if index.namespaced and key is not None else None
+        for kind, api in self._kinds.items():
+            wanted = not index.of or issubclass(kind, index.of)
+            if wanted and issubclass(kind, index.dependents) is of_dependents:
+                self._need(kind, namespace if api.namespaced else None, None)
+
+    def _read_through(self, *args: Any) -> Any:
+        with self._quiet():  # who is read through a record that was just read is nothing that anybody asked for
+            return super()._read_through(*args)
+
+    def put(self, record: Record) -> Change | None:
+        if isinstance(record, Source | Undecodable):
+            with self._quiet():
+                return super().put(record)
+        with self._quiet():
+            before = super().get(type(record), record.namespace, record.name)
+        # What is read later counts: each read is of the newest state.
+        if before is not None and before.same_facts(record):
+            return None
+        return self._change(type(record), before, record)
+
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        internal, self._internal = self._internal, True
+        try:
+            yield
+        finally:
+            self._internal = internal
+
+
+def _gathered(needs: Iterable[Need]) -> list[Need]:
+    """Fewer requests for the same: many objects of a namespace, or many namespaces, are read as one list."""
+    kinds: dict[str, dict[str | None, list[Need]]] = {}
+    for need in needs:
+        kinds.setdefault(need.kind, {}).setdefault(need.namespace, []).append(need)
+    found: list[Need] = []
+    for kind, namespaces in kinds.items():
+        if None in namespaces or len(namespaces) > _SINGLE:
+            found.append(Need(kind, None, None))
+            namespaces = {}
+        for namespace, each in namespaces.items():
+            listed = Need(kind, namespace, None)
+            found += [listed] if listed in each or len(each) > _SINGLE else each
+    return found

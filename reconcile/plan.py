@@ -1,0 +1,176 @@
+"""A plan: the one write that a remediation would send, as a value that can be printed, hashed and compared.
+
+It is bound to objects by their UIDs and to what it found there by `test` operations. The resourceVersion is not part of
+it: that is of the moment and is added when the write is sent, so that a plan stays the same while nothing that it is
+about changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+import msgspec
+
+from exporter.model.record import Ref
+
+__all__ = [
+    "Action",
+    "Add",
+    "Call",
+    "Create",
+    "Delete",
+    "Op",
+    "Patch",
+    "Plan",
+    "Proposal",
+    "Refused",
+    "Remove",
+    "Replace",
+    "Risk",
+    "Step",
+    "Test",
+]
+
+
+class Risk(StrEnum):
+    """What a write may cost, the worst first."""
+
+    IDENTITY = "identity"  # the guest sees another machine identity
+    ADDRESS = "address"  # an IP address goes back to the network
+    DOWNTIME = "downtime"  # the guest is shut down
+    MIGRATION = "migration"  # the guest moves to another node
+    RESOURCES = "resources"  # the guest may get other CPUs or memory
+    NONE = "none"
+
+
+class _Op(msgspec.Struct, frozen=True, tag_field="op"):
+    path: str  # a JSON pointer
+
+
+class Test(_Op, frozen=True, tag="test"):
+    value: Any
+
+
+class Add(_Op, frozen=True, tag="add"):
+    value: Any
+
+
+class Replace(_Op, frozen=True, tag="replace"):
+    value: Any
+
+
+class Remove(_Op, frozen=True, tag="remove"):
+    pass
+
+
+Op: TypeAlias = Test | Add | Replace | Remove
+
+
+class Patch(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", tag="patch"):
+    """A JSON patch of one object. Tests of its UID and resourceVersion are put before the operations.
+
+    With `subresource` it goes there: "status" is ignored in a patch of the object itself.
+    """
+
+    target: Ref
+    ops: tuple[Op, ...]
+    subresource: str = ""
+
+
+class Delete(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", tag="delete"):
+    """Asks for the deletion of one object, with its UID and resourceVersion as preconditions."""
+
+    target: Ref
+
+
+class Create(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", tag="create"):
+    """Creates an object of a fixed name, so that it is there once, however often it is sent.
+
+    `of` is the object that it is for.
+    """
+
+    target: Ref  # without UID
+    manifest: Mapping[str, Any]
+    of: Ref
+
+
+class Action(StrEnum):
+    """KubeVirt's subresources that take a PUT."""
+
+    CANCEL_EVACUATION = "evacuate/cancel"
+    STOP = "stop"
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", tag="call"):
+    """Calls a subresource of a VM or VMI. KubeVirt knows no preconditions there, but what the body says."""
+
+    target: Ref
+    action: Action
+    body: Mapping[str, Any] = {}
+
+
+Step: TypeAlias = Patch | Delete | Create | Call
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a plan is for somebody else to carry out, and where.
+
+    `owner` is what would revert the write, in words ("Argo CD application `shop`"); `where` is what to change instead,
+    one sentence; `patch` the change as YAML or JSON, as far as it can be given.
+    """
+
+    owner: str
+    where: str
+    patch: str = ""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a remediation would do about one finding.
+
+    `why` and `effect` are sentences; `undo` is one, or "none" with what can't come back. `subject` is the finding's,
+    the step's `target` is what is written. `vm` is the VM concerned, empty where it is none. `loses` names what is gone
+    for good, such as an address. A plan with a `proposal` is never carried out.
+    """
+
+    remediation: str
+    fingerprint: str  # of the finding
+    check: str
+    reason: str
+    subject: Ref
+    step: Step
+    why: str
+    effect: str
+    risk: Risk
+    undo: str
+    vm: str = ""
+    loses: tuple[str, ...] = ()
+    proposal: Proposal | None = None
+
+    @property
+    def target(self) -> Ref:
+        return self.step.target
+
+    @property
+    def bound_to(self) -> Ref:
+        """The existing object that the write is about: it bears the approval and the Event."""
+        return self.step.of if isinstance(self.step, Create) else self.step.target
+
+    @cached_property
+    def hash(self) -> str:
+        """16 hex digits: the same as long as remediation, finding and write are the same."""
+        content = msgspec.json.encode((self.remediation, self.fingerprint, self.bound_to, self.step), order="sorted")
+        return blake2b(content, digest_size=8).hexdigest()
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A remediation has no plan: the precondition that does not hold, and why, one sentence. A normal ending.
+
+    The precondition's name is positive and says what must hold; it is a label value out of a closed set.
+    """
+
+    precondition: str
+    why: str

@@ -1,0 +1,155 @@
+"""Reads of the API server that no cache answers: one object, or a whole list, without a resourceVersion.
+
+Only the API server's NotFound proves that an object does not exist: any other failure is one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Protocol
+
+import msgspec
+
+from exporter.kube.body import whole
+from exporter.kube.client import Client
+from exporter.kube.errors import MALFORMED, AbsentError, KubeError, MalformedError, StatusError
+from exporter.kube.transport import Transport
+from exporter.model.kind import ApiKind
+from exporter.model.source import SyncState
+
+from .fresh import FreshCluster, Need
+
+__all__ = ["ApiReads", "Reads", "satisfy", "survey"]
+
+_READ_SECONDS = 30.0
+_OBJECT_BYTES = 16 * 2**20
+_PAGE_BYTES = 256 * 2**20
+_PAGE = 500
+_RESTARTS = 3
+
+# Whoever uses something is read after it: what is born in between only makes it look more used.
+_USERS_LAST = ("VirtualMachine", "VirtualMachineInstance", "VirtualMachineInstanceMigration", "Pod")
+
+
+class Reads(Protocol):
+    """Where objects are read: the API server, or the objects of a test."""
+
+    async def served(self, kind: ApiKind[Any]) -> str:
+        """The version that is served. Raises AbsentError where there is none, KubeError."""
+
+    async def get(self, kind: ApiKind[Any], version: str, namespace: str, name: str) -> bytes | None:
+        """One object; None where it does not exist. Raises KubeError."""
+
+    async def listed(self, kind: ApiKind[Any], version: str, namespace: str | None) -> list[msgspec.Raw]:
+        """All objects of a kind in a namespace, in all where it is None. Raises KubeError."""
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    rest: str | None = msgspec.field(name="continue", default=None)
+
+
+class _List(msgspec.Struct, frozen=True):
+    metadata: _Meta = _Meta()
+    items: list[msgspec.Raw] | None = None
+
+
+_LIST = msgspec.json.Decoder(_List)
+
+
+def object_path(kind: ApiKind[Any], version: str, namespace: str | None, name: str = "") -> str:
+    """The URL path of an object, or of the list of a kind."""
+    within = f"/namespaces/{namespace}" if kind.namespaced and namespace else ""
+    return f"{kind.base(version)}{within}/{kind.plural}" + (f"/{name}" if name else "")
+
+
+class ApiReads:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._client = Client(transport)
+        self._versions: dict[str, str] = {}
+
+    async def served(self, kind: ApiKind[Any]) -> str:
+        # That a kind is not served is asked each time; a version that is not served any more fails when it is read.
+        if kind.name not in self._versions:
+            self._versions[kind.name] = await self._client.served_version(kind)
+        return self._versions[kind.name]
+
+    async def get(self, kind: ApiKind[Any], version: str, namespace: str, name: str) -> bytes | None:
+        try:
+            return await self._body(object_path(kind, version, namespace, name), (), _OBJECT_BYTES)
+        except StatusError as error:
+            if error.not_found:
+                return None
+            self._versions.pop(kind.name, None)
+            raise
+
+    async def listed(self, kind: ApiKind[Any], version: str, namespace: str | None) -> list[msgspec.Raw]:
+        for _ in range(_RESTARTS):
+            try:
+                return await self._snapshot(object_path(kind, version, namespace), kind.selectors)
+            except StatusError as error:
+                if error.code != 410:
+                    self._versions.pop(kind.name, None)
+                    raise
+        raise MalformedError(f"the list of {kind.resource} expired between two pages {_RESTARTS} times in a row")
+
+    async def _snapshot(self, path: str, selectors: tuple[tuple[str, str], ...]) -> list[msgspec.Raw]:
+        found: list[msgspec.Raw] = []
+        rest = ""
+        while True:
+            query = [*selectors, ("limit", str(_PAGE)), *((("continue", rest),) if rest else ())]
+            body = await self._body(path, query, _PAGE_BYTES)
+            try:
+                page = _LIST.decode(body)
+            except MALFORMED as error:
+                raise MalformedError(f"GET {path} was not answered with a list: {error}") from error
+            if page.items is None:
+                raise MalformedError(f"GET {path} was not answered with a list")
+            found += page.items
+            rest = page.metadata.rest or ""
+            if not rest:
+                return found
+            await asyncio.sleep(0)
+
+    async def _body(self, path: str, query: Any, most: int) -> bytes:
+        async with self._transport.open("GET", path, query, read_seconds=_READ_SECONDS) as response:
+            return await whole(response, most)
+
+
+async def survey(cluster: FreshCluster, reads: Reads, kinds: dict[str, ApiKind[Any]]) -> dict[str, str]:
+    """The versions by the names of the kinds, once it is known which kinds are served; of others there are none."""
+    versions = {}
+    for kind in kinds.values():
+        try:
+            versions[kind.name] = await reads.served(kind)
+        except AbsentError as error:
+            cluster.served(kind, SyncState.ABSENT, str(error))
+        except KubeError as error:
+            cluster.served(kind, SyncState.FAILING, f"cannot ask whether {kind.resource} is served: {error}")
+        else:
+            cluster.served(kind, SyncState.LIVE)
+    return versions
+
+
+async def satisfy(
+    cluster: FreshCluster, reads: Reads, kinds: dict[str, ApiKind[Any]], versions: dict[str, str], needs: list[Need]
+) -> None:
+    """Reads what is needed, what is used before its users. What can't be read makes its kind unknown."""
+    for need in sorted(needs, key=lambda each: _USERS_LAST.index(each.kind) if each.kind in _USERS_LAST else -1):
+        kind = kinds[need.kind]
+        version = versions.get(kind.name)
+        if version is None:
+            cluster.found(need, kind, ())  # not served, or unknown by its sync state
+            continue
+        try:
+            if need.name is None:
+                cluster.found(need, kind, await reads.listed(kind, version, need.namespace))
+            else:
+                found = await reads.get(kind, version, need.namespace or "", need.name)
+                cluster.found(need, kind, () if found is None else (found,))
+        except KubeError as error:
+            where = "in all namespaces" if need.namespace is None else f"in namespace {need.namespace}"
+            what = f"list {kind.resource} {where}" if need.name is None else f"get {kind.resource} {need.name} {where}"
+            cluster.served(kind, SyncState.FAILING, f"cannot {what}: {error}")
+            versions.pop(kind.name, None)
+            cluster.found(need, kind, ())

@@ -1,0 +1,97 @@
+"""What a remediation declares, and what it sees: fresh records and whole objects, narrowed to its declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from exporter.findings import Finding
+from exporter.model.index import Index
+from exporter.model.kind import ApiKind, Kind
+from exporter.model.reader import ClusterView
+from exporter.model.record import Ref
+
+from .fresh import FreshCluster
+from .plan import Plan, Refused, Risk
+
+__all__ = ["COMMON_PRECONDITIONS", "Remediation", "Scene", "Write"]
+
+COMMON_PRECONDITIONS = {
+    "finding_holds": "the check still reports the finding, on fresh reads",
+    "everything_seen": "all that the check and the remediation read could be read",
+    "same_object": "the object has the UID that the finding names",
+    "not_being_deleted": "the object is not being deleted",
+    "namespace_active": "the namespace is not being deleted",
+}
+
+
+@dataclass(frozen=True)
+class Write:
+    """A permission that a remediation needs: verbs on a resource, such as `ipamclaims.k8s.cni.cncf.io`.
+
+    A subresource is part of the resource, as in RBAC: `virtualmachines/status`.
+    """
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Remediation:
+    """Data plus one pure function from a finding and what is read afresh to a plan or a refusal.
+
+    `answers` names the reasons of each check that it is for. `plan` reads kinds and indexes that it declares, and whole
+    objects of those kinds; what it asked for is read again before the write. `preconditions` is the closed set of names
+    that it may refuse with, beside those of all, each with what must hold. `opt_in` is an annotation that the VM must
+    have with the value "true" for it to be carried out. `undo` says how it is taken back in general; its docstring, the
+    manual, has a paragraph `Undo:` with the same.
+    """
+
+    id: str
+    title: str
+    answers: Mapping[str, tuple[str, ...]]
+    reads: tuple[ApiKind[Any], ...]
+    writes: tuple[Write, ...]
+    plan: Callable[[Finding, Scene], Plan | Refused] = field(repr=False)
+    preconditions: Mapping[str, str]
+    risk: Risk
+    undo: str
+    indexes: tuple[Index, ...] = ()
+    opt_in: str = ""
+    proposes_only: bool = False
+
+    @cached_property
+    def about(self) -> tuple[Kind[Any], ...]:
+        return ()
+
+    def __str__(self) -> str:
+        return f"remediation {self.id}"
+
+
+class Scene(ClusterView):
+    """The cluster as it was just read, narrowed to what a remediation declares."""
+
+    __slots__ = ("_fresh", "now")
+
+    def __init__(self, cluster: FreshCluster, remediation: Remediation, now: float) -> None:
+        """`now` is in seconds since 1970."""
+        super().__init__(cluster, remediation)
+        self._fresh, self.now = cluster, now
+
+    def whole(self, kind: ApiKind[Any], namespace: str, name: str) -> Mapping[str, Any] | None:
+        """The object as the API server has it, None where it does not exist."""
+        self._declared(kind.record)
+        return self._fresh.whole(kind, namespace, name)
+
+    def of(self, ref: Ref) -> Mapping[str, Any] | None:
+        """The object that a reference names; None where it does not exist, or is another one of that name."""
+        kind = next(each for each in self._reader.reads if each.name == ref.kind)
+        found = self.whole(kind, ref.namespace, ref.name)  # type: ignore[arg-type] # a remediation reads API kinds
+        return (
+            found
+            if found is not None and (not ref.uid or (found.get("metadata") or {}).get("uid") == ref.uid)
+            else None
+        )
