@@ -46,7 +46,7 @@ class _Request:
     query: Sequence[tuple[str, str]]
     headers: Mapping[str, str]
     read_seconds: float
-    body: Mapping[str, Any] | None
+    body: Mapping[str, Any] | Sequence[Any] | None
 
 
 class Transport:
@@ -97,7 +97,7 @@ class Transport:
         headers: Mapping[str, str] | None = None,
         *,
         read_seconds: float,
-        body: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | Sequence[Any] | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The response to one request, closed at the end. `read_seconds` is the longest wait for data of it.
 

@@ -1,0 +1,204 @@
+"""One attempt: from a plan to what the ledger says of it, in steps of which each may be the last.
+
+    made ─> dry run ─> ledger: intended ─> made again ─> permitted ─> fenced ─> write ─> read back ─> Event ─> ledger: done
+
+A plan is made twice, each time on fresh reads, and the second one, right before the write, has to be the same. A process
+that ends anywhere leaves an entry without an end at most: then the object is read (`settle`), and nothing is written
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from exporter.kube.errors import KubeError
+from exporter.model.kind import ApiKind
+
+from .confirm import Confirmed
+from .effects import happened
+from .events import event
+from .execute import Answer, Outcome, Writer
+from .ledger import Entry, Ledger
+from .ledger import Event as Kept
+from .plan import Create, Plan, Refused
+from .reading import Reads
+
+__all__ = ["Attempts", "Fence", "Result", "State"]
+
+
+class Fence(Protocol):
+    async def assure(self, seconds: float) -> None:
+        """Raises NotLeadingError unless nobody else writes for so many seconds."""
+
+
+class State:
+    DONE, FAILED, UNCLEAR, REFUSED, DRY = "done", "failed", "unclear", "refused", "dry_run"
+
+
+@dataclass(frozen=True)
+class Result:
+    """How an attempt ended: `state` is one of `State`; `refused` names the precondition or gate, `why` is a sentence."""
+
+    state: str
+    plan: Plan | None = None
+    attempt: str = ""
+    refused: str = ""
+    why: str = ""
+
+
+Make = Callable[[], Awaitable[Confirmed | Refused]]
+Permit = Callable[[Confirmed], Awaitable[Refused | None]]
+
+
+class NoFence:
+    """Of a person who runs one command."""
+
+    async def assure(self, seconds: float) -> None:
+        pass
+
+
+class Attempts:
+    def __init__(
+        self,
+        reads: Reads,
+        writer: Writer,
+        ledger: Ledger,
+        kinds: Mapping[str, ApiKind[Any]],
+        *,
+        clock: Callable[[], float],
+        fence: Fence | None = None,
+        reached: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`reached` is called with the name of each step that was reached: what follows may not happen."""
+        self._reads, self._writer, self._ledger, self._kinds = reads, writer, ledger, kinds
+        self._clock, self._fence, self._reached = clock, fence or NoFence(), reached
+
+    async def dry_run(self, made: Confirmed) -> Result:
+        """Whether the API server and its webhooks would take the write."""
+        plan = made.plan
+        kind, version = await self._served(plan)
+        answer = await self._writer.dry_run(plan.step, kind, version, made.whole)
+        self._reached("dry_run")
+        if answer.outcome is Outcome.ACCEPTED:
+            return Result(State.DRY, plan)
+        return Result(State.REFUSED, plan, refused="dry_run_clean", why=f"dry run: {answer.why}")
+
+    async def run(self, make: Make, permit: Permit, *, mode: str, by: str = "", undoes: str = "") -> Result:
+        """Makes the plan and carries it out, if that is permitted. Raises NotLeadingError, LedgerError, KubeError."""
+        first = await make()
+        self._reached("made")
+        if isinstance(first, Refused):
+            return _refused(None, first)
+        plan = first.plan
+        if plan.proposal is not None:
+            return Result(State.REFUSED, plan, refused="ours_to_write", why=f"{plan.proposal.owner} owns it")
+        if refused := await permit(first):
+            return _refused(plan, refused)
+        dry = await self.dry_run(first)
+        if dry.state is not State.DRY:
+            return dry
+        kept = self._ledger.append(Kept.INTENDED, plan=plan, mode=mode, by=by, whole=dict(first.whole), undoes=undoes)
+        self._reached("intended")
+        return await self._again(first, kept.attempt, make, permit)
+
+    async def _again(self, first: Confirmed, attempt: str, make: Make, permit: Permit) -> Result:
+        """The last look right before the write; whatever ends it before, nothing was written."""
+        plan = first.plan
+        try:
+            second = await make()
+            self._reached("made_again")
+            refused = second if isinstance(second, Refused) else _same(first, second) or await permit(second)
+            if isinstance(second, Refused) or refused is not None:
+                refused = refused or Refused("same_plan", "the plan changed")
+                self._ledger.append(Kept.FAILED, attempt=attempt, why=f"not written: {refused.why}")
+                return _refused(plan, refused, attempt)
+            kind, version = await self._served(plan)
+            await self._fence.assure(self._writer.seconds)
+            self._reached("fenced")
+        except Exception as error:
+            self._ledger.append(Kept.FAILED, attempt=attempt, why=f"not written: {error}")
+            raise
+        answer = await self._writer.write(plan.step, kind, version, second.whole)
+        self._reached("written")
+        return await self._ended(plan, attempt, second.whole, answer)
+
+    async def _ended(self, plan: Plan, attempt: str, before: Mapping[str, Any], answer: Answer) -> Result:
+        if answer.outcome in (Outcome.CHANGED, Outcome.REFUSED):
+            self._ledger.append(Kept.FAILED, attempt=attempt, why=f"{answer.request} was refused: {answer.why}")
+            if answer.outcome is Outcome.CHANGED:
+                return _refused(plan, Refused("unchanged", f"{plan.target} changed meanwhile: {answer.why}"), attempt)
+            await self._record(plan, attempt, State.FAILED)
+            return Result(State.FAILED, plan, attempt, why=answer.why)
+        try:
+            now = await self._target(plan)
+        except KubeError as error:
+            why = f"{answer.request} was sent, and whether it happened can't be read: {error}"
+            self._ledger.append(Kept.UNCLEAR, attempt=attempt, why=why)
+            return Result(State.UNCLEAR, plan, attempt, why=why)
+        self._reached("read_back")
+        if not happened(plan.step, before, now):
+            if answer.outcome is Outcome.UNCLEAR:  # it may still be under way
+                self._ledger.append(Kept.UNCLEAR, attempt=attempt, why=f"{answer.request}: {answer.why}")
+                return Result(State.UNCLEAR, plan, attempt, why=answer.why)
+            why = f"{answer.request} was answered with {answer.code}, and nothing changed"
+            self._ledger.append(Kept.FAILED, attempt=attempt, why=why)
+            return Result(State.FAILED, plan, attempt, why=why)
+        await self._record(plan, attempt, State.DONE)
+        self._reached("event")
+        self._ledger.append(Kept.DONE, attempt=attempt, whole=dict(now) if now is not None else None)
+        self._reached("done")
+        return Result(State.DONE, plan, attempt)
+
+    async def settle(self, intended: Entry) -> Result:
+        """What became of an attempt that has no end, by the object as it is now. Raises KubeError, LedgerError."""
+        plan = intended.plan
+        if plan is None:
+            self._ledger.append(Kept.RESOLVED, attempt=intended.attempt, happened=False, why="the entry has no plan")
+            return Result(State.FAILED, None, intended.attempt)
+        now = await self._target(plan)
+        self._reached("settle_read")
+        done = happened(plan.step, intended.whole or {}, now)
+        why = f"{plan.target} {'shows' if done else 'does not show'} the effect"
+        if done:
+            await self._record(plan, intended.attempt, State.DONE)
+            self._reached("settle_event")
+        self._ledger.append(
+            Kept.RESOLVED,
+            attempt=intended.attempt,
+            happened=done,
+            why=why,
+            whole=dict(now) if done and now is not None else None,
+        )
+        self._reached("settled")
+        return Result(State.DONE if done else State.FAILED, plan, intended.attempt, why=why)
+
+    async def _target(self, plan: Plan) -> Mapping[str, Any] | None:
+        kind, version = await self._served(plan)
+        raw = await self._reads.get(kind, version, plan.target.namespace, plan.target.name)
+        return None if raw is None else msgspec.json.decode(raw)
+
+    async def _served(self, plan: Plan) -> tuple[ApiKind[Any], str]:
+        kind = self._kinds[plan.target.kind]
+        return kind, await self._reads.served(kind)
+
+    async def _record(self, plan: Plan, attempt: str, state: str) -> None:
+        """The Event; that there is none is no reason to stop."""
+        ref = plan.bound_to
+        kind = self._kinds[ref.kind]
+        version = await self._reads.served(kind)
+        api_version = f"{kind.group}/{version}" if kind.group else version
+        await self._writer.record(*event(plan, attempt, state, self._clock(), api_version))
+
+
+def _same(first: Confirmed, second: Confirmed) -> Refused | None:
+    if second.plan.proposal is None and first.plan.hash == second.plan.hash:
+        return None
+    return Refused("same_plan", f"the plan for {first.plan.target} is another one than a moment ago")
+
+
+def _refused(plan: Plan | None, refused: Refused, attempt: str = "") -> Result:
+    return Result(State.REFUSED, plan, attempt, refused=refused.precondition, why=refused.why)

@@ -1,0 +1,144 @@
+"""Whether a write has happened, by the object as it is now; and what takes it back. Pure.
+
+An answer of 200 or 202 is no proof, and after a crash there is no answer: the object decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from exporter.model.record import Ref
+
+from .plan import Action, Add, Call, Create, Delete, Op, Patch, Remove, Replace, Step, Test
+from .requests import metadata
+
+__all__ = ["ABSENT", "PAUSED", "at", "happened", "inverse"]
+
+PAUSED = "steward.kubevirt-steward.io/paused"
+ABSENT: Any = msgspec.UNSET  # what is not there; null is something else
+
+
+def happened(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | None) -> bool:
+    """Whether the effect of a step is there.
+
+    `before` is the object as it was, `now` as it is, None where it does not exist; of a Create that of its target.
+    """
+    if isinstance(step, Create):
+        return now is not None and not metadata(now).get("deletionTimestamp")
+    gone = now is None or metadata(now).get("uid") != metadata(before).get("uid")
+    if isinstance(step, Delete):
+        return gone or bool(now and metadata(now).get("deletionTimestamp"))
+    if now is None or gone:
+        # The last finalizer went, and with it the object; any other patch of what is gone has no effect.
+        return isinstance(step, Patch) and any("/finalizers" in op.path for op in step.ops if isinstance(op, Remove))
+    if isinstance(step, Patch):
+        return all(_applied(op, before, now) for op in step.ops if not isinstance(op, Test))
+    return _called(step, now)
+
+
+def _applied(op: Op, before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    if isinstance(op, Add | Replace):
+        if op.path.endswith("/-"):
+            return op.value in _listed(at(now, op.path[:-2]))
+        parent, _, _ = op.path.rpartition("/")
+        if isinstance(at(before, parent), list):
+            return op.value in _listed(at(now, parent))
+        return _has(at(now, op.path), op.value)
+    parent, _, _ = op.path.rpartition("/")
+    if isinstance(at(before, parent), list):
+        return at(before, op.path) not in _listed(at(now, parent))
+    return at(now, op.path) is ABSENT
+
+
+def _has(found: Any, value: Any) -> bool:
+    """Whether a value is there; webhooks may have put more beside it."""
+    if isinstance(value, Mapping) and isinstance(found, dict):
+        return all(_has(found.get(name, ABSENT), each) for name, each in value.items())
+    return bool(found == value)
+
+
+def _called(step: Call, now: Mapping[str, Any]) -> bool:
+    if step.action is Action.CANCEL_EVACUATION:
+        node = at(now, "/status/evacuationNodeName")
+        return node is ABSENT or not node or node != step.body.get("evacuationNodeName")
+    requests = _listed(at(now, "/status/stateChangeRequests"))
+    asked = any(isinstance(each, dict) and each.get("action") == "Stop" for each in requests)
+    return asked or at(now, "/spec/runStrategy") == "Halted" or at(now, "/spec/running") is False
+
+
+def inverse(step: Step, before: Mapping[str, Any], after: Mapping[str, Any] | None, why: str) -> Step | str:
+    """The step that takes another one back, or a sentence why there is none.
+
+    `after` is the object right after the write: what somebody else changed since fails a `test`. The object is paused
+    with it, as `why`, so that nobody repairs again at once what a person took back.
+    """
+    if isinstance(step, Delete):
+        return "a deletion can't be taken back; the ledger has the object, to be created again"
+    if after is None:
+        return "the object is gone"
+    if isinstance(step, Create):
+        return Delete(target=_with_uid(step.target, after))
+    if isinstance(step, Call) and step.action is Action.CANCEL_EVACUATION:
+        return "an evacuation request is made by the next eviction, and by nothing else"
+    paths = [op.path for op in step.ops if not isinstance(op, Test)] if isinstance(step, Patch) else list(_RUN)
+    ops = [op for path in dict.fromkeys(_restorable(paths, before)) for op in _restored(path, before, after)]
+    if not ops:
+        return (
+            "the write left nothing in the object's spec that could be put back; start the VM again with virtctl start"
+        )
+    subresource = step.subresource if isinstance(step, Patch) else ""
+    return Patch(target=step.target, ops=(*ops, *(() if subresource else _pause(after, why))), subresource=subresource)
+
+
+_RUN = ("/spec/runStrategy", "/spec/running")
+
+
+def _restorable(paths: Sequence[str], before: Mapping[str, Any]) -> Iterator[str]:
+    """A list is put back as a whole, and so is what a write added together with its parents."""
+    for path in paths:
+        parent, _, _ = path.rpartition("/")
+        while parent and (path.endswith("/-") or isinstance(at(before, parent), list)):
+            path, (parent, _, _) = parent, parent.rpartition("/")
+        yield path
+
+
+def _restored(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Op]:
+    was, found = at(before, path), at(after, path)
+    if was == found:
+        return
+    if found is ABSENT:
+        yield Add(path, was)
+        return
+    yield Test(path, found)
+    yield Remove(path) if was is ABSENT else Replace(path, was)
+
+
+def _pause(after: Mapping[str, Any], why: str) -> Iterator[Op]:
+    if not isinstance(at(after, "/metadata/annotations"), dict):
+        yield Add("/metadata/annotations", {PAUSED: why})
+    else:
+        yield Add(f"/metadata/annotations/{PAUSED.replace('/', '~1')}", why)
+
+
+def at(whole: Any, path: str) -> Any:
+    """What is at a JSON pointer, or `ABSENT`."""
+    for part in path.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(whole, dict):
+            whole = whole.get(key, ABSENT)
+        elif isinstance(whole, list) and key.isdecimal() and int(key) < len(whole):
+            whole = whole[int(key)]
+        else:
+            return ABSENT
+    return whole
+
+
+def _listed(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else []
+
+
+def _with_uid(ref: Ref, whole: Mapping[str, Any]) -> Ref:
+    return Ref(ref.kind, ref.namespace, ref.name, str(metadata(whole).get("uid") or ""))

@@ -1,0 +1,43 @@
+"""The Event on an object that something was done to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from .plan import Plan
+from .requests import MANAGER
+
+__all__ = ["event"]
+
+_LONGEST_NAME = 200  # of the object, in the Event's name; a name has 253 characters at most
+_LONGEST_MESSAGE = 1024
+
+
+def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -> tuple[str, Mapping[str, Any]]:
+    """Its namespace, and the Event. Its name is that of the attempt: written twice, it is there once."""
+    target = plan.bound_to
+    namespace = target.namespace or "default"
+    moment = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    done = outcome == "done"
+    return namespace, {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"namespace": namespace, "name": f"{target.name[:_LONGEST_NAME].rstrip('.-')}.{attempt}"},
+        "involvedObject": {
+            "apiVersion": api_version,
+            "kind": target.kind,
+            "namespace": target.namespace,
+            "name": target.name,
+            "uid": target.uid,
+        },
+        "reason": "Repaired" if done else "RepairFailed",
+        "message": f"{plan.remediation}: {plan.effect} Because: {plan.why} (attempt {attempt})"[:_LONGEST_MESSAGE],
+        "type": "Normal" if done else "Warning",
+        "firstTimestamp": moment,
+        "lastTimestamp": moment,
+        "count": 1,
+        "source": {"component": MANAGER},
+        "reportingComponent": MANAGER,
+    }

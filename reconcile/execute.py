@@ -1,0 +1,92 @@
+"""The only module that writes to a cluster: dry runs, writes, and Events."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from exporter.kube.body import whole as body_of
+from exporter.kube.errors import KubeError, StatusError
+from exporter.kube.transport import Transport
+from exporter.model.kind import ApiKind
+
+from .plan import Step
+from .requests import Request, event_request, request
+
+__all__ = ["Answer", "Outcome", "Writer"]
+
+log = logging.getLogger(__name__)
+_READ_SECONDS = 10.0
+_OBJECT_BYTES = 16 * 2**20
+_CONFLICT, _INVALID, _NOT_FOUND = 409, 422, 404
+
+
+class Outcome(StrEnum):
+    ACCEPTED = "accepted"  # a read has to show that it happened
+    CHANGED = "changed"  # the object, or its UID, is another one since it was read: nothing was written
+    REFUSED = "refused"  # the API server or a webhook refused: nothing was written
+    UNCLEAR = "unclear"  # no answer: it may have been written
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the API server answered. `why` is its message where it was not accepted."""
+
+    outcome: Outcome
+    request: Request
+    code: int = 0
+    why: str = ""
+
+
+class Writer:
+    def __init__(self, transport: Transport, *, read_seconds: float = _READ_SECONDS) -> None:
+        self._transport, self._read_seconds = transport, read_seconds
+
+    @property
+    def seconds(self) -> float:
+        """How long a write can be under way, from when it is sent."""
+        return self._read_seconds
+
+    async def dry_run(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> Answer:
+        """How the API server and its webhooks would answer the write."""
+        return await self._sent(request(step, kind, version, whole, dry=True))
+
+    async def write(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> Answer:
+        return await self._sent(request(step, kind, version, whole, dry=False))
+
+    async def record(self, namespace: str, manifest: Mapping[str, Any]) -> str:
+        """Creates an Event; empty, or why it could not be. One of that name is there already after a restart."""
+        answer = await self._sent(event_request(namespace, manifest))
+        if answer.outcome is Outcome.ACCEPTED or answer.code == _CONFLICT:
+            return ""
+        return f"cannot create an Event in namespace {namespace}: {answer.why}"
+
+    async def _sent(self, wanted: Request) -> Answer:
+        try:
+            async with self._transport.open(
+                wanted.method,
+                wanted.path,
+                wanted.query,
+                wanted.headers,
+                read_seconds=self._read_seconds,
+                body=wanted.body,
+            ) as response:
+                code = response.status
+                await body_of(response, _OBJECT_BYTES)
+        except StatusError as error:
+            return Answer(outcome=_outcome(error, wanted), request=wanted, code=error.code, why=str(error))
+        except KubeError as error:
+            return Answer(outcome=Outcome.UNCLEAR, request=wanted, why=str(error))
+        return Answer(outcome=Outcome.ACCEPTED, request=wanted, code=code)
+
+
+def _outcome(error: StatusError, wanted: Request) -> Outcome:
+    if error.code >= 500:
+        # KubeVirt's subresources answer 500 where they refuse, and so does a webhook; but a timeout is 500 as well.
+        return Outcome.REFUSED if wanted.dry else Outcome.UNCLEAR
+    if error.code in (_CONFLICT, _NOT_FOUND) or (error.code == _INVALID and not error.causes):
+        return Outcome.CHANGED
+    return Outcome.REFUSED
