@@ -1,10 +1,10 @@
 """One attempt: from a plan to what the ledger says of it, in steps of which each may be the last.
 
-    made ─> dry run ─> ledger: intended ─> made again ─> permitted ─> fenced ─> write ─> read back ─> Event ─> ledger: done
+    made ─> dry run ─> intended ─> made again ─> permitted ─> fenced ─> write ─> read back ─> Event ─> done
 
-A plan is made twice, each time on fresh reads, and the second one, right before the write, has to be the same. A process
-that ends anywhere leaves an entry without an end at most: then the object is read (`settle`), and nothing is written
-again.
+A plan is made twice, each time on fresh reads, and the second one, right before the write, has to be the same. A
+process that ends anywhere leaves an entry without an end at most: then the object is read (`settle`), and nothing is
+written again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .events import event
 from .execute import Answer, Outcome, Writer
 from .ledger import Entry, Ledger
 from .ledger import Event as Kept
-from .plan import Create, Plan, Refused
+from .plan import Plan, Refused
 from .reading import Reads
 
 __all__ = ["Attempts", "Fence", "Result", "State"]
@@ -41,7 +41,7 @@ class State:
 
 @dataclass(frozen=True)
 class Result:
-    """How an attempt ended: `state` is one of `State`; `refused` names the precondition or gate, `why` is a sentence."""
+    """How an attempt ended, by `State`; `refused` names the precondition or gate, and `why` is a sentence."""
 
     state: str
     plan: Plan | None = None

@@ -24,6 +24,10 @@ COMMON_PRECONDITIONS = {
     "same_object": "the object has the UID that the finding names",
     "not_being_deleted": "the object is not being deleted",
     "namespace_active": "the namespace is not being deleted",
+    "ours_to_write": "nobody who would revert the write owns the object",
+    "dry_run_clean": "the API server and its webhooks take the write as a dry run",
+    "same_plan": "the plan, made again right before the write, is the same",
+    "unchanged": "the object has not changed since it was read",
 }
 
 

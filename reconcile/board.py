@@ -1,0 +1,110 @@
+"""What is known of each repair now, for whoever looks: the API, the page, the metrics."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import msgspec
+
+from .confirm import Confirmed
+from .gates import Blocked
+from .plan import Create, Delete, Patch, Plan, Proposal, Refused, Test
+
+__all__ = ["Board", "Repair", "sentence"]
+
+
+class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One finding and one remediation. `state`: planned, refused, blocked, waiting for approval, proposed, verifying,
+    failed. `at` is when it was looked at, in seconds since 1970.
+    """
+
+    fingerprint: str
+    remediation: str
+    check: str
+    reason: str
+    namespace: str
+    mode: str
+    state: str
+    at: float
+    hash: str = ""
+    target: str = ""
+    write: str = ""
+    why: str = ""
+    effect: str = ""
+    risk: str = ""
+    undo: str = ""
+    loses: tuple[str, ...] = ()
+    proposal: Proposal | None = None
+    refused: Refused | None = None
+    blocked: tuple[Blocked, ...] = ()
+    commands: tuple[str, ...] = ()
+
+    def planned(self, confirmed: Confirmed) -> Repair:
+        plan = confirmed.plan
+        proposed = plan.proposal is not None
+        return msgspec.structs.replace(
+            self,
+            state="proposed" if proposed else "planned",
+            hash=plan.hash,
+            target=str(plan.target),
+            write=sentence(plan),
+            why=plan.why,
+            effect=plan.effect,
+            risk=plan.risk.value,
+            undo=plan.undo,
+            loses=plan.loses,
+            proposal=plan.proposal,
+            commands=() if proposed else (f"steward reconcile approve {plan.fingerprint} --plan {plan.hash}",),
+        )
+
+
+def sentence(plan: Plan) -> str:
+    """The write in one line."""
+    step = plan.step
+    if isinstance(step, Delete):
+        return f"delete {step.target}"
+    if isinstance(step, Create):
+        return f"create {step.target}"
+    if isinstance(step, Patch):
+        changes = [op for op in step.ops if not isinstance(op, Test)]
+        words = ", ".join(f"{type(op).__name__.lower()} {op.path}" for op in changes)
+        where = f"/{step.subresource}" if step.subresource else ""
+        return f"patch {step.target}{where}: {words}" if words else "nothing"
+    return f"call {step.action} of {step.target}"
+
+
+class Board:
+    """The repairs by finding and remediation. `changed` is notified when one differs."""
+
+    def __init__(self) -> None:
+        self._repairs: dict[tuple[str, str], Repair] = {}
+        self.generation = 0
+        self.changed = asyncio.Condition()
+
+    def repairs(self) -> list[Repair]:
+        return list(self._repairs.values())
+
+    def get(self, fingerprint: str, remediation: str) -> Repair | None:
+        return self._repairs.get((fingerprint, remediation))
+
+    async def put(self, repair: Repair) -> None:
+        key = repair.fingerprint, repair.remediation
+        before = self._repairs.get(key)
+        self._repairs[key] = repair
+        if before is None or msgspec.structs.replace(before, at=repair.at) != repair:
+            await self._notify()
+
+    async def keep(self, keys: Iterable[tuple[str, str]]) -> None:
+        """Forgets all others."""
+        wanted = set(keys)
+        gone = [key for key in self._repairs if key not in wanted]
+        for key in gone:
+            del self._repairs[key]
+        if gone:
+            await self._notify()
+
+    async def _notify(self) -> None:
+        self.generation += 1
+        async with self.changed:
+            self.changed.notify_all()

@@ -1,0 +1,130 @@
+"""The sidecar's own metrics. All labels are from closed sets, so their number does not grow with the fleet."""
+
+from __future__ import annotations
+
+from collections import Counter as Count
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from .board import Board
+from .remediation import Remediation
+
+__all__ = ["Measures", "Standing"]
+
+PREFIX = "kubevirt_steward_repair"
+_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class Standing:
+    """What holds for all repairs now; the loop writes it."""
+
+    leading = False
+    ledger_writable = False
+    storm = "normal"
+    paused = 0  # scopes: global, namespaces, objects
+    edit_wars = 0
+    last_run: float = 0.0  # seconds since 1970
+    source_up = False
+    gates: tuple[str, ...] = ()  # ids of those that block everything now
+
+
+class Measures(Collector):
+    """Counters of what was done, and gauges of what is known."""
+
+    def __init__(self, remediations: Iterable[Remediation], modes: dict[str, str], board: Board) -> None:
+        self.registry = CollectorRegistry()
+        self.standing = Standing()
+        self._ids = [each.id for each in remediations]
+        self._modes, self._board = modes, board
+        self._done = Counter(
+            f"{PREFIX}s", "Attempts by how they ended.", ("remediation", "mode", "outcome"), registry=self.registry
+        )
+        self._undone = Counter(
+            f"{PREFIX}s_undone", "Repairs that were taken back.", ("remediation",), registry=self.registry
+        )
+        self._returned = Counter(
+            f"{PREFIX}s_returned",
+            "Repairs that somebody reverted: the finding came back.",
+            ("remediation",),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            f"{PREFIX}_duration_seconds",
+            "From the first read for an attempt to its end in the ledger.",
+            ("remediation",),
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        for remediation in self._ids:
+            self._undone.labels(remediation)
+            self._returned.labels(remediation)
+        self.registry.register(self)
+
+    def ended(self, remediation: str, mode: str, outcome: str, seconds: float) -> None:
+        self._done.labels(remediation, mode, outcome).inc()
+        self._seconds.labels(remediation).observe(seconds)
+
+    def undone(self, remediation: str) -> None:
+        self._undone.labels(remediation).inc()
+
+    def returned(self, remediation: str) -> None:
+        self._returned.labels(remediation).inc()
+
+    def collect(self) -> Iterator[Metric]:
+        repairs = self._board.repairs()
+        yield _family(
+            "mode",
+            "The mode of each remediation: 1 for the one that holds.",
+            ("remediation", "mode"),
+            (
+                ((each, mode), float(self._modes.get(each) == mode))
+                for each in self._ids
+                for mode in ("off", "plan", "approve", "auto")
+            ),
+        )
+        states = Count((each.remediation, each.state) for each in repairs)
+        yield _family(
+            "findings",
+            "Findings that a remediation is for, by what is known of their repair.",
+            ("remediation", "state"),
+            states.items(),
+        )
+        refused = Count((each.remediation, each.refused.precondition) for each in repairs if each.refused)
+        yield _family(
+            "refused",
+            "Repairs whose plan is refused, by the precondition that does not hold.",
+            ("remediation", "precondition"),
+            refused.items(),
+        )
+        blocked = Count((each.remediation, gate.gate) for each in repairs for gate in each.blocked)
+        yield _family("blocked", "Repairs that a gate blocks.", ("remediation", "gate"), blocked.items())
+        now = self.standing
+        yield _family(
+            "storm",
+            "Whether so much is to be repaired that nothing is: 1 for the state that holds.",
+            ("state",),
+            (((each,), float(now.storm == each)) for each in ("normal", "storm", "cooldown")),
+        )
+        for name, text, value in (
+            ("leading", "1 while this replica holds the Lease.", float(now.leading)),
+            (
+                "ledger_writable",
+                "1 while the ledger can be written; nothing is repaired while it can't.",
+                float(now.ledger_writable),
+            ),
+            ("source_up", "1 while the findings can be read.", float(now.source_up)),
+            ("paused", "Pauses in effect: of everything, of namespaces, of objects.", float(now.paused)),
+            ("edit_wars", "Objects that are paused since somebody reverts each repair.", float(now.edit_wars)),
+            ("last_run_timestamp_seconds", "When the findings were last gone through.", now.last_run),
+        ):
+            yield _family(name, text, (), (((), value),))
+
+
+def _family(name: str, text: str, labels: tuple[str, ...], samples: Iterable[tuple[tuple[str, ...], float]]) -> Metric:
+    family = GaugeMetricFamily(f"{PREFIX}_{name}", text, labels=labels)
+    for values, value in samples:
+        family.add_metric(values, value)
+    return family
