@@ -16,7 +16,7 @@ from .connections import Connections, most_connections, quiet_about_descriptors
 from .door import Door
 from .sending import finish
 
-__all__ = ["Routes", "build", "serving"]
+__all__ = ["Routes", "application", "build", "serving"]
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Routes = dict[str, Handler]
@@ -37,14 +37,23 @@ _CONNECTIONS = web.AppKey("connections", list[Connections])  # none before it se
 
 
 def build(engine: Engine, routes: Routes) -> web.Application:
+    def unready() -> str:
+        if engine.ready:
+            return ""
+        return "\n".join(f"{each.check}: {each.why}" for each in engine.unknowns()) or "not evaluated yet"
+
+    return application(routes, unready)
+
+
+def application(routes: Routes, unready: Callable[[], str]) -> web.Application:
+    """Routes with GET, and health. `unready` says why it is not ready; empty while it is."""
+
     async def healthz(_: web.Request) -> web.StreamResponse:
         return web.Response(text="ok\n")
 
     async def readyz(_: web.Request) -> web.StreamResponse:
-        if engine.ready:
-            return web.Response(text="ok\n")
-        why = "\n".join(f"{each.check}: {each.why}" for each in engine.unknowns()) or "not evaluated yet"
-        return as_text(503, f"not ready\n{why}")
+        why = unready()
+        return as_text(503, f"not ready\n{why}") if why else web.Response(text="ok\n")
 
     app = web.Application(middlewares=[_answer])
     app[_DOOR], app[_CONNECTIONS] = Door(), []

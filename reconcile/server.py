@@ -1,0 +1,61 @@
+"""What the sidecar serves: its metrics, the plans, health, and Alertmanager's webhook."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from aiohttp import web
+from prometheus_client import generate_latest
+
+from exporter.http.answers import json_answer
+from exporter.http.server import application
+
+from .board import Board
+from .metrics import Measures
+
+__all__ = ["build"]
+
+_LONGEST_WAIT = 60.0
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def build(
+    board: Board, measures: Measures, modes: Mapping[str, str], instance: str, webhook: Handler | None = None
+) -> web.Application:
+    """`instance` is the ID of this run. `webhook` takes what Alertmanager posts."""
+
+    async def plans(request: web.Request) -> web.StreamResponse:
+        await _wait(request, board)
+        answer = {
+            "generation": f"{instance}.{board.generation}",
+            "leading": measures.standing.leading,
+            "modes": dict(modes),
+            "repairs": board.repairs(),
+        }
+        return await json_answer(request, instance, answer)
+
+    async def metrics(_: web.Request) -> web.StreamResponse:
+        body = generate_latest(measures.registry)
+        return web.Response(body=body, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+    def readyz() -> str:
+        return "" if measures.standing.source_up else "the findings could not be read yet"
+
+    app = application({"/api/v1/plans": plans, "/metrics": metrics}, readyz)
+    if webhook is not None:
+        app.router.add_post("/api/v1/alerts", webhook)
+    return app
+
+
+async def _wait(request: web.Request, board: Board) -> None:
+    """Until the generation is another one than `since`, for `wait` seconds at most."""
+    text, since = request.query.get("wait", ""), request.query.get("since", "")
+    if not text.isdecimal() or not since:
+        return
+    known = since.rpartition(".")[2]
+    try:
+        async with asyncio.timeout(min(float(text), _LONGEST_WAIT)), board.changed:
+            await board.changed.wait_for(lambda: str(board.generation) != known)
+    except TimeoutError:
+        return
