@@ -128,7 +128,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     patch: str = ""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What a remediation would do about one finding.
 
     `why` and `effect` are sentences; `undo` is one, or "none" with what can't come back. `subject` is the finding's,
