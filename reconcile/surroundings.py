@@ -1,0 +1,55 @@
+"""What the gates have to know of the cluster, read when it is needed: None is for what could not be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from exporter.kube.errors import KubeError
+from exporter.model.kind import ApiKind
+from exporter.model.kinds import kube_virt, namespace, virtual_machine
+
+from .reading import Reads
+from .requests import metadata
+
+__all__ = ["annotations", "annotations_of", "upgrading"]
+
+
+def annotations(whole: Mapping[str, Any]) -> Mapping[str, str]:
+    found = metadata(whole).get("annotations")
+    return {name: str(text) for name, text in found.items()} if isinstance(found, dict) else {}
+
+
+async def annotations_of(reads: Reads, kind: ApiKind[Any], within: str, name: str) -> Mapping[str, str] | None:
+    """Those of one object; none of one that does not exist, None where it can't be read."""
+    try:
+        raw = await reads.get(kind, await reads.served(kind), within, name)
+    except KubeError:
+        return None
+    return annotations(msgspec.json.decode(raw)) if raw is not None else {}
+
+
+async def of_namespace(reads: Reads, name: str) -> Mapping[str, str] | None:
+    return await annotations_of(reads, namespace.KIND, "", name) if name else {}
+
+
+async def of_vm(reads: Reads, within: str, name: str) -> Mapping[str, str] | None:
+    return await annotations_of(reads, virtual_machine.KIND, within, name) if name else {}
+
+
+async def upgrading(reads: Reads) -> bool | None:
+    """Whether KubeVirt is being installed or upgraded, by any of its objects; None where that can't be read."""
+    kind = kube_virt.KIND
+    try:
+        found = await reads.listed(kind, await reads.served(kind), None)
+    except KubeError:
+        return None
+    return any(_unsettled(msgspec.json.decode(each)) for each in found) if found else None
+
+
+def _unsettled(whole: Mapping[str, Any]) -> bool:
+    status = whole.get("status") or {}
+    observed, target = status.get("observedKubeVirtVersion"), status.get("targetKubeVirtVersion")
+    return status.get("phase") != "Deployed" or observed != target
