@@ -1,6 +1,6 @@
 """One attempt: from a plan to what the ledger says of it, in steps of which each may be the last.
 
-    made ─> dry run ─> intended ─> made again ─> permitted ─> fenced ─> write ─> read back ─> Event ─> done
+    made ─> dry run ─> made again ─> permitted ─> intended ─> fenced ─> write ─> read back ─> Event ─> done
 
 A plan is made twice, each time on fresh reads, and the second one, right before the write, has to be the same. A
 process that ends anywhere leaves an entry without an end at most: then the object is read (`settle`), and nothing is
@@ -26,6 +26,7 @@ from .ledger import Entry, Ledger
 from .ledger import Event as Kept
 from .plan import Plan, Refused
 from .reading import Reads
+from .requests import request
 
 __all__ = ["Attempts", "Fence", "Result", "State"]
 
@@ -71,11 +72,18 @@ class Attempts:
         *,
         clock: Callable[[], float],
         fence: Fence | None = None,
+        kept: Callable[[Entry], None] = lambda _: None,
         reached: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`reached` is called with the name of each step that was reached: what follows may not happen."""
+        """`kept` gets each new entry of the ledger, `reached` the name of each step: what follows it may not happen."""
         self._reads, self._writer, self._ledger, self._kinds = reads, writer, ledger, kinds
-        self._clock, self._fence, self._reached = clock, fence or NoFence(), reached
+        self._clock, self._fence = clock, fence or NoFence()
+        self._kept, self._reached = kept, reached
+
+    def _keep(self, event: Kept, **fields: Any) -> Entry:
+        entry = self._ledger.append(event, **fields)
+        self._kept(entry)
+        return entry
 
     async def dry_run(self, made: Confirmed) -> Result:
         """Whether the API server and its webhooks would take the write."""
@@ -101,34 +109,36 @@ class Attempts:
         dry = await self.dry_run(first)
         if dry.state is not State.DRY:
             return dry
-        kept = self._ledger.append(Kept.INTENDED, plan=plan, mode=mode, by=by, whole=dict(first.whole), undoes=undoes)
-        self._reached("intended")
-        return await self._again(first, kept.attempt, make, permit)
+        second = await make()
+        self._reached("made_again")
+        if isinstance(second, Refused):
+            return _refused(plan, second)
+        if refused := _same(first, second) or await permit(second):
+            return _refused(plan, refused)
+        return await self._written(second, mode, by, undoes)
 
-    async def _again(self, first: Confirmed, attempt: str, make: Make, permit: Permit) -> Result:
-        """The last look right before the write; whatever ends it before, nothing was written."""
-        plan = first.plan
+    async def _written(self, made: Confirmed, mode: str, by: str, undoes: str) -> Result:
+        """Right after everything was read; what ends it before the write is sent has written nothing."""
+        plan = made.plan
+        kind, version = await self._served(plan)
+        sent = msgspec.to_builtins(request(plan.step, kind, version, made.whole, dry=False))
+        attempt = self._keep(
+            Kept.INTENDED, plan=plan, mode=mode, by=by, whole=dict(made.whole), request=sent, undoes=undoes
+        ).attempt
+        self._reached("intended")
         try:
-            second = await make()
-            self._reached("made_again")
-            refused = second if isinstance(second, Refused) else _same(first, second) or await permit(second)
-            if isinstance(second, Refused) or refused is not None:
-                refused = refused or Refused("same_plan", "the plan changed")
-                self._ledger.append(Kept.FAILED, attempt=attempt, why=f"not written: {refused.why}")
-                return _refused(plan, refused, attempt)
-            kind, version = await self._served(plan)
             await self._fence.assure(self._writer.seconds)
-            self._reached("fenced")
         except Exception as error:
-            self._ledger.append(Kept.FAILED, attempt=attempt, why=f"not written: {error}")
+            self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {error}")
             raise
-        answer = await self._writer.write(plan.step, kind, version, second.whole)
+        self._reached("fenced")
+        answer = await self._writer.write(plan.step, kind, version, made.whole)
         self._reached("written")
-        return await self._ended(plan, attempt, second.whole, answer)
+        return await self._ended(plan, attempt, made.whole, answer)
 
     async def _ended(self, plan: Plan, attempt: str, before: Mapping[str, Any], answer: Answer) -> Result:
         if answer.outcome in (Outcome.CHANGED, Outcome.REFUSED):
-            self._ledger.append(Kept.FAILED, attempt=attempt, why=f"{answer.request} was refused: {answer.why}")
+            self._keep(Kept.FAILED, attempt=attempt, why=f"{answer.request} was refused: {answer.why}")
             if answer.outcome is Outcome.CHANGED:
                 return _refused(plan, Refused("unchanged", f"{plan.target} changed meanwhile: {answer.why}"), attempt)
             await self._record(plan, attempt, State.FAILED)
@@ -137,19 +147,19 @@ class Attempts:
             now = await self._target(plan)
         except KubeError as error:
             why = f"{answer.request} was sent, and whether it happened can't be read: {error}"
-            self._ledger.append(Kept.UNCLEAR, attempt=attempt, why=why)
+            self._keep(Kept.UNCLEAR, attempt=attempt, why=why)
             return Result(State.UNCLEAR, plan, attempt, why=why)
         self._reached("read_back")
         if not happened(plan.step, before, now):
             if answer.outcome is Outcome.UNCLEAR:  # it may still be under way
-                self._ledger.append(Kept.UNCLEAR, attempt=attempt, why=f"{answer.request}: {answer.why}")
+                self._keep(Kept.UNCLEAR, attempt=attempt, why=f"{answer.request}: {answer.why}")
                 return Result(State.UNCLEAR, plan, attempt, why=answer.why)
             why = f"{answer.request} was answered with {answer.code}, and nothing changed"
-            self._ledger.append(Kept.FAILED, attempt=attempt, why=why)
+            self._keep(Kept.FAILED, attempt=attempt, why=why)
             return Result(State.FAILED, plan, attempt, why=why)
         await self._record(plan, attempt, State.DONE)
         self._reached("event")
-        self._ledger.append(Kept.DONE, attempt=attempt, whole=dict(now) if now is not None else None)
+        self._keep(Kept.DONE, attempt=attempt, whole=dict(now) if now is not None else None)
         self._reached("done")
         return Result(State.DONE, plan, attempt)
 
@@ -157,7 +167,7 @@ class Attempts:
         """What became of an attempt that has no end, by the object as it is now. Raises KubeError, LedgerError."""
         plan = intended.plan
         if plan is None:
-            self._ledger.append(Kept.RESOLVED, attempt=intended.attempt, happened=False, why="the entry has no plan")
+            self._keep(Kept.RESOLVED, attempt=intended.attempt, happened=False, why="the entry has no plan")
             return Result(State.FAILED, None, intended.attempt)
         now = await self._target(plan)
         self._reached("settle_read")
@@ -166,7 +176,7 @@ class Attempts:
         if done:
             await self._record(plan, intended.attempt, State.DONE)
             self._reached("settle_event")
-        self._ledger.append(
+        self._keep(
             Kept.RESOLVED,
             attempt=intended.attempt,
             happened=done,

@@ -11,32 +11,27 @@ from exporter.kube.errors import KubeError
 from exporter.model.kind import ApiKind
 from exporter.model.kinds import kube_virt, namespace, virtual_machine
 
+from .annotations import annotations_of
 from .reading import Reads
-from .requests import metadata
 
-__all__ = ["annotations", "annotations_of", "upgrading"]
-
-
-def annotations(whole: Mapping[str, Any]) -> Mapping[str, str]:
-    found = metadata(whole).get("annotations")
-    return {name: str(text) for name, text in found.items()} if isinstance(found, dict) else {}
+__all__ = ["of_namespace", "of_vm", "upgrading"]
 
 
-async def annotations_of(reads: Reads, kind: ApiKind[Any], within: str, name: str) -> Mapping[str, str] | None:
+async def _annotations(reads: Reads, kind: ApiKind[Any], within: str, name: str) -> Mapping[str, Any] | None:
     """Those of one object; none of one that does not exist, None where it can't be read."""
     try:
         raw = await reads.get(kind, await reads.served(kind), within, name)
     except KubeError:
         return None
-    return annotations(msgspec.json.decode(raw)) if raw is not None else {}
+    return annotations_of(msgspec.json.decode(raw)) if raw is not None else {}
 
 
-async def of_namespace(reads: Reads, name: str) -> Mapping[str, str] | None:
-    return await annotations_of(reads, namespace.KIND, "", name) if name else {}
+async def of_namespace(reads: Reads, name: str) -> Mapping[str, Any] | None:
+    return await _annotations(reads, namespace.KIND, "", name) if name else {}
 
 
-async def of_vm(reads: Reads, within: str, name: str) -> Mapping[str, str] | None:
-    return await annotations_of(reads, virtual_machine.KIND, within, name) if name else {}
+async def of_vm(reads: Reads, within: str, name: str) -> Mapping[str, Any] | None:
+    return await _annotations(reads, virtual_machine.KIND, within, name) if name else {}
 
 
 async def upgrading(reads: Reads) -> bool | None:
