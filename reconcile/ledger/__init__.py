@@ -1,0 +1,15 @@
+"""The ledger: what was about to be written, what came of it, and what an object was before. Append-only, on disk.
+
+    ledger = Ledger.open(directory, clock=time.time)
+    intended = ledger.append(Event.INTENDED, plan=plan, mode="approve", by="admin", whole=before, request=request)
+    ...
+    ledger.append(Event.DONE, attempt=intended.attempt, whole=after)
+
+An entry is on disk when `append` returns. Lines are chained by checksums over all files, `ledger-000001.jsonl` and on.
+"""
+
+from .entry import Entry, Event, LedgerError
+from .ledger import Ledger
+from .reading import verify
+
+__all__ = ["Entry", "Event", "Ledger", "LedgerError", "verify"]

@@ -1,0 +1,91 @@
+"""One entry of the ledger, and the line that holds it.
+
+A line is the entry as JSON and a line break. Its last field, `sum`, is the SHA-256 of the JSON without that field, and
+`previous` is the sum of the line before: what `head -c -75` leaves of a line and a `}` go into `sha256sum` to prove it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from exporter.model.nesting import cut
+
+from ..plan import Plan
+
+__all__ = ["Entry", "Event", "LedgerError", "opened", "sealed"]
+
+_LEVELS = 500  # an entry of about 1000 could be encoded, but not decoded where the stack is higher
+
+
+class LedgerError(Exception):
+    """The ledger can't be read or written; its text is one sentence with the file, what came back and what to do."""
+
+
+class Event(StrEnum):
+    INTENDED = "intended"  # about to be written
+    DONE = "done"
+    FAILED = "failed"
+    UNCLEAR = "unclear"  # no answer came: it may have happened
+    RESOLVED = "resolved"  # by a look at the object, whether it happened
+    VERIFIED = "verified"  # the finding is gone
+    PERSISTS = "persists"  # the finding is still there
+    RETURNED = "returned"  # the finding was gone and is there again
+    PAUSED = "paused"
+    RESUMED = "resumed"
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`at` is in seconds since 1970; `attempt` is the plan's hash and the `seq` of the intended entry."""
+
+    seq: int
+    at: float
+    event: Event
+    attempt: str = ""
+    plan: Plan | None = None  # of what is intended
+    mode: str = ""  # "approve", "auto", "apply" or "undo"
+    by: str = ""  # who asked
+    whole: dict[str, Any] | None = None  # the object before, where it is intended; after, where it is done
+    request: dict[str, Any] | None = None  # method, path, query, headers and body as sent
+    happened: bool | None = None  # whether the write turned out to have happened
+    why: str = ""
+    undoes: str = ""  # the attempt that this one takes back
+    scope: str = ""  # of a pause: "" for all, a namespace, or "Kind namespace/name"
+    previous: str = ""
+    sum: str = ""  # the last field: see the module
+
+
+_DECODER = msgspec.json.Decoder(Entry)
+_SUM = len(b',"sum":""}') + 64
+
+
+def sealed(entry: Entry) -> tuple[Entry, bytes]:
+    """The entry with its sum, and its line. Raises ValueError for what JSON can't hold, with the reason."""
+    try:
+        content = msgspec.json.encode(msgspec.structs.replace(entry, sum=""))
+    except RecursionError as error:
+        raise ValueError(f"it is nested deeper than {_LEVELS} levels") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"it can't be encoded as JSON: {error}") from error
+    if cut(content).levels > _LEVELS:
+        raise ValueError(f"it is nested deeper than {_LEVELS} levels")
+    entry = msgspec.structs.replace(entry, sum=sha256(content).hexdigest())
+    return entry, content[:-1] + f',"sum":"{entry.sum}"}}\n'.encode()
+
+
+def opened(line: bytes) -> Entry:
+    """The entry that a line, without its line break, holds. Raises ValueError with what is wrong with it."""
+    try:
+        entry = _DECODER.decode(line)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep to be one of ours") from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise ValueError(f"it is no entry of a ledger: {error}") from error
+    if line[-_SUM:] != f',"sum":"{entry.sum}"}}'.encode():
+        raise ValueError("it was altered: it does not end with its checksum")
+    if sha256(line[:-_SUM] + b"}").hexdigest() != entry.sum:
+        raise ValueError("it was altered: its checksum is that of other content")
+    return entry

@@ -1,0 +1,160 @@
+"""Reads a ledger, also while another process writes it, and proves that nothing is altered or missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from .entry import Entry, LedgerError, opened
+
+__all__ = ["Chain", "Extent", "Line", "extent", "file_name", "files", "lines", "missing", "read", "verify"]
+
+REMEDY = "restore it from a backup, or move the directory aside to begin a new ledger"
+_NAME = re.compile(r"ledger-(\d{6,})\.jsonl")
+
+
+class Extent(msgspec.Struct, frozen=True):
+    """The files that there have to be: what `ledger.json` says."""
+
+    first: int = 1
+    last: int = 0
+
+
+class Line(NamedTuple):
+    file: Path
+    number: int  # from 1
+    offset: int  # bytes
+    content: bytes  # without its line break
+    ends: bool  # with a line break
+
+    def __str__(self) -> str:
+        return f"line {self.number} of {self.file}"
+
+
+def file_name(number: int) -> str:
+    return f"ledger-{number:06}.jsonl"
+
+
+def files(directory: Path) -> dict[int, Path]:
+    """The files by their numbers, in order. Raises LedgerError."""
+    try:
+        found = {int(name[1]): each for each in directory.iterdir() if (name := _NAME.fullmatch(each.name))}
+    except OSError as error:
+        raise LedgerError(
+            f"cannot read the ledger in {directory}: {error.strerror}; create it, or name the directory that holds it"
+        ) from error
+    return dict(sorted(found.items()))
+
+
+def extent(directory: Path) -> Extent:
+    """Raises LedgerError where it can't be read."""
+    path = directory / "ledger.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Extent)
+    except FileNotFoundError:
+        return Extent()
+    except OSError as error:
+        raise LedgerError(f"cannot read {path}: {error.strerror}; grant the permission to read it") from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise LedgerError(f"{path} is not what the ledger wrote ({error}); {REMEDY}") from error
+
+
+def missing(there: dict[int, Path], wanted: Extent, directory: Path) -> list[str]:
+    """A sentence for each file that has to be there and is not."""
+    last = max((wanted.last, *there))
+    return [
+        f"{directory / file_name(each)} is missing; {REMEDY}"
+        for each in range(wanted.first, last + 1)
+        if each not in there
+    ]
+
+
+def lines(path: Path) -> Iterator[Line]:
+    """Raises LedgerError."""
+    offset = 0
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, 1):
+                yield Line(path, number, offset, raw.removesuffix(b"\n"), raw.endswith(b"\n"))
+                offset += len(raw)
+    except OSError as error:
+        raise LedgerError(f"cannot read {path}: {error.strerror}; grant the permission to read it") from error
+
+
+class Chain:
+    """What the next line has to follow: at first nothing is known, and any does."""
+
+    def __init__(self) -> None:
+        self.seq: int | None = None
+        self.sum = ""
+
+    def follow(self, line: Line) -> Entry:
+        """The entry of the next line; the chain then goes on from it. Raises LedgerError, and is begun anew then."""
+        seq, previous = self.seq, self.sum
+        self.seq = None
+        try:
+            entry = opened(line.content)
+        except ValueError as error:
+            raise LedgerError(f"{line} can't be used: {error}; {REMEDY}") from error
+        self.seq, self.sum = entry.seq, entry.sum
+        if seq is None and entry.seq == 1 and entry.previous:
+            raise LedgerError(f"{line} is the first entry but names one before it; {REMEDY}")
+        if seq is not None and (entry.seq != seq + 1 or entry.previous != previous):
+            raise LedgerError(
+                f"{line} has entry {entry.seq}, which does not follow entry {seq} before it: "
+                f"something in between was taken out or put in; {REMEDY}"
+            )
+        return entry
+
+
+def read(directory: Path) -> Iterator[Entry]:
+    """All entries, oldest first; what is being written now is left out. Raises LedgerError at what is wrong."""
+    chain, number = Chain(), 0
+    while True:
+        there, wanted = files(directory), extent(directory)
+        if gone := missing({**dict.fromkeys(range(wanted.first), directory), **there}, wanted, directory):
+            raise LedgerError(gone[0])
+        before, number = number, next((each for each in there if each > number), 0)
+        if not number:
+            return
+        if number != before + 1:
+            chain = Chain()  # those between were removed meanwhile, as they may
+        try:
+            for line in lines(there[number]):
+                if not line.ends and number == max(there):
+                    return
+                yield chain.follow(line)
+        except LedgerError:
+            if number >= extent(directory).first:
+                raise
+
+
+def verify(directory: Path) -> list[str]:
+    """What is wrong with a ledger, one sentence each; empty where all is as it was written."""
+    try:
+        there, wanted = files(directory), extent(directory)
+    except LedgerError as error:
+        return [str(error)]
+    wrong = missing(there, wanted, directory)
+    chain = Chain()
+    before = 0
+    for number, path in there.items():
+        if before and number != before + 1:
+            chain = Chain()  # a missing file is one sentence, not two
+        before = number
+        try:
+            for line in lines(path):
+                if not line.ends and number == max(there):
+                    break  # being written
+                try:
+                    chain.follow(line)
+                except LedgerError as error:
+                    wrong.append(str(error))
+        except LedgerError as error:
+            wrong.append(str(error))
+            chain = Chain()
+    return wrong

@@ -1,0 +1,106 @@
+"""Plans to record, and a disk that loses its power."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from exporter.model.record import Ref
+from reconcile.ledger import Ledger
+from reconcile.ledger.disk import Disk
+from reconcile.plan import Patch, Plan, Remove, Risk, Test
+
+__all__ = ["Power", "PowerLossError", "opened", "plan"]
+
+
+def plan(name: str = "db.blue", value: Any = "x") -> Plan:
+    target = Ref("IPAMClaim", "ns", name, f"uid-{name}")
+    step = Patch(target=target, ops=(Test("/metadata/finalizers/0", value), Remove("/metadata/finalizers/0")))
+    return Plan(
+        remediation="release_ipam_claim",
+        fingerprint="3f9c2a",
+        check="ipam_claims",
+        reason="OwnerGone",
+        subject=target,
+        step=step,
+        why="its VM is gone",
+        effect="the addresses are free",
+        risk=Risk.ADDRESS,
+        undo="none",
+    )
+
+
+def opened(directory: Path, **options: Any) -> Ledger:
+    return Ledger.open(directory, clock=lambda: 1000.5, **options)
+
+
+class PowerLossError(Exception):
+    pass
+
+
+class Power(Disk):
+    """A real directory that knows what of it is on disk, and loses the rest when the power goes: before the operation
+    of that number. Removed files are held open, so that no inode number is given out twice.
+    """
+
+    def __init__(self, directory: Path, lost_at: int) -> None:
+        self.directory, self.left = directory, lost_at
+        self.content: dict[int, bytes] = {}
+        self.names: dict[str, int] = {}
+        self.held: list[int] = []
+
+    def create(self, path: Path) -> int:
+        self._operate()
+        file = super().create(path)
+        self.held.append(os.dup(file))
+        return file
+
+    def open(self, path: Path) -> int:
+        self._operate()
+        return super().open(path)
+
+    def write(self, file: int, content: bytes) -> None:
+        self._operate()
+        super().write(file, content)
+
+    def sync(self, file: int) -> None:
+        self._operate()
+        super().sync(file)
+        number = os.fstat(file).st_ino
+        self.content[number] = Path(f"/proc/self/fd/{file}").read_bytes()
+
+    def sync_directory(self, path: Path) -> None:
+        self._operate()
+        if path == self.directory:
+            self.names = {each.name: each.stat().st_ino for each in path.iterdir()}
+
+    def truncate(self, file: int, size: int) -> None:
+        self._operate()
+        super().truncate(file, size)
+
+    def rename(self, source: Path, target: Path) -> None:
+        self._operate()
+        super().rename(source, target)
+
+    def remove(self, path: Path) -> None:
+        self._operate()
+        super().remove(path)
+
+    def lose(self) -> None:
+        """The directory is as it is found when the power is back."""
+        for each in self.directory.iterdir():
+            each.unlink()
+        for name, number in self.names.items():
+            (self.directory / name).write_bytes(self.content.get(number, b""))
+        self.release()
+
+    def release(self) -> None:
+        for file in self.held:
+            os.close(file)
+        self.held.clear()
+
+    def _operate(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise PowerLossError
