@@ -1,0 +1,149 @@
+"""Attempts on an API server: what is written, in which order it is kept, and what ends one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exporter.fakeapi.errors import ApiError
+from reconcile.attempt import Result, State
+from reconcile.confirm import Confirmed
+from reconcile.ledger import Event
+from reconcile.plan import Refused
+from reconcile.remediations.delete_orphan_ipam_claim import REMEDIATION
+from tests.confirming import hint_of
+from tests.fakeapi.apiserver import FakeApiServer
+from tests.fakeapi.faults import Fault
+from tests.repairing import Repairing, repairing
+from tests.rows import full
+from tests.unit.secure_server import config
+
+ABOUT = {"check": "ipam_claims", "reason": "OrphanClaim", "kind": "IPAMClaim", "subject": "db.blue"}
+CLAIM = full({"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "ips": ["10.0.0.5/24"]})
+PATH = "/apis/k8s.cni.cncf.io/v1alpha1/namespaces/ns/ipamclaims/db.blue"
+
+
+@asynccontextmanager
+async def on(tmp_path: Path, *objects: Any, **how: Any) -> AsyncIterator[tuple[FakeApiServer, Repairing]]:
+    server = FakeApiServer()
+    server.load([full({"kind": "Namespace", "name": "ns"}), *objects])
+    await server.start()
+    try:
+        kubeconfig = config(tmp_path / "kubeconfig", server.url)
+        async with repairing(kubeconfig, tmp_path / "ledger", **how) as made:
+            yield server, made
+    finally:
+        await server.stop()
+
+
+def writes(server: FakeApiServer) -> list[tuple[str, str]]:
+    return [(each.method, each.path) for each in server.requests if each.method != "GET"]
+
+
+async def test_dry_run_then_the_write_then_an_event(tmp_path: Path) -> None:
+    async with on(tmp_path, CLAIM) as (server, made):
+        result = await made.repair(REMEDIATION, hint_of(ABOUT, [CLAIM]))
+
+        assert result.state == State.DONE, result
+        assert writes(server) == [
+            ("DELETE", PATH),
+            ("DELETE", PATH),
+            ("POST", "/api/v1/namespaces/ns/events"),
+        ]
+        assert [each.event for each in made.entries()] == [Event.INTENDED, Event.DONE]
+        intended, done = made.entries()
+        assert intended.whole is not None
+        assert intended.whole["metadata"]["uid"] == CLAIM["metadata"]["uid"]
+        assert done.whole is not None
+        assert done.whole["metadata"]["deletionTimestamp"]
+        assert made.reached == [
+            "made",
+            "dry_run",
+            "made_again",
+            "intended",
+            "fenced",
+            "written",
+            "read_back",
+            "event",
+            "done",
+        ]
+
+
+async def test_what_changes_between_the_two_looks_is_not_written(tmp_path: Path) -> None:
+    vm = full({"kind": "VirtualMachine", "name": "db", "uid": "u1"})
+
+    async with on(tmp_path, CLAIM) as (server, made):
+        looks = 0
+
+        async def permit(_: Confirmed) -> Refused | None:
+            nonlocal looks
+            looks += 1
+            server.load([vm])
+            return None
+
+        result = await made.repair(REMEDIATION, hint_of(ABOUT, [CLAIM]), permit)
+
+        assert (result.state, result.refused, looks) == (State.REFUSED, "finding_holds", 1)
+        assert len(writes(server)) == 1  # the dry run
+        assert made.entries() == []
+
+
+async def test_a_gate_that_closes_in_between_refuses(tmp_path: Path) -> None:
+    async with on(tmp_path, CLAIM) as (server, made):
+        answers = [None, Refused("paused", "somebody paused the namespace")]
+
+        async def permit(_: Confirmed) -> Refused | None:
+            return answers.pop(0)
+
+        result = await made.repair(REMEDIATION, hint_of(ABOUT, [CLAIM]), permit)
+
+        assert (result.state, result.refused) == (State.REFUSED, "paused")
+        assert made.entries() == []
+        assert len(writes(server)) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "event", "state"),
+    [(409, Event.FAILED, State.REFUSED), (403, Event.FAILED, State.FAILED), (500, Event.UNCLEAR, State.UNCLEAR)],
+)
+async def test_the_answer_decides(tmp_path: Path, status: int, event: Event, state: str) -> None:
+    def fail(step: str) -> None:
+        if step == "fenced":
+            refusal = ApiError(status, "Refused", "as the test wants it")
+            server.faults.add(Fault("/ipamclaims/db.blue", method="DELETE", answer=lambda *_: refusal))
+
+    async with on(tmp_path, CLAIM, reached=fail) as (server, made):
+        result = await made.repair(REMEDIATION, hint_of(ABOUT, [CLAIM]))
+
+        assert result.state == state
+        assert [each.event for each in made.entries()] == [Event.INTENDED, event]
+        assert bool(made.ledger.unfinished()) is (event is Event.UNCLEAR)
+
+
+async def test_an_attempt_without_an_end_is_settled_by_the_object(tmp_path: Path) -> None:
+    class Killed(BaseException):
+        pass
+
+    def kill(step: str) -> None:
+        if step == at:
+            raise Killed
+
+    async def run() -> tuple[Result, list[Event], int]:
+        async with on(tmp_path / at, CLAIM, reached=kill) as (server, made):
+            with pytest.raises(Killed):
+                await made.repair(REMEDIATION, hint_of(ABOUT, [CLAIM]))
+            (intended,) = made.ledger.unfinished()
+            result = await made.attempts.settle(intended)
+            deletes = [each for each in writes(server) if each[0] == "DELETE"]
+            return result, [each.event for each in made.entries()], len(deletes)
+
+    for at, done in (("intended", False), ("fenced", False), ("written", True), ("read_back", True), ("event", True)):
+        (tmp_path / at).mkdir()
+        result, events, deletes = await run()
+        assert result.state == (State.DONE if done else State.FAILED), at
+        assert events == [Event.INTENDED, Event.RESOLVED]
+        assert deletes == 1 + done
