@@ -152,7 +152,8 @@ class FreshCluster(Cluster):
         api = self._kinds.get(kind)
         if api is None or self._internal:
             return
-        namespace = namespace if api.namespaced or namespace is None else ""
+        if not api.namespaced:
+            namespace = None if name is None else ""
         need = Need(api.name, namespace, name)
         if not self._covered(need):
             self._needs[need] = None
