@@ -1,0 +1,28 @@
+"""The annotations of ours, and how they are read: whoever may write an object fills them as they like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["APPROVED_PLAN", "PAUSED", "PREFIX", "annotations_of", "paused_by"]
+
+PREFIX = "steward.kubevirt-steward.io/"
+PAUSED = f"{PREFIX}paused"  # on a VM, any other object, a Namespace, or the Lease: nothing is written there
+APPROVED_PLAN = f"{PREFIX}approved-plan"
+
+
+def annotations_of(whole: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Those of an object as the API server has it; None where they can't be read."""
+    metadata = whole.get("metadata") if isinstance(whole, Mapping) else None
+    if not isinstance(metadata, Mapping):
+        return None
+    found = metadata.get("annotations")
+    return {} if found is None else found if isinstance(found, Mapping) else None
+
+
+def paused_by(annotations: Mapping[str, Any]) -> str | None:
+    """What the annotation says where there is one that pauses: any value but "false", the empty one too."""
+    if PAUSED not in annotations or annotations[PAUSED] == "false":
+        return None
+    return str(annotations[PAUSED])

@@ -1,0 +1,100 @@
+"""The forms of values that only the sidecar's configuration has: URLs, namespaces, windows."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import AfterValidator, Strict, WithJsonSchema, model_validator
+
+from exporter.config.forms import Text, setting
+from exporter.config.mistakes import nearest, quoted
+from exporter.config.settings import Section
+
+__all__ = ["DAYS", "Day", "NamespaceName", "OptionalURL", "Window", "is_local", "minutes"]
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+
+_NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]"
+
+
+def minutes(text: str) -> int:
+    """Minutes since midnight of "HH:MM", up to 24:00."""
+    hour, _, minute = text.partition(":")
+    return int(hour) * 60 + int(minute)
+
+
+def is_local(host: str) -> bool:
+    """Whether what is sent there does not leave this host."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _namespace(text: str) -> str:
+    if not re.fullmatch(_NAMESPACE, text):
+        raise ValueError(f"{quoted(text)} can't be the name of a namespace")
+    return text
+
+
+def _url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        sound = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) > 0
+    except ValueError:
+        sound = False
+    if not sound or not text.isprintable() or " " in text or parts.query or parts.fragment:
+        raise ValueError(f"{quoted(text)} is no URL; write it as https://HOST:PORT")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("a URL must not have a password in it; use tokenFile")
+    return text.rstrip("/")
+
+
+def _time(text: str) -> str:
+    if not re.fullmatch(_TIME, text):
+        raise ValueError(f'{quoted(text)} is no time of day; write it as "22:00"')
+    return text
+
+
+def _end(text: str) -> str:
+    return text if text == "24:00" else _time(text)
+
+
+def _zone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (KeyError, ValueError, OSError) as error:
+        near = nearest(text, available_timezones())
+        hint = f'; did you mean "{near}"?' if near else '; write one as "Europe/Berlin" or "UTC"'
+        raise ValueError(f"{quoted(text)} is no time zone that is known here{hint}") from error
+    return text
+
+
+NamespaceName = Annotated[str, AfterValidator(_namespace)]
+URL = Annotated[Text, AfterValidator(_url)]
+OptionalURL = Annotated[URL | None, WithJsonSchema({"type": "string", "pattern": "^https?://"})]
+_From = Annotated[str, AfterValidator(_time), WithJsonSchema({"type": "string", "pattern": f"^{_TIME}$"})]
+_To = Annotated[str, AfterValidator(_end), WithJsonSchema({"type": "string", "pattern": f"^({_TIME}|24:00)$"})]
+
+
+class Window(Section):
+    """From a time of day to the next time that the clock shows another, beginning on these days."""
+
+    days: Annotated[tuple[Day, ...], Strict(False)] = setting(DAYS, "Days on which it begins.", "list of days")
+    from_: _From = setting("00:00", "When it begins.", "time of day", alias="from")
+    to: _To = setting("24:00", "When it ends; the next day where that is not after the beginning.", "time of day")
+    time_zone: Annotated[Text, AfterValidator(_zone)] = setting("UTC", "The time zone of both.", "time zone")
+
+    @model_validator(mode="after")
+    def _some_time(self) -> Any:
+        if not self.days:
+            raise ValueError("it has no days; leave `days` out for all of them")
+        if self.from_ == self.to:
+            raise ValueError("it ends when it begins; leave `from` and `to` out for the whole day")
+        return self

@@ -1,0 +1,109 @@
+"""Gates of what holds of us: who leads, what is paused, what is seen."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from exporter.config.forms import write_duration
+from exporter.config.mistakes import quoted
+
+from ..annotations import PAUSED, paused_by
+from ..config import Config
+from .base import Ask, Situation, moment
+
+__all__ = [
+    "check_known",
+    "leading",
+    "ledger_writable",
+    "no_upgrade",
+    "not_paused",
+    "object_not_paused",
+    "opted_in",
+    "source_fresh",
+]
+
+
+def leading(_: Ask, situation: Situation, __: Config) -> str | None:
+    return None if situation.leading else "this replica does not hold the Lease; only the one that holds it writes"
+
+
+def not_paused(ask: Ask, situation: Situation, _: Config) -> str | None:
+    if situation.paused is None:
+        return "whether everything is paused could not be read from the Lease; wait until it can"
+    if situation.paused:
+        return f"everything is paused: {quoted(situation.paused)}; take annotation {PAUSED} off the Lease to resume"
+    for scope in dict.fromkeys(("", ask.namespace)):
+        if pause := situation.history.paused(scope):
+            what = f"namespace {scope}" if scope else "everything"
+            return f"{what} is paused since {moment(pause.at)} by {quoted(pause.by)}: {quoted(pause.why)}; resume it"
+    if not ask.namespace:
+        return None
+    annotations = situation.namespaces.get(ask.namespace)
+    if annotations is None:
+        return f"the annotations of namespace {ask.namespace} could not be read; it may be paused"
+    if (value := paused_by(annotations)) is not None:
+        return f"namespace {ask.namespace} is paused: {PAUSED} is {quoted(value)}; take the annotation off to resume"
+    return None
+
+
+def object_not_paused(ask: Ask, situation: Situation, _: Config) -> str | None:
+    if ask.annotations is None:
+        return f"the annotations of {ask.subject} were not read; it may be paused"
+    vm = [f"VirtualMachine {ask.namespace}/{ask.vm}"] if ask.vm else []
+    for name in dict.fromkeys((str(ask.target or ask.subject), *vm, *ask.annotations)):
+        found = ask.annotations.get(name)
+        if found is None:
+            return f"the annotations of {name} could not be read; it may be paused"
+        if (value := paused_by(found)) is not None:
+            return f"{name} is paused: {PAUSED} is {quoted(value)}; take the annotation off to resume"
+    for scope in dict.fromkeys((*_names(ask), *ask.annotations)):
+        if pause := situation.history.paused(scope):
+            return f"{scope} is paused since {moment(pause.at)} by {quoted(pause.by)}: {quoted(pause.why)}; resume it"
+    return None
+
+
+def opted_in(ask: Ask, _: Situation, __: Config) -> str | None:
+    wanted = ask.remediation.opt_in
+    if not wanted:
+        return None
+    name = f"VirtualMachine {ask.namespace}/{ask.vm}"
+    annotations = (ask.annotations or {}).get(name)
+    if not ask.vm or annotations is None:
+        return f"whether {name if ask.vm else 'a VM'} has annotation {wanted} could not be read"
+    if annotations.get(wanted) != "true":
+        return f'{ask.remediation} is for VMs that allow it; set annotation {wanted}: "true" on {name} if it may'
+    return None
+
+
+def source_fresh(_: Ask, situation: Situation, config: Config) -> str | None:
+    age, oldest = situation.source_age, config.source.oldest
+    if age is None:
+        return "the exporter has not answered; look at its log, and at source.url"
+    if not -60 <= age <= oldest.total_seconds():  # a clock that was set back makes it negative; nan is neither
+        shown = write_duration(timedelta(seconds=round(age))) if 0 <= age < 1e9 else f"{age} s"
+        return f"the exporter's last answer is {shown} old; at most {write_duration(oldest)} is allowed (source.oldest)"
+    if not situation.ready:
+        return "the exporter is not ready: it has not seen everything yet; its /readyz says what is missing"
+    return None
+
+
+def check_known(ask: Ask, situation: Situation, _: Config) -> str | None:
+    if situation.unknown_checks is None:
+        return "which checks have no answer could not be asked of the exporter"
+    if ask.check in situation.unknown_checks:
+        return f"check {ask.check} has no answer for part of the cluster; `steward check` says why"
+    return None
+
+
+def no_upgrade(_: Ask, situation: Situation, __: Config) -> str | None:
+    if situation.upgrading is None:
+        return "whether KubeVirt is being upgraded could not be seen"
+    return "KubeVirt is being upgraded; wait until its Progressing condition is False" if situation.upgrading else None
+
+
+def ledger_writable(_: Ask, situation: Situation, __: Config) -> str | None:
+    return f"the ledger can't be written: {situation.ledger}" if situation.ledger else None
+
+
+def _names(ask: Ask) -> list[str]:
+    return [str(each) for each in (ask.target, ask.subject) if each is not None]
