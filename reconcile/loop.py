@@ -64,6 +64,7 @@ class Parts:
     remediations: tuple[Remediation, ...]
     checks: Mapping[str, Check]
     settings: Mapping[str, Any]  # of the checks
+    assumed: str  # the upstream version to take KubeVirt for; empty for the one that it reports
     kinds: Mapping[str, ApiKind[Any]]
     reads: Reads
     attempts: Attempts
@@ -234,6 +235,7 @@ class Loop:
             self._parts.reads,
             now=self._parts.clock(),
             settings=self._parts.settings.get(check.id),
+            assumed=self._parts.assumed,
         )
 
     def _asked(self, candidate: Candidate, written: int) -> Ask:
