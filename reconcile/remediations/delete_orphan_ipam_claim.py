@@ -4,45 +4,74 @@ KubeVirt's finalizer stays on it: deleting alone releases no address. The IPAMCl
 `release_ipam_claim` is for what is left of it, once everything was read again. One without that finalizer is never
 deleted, since its addresses would be released at once.
 
+It waits while the IPAM controller or OVN-Kubernetes' control plane does not work: what they would have written, such as
+the IPAMClaim's own addresses, may be missing.
+
 Undo: none. A deletion can't be taken back; the ledger keeps the IPAMClaim whole.
 """
 
 from __future__ import annotations
 
 from exporter.findings import Finding
-from exporter.model.kinds import ipam_claim, namespace, pod, virtual_machine, virtual_machine_instance
-from exporter.model.kinds.ipam_claim import FINALIZER
+from exporter.model.kinds import (
+    deployment,
+    ipam_claim,
+    mutating_webhook_configuration,
+    namespace,
+    network_attachment_definition,
+    pod,
+    virtual_machine,
+    virtual_machine_instance,
+    virtual_machine_instance_migration,
+    virtual_machine_restore,
+)
+from exporter.model.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ..plan import Delete, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
+from ._ipam_claims import (
+    NO_POD_USES_IT,
+    NO_SNAPSHOT,
+    NOT_MIGRATING,
+    STACK_HEALTHY,
+    in_use,
+    migrating,
+    namesakes,
+    restored,
+    stack_broken,
+)
 
 __all__ = ["REMEDIATION"]
 
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
-    claim = scene.of(finding.subject)
-    if claim is None:
-        return Refused("same_object", f"{finding.subject} does not exist")
-    meta = claim["metadata"]
-    if meta.get("deletionTimestamp"):
-        return Refused("not_being_deleted", f"{finding.subject} is being deleted already")
-    if FINALIZER not in (meta.get("finalizers") or ()):
-        return Refused(
-            "protected", f"{finding.subject} has no finalizer {FINALIZER}: deleting it releases its addresses"
-        )
-    ips = (claim.get("status") or {}).get("ips") or ()
+    ref = finding.subject
+    claim = scene.named(IPAMClaim, ref.namespace, ref.name)
+    if claim is None or claim.uid != ref.uid:
+        return Refused("same_object", f"{ref} does not exist")
+    if claim.deleting is not None:
+        return Refused("not_being_deleted", f"{ref} is being deleted already")
+    if FINALIZER not in claim.finalizers:
+        return Refused("protected", f"{ref} has no finalizer {FINALIZER}: deleting it releases its addresses")
+    if owners := [*namesakes(scene, VirtualMachine, claim), *namesakes(scene, VirtualMachineInstance, claim)]:
+        return Refused("vm_gone", f"{owners[0].ref} exists")
+    if refused := migrating(scene, claim) or restored(scene, claim) or stack_broken(scene) or in_use(scene, claim):
+        return refused
     return Plan(
         remediation=REMEDIATION.id,
         fingerprint=finding.fingerprint,
         check=finding.check,
         reason=finding.reason,
-        subject=finding.subject,
+        subject=ref,
         vm=finding.vm,
-        step=Delete(target=finding.subject),
+        step=Delete(target=ref),
         why=finding.message,
         effect="The IPAMClaim becomes terminating; its finalizer keeps its addresses until it is released.",
         risk=Risk.NONE,
-        undo=f"none: a deletion can't be taken back; its addresses ({', '.join(ips) or 'none'}) are still reserved",
+        undo=f"none: a deletion can't be taken back; its addresses ({', '.join(claim.ips) or 'none'}) are still "
+        "reserved",
     )
 
 
@@ -50,10 +79,29 @@ REMEDIATION = Remediation(
     id="delete_orphan_ipam_claim",
     title="Delete an orphaned IPAMClaim",
     answers={"ipam_claims": ("OrphanClaim",)},
-    reads=(ipam_claim.KIND, virtual_machine.KIND, virtual_machine_instance.KIND, pod.KIND, namespace.KIND),
+    reads=(
+        ipam_claim.KIND,
+        network_attachment_definition.KIND,
+        deployment.KIND,
+        mutating_webhook_configuration.KIND,
+        namespace.KIND,
+        virtual_machine_instance_migration.KIND,
+        virtual_machine_restore.KIND,
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        pod.KIND,
+    ),
     writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete",)),),
     plan=_plan,
-    preconditions={"protected": "the IPAMClaim has KubeVirt's finalizer, so that deleting it releases nothing yet"},
+    preconditions={
+        "protected": "the IPAMClaim has KubeVirt's finalizer, so that deleting it releases nothing yet",
+        "vm_gone": "no VM or VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, "
+        "exists",
+        **NOT_MIGRATING,
+        **NO_SNAPSHOT,
+        **STACK_HEALTHY,
+        **NO_POD_USES_IT,
+    },
     risk=Risk.NONE,
     undo="none: a deletion can't be taken back; the ledger keeps the IPAMClaim whole",
 )

@@ -1,0 +1,176 @@
+"""What the remediations of IPAMClaims ask alike: which VMs an IPAMClaim may be of, who uses it, whether what creates
+and honours IPAMClaims works. Each answers with a refusal, or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from exporter.checks.ipam_explained import broken
+from exporter.model.kinds.deployment import Deployment, own_parts
+from exporter.model.kinds.ipam_claim import IPAMClaim
+from exporter.model.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
+from exporter.model.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from exporter.model.kinds.pod import GIVEN, REFERRED, Pod
+from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from exporter.model.kinds.virtual_machine_restore import VirtualMachineRestore
+from exporter.model.vm_networks import claim_name
+
+from ..plan import Refused
+from ..remediation import Scene
+
+__all__ = [
+    "NOT_MIGRATING",
+    "NO_POD_USES_IT",
+    "NO_SNAPSHOT",
+    "STACK_HEALTHY",
+    "in_use",
+    "made_for",
+    "mapping",
+    "migrating",
+    "misfit",
+    "names_of",
+    "namesakes",
+    "restored",
+    "saved",
+    "stack_broken",
+]
+
+NOT_MIGRATING = {"not_migrating": "no migration of a VMI that the IPAMClaim names is pending or running"}
+NO_POD_USES_IT = {
+    "no_pod_uses_it": "no pod of the cluster that is not completed refers to the IPAMClaim, has one of its addresses "
+    "in its network, or is of a VM that it names"
+}
+NO_SNAPSHOT = {"no_snapshot": "no snapshot of the VM is being taken, and none is being restored to its name"}
+STACK_HEALTHY = {
+    "stack_healthy": "KubeVirt's IPAM controller with its webhook, and OVN-Kubernetes' control plane, work as far as "
+    "they are seen"
+}
+
+_BROKEN = {
+    "ControllerNotReady": "KubeVirt's IPAM controller has no ready replica",
+    "ControlPlaneNotReady": "OVN-Kubernetes' control plane has no ready replica",
+    "WebhookMissing": "the webhook of KubeVirt's IPAM controller is not registered",
+    "ControllerMissing": "neither KubeVirt's IPAM controller nor its webhook is installed",
+}
+
+V = TypeVar("V", VirtualMachine, VirtualMachineInstance)
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """A field of a whole object that should be a map; empty where it is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def names_of(claim: IPAMClaim) -> tuple[str, ...]:
+    """The names of the VMs that it names, by its owner references and its label."""
+    return tuple(name for name in claim.vms if name)
+
+
+def made_for(claim: IPAMClaim, vm: VirtualMachine | VirtualMachineInstance) -> list[str]:
+    """The NADs, by `namespace/name` or empty for the primary one, of the interfaces whose IPAMClaim has its name."""
+    return [nad for network, nad, _ in vm.networks if claim_name(vm.name, network) == claim.name]
+
+
+def namesakes(scene: Scene, kind: type[V], claim: IPAMClaim) -> list[V]:
+    """The VMs, or VMIs, that it names, whatever their UIDs, and those with an interface whose IPAMClaim has its name.
+
+    Two VMs may have an interface whose IPAMClaims have one name: `a.b` with network `c`, `a` with `b_c`.
+    """
+    names = names_of(claim)
+    found = (each for each in scene.within(kind, claim.namespace) if each.name in names or made_for(claim, each))
+    return sorted(found, key=lambda each: each.name)
+
+
+def misfit(scene: Scene, claim: IPAMClaim, owner: VirtualMachine | VirtualMachineInstance) -> Refused | None:
+    """Its owner has an interface whose IPAMClaim has its name, in its network, and no other VM or VMI has one."""
+    keys: list[str] = []
+    found: list[VirtualMachine | VirtualMachineInstance] = [*namesakes(scene, VirtualMachine, claim)]
+    for each in (*found, *namesakes(scene, VirtualMachineInstance, claim)):
+        attached = made_for(claim, each)
+        if attached and each.name != owner.name:
+            return Refused("name_and_network_fit", f"an interface of {each.ref} has an IPAMClaim of this name too")
+        keys += attached
+    if not keys:
+        return Refused("name_and_network_fit", f"{owner.ref} has no interface whose IPAMClaim is {claim.name}")
+    return next((refused for key in keys if (refused := _other_network(scene, claim, key))), None)
+
+
+def _other_network(scene: Scene, claim: IPAMClaim, key: str) -> Refused | None:
+    namespace, _, name = key.partition("/")
+    if key:
+        named = scene.named(NetworkAttachmentDefinition, namespace, name)
+        nads = [named] if named is not None else []
+    else:
+        found = scene.within(NetworkAttachmentDefinition, claim.namespace)
+        nads = [each for each in found if each.role == "primary" or not each.readable]
+    if len(nads) != 1 or not nads[0].readable:
+        what = f"NAD {key}" if key else f"the one primary NAD of namespace {claim.namespace}"
+        return Refused("name_and_network_fit", f"the network of {what} is not known")
+    if nads[0].network != claim.network:
+        return Refused("name_and_network_fit", f"{nads[0].ref} is of network {nads[0].network}, not {claim.network}")
+    return None
+
+
+def migrating(scene: Scene, claim: IPAMClaim) -> Refused | None:
+    """One that only waits counts too: its target may be created at any moment."""
+    names = names_of(claim)
+    for each in scene.within(VirtualMachineInstanceMigration, claim.namespace):
+        if each.vmi in names and not each.finished:
+            return Refused("not_migrating", f"{each.ref} of VMI {each.vmi} is {each.phase or 'not started yet'}")
+    return None
+
+
+def in_use(scene: Scene, claim: IPAMClaim) -> Refused | None:
+    """Refuses with `everything_seen` where a pod may use it that can't be read."""
+    unread = ""
+    for pod in scene.all(Pod):
+        if why := _use(scene, claim, pod):
+            return Refused("no_pod_uses_it", f"{pod.ref} {why}")
+        for fact in pod.unread:
+            if fact.annotation in (*GIVEN, *REFERRED):
+                unread = f"{pod.ref} may use it: annotation {fact.annotation} could not be read: {fact.why}"
+    return Refused("everything_seen", unread) if unread else None
+
+
+def _use(scene: Scene, claim: IPAMClaim, pod: Pod) -> str:
+    if f"{claim.namespace}/{claim.name}" in pod.known_claims:
+        return "refers to it"
+    if pod.namespace == claim.namespace and pod.domain and pod.domain in names_of(claim):
+        return f"is a pod of VM {pod.domain}"
+    for key, address, _ in pod.known_addresses:
+        if address in claim.hosts:
+            namespace, _, name = key.partition("/")
+            nad = scene.named(NetworkAttachmentDefinition, namespace, name)
+            if nad is None or not nad.readable:  # it may be of any network: one that is deleted still serves its pods
+                return f"has {address}, and the network of NAD {key} is not known"
+            if nad.network == claim.network:
+                return f"has {address} in network {claim.network}"
+    return ""
+
+
+def saved(vm: Mapping[str, Any]) -> Refused | None:
+    """Of a whole VM. KubeVirt holds it as it is while its status names a snapshot or restore."""
+    status = mapping(vm.get("status"))
+    for field, what in (("snapshotInProgress", "snapshot"), ("restoreInProgress", "restore")):
+        if status.get(field):
+            return Refused("no_snapshot", f"{what} {status[field]} of the VM is in progress")
+    return None
+
+
+def restored(scene: Scene, claim: IPAMClaim) -> Refused | None:
+    """A restore may be about to create a VM that it names."""
+    names = names_of(claim)
+    for each in scene.within(VirtualMachineRestore, claim.namespace):
+        if each.active and each.target in names:
+            return Refused("no_snapshot", f"{each.ref} restores VM {each.target}")
+    return None
+
+
+def stack_broken(scene: Scene) -> Refused | None:
+    """A component that is not seen may run elsewhere, as the control plane of a hosted cluster does."""
+    down = broken(own_parts(scene.all(Deployment)), scene.all(MutatingWebhookConfiguration))
+    return next((Refused("stack_healthy", f"{_BROKEN[reason]}; repair that first") for reason in down), None)
