@@ -21,6 +21,7 @@ from exporter.model.record import Ref
 from exporter.model.source import UNREADABLE, Source, Undecodable
 
 from .fresh import FreshCluster, UnreadError
+from .owners import claimed
 from .plan import Plan, Refused
 from .reading import Reads, satisfy, survey
 from .remediation import Remediation, Scene
@@ -57,15 +58,25 @@ class Confirmed:
 
 
 async def confirm(
-    hint: Hint, check: Check, remediation: Remediation, reads: Reads, *, now: float, settings: Any = None
+    hint: Hint,
+    check: Check,
+    remediation: Remediation,
+    reads: Reads,
+    *,
+    now: float,
+    settings: Any = None,
+    assumed: str = "",
 ) -> Confirmed | Refused:
-    """The plan for a finding that still holds. `settings` are the check's. Never raises for what the API answers."""
+    """The plan for a finding that still holds. Never raises for what the API answers.
+
+    `settings` are the check's; `assumed` is the upstream version to take KubeVirt for, empty for the one that it reports.
+    """
 
     def ask(cluster: FreshCluster) -> Confirmed | Refused:
         finding = _finding(hint, check, cluster, settings)
         if isinstance(finding, Refused):
             return finding
-        plan = remediation.plan(finding, Scene(cluster, remediation, now))
+        plan = _planned(remediation, finding, Scene(cluster, remediation, now))
         if unseen := _unseen(remediation, cluster):
             return Refused("everything_seen", unseen)
         if isinstance(plan, Refused):
@@ -75,16 +86,37 @@ async def confirm(
         whole = cluster.whole(kind, bound_to.namespace, bound_to.name)
         if whole is None or (whole.get("metadata") or {}).get("uid") != bound_to.uid:
             return Refused("same_object", f"{bound_to} with UID {bound_to.uid} is no longer there")
+        if plan.proposal is None:
+            plan = msgspec.structs.replace(plan, proposal=claimed(plan, whole))
         return Confirmed(finding, plan, whole, now)
 
     kinds = _kinds(check, remediation)
-    return await _settled(ask, kinds, check, remediation, reads)
+    return await _settled(ask, _cluster(kinds, check, remediation, assumed), kinds, reads)
 
 
-async def holds(hint: Hint, check: Check, reads: Reads, settings: Any = None) -> Finding | Refused:
+async def holds(
+    hint: Hint, check: Check, reads: Reads, settings: Any = None, assumed: str = ""
+) -> Finding | Refused:
     """The finding as it is now, or why it is not there, by the check alone."""
     kinds = _kinds(check, None)
-    return await _settled(lambda cluster: _finding(hint, check, cluster, settings), kinds, check, None, reads)
+    cluster = _cluster(kinds, check, None, assumed)
+    return await _settled(lambda cluster: _finding(hint, check, cluster, settings), cluster, kinds, reads)
+
+
+def _planned(remediation: Remediation, finding: Finding, scene: Scene) -> Plan | Refused:
+    try:
+        return remediation.plan(finding, scene)
+    except UnreadError:
+        raise
+    except Exception as error:  # noqa: BLE001 # an object that nobody thought of must not end the process
+        return Refused("everything_seen", f"{remediation} raised {type(error).__name__}: {error}; please report it")
+
+
+def _cluster(
+    kinds: Mapping[str, ApiKind[Any]], check: Check, remediation: Remediation | None, assumed: str
+) -> FreshCluster:
+    indexes = (*check.indexes, *(remediation.indexes if remediation is not None else ()))
+    return FreshCluster(kinds.values(), indexes, assumed)
 
 
 def _kinds(check: Check, remediation: Remediation | None) -> dict[str, ApiKind[Any]]:
@@ -96,15 +128,9 @@ T = TypeVar("T")
 
 
 async def _settled(
-    ask: Callable[[FreshCluster], T | Refused],
-    kinds: dict[str, ApiKind[Any]],
-    check: Check,
-    remediation: Remediation | None,
-    reads: Reads,
+    ask: Callable[[FreshCluster], T | Refused], cluster: FreshCluster, kinds: dict[str, ApiKind[Any]], reads: Reads
 ) -> T | Refused:
     """What is answered once everything that was asked for is read."""
-    indexes = (*check.indexes, *(remediation.indexes if remediation is not None else ()))
-    cluster = FreshCluster(kinds.values(), indexes)
     versions = await survey(cluster, reads, kinds)
     for _ in range(_ROUNDS):
         cluster.take_needs()
@@ -116,7 +142,7 @@ async def _settled(
         if not needs and answer is not None:
             return answer
         await satisfy(cluster, reads, kinds, versions, needs)
-    return Refused("everything_seen", f"what {check} reads has no end: {needs[0]} is read after {_ROUNDS} rounds")
+    return Refused("everything_seen", f"what is read has no end: {needs[0]} is asked for after {_ROUNDS} rounds")
 
 
 def _finding(hint: Hint, check: Check, cluster: FreshCluster, settings: Any) -> Finding | Refused:

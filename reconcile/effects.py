@@ -12,12 +12,12 @@ import msgspec
 
 from exporter.model.record import Ref
 
+from .annotations import PAUSED
 from .plan import Action, Add, Call, Create, Delete, Op, Patch, Remove, Replace, Step, Test
 from .requests import metadata
 
-__all__ = ["ABSENT", "PAUSED", "at", "happened", "inverse"]
+__all__ = ["ABSENT", "at", "happened", "inverse"]
 
-PAUSED = "steward.kubevirt-steward.io/paused"
 ABSENT: Any = msgspec.UNSET  # what is not there; null is something else
 
 

@@ -17,6 +17,8 @@ from exporter.decode import ObjectDecoder
 from exporter.model.cluster import Change, Cluster
 from exporter.model.index import Index
 from exporter.model.kind import ApiKind
+from exporter.model.kinds import kube_virt
+from exporter.model.kinds.kube_virt import KubeVirt
 from exporter.model.record import Record
 from exporter.model.source import UNREADABLE, Source, SyncState, Undecodable
 
@@ -39,7 +41,9 @@ class UnreadError(Exception):
 
 
 class FreshCluster(Cluster):
-    def __init__(self, kinds: Iterable[ApiKind[Any]], indexes: Iterable[Index]) -> None:
+    def __init__(self, kinds: Iterable[ApiKind[Any]], indexes: Iterable[Index], assumed: str = "") -> None:
+        """`assumed` is the upstream version to take KubeVirt for; empty for the one that it reports."""
+        self._assumed = assumed
         self._kinds = {kind.record: kind for kind in kinds}
         self._decoders = {kind.name: ObjectDecoder(kind) for kind in self._kinds.values()}
         self._read: set[Need] = set()
@@ -142,6 +146,8 @@ class FreshCluster(Cluster):
                     seen.namespace, f"{kind.name} {seen.name}", seen.uid, 0, kind.name, seen.name, seen.why, 0.0
                 )
             )
+        elif isinstance(seen.record, KubeVirt):
+            self.put(kube_virt.assuming(seen.record, self._assumed))
         elif seen.record is not None:
             self.put(seen.record)
         return seen.namespace, seen.name

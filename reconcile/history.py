@@ -176,6 +176,11 @@ class History:
                 return War(len(found), found[-1].at, found[-1].why)
         return None
 
+    @property
+    def pauses(self) -> int:
+        """How many scopes are paused."""
+        return len(self._paused)
+
     def paused(self, scope: str) -> Pause | None:
         """Of all where it is "", of a namespace, or of an object as in "Kind namespace/name"."""
         return self._paused.get(scope)

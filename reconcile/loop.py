@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,24 +18,26 @@ import msgspec
 
 from exporter.checks.base import Check
 from exporter.kube.errors import KubeError
-from exporter.model.kinds import virtual_machine
+from exporter.model.kind import ApiKind
 
+from .annotations import APPROVED_PLAN, annotations_of
 from .approval import approved
 from .attempt import Attempts, Result, State
 from .board import Board, Repair
 from .config import Config, Mode, mode_of
 from .confirm import Confirmed, confirm
-from .gates import Ask, Blocked, Situation, blocked
+from .following import Following
+from .gates import Ask, Labels, Situation, blocked
 from .lease import NotLeadingError
 from .ledger import LedgerError
 from .metrics import Measures
-from .plan import Refused
+from .plan import Plan, Refused
 from .reading import Reads
 from .remediation import Remediation
 from .source import Found, Observed
-from .surroundings import of_namespace, of_vm
+from .surroundings import annotated, of_namespace, of_vm
 
-__all__ = ["Candidate", "Loop"]
+__all__ = ["Candidate", "Loop", "Parts"]
 
 log = logging.getLogger(__name__)
 _RANK = {"critical": 0, "warning": 1, "info": 2}
@@ -62,10 +64,14 @@ class Parts:
     remediations: tuple[Remediation, ...]
     checks: Mapping[str, Check]
     settings: Mapping[str, Any]  # of the checks
+    assumed: str  # the upstream version to take KubeVirt for; empty for the one that it reports
+    kinds: Mapping[str, ApiKind[Any]]
     reads: Reads
     attempts: Attempts
+    following: Following
     board: Board
     measures: Measures
+    labels: Callable[[Found], Labels]  # of the alert of a finding
     clock: Callable[[], float]  # seconds since 1970
     timer: Callable[[], float]
 
@@ -74,7 +80,8 @@ class Loop:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._first_seen: dict[str, float] = {}
-        self._round = 0
+        self._plans: dict[tuple[str, str], Plan] = {}  # the last ones of those that may be carried out
+        self._reads_left = 0
 
     def candidates(self, observed: Observed) -> list[Candidate]:
         """Whatever has a remediation that is not off: the worst first, then the oldest."""
@@ -94,15 +101,13 @@ class Loop:
         await self._parts.board.keep(each.key for each in candidates)
         seen = {each.found.hint.fingerprint for each in candidates}
         self._first_seen = {each: self._first_seen.get(each, now) for each in seen}
-        self._round += 1
-        displayed = written = 0
+        self._plans = {each.key: plan for each in candidates if (plan := self._plans.get(each.key)) is not None}
+        self._reads_left, written = _READS, 0
         for candidate in candidates:
             if candidate.mode is Mode.PLAN or candidate.remediation.proposes_only:
-                if displayed < _READS and self._outdated(candidate):
-                    displayed += 1
-                    await self._show(candidate, situation)
-                continue
-            written += await self._pursue(candidate, situation, written)
+                await self._show(candidate)
+            else:
+                written += await self._pursue(candidate, situation, written)
             await asyncio.sleep(0)
         return written
 
@@ -110,29 +115,32 @@ class Loop:
         shown = self._parts.board.get(*candidate.key)
         return shown is None or self._parts.clock() - shown.at > _LASTS
 
-    async def _show(self, candidate: Candidate, situation: Situation) -> None:
-        """Plans, and does nothing."""
-        repair = self._repair(candidate)
+    async def _show(self, candidate: Candidate) -> Repair:
+        """Plans, now and then, and does nothing."""
+        shown = self._parts.board.get(*candidate.key)
+        if (shown is not None and not self._outdated(candidate)) or not self._reads_left:
+            return shown or self._repair(candidate)
+        self._reads_left -= 1
         made = await self._make(candidate)
+        repair = self._repair(candidate)
         if isinstance(made, Refused):
-            await self._parts.board.put(msgspec.structs.replace(repair, state="refused", refused=made))
-            return
-        gates = blocked(_asked(candidate, made, None), situation, self._parts.config)
-        await self._parts.board.put(msgspec.structs.replace(repair.planned(made), blocked=gates))
+            repair = msgspec.structs.replace(repair, state="refused", refused=made)
+        else:
+            repair = repair.planned(made)
+        await self._parts.board.put(repair)
+        return repair
 
     async def _pursue(self, candidate: Candidate, situation: Situation, written: int) -> int:
         """Carries out what nothing blocks; how many writes were made."""
         parts, repair = self._parts, self._repair(candidate)
-        if situation.history.awaited(candidate.found.hint.fingerprint):
+        if parts.following.awaited(candidate.found.hint.fingerprint):
             await parts.board.put(msgspec.structs.replace(repair, state="verifying"))
             return 0
-        ask = replace(_asked(candidate, None, None), planned=written)
-        if gates := (*self._young(candidate), *blocked(ask, situation, parts.config)):
-            shown = parts.board.get(*candidate.key)
-            base = shown if shown is not None and shown.hash else repair
-            await parts.board.put(msgspec.structs.replace(base, state="blocked", blocked=gates, at=parts.clock()))
-            if base is repair and self._round == 1:
-                await self._show(candidate, situation)
+        if gates := blocked(self._asked(candidate, written), situation, parts.config, reads=False):
+            shown = await self._show(candidate)
+            await parts.board.put(msgspec.structs.replace(shown, state="blocked", blocked=gates))
+            return 0
+        if await self._still_waits(candidate):
             return 0
         started = parts.timer()
         made: list[Confirmed] = []
@@ -141,6 +149,7 @@ class Loop:
             answer = await self._make(candidate)
             if isinstance(answer, Confirmed):
                 made.append(answer)
+                self._plans[candidate.key] = answer.plan
             return answer
 
         async def permit(confirmed: Confirmed) -> Refused | None:
@@ -154,6 +163,15 @@ class Loop:
             result = Result(State.REFUSED, refused="everything_seen", why=str(error))
         await self._ended(repair.planned(made[0]) if made else repair, result, parts.timer() - started)
         return int(result.state in (State.DONE, State.FAILED, State.UNCLEAR))
+
+    async def _still_waits(self, candidate: Candidate) -> bool:
+        """Whether nobody has approved of the plan that is shown: one read, where a plan takes many."""
+        plan, shown = self._plans.get(candidate.key), self._parts.board.get(*candidate.key)
+        if plan is None or shown is None or shown.state != "waiting" or self._outdated(candidate):
+            return False
+        ref = plan.bound_to
+        annotations = await annotated(self._parts.reads, self._parts.kinds[ref.kind], ref.namespace, ref.name)
+        return annotations is not None and plan.hash not in str(annotations.get(APPROVED_PLAN, ""))
 
     async def _ended(self, repair: Repair, result: Result, seconds: float) -> None:
         parts, refused = self._parts, None
@@ -182,30 +200,30 @@ class Loop:
         self, candidate: Candidate, made: Confirmed, situation: Situation, written: int
     ) -> Refused | None:
         """By the gates, with what is read now of the object, its VM and its namespace; and by the approval."""
-        parts, found = self._parts, candidate.found
-        namespace = found.namespace
-        vm = await self._vm(made, namespace)
+        parts, namespace = self._parts, candidate.found.namespace
         now = replace(
             situation,
             now=parts.clock(),
             namespaces={**situation.namespaces, namespace: await of_namespace(parts.reads, namespace)},
         )
-        ask = replace(_asked(candidate, made, vm), planned=written)
+        bound = made.plan.bound_to
+        annotations = {str(bound): annotations_of(made.whole)}
+        vm = f"VirtualMachine {namespace}/{made.plan.vm}"
+        if made.plan.vm and vm != f"{bound.kind} {bound.path}":
+            annotations[vm] = await of_vm(parts.reads, namespace, made.plan.vm)
+        ask = replace(
+            self._asked(candidate, written),
+            target=bound,
+            vm=made.plan.vm or candidate.found.vm,
+            annotations=annotations,
+        )
         if gates := blocked(ask, now, parts.config):
             return Refused(gates[0].gate, gates[0].why)
-        if candidate.remediation.opt_in and (vm or {}).get(candidate.remediation.opt_in) != "true":
-            return Refused("opted_in", f"VM {made.plan.vm} has no annotation {candidate.remediation.opt_in}: true")
-        if candidate.mode is Mode.APPROVE:
-            longest = parts.config.approval.longest.total_seconds()
-            if why := approved(made.plan, made.whole, now.now, longest):
-                return Refused("approved", why)
+        if candidate.mode is Mode.APPROVE and (
+            why := approved(made.plan, made.whole, now.now, parts.config.approval.longest)
+        ):
+            return Refused("approved", why)
         return None
-
-    async def _vm(self, made: Confirmed, namespace: str) -> Mapping[str, Any] | None:
-        bound = made.plan.bound_to
-        if bound.kind == virtual_machine.KIND.name and bound.name == made.plan.vm:
-            return None  # it is the object itself
-        return await of_vm(self._parts.reads, namespace, made.plan.vm)
 
     async def _make(self, candidate: Candidate) -> Confirmed | Refused:
         hint = candidate.found.hint
@@ -217,15 +235,23 @@ class Loop:
             self._parts.reads,
             now=self._parts.clock(),
             settings=self._parts.settings.get(check.id),
+            assumed=self._parts.assumed,
         )
 
-    def _young(self, candidate: Candidate) -> Iterator[Blocked]:
-        wanted = self._parts.config.of(candidate.remediation.id).min_age.total_seconds()
-        since = self._first_seen[candidate.found.hint.fingerprint]
-        age = self._parts.clock() - since
-        if age < wanted:
-            why = f"the finding has been seen for {age:.0f} s, and {wanted:.0f} s are wanted (minAge)"
-            yield Blocked("min_age", why, since + wanted)
+    def _asked(self, candidate: Candidate, written: int) -> Ask:
+        found, hint = candidate.found, candidate.found.hint
+        return Ask(
+            remediation=candidate.remediation,
+            namespace=found.namespace,
+            subject=hint.subject,
+            check=hint.check,
+            fingerprint=hint.fingerprint,
+            mode=candidate.mode,
+            vm=found.vm,
+            since=self._first_seen.get(hint.fingerprint, self._parts.clock()),
+            labels=self._parts.labels(found),
+            planned=written,
+        )
 
     def _repair(self, candidate: Candidate) -> Repair:
         hint = candidate.found.hint
@@ -239,21 +265,6 @@ class Loop:
             state="planned",
             at=self._parts.clock(),
         )
-
-
-def _asked(candidate: Candidate, made: Confirmed | None, vm: Mapping[str, Any] | None) -> Ask:
-    hint = candidate.found.hint
-    return Ask(
-        remediation=candidate.remediation,
-        namespace=candidate.found.namespace,
-        subject=hint.subject,
-        check=hint.check,
-        fingerprint=hint.fingerprint,
-        mode=candidate.mode,
-        vm=candidate.found.vm,
-        whole=made.whole if made is not None else None,
-        planned=0,
-    )
 
 
 def _urgency(candidate: Candidate) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -130,6 +130,11 @@ class _Unknown(msgspec.Struct, frozen=True):
     partition: str = ""
 
 
+class _Fleet(msgspec.Struct, frozen=True, rename="camel"):
+    virtual_machines: int | None = None
+    out_of_date_since: str = ""  # RFC 3339; empty while everything is current
+
+
 class _Report(msgspec.Struct, frozen=True):
     """What /api/v1/findings answers, as far as it is read."""
 
@@ -137,11 +142,14 @@ class _Report(msgspec.Struct, frozen=True):
     findings: list[_Finding]
     unknown: list[_Unknown]
     ready: bool
-    age: float
-    fleet: int | None = None
+    fleet: _Fleet
 
 
 _REPORT = msgspec.json.Decoder(_Report)
+
+
+def _epoch(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 def bearer(token_file: str) -> dict[str, str]:
@@ -152,8 +160,8 @@ def bearer(token_file: str) -> dict[str, str]:
 class ExporterSource:
     """The API of an exporter. Entered, it keeps its connections."""
 
-    def __init__(self, url: str, token_file: str = "", ca_file: str = "") -> None:
-        self._url, self._token_file = url.rstrip("/"), token_file
+    def __init__(self, url: str, clock: Callable[[], float], token_file: str = "", ca_file: str = "") -> None:
+        self._url, self._clock, self._token_file = url.rstrip("/"), clock, token_file
         self._tls: ssl.SSLContext | bool = ssl.create_default_context(cafile=ca_file) if ca_file else True
         self._generation: int | None = None
 
@@ -167,15 +175,15 @@ class ExporterSource:
                     each.severity,
                     each.message,
                     each.vm,
-                    datetime.fromisoformat(each.since).timestamp() if each.since else None,
+                    _epoch(each.since) if each.since else None,
                     each.unknown,
                 )
                 for each in report.findings
             ),
             frozenset(each.check for each in report.unknown if not each.partition),
             report.ready,
-            report.fleet,
-            report.age,
+            report.fleet.virtual_machines,
+            self._clock() - _epoch(report.fleet.out_of_date_since) if report.fleet.out_of_date_since else 0.0,
             report.generation,
         )
 

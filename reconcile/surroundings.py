@@ -14,10 +14,10 @@ from exporter.model.kinds import kube_virt, namespace, virtual_machine
 from .annotations import annotations_of
 from .reading import Reads
 
-__all__ = ["of_namespace", "of_vm", "upgrading"]
+__all__ = ["annotated", "of_namespace", "of_vm", "upgrading"]
 
 
-async def _annotations(reads: Reads, kind: ApiKind[Any], within: str, name: str) -> Mapping[str, Any] | None:
+async def annotated(reads: Reads, kind: ApiKind[Any], within: str, name: str) -> Mapping[str, Any] | None:
     """Those of one object; none of one that does not exist, None where it can't be read."""
     try:
         raw = await reads.get(kind, await reads.served(kind), within, name)
@@ -27,11 +27,11 @@ async def _annotations(reads: Reads, kind: ApiKind[Any], within: str, name: str)
 
 
 async def of_namespace(reads: Reads, name: str) -> Mapping[str, Any] | None:
-    return await _annotations(reads, namespace.KIND, "", name) if name else {}
+    return await annotated(reads, namespace.KIND, "", name) if name else {}
 
 
 async def of_vm(reads: Reads, within: str, name: str) -> Mapping[str, Any] | None:
-    return await _annotations(reads, virtual_machine.KIND, within, name) if name else {}
+    return await annotated(reads, virtual_machine.KIND, within, name) if name else {}
 
 
 async def upgrading(reads: Reads) -> bool | None:

@@ -68,7 +68,8 @@ def fleet_share_left(ask: Ask, situation: Situation, config: Config) -> Why | No
         return None
     until = sorted(touched.values())[len(touched) - limit] + _DAY if limit else None
     end = f"until {moment(until)}" if until is not None else "as long as that is 0"
-    what = f"{len(touched)} of {fleet} VMs were touched within the last day, at most {limit} (budgets.fleetShare {share:g})"
+    allowed = f"at most {limit} (budgets.fleetShare {share:g})"
+    what = f"{len(touched)} of {fleet} VMs were touched within the last day, {allowed}"
     return f"{what}; no other VM is {end}", until
 
 

@@ -1,0 +1,134 @@
+"""Where the lost ControllerRevision of a VM can be had from again, exactly: the same object in the same generation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from exporter.model.instancetypes.resolving import LIVE, Resolution, undecodable
+from exporter.model.kinds import (
+    controller_revision,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
+from exporter.model.kinds.controller_revision import ControllerRevision
+from exporter.model.kinds.virtual_machine import VirtualMachine
+
+from ..remediation import Scene
+from ._instancetypes import LABEL, table
+
+__all__ = ["KINDS", "Source", "exact_source", "rebuilt"]
+
+KINDS = (
+    virtual_machine_instancetype.KIND,
+    virtual_machine_cluster_instancetype.KIND,
+    virtual_machine_preference.KIND,
+    virtual_machine_cluster_preference.KIND,
+)
+_STORED = "v1beta1"  # the version that KubeVirt keeps copies in
+_KEPT = ("creationTimestamp", "generation", "name", "namespace", "uid")  # of the metadata in a copy
+
+
+class Source(msgspec.Struct, frozen=True):
+    """`of` says what it is taken from; `labels` are the five by which KubeVirt knows what a copy is of."""
+
+    of: str
+    labels: Mapping[str, str]
+    data: Mapping[str, Any]
+
+
+def exact_source(scene: Scene, vm: VirtualMachine, lost: Resolution) -> Source | None:
+    """The live object, if it still has the generation that was copied, else the copy of another VM or of a snapshot.
+
+    The name of a copy says what it was of (GenerateName in pkg/instancetype/revision of kubevirt/kubevirt; up to 1.2
+    without the version).
+    """
+    return _of_live(scene, vm, lost) or _of_copies(scene, vm, lost)
+
+
+def _names(vm: VirtualMachine, lost: Resolution, uid: str, generation: int) -> tuple[str, str]:
+    of, tail = f"{vm.name}-{lost.reference.name}", f"{uid}-{generation}"
+    return f"{of}-{_STORED}-{tail}", f"{of}-{tail}"
+
+
+def _of_live(scene: Scene, vm: VirtualMachine, lost: Resolution) -> Source | None:
+    kind = next((each for each in KINDS if each.name == lost.kind), None)
+    if kind is None:
+        return None
+    namespace = vm.namespace if kind.namespaced else ""
+    whole = scene.whole(kind, namespace, lost.reference.name)
+    live = scene.named(LIVE[kind.name], namespace, lost.reference.name)
+    if whole is None or live is None or lost.revision_name not in _names(vm, lost, live.uid, live.generation):
+        return None
+    version = str(whole.get("apiVersion")).rpartition("/")[2]
+    if version != _STORED:
+        return None
+    meta = table(whole.get("metadata"))
+    data = {
+        "apiVersion": whole["apiVersion"],
+        "kind": kind.name,
+        "metadata": {name: meta[name] for name in _KEPT if meta.get(name) is not None},
+        "spec": whole.get("spec"),
+    }
+    values = {
+        "generation": str(live.generation),
+        "kind": kind.name,
+        "name": live.name,
+        "uid": live.uid,
+        "version": version,
+    }
+    return Source(f"the live object, {live.ref}", {f"{LABEL}{name}": value for name, value in values.items()}, data)
+
+
+def _of_copies(scene: Scene, vm: VirtualMachine, lost: Resolution) -> Source | None:
+    fitting = sorted(_fitting(scene, vm, lost), key=lambda each: (each.namespace != vm.namespace, each.ref))
+    for revision in fitting[:1]:
+        whole = scene.whole(controller_revision.KIND, revision.namespace, revision.name) or {}
+        labels = {name: str(value) for name, value in _labels(whole).items() if name.startswith(LABEL)}
+        return Source(str(revision.ref), labels, table(whole.get("data")))
+    return None
+
+
+def _fitting(scene: Scene, vm: VirtualMachine, lost: Resolution) -> Iterator[ControllerRevision]:
+    for revision in scene.all(ControllerRevision):
+        stash = revision.stash
+        if stash is None or stash.object_name != lost.reference.name or stash.object_version != _STORED:
+            continue
+        if lost.revision_name not in _names(vm, lost, stash.object_uid, stash.object_generation):
+            continue
+        of_kind = stash.object_kind == stash.kind == lost.kind
+        if of_kind and stash.version == _STORED and not undecodable(revision, lost.role, (0, 0)):
+            yield revision
+
+
+def _labels(whole: Mapping[str, Any]) -> Mapping[str, Any]:
+    return table(table(whole.get("metadata")).get("labels"))
+
+
+def rebuilt(vm: VirtualMachine, name: str, source: Source) -> Mapping[str, Any]:
+    """The manifest of a VM's ControllerRevision. One without the labels KubeVirt can never use again."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "name": name,
+            "namespace": vm.namespace,
+            "labels": dict(source.labels),
+            "ownerReferences": [
+                {
+                    "apiVersion": "kubevirt.io/v1",
+                    "kind": "VirtualMachine",
+                    "name": vm.name,
+                    "uid": vm.uid,
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        },
+        "data": source.data,
+        "revision": 0,
+    }

@@ -1,0 +1,96 @@
+"""Deletes a ControllerRevision of an instancetype or preference that nothing needs.
+
+KubeVirt leaves one behind when a VM changes to another object, is pinned, or is expanded (kubevirt/kubevirt#13117).
+That no VM, VMI, snapshot or restore needs it is what the check reports, on fresh reads: a VMI needs the ones that it
+was started with, since without them KubeVirt no longer sees that a restart is required. One is left alone for a day
+after its creation, since KubeVirt makes it first and refers to it then.
+
+Backups outside of the cluster may name it. A VM that comes back from one then has no ControllerRevision, for which
+`restash_missing_revision` is.
+
+Undo: create it again from the ledger, which keeps it whole; VMs refer to it by its name alone.
+"""
+
+from __future__ import annotations
+
+from exporter.findings import Finding
+from exporter.model.kinds import (
+    controller_revision,
+    namespace,
+    virtual_machine,
+    virtual_machine_instance,
+    virtual_machine_pool,
+    virtual_machine_restore,
+    virtual_machine_snapshot_content,
+)
+from exporter.model.kinds.controller_revision import ControllerRevision
+
+from ..plan import Delete, Plan, Refused, Risk
+from ..remediation import Remediation, Scene, Write
+from ._instancetypes import ending, saving, table
+
+__all__ = ["REMEDIATION"]
+
+_LEFT_ALONE = 24 * 3600.0  # seconds since its creation
+_UNDO = "create it again from the ledger, which keeps it whole; VMs refer to it by its name alone"
+
+
+def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
+    ref = finding.subject
+    whole, revision = scene.of(ref), scene.named(ControllerRevision, ref.namespace, ref.name)
+    if whole is None or revision is None or revision.stash is None:
+        return Refused("same_object", f"{ref} does not exist")
+    meta = table(whole.get("metadata"))
+    refused = ending(scene, ref, whole)
+    if refused is None and revision.owner_name:
+        refused = saving(scene, ref.namespace, revision.owner_name)
+    if refused is not None:
+        return refused
+    for owner in map(table, meta.get("ownerReferences") or ()):
+        if owner.get("kind") != "VirtualMachine":
+            return Refused("owned_by_a_vm", f"{ref} belongs to {owner.get('kind')} {owner.get('name')}")
+    if meta.get("finalizers"):
+        return Refused("no_finalizer", f"{ref} has finalizer {meta['finalizers'][0]}: somebody waits for its deletion")
+    if revision.created is None or scene.now - revision.created < _LEFT_ALONE:
+        return Refused("a_day_old", f"{ref} is younger than a day: KubeVirt may be about to refer to it")
+    stash = revision.stash
+    return Plan(
+        remediation=REMEDIATION.id,
+        fingerprint=finding.fingerprint,
+        check=finding.check,
+        reason=finding.reason,
+        subject=ref,
+        vm=finding.vm,
+        step=Delete(target=ref),
+        why=finding.message,
+        effect=f"The copy of {stash.object_kind} {stash.object_name}, generation {stash.object_generation}, goes. "
+        "No VM, VMI, snapshot or restore in this cluster needs it.",
+        risk=Risk.NONE,
+        undo=_UNDO,
+    )
+
+
+REMEDIATION = Remediation(
+    id="delete_orphan_revision",
+    title="Delete an orphaned ControllerRevision",
+    answers={"instancetype_revisions": ("OrphanedRevision",)},
+    reads=(
+        controller_revision.KIND,
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        virtual_machine_pool.KIND,
+        virtual_machine_snapshot_content.KIND,
+        virtual_machine_restore.KIND,
+        namespace.KIND,
+    ),
+    writes=(Write("apps", "controllerrevisions", ("delete",)),),
+    plan=_plan,
+    preconditions={
+        "owned_by_a_vm": "the ControllerRevision has no owner but VMs",
+        "no_finalizer": "the ControllerRevision has no finalizer",
+        "a_day_old": "the ControllerRevision was created at least a day ago",
+        "no_snapshot_or_restore": "no snapshot or restore of the VM that owns it is in progress",
+    },
+    risk=Risk.NONE,
+    undo=_UNDO,
+)

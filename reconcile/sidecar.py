@@ -1,0 +1,157 @@
+"""Runs the loop: when to look, what holds of us and of the platform, and what the last process left behind."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from exporter.kube.errors import KubeError
+
+from .annotations import PAUSED
+from .config import Mode
+from .gates import Alert, Ask, QueryAnswer, Situation
+from .history import History
+from .lease import Election, NotLeadingError
+from .ledger import Entry, Ledger, LedgerError
+from .loop import Loop, Parts
+from .source import Observed, Source, SourceError
+from .storm import Storm
+from .surroundings import upgrading
+from .verifying import Verifying
+
+__all__ = ["Alerts", "Sidecar"]
+
+log = logging.getLogger(__name__)
+_STORM = "storm"
+_PAUSED = PAUSED.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Alerts:
+    """What Alertmanager and Prometheus say; with the defaults there are none to ask."""
+
+    silenced: Callable[[], Awaitable[Callable[[Ask], str | None]]] | None = None
+    query: Callable[[], Awaitable[QueryAnswer]] | None = None
+    firing: Callable[[], frozenset[Alert]] | None = None
+
+
+class Sidecar:
+    def __init__(
+        self,
+        parts: Parts,
+        source: Source,
+        ledger: Ledger,
+        election: Election,
+        verifying: Verifying,
+        history: History,
+        alerts: Alerts | None = None,
+    ) -> None:
+        self._parts, self._source, self._ledger, self._election = parts, source, ledger, election
+        self._verifying, self._history, self._alerts = verifying, history, alerts or Alerts()
+        self._loop = Loop(parts)
+        self._storm: Storm | None = None
+
+    def kept(self, entry: Entry) -> None:
+        """Takes in a new entry of the ledger."""
+        self._history.add(entry)
+        self._parts.following.add(entry)
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        standing = self._parts.measures.standing
+        while True:
+            standing.leading = self._election.leading
+            standing.ledger_writable = self._ledger.writable
+            if self._election.leading:
+                await self.once()
+            else:
+                self._storm = None
+                await self._parts.board.keep(())
+            await self._wait()
+
+    async def once(self) -> int:
+        """One run; how many writes it made."""
+        parts = self._parts
+        standing = parts.measures.standing
+        try:
+            observed = await self._source.observed()
+            standing.source_up = True
+            await self._settle()
+            found = set(observed.by_fingerprint)
+            verify_after = parts.config.verify_after.total_seconds()
+            await self._verifying.look(parts.clock(), verify_after, found)
+            written = await self._loop.run(observed, await self._situation(observed))
+        except SourceError as error:
+            standing.source_up = False
+            log.warning('event="no findings" why="%s"', error)
+            return 0
+        except NotLeadingError as error:
+            log.warning('event="not leading any more" why="%s"', error)
+            return 0
+        except LedgerError as error:
+            standing.ledger_writable = False
+            log.error('event="the ledger cannot be written" why="%s"', error)
+            return 0
+        standing.last_run = parts.clock()
+        return written
+
+    async def _settle(self) -> None:
+        """What became of attempts without an end, of this process or of one before it."""
+        for intended in self._ledger.unfinished():
+            try:
+                result = await self._parts.attempts.settle(intended)
+            except KubeError as error:
+                log.warning('event="attempt is unsettled" attempt=%s why="%s"', intended.attempt, error)
+                continue
+            log.info(
+                'event="attempt settled" attempt=%s outcome=%s why="%s"', intended.attempt, result.state, result.why
+            )
+
+    async def _situation(self, observed: Observed) -> Situation:
+        parts, alerts = self._parts, self._alerts
+        now = parts.clock()
+        self._history.forget(now)
+        storm = await self._weather(observed, now)
+        paused = self._election.state.get(_PAUSED, "")
+        standing = parts.measures.standing
+        standing.storm = storm.weather.value
+        standing.paused = int(bool(paused) and paused != "false") + self._history.pauses
+        return Situation(
+            now=now,
+            leading=self._election.leading,
+            paused="" if paused == "false" else paused,
+            namespaces={},
+            history=self._history,
+            storm=storm,
+            fleet=observed.fleet,
+            source_age=observed.age,
+            ready=observed.ready,
+            unknown_checks=observed.unknown,
+            upgrading=await upgrading(parts.reads),
+            silenced=await alerts.silenced() if alerts.silenced else _unsilenced,
+            query=await alerts.query() if alerts.query else QueryAnswer(),
+            firing=alerts.firing() if alerts.firing else None,
+            ledger=self._ledger.probe(),
+        )
+
+    async def _weather(self, observed: Observed, now: float) -> Storm:
+        """By the findings that would be repaired unasked or when approved; it travels with the Lease."""
+        before = self._storm or Storm.decode(self._election.state.get(_STORM))
+        candidates = self._loop.candidates(observed)
+        repairable = {each.found.hint.fingerprint for each in candidates if each.mode is not Mode.PLAN}
+        self._storm = before.next(len(repairable), observed.fleet, now, self._parts.config.storm)
+        if self._storm.encode() != self._election.state.get(_STORM, Storm().encode()):
+            await self._election.publish({_STORM: self._storm.encode()})
+        if self._storm.weather is not before.weather:
+            log.warning('event="storm" state=%s why="%s"', self._storm.weather.value, self._storm.why)
+        return self._storm
+
+    async def _wait(self) -> None:
+        """Until the findings change, the Lease changes hands, or the interval is over."""
+        seconds = self._parts.config.interval.total_seconds()
+        await self._source.changed(seconds) if self._election.leading else await self._election.wait(seconds)
+
+
+def _unsilenced(_: Ask) -> str | None:
+    return ""

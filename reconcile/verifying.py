@@ -1,0 +1,78 @@
+"""Looks after what was done: whether the finding went, stayed, or came back because somebody else wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from exporter.checks.base import Check
+from exporter.kube.errors import KubeError
+from exporter.model.kind import ApiKind
+
+from .confirm import holds
+from .effects import happened
+from .following import Followed, Following
+from .ledger import Entry, Event, Ledger
+from .metrics import Measures
+from .owners import rival
+from .plan import Patch, Refused
+from .reading import Reads
+
+__all__ = ["Verifying"]
+
+
+class Verifying:
+    def __init__(
+        self,
+        following: Following,
+        ledger: Ledger,
+        reads: Reads,
+        kinds: Mapping[str, ApiKind[Any]],
+        checks: Mapping[str, Check],
+        settings: Mapping[str, Any],
+        *,
+        measures: Measures,
+        kept: Callable[[Entry], None],
+    ) -> None:
+        self._following, self._ledger, self._reads, self._kinds = following, ledger, reads, kinds
+        self._checks, self._settings, self._measures, self._kept = checks, settings, measures, kept
+
+    async def look(self, now: float, after: float, found: set[str]) -> None:
+        """Looks at what is due; `found` are the fingerprints of the findings now. Raises LedgerError."""
+        for followed in self._following.due(now, after, found):
+            check = self._checks.get(followed.plan.check)
+            if check is None:
+                continue
+            answer = await holds(followed.hint, check, self._reads, self._settings.get(check.id))
+            if isinstance(answer, Refused):
+                if answer.precondition != "everything_seen" and followed.state == "done":
+                    self._keep(Event.VERIFIED, followed, "the finding is gone")
+                continue
+            try:
+                now_there = await self._target(followed)
+            except KubeError:
+                continue
+            if happened(followed.plan.step, followed.before, now_there):
+                if followed.state == "done":
+                    self._keep(Event.PERSISTS, followed, "the write is there, and so is the finding")
+                continue
+            self._measures.returned(followed.plan.remediation)
+            self._keep(Event.RETURNED, followed, _who(followed, now_there))
+
+    async def _target(self, followed: Followed) -> Mapping[str, Any] | None:
+        target = followed.plan.target
+        kind = self._kinds[target.kind]
+        raw = await self._reads.get(kind, await self._reads.served(kind), target.namespace, target.name)
+        return None if raw is None else msgspec.json.decode(raw)
+
+    def _keep(self, event: Event, followed: Followed, why: str) -> None:
+        self._kept(self._ledger.append(event, attempt=followed.attempt, why=why))
+
+
+def _who(followed: Followed, now: Mapping[str, Any] | None) -> str:
+    """Who reverted the write, by the managedFields."""
+    step = followed.plan.step
+    name = rival(followed.before, now or {}, step.ops) if isinstance(step, Patch) and now is not None else ""
+    return f"{name} wrote it back" if name else "it is again as before the repair"

@@ -1,0 +1,114 @@
+"""A remediation, a plan, entries of the ledger and a situation in which nothing is in the way, for tests of gates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from exporter.model.record import Ref
+from reconcile.annotations import PREFIX
+from reconcile.config import Config, Mode, model_of
+from reconcile.gates import Ask, QueryAnswer, Situation
+from reconcile.history import History
+from reconcile.plan import Delete, Plan, Refused, Risk
+from reconcile.remediation import Remediation
+from reconcile.storm import Storm
+
+__all__ = ["CLAIM", "NOW", "REPAIR", "VM", "Entry", "ask", "config", "plan", "situation", "written"]
+
+NOW = 1_780_000_000.0  # 2026-05-28T20:26:40Z, a Thursday
+CLAIM = Ref("IPAMClaim", "shop", "db.blue", "u1")
+VM = "VirtualMachine shop/db"
+REPAIR = Remediation(
+    id="repair",
+    title="Repairs",
+    answers={},
+    reads=(),
+    writes=(),
+    plan=lambda _, __: Refused("never", "it is only gated"),
+    preconditions={},
+    risk=Risk.NONE,
+    undo="none",
+    opt_in=f"{PREFIX}allowed",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """As the ledger has it."""
+
+    at: float = NOW
+    event: str = "intended"
+    attempt: str = ""
+    plan: Plan | None = None
+    mode: str = "auto"
+    by: str = ""
+    happened: bool | None = None
+    why: str = ""
+    scope: str = ""
+
+
+def plan(*, target: Ref = CLAIM, vm: str = "db", remediation: str = "repair", fingerprint: str = "f1") -> Plan:
+    return Plan(
+        remediation=remediation,
+        fingerprint=fingerprint,
+        check="ipam_claims",
+        reason="OrphanClaim",
+        subject=target,
+        step=Delete(target=target),
+        why="its VM is gone",
+        effect="it goes",
+        risk=Risk.NONE,
+        undo="none",
+        vm=vm,
+    )
+
+
+def written(number: int, at: float, *after: str, why: str = "", mode: str = "auto", **more: Any) -> list[Entry]:
+    """The entries of one attempt: that it was intended, and what came after."""
+    attempt = f"a{number}"
+    events = [Entry(at=at, event=event, attempt=attempt, why=why, mode=mode) for event in after]
+    return [Entry(at=at, attempt=attempt, plan=plan(**more), mode=mode), *events]
+
+
+def config(**values: Any) -> Config:
+    """`values` are as in the file."""
+    return model_of([REPAIR]).model_validate(values, by_alias=True, by_name=False)
+
+
+def ask(**values: Any) -> Ask:
+    known: dict[str, Any] = {
+        "remediation": REPAIR,
+        "namespace": "shop",
+        "subject": CLAIM,
+        "target": CLAIM,
+        "check": "ipam_claims",
+        "fingerprint": "f1",
+        "mode": Mode.AUTO,
+        "vm": "db",
+        "since": NOW - 86_400,
+        "labels": {"alertname": ("VMIPAMClaimOrphaned",), "namespace": ("shop",), "vm": ("db", "")},
+        "annotations": {str(CLAIM): {}, VM: {REPAIR.opt_in: "true"}},
+    }
+    return Ask(**(known | values))
+
+
+def situation(*entries: Entry, **values: Any) -> Situation:
+    known: dict[str, Any] = {
+        "now": NOW,
+        "leading": True,
+        "paused": "",
+        "namespaces": {"shop": {}},
+        "history": History.of(entries, NOW),
+        "storm": Storm(),
+        "fleet": 100,
+        "source_age": 1.0,
+        "ready": True,
+        "unknown_checks": frozenset(),
+        "upgrading": False,
+        "silenced": lambda _: "",
+        "query": QueryAnswer(),
+        "firing": frozenset({frozenset({("alertname", "VMIPAMClaimOrphaned"), ("namespace", "shop"), ("name", "x")})}),
+        "ledger": "",
+    }
+    return Situation(**(known | values))

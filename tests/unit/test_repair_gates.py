@@ -1,0 +1,292 @@
+"""Gates: each blocks when it should, says with what number and until when, and lets everything else through."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from exporter.model.record import Ref
+from reconcile.annotations import PAUSED, annotations_of
+from reconcile.config import Mode
+from reconcile.gates import GATES, Blocked, Query, QueryAnswer, blocked
+from reconcile.storm import Storm, Weather
+from tests.repairs import CLAIM, NOW, REPAIR, VM, Entry, ask, config, situation, written
+
+WEBHOOK = {"webhook": {"enabled": True, "tokenFile": "/token"}}
+GATE = {"prometheus": {"url": "http://p:9090", "gate": "up == 0"}}
+ALLOWED = {REPAIR.opt_in: "true"}
+
+
+def hours(count: int, at: float = NOW - 600, **more: Any) -> list[Entry]:
+    return [entry for number in range(count) for entry in written(number, at + number, "done", **more)]
+
+
+def other_vms(count: int) -> list[Entry]:
+    return [entry for each in range(count) for entry in written(each, NOW - 7200 - each, "verified", vm=f"v{each}")]
+
+
+def returns(*ages: float) -> list[Entry]:
+    """Repairs that came back so long ago, in seconds."""
+    return [
+        entry
+        for number, age in enumerate(sorted(ages, reverse=True))
+        for entry in written(number, NOW - age, "done", "verified", "returned", why="argocd-controller wrote it")
+    ]
+
+
+# gate, what is asked, what holds, the configuration, what the sentence has, until when
+BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, float | None]] = [
+    ("paused", {}, {"paused": "change freeze"}, {}, '"change freeze"', None),
+    ("paused", {}, {"paused": None}, {}, "could not be read", None),
+    ("paused", {}, {"namespaces": {"shop": {PAUSED: "yes"}}}, {}, 'namespace shop is paused: .* is "yes"', None),
+    ("paused", {}, {"namespaces": {"shop": {PAUSED: ""}}}, {}, 'is ""', None),
+    ("paused", {}, {"namespaces": {"shop": {PAUSED: "False"}}}, {}, '"False"', None),
+    ("paused", {}, {"namespaces": {"shop": {PAUSED: "no\x1b[2J\n" * 99}}}, {}, r'"no\\u001b', None),
+    ("paused", {}, {"namespaces": {"shop": None}}, {}, "could not be read", None),
+    ("paused", {}, {"namespaces": {}}, {}, "could not be read", None),
+    ("paused", {}, {"entries": [Entry(event="paused", by="eve", why="wait")]}, {}, 'everything .* "eve": "wait"', None),
+    ("paused", {}, {"entries": [Entry(event="paused", scope="shop")]}, {}, "namespace shop is paused since", None),
+    (
+        "object_paused",
+        {"annotations": {str(CLAIM): {PAUSED: "1"}, VM: ALLOWED}},
+        {},
+        {},
+        "IPAMClaim shop/db.blue",
+        None,
+    ),
+    ("object_paused", {"annotations": {str(CLAIM): {}, VM: ALLOWED | {PAUSED: "x"}}}, {}, {}, f"{VM} is paused", None),
+    ("object_paused", {"annotations": {str(CLAIM): None, VM: ALLOWED}}, {}, {}, "could not be read", None),
+    ("object_paused", {"annotations": {VM: ALLOWED}}, {}, {}, "IPAMClaim shop/db.blue could not be read", None),
+    ("object_paused", {}, {"entries": [Entry(event="paused", scope=VM, why="mine")]}, {}, f'{VM} .* "mine"', None),
+    ("object_paused", {}, {"entries": [Entry(event="paused", scope=str(CLAIM))]}, {}, "IPAMClaim .* paused", None),
+    ("opt_in", {"annotations": {str(CLAIM): {}, VM: {}}}, {}, {}, f'{REPAIR.opt_in}: "true"', None),
+    ("opt_in", {"annotations": {str(CLAIM): {}, VM: {REPAIR.opt_in: "True"}}}, {}, {}, "VMs that allow it", None),
+    ("opt_in", {"vm": ""}, {}, {}, "a VM has annotation", None),
+    ("leading", {}, {"leading": False}, {}, "Lease", None),
+    ("ledger", {}, {"ledger": "no space left on /var/lib"}, {}, "no space left", None),
+    ("source_age", {}, {"source_age": None}, {}, "not answered", None),
+    ("source_age", {}, {"source_age": 120.5}, {}, "2m old; at most 2m .*source.oldest", None),
+    ("source_age", {}, {"source_age": float("nan")}, {}, "nan", None),
+    ("source_age", {}, {"source_age": float("inf")}, {}, "inf", None),
+    ("source_age", {}, {"source_age": -61.0}, {}, "-61", None),
+    ("source_age", {}, {"ready": False}, {}, "readyz", None),
+    ("unknown_check", {}, {"unknown_checks": frozenset({"ipam_claims"})}, {}, "ipam_claims", None),
+    ("unknown_check", {}, {"unknown_checks": None}, {}, "could not be asked", None),
+    ("upgrade", {}, {"upgrading": True}, {}, "Progressing", None),
+    ("upgrade", {}, {"upgrading": None}, {}, "could not be seen", None),
+    ("storm", {}, {"storm": Storm(Weather.STORM, why="40 findings")}, {}, "40 findings", None),
+    ("storm", {}, {"storm": Storm(Weather.COOLDOWN, until=NOW + 60)}, {}, "2026-05-28T20:27:40Z", NOW + 60),
+    ("budget_run", {"planned": 5}, {}, {}, "5 writes of at most 5 .budgets.run", None),
+    ("budget_run", {}, {}, {"budgets": {"run": 0}}, "0 writes of at most 0", None),
+    (
+        "budget_hour",
+        {},
+        {"entries": hours(3, target=Ref("N", "a", "b"))},
+        {"budgets": {"hour": 2}},
+        "3 .* at most 2",
+        NOW - 599 + 3600,
+    ),
+    ("budget_hour", {}, {}, {"budgets": {"hour": 0}}, "as long as that is 0", None),
+    ("budget_namespace", {}, {"entries": hours(5)}, {}, "5 writes in namespace shop .* at most 5", NOW + 3000),
+    (
+        "budget_fleet",
+        {},
+        {"entries": other_vms(5)},
+        {},
+        "5 of 100 VMs .* at most 5 .budgets.fleetShare 0.05",
+        NOW + 79_196,
+    ),
+    ("budget_fleet", {}, {"entries": other_vms(1), "fleet": 3}, {}, "1 of 3 VMs .* at most 1", NOW + 79_200),
+    ("budget_fleet", {}, {"fleet": None}, {}, "could not be seen", None),
+    ("budget_fleet", {}, {}, {"budgets": {"fleetShare": 0}}, "as long as that is 0", None),
+    ("window", {}, {}, {"windows": [{"from": "22:00", "to": "05:00"}]}, "opens at 2026-05-28T22:00:00Z", NOW + 5600),
+    ("min_age", {"since": None}, {}, {}, "not known; it must be 10m", None),
+    ("min_age", {"since": NOW - 599}, {}, {}, "9m59s old; .* 10m", NOW + 1),
+    ("min_age", {"since": NOW + 9}, {}, {}, "0s old", NOW + 609),
+    ("silence", {}, {"silenced": lambda _: "silence 12 of alice"}, {}, "silence 12 of alice", None),
+    ("silence", {}, {"silenced": lambda _: None}, {}, "could not be asked", None),
+    ("query", {}, {"query": QueryAnswer(Query.FIRING, "up is 1")}, GATE, "up is 1", None),
+    ("query", {}, {"query": QueryAnswer(Query.ERROR, "503")}, GATE, "could not be asked .* 503", None),
+    ("query", {}, {"query": None}, GATE, "not asked yet", None),
+    ("firing", {}, {"firing": None}, WEBHOOK, "no alert was received", None),
+    ("firing", {}, {"firing": frozenset()}, WEBHOOK, "VMIPAMClaimOrphaned does not fire", None),
+    ("firing", {"labels": {}}, {"firing": frozenset({frozenset()})}, WEBHOOK, "there is no alert for", None),
+    *(
+        (
+            "firing",
+            {},
+            {"firing": frozenset({frozenset({("alertname", "VMIPAMClaimOrphaned"), *label})})},
+            WEBHOOK,
+            "",
+            None,
+        )
+        for label in ([], [("namespace", "other")], [("namespace", "shop"), ("vm", "other")])
+    ),
+    (
+        "edit_war",
+        {},
+        {"entries": returns(9000, 6000, 3000)},
+        {},
+        '3 times, .*"argocd-controller wrote it".* resume',
+        None,
+    ),
+    ("edit_war", {"fingerprint": "f2"}, {"entries": returns(9000, 6000, 3000)}, {}, "came back 3 times", None),
+    ("edit_war", {"target": None, "subject": Ref("VM", "a", "b")}, {"entries": returns(3, 2, 1)}, {}, "VM a/b", None),
+    ("edit_war", {}, {"entries": returns(9e5, 9e5 + 1, 9e5 + 2, 10)}, {}, "4 times", None),
+]
+
+
+def closed(asked: dict[str, Any], holds: dict[str, Any], values: dict[str, Any]) -> dict[str, Blocked]:
+    state = situation(*holds.get("entries", []), **{name: each for name, each in holds.items() if name != "entries"})
+    return {each.gate: each for each in blocked(ask(**asked), state, config(**values))}
+
+
+@pytest.mark.parametrize(("gate", "asked", "holds", "values", "has", "until"), BLOCKS)
+def test_a_gate_blocks_alone_and_says_why(
+    gate: str, asked: dict[str, Any], holds: dict[str, Any], values: dict[str, Any], has: str, until: float | None
+) -> None:
+    found = closed(asked, holds, values)
+    # What was not read of an object concerns both gates that read it.
+    assert set(found) - ({"object_paused", "opt_in"} if asked.keys() & {"annotations", "target", "vm"} else set()) <= {
+        gate
+    }
+    assert re.search(has, found[gate].why), found[gate].why
+    assert found[gate].why.isprintable()
+    assert found[gate].until == until
+
+
+def test_every_gate_has_a_row_that_blocks() -> None:
+    assert {gate.id for gate in GATES} - {"breaker"} == {row[0] for row in BLOCKS}
+
+
+# What holds, and the configuration: all of it lets through.
+LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    ({}, {}, {}),
+    ({}, {"namespaces": {"shop": {PAUSED: "false"}, "other": None}}, {}),
+    ({"annotations": {str(CLAIM): {PAUSED: "false"}, VM: ALLOWED}}, {}, {}),
+    ({}, {"entries": [Entry(event="paused", scope="other"), Entry(event="paused", scope="IPAMClaim other/x")]}, {}),
+    ({}, {"entries": [Entry(event="paused"), Entry(event="resumed")]}, {}),
+    ({}, {"source_age": 120.0}, {}),
+    ({}, {"source_age": -60.0}, {}),
+    ({}, {"unknown_checks": frozenset({"other"})}, {}),
+    ({"planned": 4}, {}, {}),
+    ({}, {"entries": hours(4)}, {}),
+    ({}, {"entries": hours(5, NOW - 3700)}, {}),
+    ({}, {"entries": [*hours(5, NOW - 600, vm="db")]}, {"budgets": {"namespaceHour": 6, "fleetShare": 0.01}}),
+    ({}, {"entries": other_vms(4)}, {}),
+    ({}, {"entries": [], "fleet": 1}, {"budgets": {"fleetShare": 0.0001}}),
+    ({}, {}, {"windows": [{"from": "20:00", "to": "05:00"}]}),
+    ({}, {}, {"windows": [{"from": "20:26", "to": "20:27"}, {"days": ["Sun"]}]}),
+    ({"since": NOW - 600}, {}, {}),
+    ({"since": None}, {}, {"remediations": {"repair": {"minAge": "0s"}}}),
+    ({}, {"query": None}, {}),
+    ({}, {"query": QueryAnswer()}, GATE),
+    ({}, {"firing": None}, {}),
+    ({}, {}, WEBHOOK),
+    ({}, {"entries": returns(3 * 86_400, 86_401, 1)}, {}),
+    ({}, {"entries": [*returns(30, 20, 10), Entry(event="resumed", scope=str(CLAIM))]}, {}),
+    ({"fingerprint": "f2", "target": None, "subject": Ref("VM", "a", "b")}, {"entries": returns(3, 2, 1)}, {}),
+]
+
+
+@pytest.mark.parametrize(("asked", "holds", "values"), LETS_THROUGH)
+def test_gates_let_through(asked: dict[str, Any], holds: dict[str, Any], values: dict[str, Any]) -> None:
+    if "target" in asked:
+        asked = asked | {"annotations": {"VM a/b": {}, VM: ALLOWED}}
+    assert closed(asked, holds, values) == {}
+
+
+def failing(*events: str, at: float = NOW - 60, mode: str = "auto") -> list[Entry]:
+    return [entry for each, event in enumerate(events) for entry in written(each, at - each, event, mode=mode)]
+
+
+@pytest.mark.parametrize(
+    ("entries", "blocks"),
+    [
+        (failing("failed", "failed", "failed"), True),
+        (failing("failed", "unclear", "persists"), True),
+        (failing("failed", "failed"), False),
+        (failing("failed", "failed", "verified"), False),
+        (failing("failed", "failed", "done"), False),
+        (failing("failed", "failed", "failed", at=NOW - 3600), False),  # one more may be tried
+        (failing("failed", "failed", "failed", mode="undo"), False),
+    ],
+)
+def test_a_remediation_that_failed_in_a_row_rests(entries: list[Entry], blocks: bool) -> None:
+    found = closed({}, {"entries": entries}, {})
+    assert ("breaker" in found) == blocks
+    if blocks:
+        assert found["breaker"].until == NOW - 60 + 3600
+        assert "failed 3 times in a row" in found["breaker"].why
+    assert "breaker" not in closed({"remediation": replace(REPAIR, id="another")}, {"entries": entries}, {})
+
+
+def test_after_the_rest_one_more_failure_is_enough() -> None:
+    entries = [*failing("failed", "failed", "failed", at=NOW - 4000), *written(9, NOW - 10, "failed")]
+    assert closed({}, {"entries": entries}, {})["breaker"].until == NOW - 10 + 3600
+
+
+ALL_CLOSED: dict[str, Any] = {
+    "paused": "p",
+    "leading": False,
+    "ledger": "full",
+    "source_age": None,
+    "unknown_checks": None,
+    "upgrading": None,
+    "storm": Storm(Weather.STORM),
+    "fleet": None,
+    "silenced": lambda _: None,
+    "query": None,
+    "firing": None,
+    "entries": [*returns(40, 30, 20), *(each for n in range(9) for each in written(20 + n, NOW - 5, "unclear"))],
+}
+CLOSING = {**WEBHOOK, **GATE, "windows": [{"from": "22:00"}], "budgets": {"hour": 1, "namespaceHour": 1}}
+REPAIRS = {gate.id for gate in GATES}
+
+
+@pytest.mark.parametrize(
+    ("mode", "asked"),
+    [
+        (Mode.AUTO, REPAIRS),
+        (Mode.APPROVE, REPAIRS - {"firing"}),
+        (Mode.APPLY, REPAIRS - {"firing", "window", "min_age"}),
+        (Mode.UNDO, {"paused", "object_paused", "leading", "ledger", "upgrade"}),
+        (Mode.PLAN, set()),
+        (Mode.OFF, {"mode"}),
+    ],
+)
+def test_all_reasons_are_gathered_and_each_mode_has_its_gates(mode: Mode, asked: set[str]) -> None:
+    found = closed({"mode": mode, "annotations": None, "since": None, "planned": 99}, ALL_CLOSED, CLOSING)
+    assert set(found) == asked
+    order = [gate.id for gate in GATES]
+    assert [each for each in found if each in order] == [each for each in order if each in asked]
+
+
+def test_before_anything_was_read_only_that_is_left_out() -> None:
+    unread, state = ask(annotations=None), situation()
+    assert {each.gate for each in blocked(unread, state, config())} == {"object_paused", "opt_in"}
+    assert blocked(unread, state, config(), reads=False) == ()
+
+
+@pytest.mark.parametrize("annotations", [{VM: {PAUSED: None}}, {VM: {PAUSED: ["false"]}}, {VM: {PAUSED: False}}])
+def test_what_is_no_text_pauses(annotations: dict[str, Any]) -> None:
+    assert "object_paused" in closed({"annotations": {str(CLAIM): {}, **annotations}}, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("whole", "wanted"),
+    [
+        ({"metadata": {"annotations": {"a": "b"}}}, {"a": "b"}),
+        ({"metadata": {"annotations": None}}, {}),
+        ({"metadata": {}}, {}),
+        ({"metadata": {"annotations": ["a"]}}, None),
+        ({"metadata": None}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_annotations_of_whatever_the_api_server_has(whole: Any, wanted: Any) -> None:
+    assert annotations_of(whole) == wanted
