@@ -1,0 +1,181 @@
+"""What has to hold of every write of the sidecar, at the moment at which the API server takes it.
+
+Whoever uses an IPAMClaim has to be seen once it has existed for `SEEN` seconds: so long the last reads before a write
+and the write take at most (steward.py). What has an address counts at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from reconcile.plan import Delete, Patch, Remove
+
+from .access import COMPLETED, Write
+from .platform import LINK, Platform
+from .steward import Steward
+from .world import Change, Obj, World, meta_of
+
+__all__ = ["SEEN", "Violation", "Watch"]
+
+SEEN = 3 * LINK
+_VM, _VMI = "VirtualMachine", "VirtualMachineInstance"
+
+
+@dataclass(frozen=True)
+class Violation:
+    """`invariant` is a name, `what` a sentence."""
+
+    invariant: str
+    what: str
+
+
+@dataclass
+class Watch:
+    world: World
+    platform: Platform
+    stewards: list[Steward] = field(default_factory=list)
+    found: list[Violation] = field(default_factory=list)
+    writes: int = 0
+    _changed: dict[str, float] = field(default_factory=dict)  # when, by UID: Deployments, and VMs that were annotated
+    _effects: dict[str, int] = field(default_factory=dict)  # the version after the last effect, by the plan's hash
+
+    def __post_init__(self) -> None:
+        self.platform.released = self.address_released
+        self.world.watches.append(self._deployed)
+
+    def _violated(self, invariant: str, what: str) -> None:
+        self.found.append(Violation(invariant, what))
+
+    def _deployed(self, change: Change) -> None:
+        if change.key[0] == "Deployment" and change.after is not None:
+            self._changed[meta_of(change.after)["uid"]] = self.world.now
+
+    def address_released(self, ip: str, change: Change) -> None:
+        """To the network, because its IPAMClaim is gone."""
+        if change.by.startswith("steward"):
+            for holder in self._pods_with({ip}):
+                self._violated("address in use", f"{ip} of {holder} is back in the pool")
+
+    def _pods_with(self, ips: set[str]) -> Iterator[str]:
+        for pod in self.world.all("Pod"):
+            if self.platform.held.get(meta_of(pod)["uid"]) in ips and pod["status"]["phase"] not in COMPLETED:
+                yield meta_of(pod)["name"]
+
+    def wrote(self, write: Write) -> None:
+        self.writes += 1
+        before, plan = write.before or {}, write.plan
+        where = f"{write.by} wrote {write.key[0]} {write.key[2]}"
+        seen, found = (_identity(each) for each in (write.confirmed, before))
+        if seen != found:
+            self._violated("as confirmed", f"{where}, read as {seen}, that was {found}")
+        if plan is None or plan.target.name != write.key[2]:
+            self._violated("ledger first", f"{where}, which the ledger does not intend")
+            return
+        if self._effects.get(plan.hash, 0) > int(seen[1]):
+            self._violated("one effect", f"{where} by plan {plan.hash}, which had its effect since it was read")
+        self._effects[plan.hash] = self.world.version
+        if write.key[0] == _VM and write.after is not None:
+            self._changed[meta_of(write.after)["uid"]] = self.world.now
+        for invariant, what in self._of_claims(write):
+            self._violated(invariant, f"{where}: {what}")
+
+    def _of_claims(self, write: Write) -> Iterator[tuple[str, str]]:
+        plan = write.plan
+        assert plan is not None
+        if plan.subject.kind != "IPAMClaim":
+            return
+        claim = write.before if write.key[0] == "IPAMClaim" else self.world.get("IPAMClaim", plan.subject.name)
+        if claim is None:
+            return
+        if plan.remediation == "repair_ipam_claim_metadata":
+            yield from self._repaired(write, claim)
+            return
+        yield from self._gone(claim)
+        yield from self._unused(claim)
+        yield from self._in_time(write, claim)
+        if isinstance(plan.step, Delete) and write.after is None:
+            yield "protected", "it was gone at once, and its addresses with it"
+
+    def _repaired(self, write: Write, claim: Obj) -> Iterator[tuple[str, str]]:
+        meta = meta_of(write.after or claim)
+        for owner in meta.get("ownerReferences") or ():
+            if owner not in (meta_of(claim).get("ownerReferences") or ()) and self._live(owner["kind"], owner) is None:
+                yield "owner lives", f"it was given to {owner['kind']} {owner['name']}, which is gone"
+        name = meta["labels"]["kubevirt.io/vm"]
+        owners = [each["name"] for each in meta.get("ownerReferences") or ()]
+        if owners and name not in owners:
+            yield "owner lives", f"its label is {name}, and {owners} own it"
+
+    def _live(self, kind: str, owner: Obj) -> Obj | None:
+        found = self.world.get(kind, owner["name"])
+        return found if found is not None and meta_of(found)["uid"] == owner["uid"] else None
+
+    def _gone(self, claim: Obj) -> Iterator[tuple[str, str]]:
+        """Nothing of a name that it gives lives, but for its owner in deletion."""
+        owners = meta_of(claim).get("ownerReferences") or ()
+        names = {each["name"] for each in owners} | {meta_of(claim).get("labels", {}).get("kubevirt.io/vm", "")}
+        uids = {each["uid"] for each in owners}
+        if names == {""}:
+            yield "owner is known", "nothing says whose it is"
+        for owner in owners:
+            if owner["kind"] not in (_VM, _VMI):
+                yield "owner is known", f"{owner['kind']} {owner['name']} owns it too"
+        for kind in (_VM, _VMI):
+            for each in self.world.all(kind):
+                meta = meta_of(each)
+                ends = kind == _VM and meta.get("deletionTimestamp") and (not uids or meta["uid"] in uids)
+                if meta["name"] in names and not ends and (meta["uid"] in uids or self.world.age(each) > SEEN):
+                    yield "nobody of its name lives", f"{kind} {meta['name']} with UID {meta['uid']} exists"
+
+    def _unused(self, claim: Obj) -> Iterator[tuple[str, str]]:
+        meta = meta_of(claim)
+        name = meta.get("labels", {}).get("kubevirt.io/vm")
+        for pod in self._pods_with(set(claim["status"].get("ips") or ())):
+            yield "address in use", f"{pod} has an address of it"
+        for pod in self.world.all("Pod"):
+            refers = meta_of(pod)["labels"].get("reference") == meta["name"]
+            of_vm = name and meta_of(pod)["annotations"].get("kubevirt.io/domain") == name
+            if (refers or of_vm) and pod["status"]["phase"] not in COMPLETED and self.world.age(pod) > SEEN:
+                yield "no pod uses it", f"{meta_of(pod)['name']} refers to it, or is of its VM"
+        for each in self.world.all("VirtualMachineInstanceMigration"):
+            if each["spec"]["vmiName"] == name and each["status"]["phase"] not in COMPLETED:
+                if self.world.age(each) > SEEN:
+                    yield "nothing moves", f"migration {meta_of(each)['name']} is {each['status']['phase']}"
+        for each in self.world.all("VirtualMachineRestore"):
+            if each["spec"]["target"]["name"] == name and not each["status"]["complete"]:
+                if self.world.age(each) > SEEN:
+                    yield "nothing is restored", f"restore {meta_of(each)['name']} is under way"
+
+    def _in_time(self, write: Write, claim: Obj) -> Iterator[tuple[str, str]]:
+        """The controllers that do the same had their time, and what a deletion relies on works."""
+        plan = write.plan
+        assert plan is not None
+        if isinstance(plan.step, Delete):
+            for each in self.world.all("Deployment"):
+                if not each["status"].get("readyReplicas") and self._since(each) > SEEN:
+                    yield "what creates IPAMClaims works", f"{meta_of(each)['name']} is not ready"
+        if isinstance(plan.step, Patch) and any(isinstance(op, Remove) for op in plan.step.ops):
+            since = self.world.now - datetime.fromisoformat(meta_of(claim)["deletionTimestamp"]).timestamp()
+            if since < 600:
+                yield "controllers come first", f"it has been in deletion for {since:.0f} s"
+            for owner in meta_of(claim).get("ownerReferences") or ():
+                vm = self._live(_VM, owner)
+                if vm is not None and self._since(vm) < 120:
+                    yield "controllers come first", f"{owner['name']} was annotated {self._since(vm):.0f} s ago"
+
+    def _since(self, thing: Obj) -> float:
+        return self.world.now - self._changed.get(meta_of(thing)["uid"], 0.0)
+
+    def ended(self) -> None:
+        """Once nobody does anything any more, and what had no end was settled."""
+        for steward in self.stewards:
+            for entry in steward.ledger.unfinished():
+                self._violated("ledger complete", f"attempt {entry.attempt} of {steward.name} has no end")
+
+
+def _identity(thing: Mapping[str, Any]) -> tuple[str, str]:
+    meta = thing.get("metadata") or {}
+    return meta.get("uid", ""), meta.get("resourceVersion", "0")

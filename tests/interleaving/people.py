@@ -1,0 +1,189 @@
+"""What users and restores do, as sequences of atomic calls; each is one of the actors of an interleaving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+from exporter.demo import objects
+from exporter.demo.objects import FINALIZERS, IPAM_FINALIZER, owner_of
+from exporter.fakeapi.errors import ApiError
+
+from .platform import Platform, claimed, launched
+from .world import Obj, World, meta_of, with_meta
+
+__all__ = ["ACTS", "Act", "restored", "vm"]
+
+Act = Callable[[World, Platform, Random], Iterator[None]]
+_NAME = "db"
+
+
+def vm(name: str, strategy: str, *, uuid: str = "", **meta: str) -> Obj:
+    """A VM with one interface of a network with persistent addresses."""
+    firmware = {"firmware": {"uuid": uuid}} if uuid else {}
+    spec = objects.vmi_spec({"blue": "blue"}, domain=firmware)
+    finalizers = FINALIZERS["VirtualMachine"]
+    return objects.vm("ns", name, spec, run_strategy=strategy, status={}, finalizers=finalizers, **meta)
+
+
+def _refused(call: Callable[[], object]) -> None:
+    try:
+        call()
+    except ApiError:
+        pass
+
+
+def create_vm(world: World, _: Platform, rng: Random) -> Iterator[None]:
+    yield
+    _refused(lambda: world.create(vm(_NAME, rng.choice(("Always", "Always", "Halted"))), "user"))
+
+
+def delete_vm(world: World, _: Platform, rng: Random) -> Iterator[None]:
+    yield
+    _refused(lambda: world.delete(("VirtualMachine", "ns", _NAME), "user"))
+
+
+def orphan_vm(world: World, _: Platform, rng: Random) -> Iterator[None]:
+    """`kubectl delete --cascade=orphan`: what runs goes on without its owner."""
+    found = world.get("VirtualMachine", _NAME)
+    yield
+    if found is not None:
+        for kind in ("VirtualMachineInstance", "IPAMClaim"):
+            for thing in world.all(kind):
+                kept = [each for each in meta_of(thing).get("ownerReferences") or () if each["uid"] != _uid(found)]
+                _refused(
+                    lambda thing=thing, kept=kept: world.change(
+                        thing, "user", lambda now: with_meta(now, ownerReferences=kept)
+                    )
+                )
+                yield
+        _refused(lambda: world.change(found, "user", lambda now: with_meta(now, finalizers=[])))
+        _refused(lambda: world.delete(("VirtualMachine", "ns", _NAME), "user"))
+
+
+def recreate_vm(world: World, platform: Platform, rng: Random) -> Iterator[None]:
+    yield from delete_vm(world, platform, rng)
+    for _ in range(30):
+        if world.get("VirtualMachine", _NAME) is None:
+            break
+        yield
+    yield from create_vm(world, platform, rng)
+
+
+def start_or_stop(world: World, _: Platform, rng: Random) -> Iterator[None]:
+    found = world.get("VirtualMachine", _NAME)
+    yield
+    strategy = rng.choice(("Always", "Halted"))
+    if found is not None:
+        _refused(lambda: world.change(found, "user", lambda now: now | {"spec": now["spec"] | {"runStrategy": strategy}}))
+
+
+def migrate(world: World, _: Platform, rng: Random) -> Iterator[None]:
+    yield
+    made = objects.migration("ns", f"m{rng.random()}", _NAME, phase="Pending")
+    _refused(lambda: world.create(made, "user"))
+
+
+def annotate_claim(world: World, _: Platform, rng: Random) -> Iterator[None]:
+    """Any write to it that changes nothing of its meaning."""
+    found = world.get("IPAMClaim", f"{_NAME}.blue")
+    yield
+    if found is not None:
+        _refused(lambda: world.change(found, "user", lambda now: with_meta(now, annotations={"note": str(rng.random())})))
+
+
+def delete_claim(world: World, _: Platform, rng: Random) -> Iterator[None]:
+    yield
+    _refused(lambda: world.delete(("IPAMClaim", "ns", f"{_NAME}.blue"), "user"))
+
+
+def change_finalizers(world: World, _: Platform, rng: Random) -> Iterator[None]:
+    """Somebody else's finalizer comes, or KubeVirt's goes."""
+    found = world.get("IPAMClaim", f"{_NAME}.blue")
+    yield
+    if found is None:
+        return
+    wanted = rng.choice(([], ["example.org/keep"], ["example.org/keep", IPAM_FINALIZER]))
+    if not meta_of(found).get("deletionTimestamp"):
+        _refused(lambda: world.change(found, "user", lambda now: with_meta(now, finalizers=wanted)))
+
+
+def adopt_claim(world: World, platform: Platform, rng: Random) -> Iterator[None]:
+    """A VM is created under the old name, and gets the IPAMClaim of its predecessor (whereabouts#207)."""
+    yield from create_vm(world, platform, rng)
+    made, found = world.get("VirtualMachine", _NAME), world.get("IPAMClaim", f"{_NAME}.blue")
+    yield
+    if made is not None and found is not None:
+        owners = [owner_of(made)]
+        _refused(lambda: world.change(found, "user", lambda now: with_meta(now, ownerReferences=owners)))
+
+
+def restored(world: World, platform: Platform, rng: Random) -> Iterator[None]:
+    """A backup is restored: the VM, and its IPAMClaim with the addresses that it had."""
+    old = world.get("IPAMClaim", f"{_NAME}.blue")
+    yield
+    target = {"apiGroup": "kubevirt.io", "kind": "VirtualMachine", "name": _NAME}
+    spec, name = {"target": target, "virtualMachineSnapshotName": "s"}, f"r{rng.random()}"
+    restore = objects.new("VirtualMachineRestore", "ns", name, spec=spec, status={"complete": False})
+    restore = world.create(restore, "user")
+    for _ in range(rng.randrange(1, 20)):
+        yield
+    _refused(lambda: world.create(vm(_NAME, "Always"), "restore"))
+    made = world.get("VirtualMachine", _NAME)
+    yield
+    if made is not None and world.get("IPAMClaim", f"{_NAME}.blue") is None:
+        ips = (old or {}).get("status", {}).get("ips")
+        _refused(lambda: world.create(claimed(made, ips), "restore"))
+        yield
+    world.change(restore, "restore", lambda now: now | {"status": {"complete": True}})
+
+
+def refer_to_claim(world: World, _: Platform, rng: Random) -> Iterator[None]:
+    """A pod of somebody else that refers to the IPAMClaim, without any VM."""
+    yield
+    alone = {"kind": "VirtualMachineInstance", "apiVersion": "kubevirt.io/v1", "metadata": {"name": "own", "uid": "own"}}
+    made = launched(alone, f"own-{rng.random()}", f"{_NAME}.blue")
+    _refused(lambda: world.create(with_meta(made, ownerReferences=[], annotations=_referring(made)), "user"))
+
+
+def _referring(pod: Obj) -> dict[str, str]:
+    return {name: value for name, value in meta_of(pod)["annotations"].items() if name != "kubevirt.io/domain"}
+
+
+def controller_down(world: World, platform: Platform, rng: Random) -> Iterator[None]:
+    yield
+    platform.controller_up = False
+    _ready(world, 0)
+    for _ in range(rng.randrange(3, 25)):
+        yield
+    platform.restart_controller()
+    _ready(world, 1)
+
+
+def _ready(world: World, replicas: int) -> None:
+    for each in world.all("Deployment"):
+        conditions = [objects.condition("Available", replicas > 0, world.time())]
+        status = {"replicas": 1, "readyReplicas": replicas, "conditions": conditions}
+        world.change(each, "kubelet", lambda now, status=status: now | {"status": status})  # type: ignore[misc]
+
+
+def _uid(thing: Obj) -> str:
+    uid: str = meta_of(thing)["uid"]
+    return uid
+
+
+ACTS: tuple[Act, ...] = (
+    create_vm,
+    delete_vm,
+    orphan_vm,
+    recreate_vm,
+    start_or_stop,
+    migrate,
+    annotate_claim,
+    delete_claim,
+    change_finalizers,
+    adopt_claim,
+    restored,
+    refer_to_claim,
+    controller_down,
+)

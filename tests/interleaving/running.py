@@ -1,0 +1,120 @@
+"""One interleaving: who makes the next call is drawn, until the sidecars have done what they wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+
+from reconcile.remediations import all_remediations
+
+from .access import Faults, Weakened
+from .invariants import Violation, Watch
+from .people import ACTS
+from .platform import Platform
+from .scenarios import STATES, begin, claim_hint, surroundings
+from .steward import Clock, Steward
+from .world import World
+
+__all__ = ["Ran", "interleave"]
+
+_STEPS = 3000
+_REMEDIATIONS = {each.id: each for each in all_remediations()}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of one interleaving."""
+
+    seed: str
+    violations: tuple[Violation, ...]
+    writes: int
+    results: tuple[str, ...]
+    trace: tuple[str, ...] = ()
+
+
+def interleave(seed: str, weakened: Weakened | None = None, *, traced: bool = False) -> Ran:
+    """The same seed gives the same interleaving."""
+    rng = Random(seed)
+    world = World()
+    platform = Platform(world, writes_owner=rng.random() < 0.3)
+    watch = Watch(world, platform)
+    surroundings(world)
+    begin(world, platform, rng.choice(STATES), rng)
+    clock = Clock(world)
+    actors: dict[str, Iterator[None]] = platform.actors()
+    for number in range(rng.choice((0, 1, 1, 2, 3))):
+        act = rng.choice(ACTS)
+        actors[f"{act.__name__} {number}"] = act(world, platform, rng)
+    for number in range(rng.choice((1, 1, 2))):
+        steward = Steward(
+            world,
+            f"steward-{number}",
+            clock,
+            rng,
+            wrote=watch.wrote,
+            faults=_faults(rng),
+            weakened=weakened,
+            dies=_deaths(rng),
+        )
+        watch.stewards.append(steward)
+        actors[steward.name] = _repairs(world, steward, clock, rng)
+    trace: list[str] = []
+    if traced:
+        world.watches.append(lambda c: trace.append(f"{world.now:.2f} {c.by}: {c.key} {_short(c.after)}"))
+    _scheduled(actors, rng)
+    watch.ended()
+    results = tuple(result.refused or result.state for steward in watch.stewards for result in steward.results)
+    return Ran(seed, tuple(watch.found), watch.writes, results, tuple(trace))
+
+
+def _short(after: object) -> str:
+    return "gone" if after is None else ""
+
+
+def _scheduled(actors: dict[str, Iterator[None]], rng: Random) -> None:
+    """Until the sidecars are done; of all others any may be faster or slower, or stand still for a while."""
+    names = list(actors)
+    weights = [rng.choice((1, 1, 2, 6)) for _ in names]
+    for _ in range(_STEPS):
+        if not any(name.startswith("steward") for name in names):
+            return
+        (name,) = rng.choices(names, weights)
+        try:
+            next(actors[name])
+        except StopIteration:
+            at = names.index(name)
+            del names[at], weights[at]
+    raise AssertionError("an interleaving has no end")
+
+
+def _repairs(world: World, steward: Steward, clock: Clock, rng: Random) -> Iterator[None]:
+    """Attempts, each for what was found a while ago."""
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        claim = world.get("IPAMClaim", "db.blue")
+        if claim is None:
+            break
+        remediation, hint = claim_hint(claim, rng)
+        for _ in range(rng.choice((0, 0, 3, 10))):
+            yield
+        yield from steward.attempt(_REMEDIATIONS[remediation], hint)
+        wait = rng.choice((0.0, 0.0, 130.0, 700.0))
+        while wait and clock.hurried:
+            yield
+        world.now += wait
+    yield from steward.settle(at_last=True)
+
+
+def _faults(rng: Random) -> Faults:
+    if rng.random() < 0.8:
+        return Faults()
+    return Faults(
+        read_fails=lambda: rng.random() < 0.02,
+        answer_lost=lambda: rng.choice(("before", "after", "")),
+    )
+
+
+def _deaths(rng: Random) -> Callable[[str], bool]:
+    """A third of the sidecars is killed now and then, at any call or between two."""
+    often = rng.choice((0.0, 0.0, 0.02))
+    return lambda _: rng.random() < often if often else False

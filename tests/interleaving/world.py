@@ -1,0 +1,177 @@
+"""The API server of the interleavings: resourceVersions, UIDs, finalizers, preconditions, JSON patches, dry runs.
+
+Each call is atomic. An object is never altered once it is stored: whoever changes one stores another one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from exporter.fakeapi.errors import ApiError
+from tests.fakeapi.patching import JSON, patched
+
+__all__ = ["EPOCH", "Change", "Key", "Obj", "World", "key_of", "meta_of", "owned_by", "with_meta"]
+
+EPOCH = 1_790_000_000.0  # when every interleaving begins, in seconds since 1970
+
+Obj = dict[str, Any]
+Key = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One write that changed an object; `after` is None where the object is gone."""
+
+    by: str
+    key: Key
+    before: Obj | None
+    after: Obj | None
+
+
+@dataclass
+class World:
+    """`now` is in seconds since 1970. Whoever watches is called after each change."""
+
+    now: float = EPOCH
+    version: int = 1000
+    watches: list[Callable[[Change], None]] = field(default_factory=list)
+    _kinds: dict[str, dict[tuple[str, str], Obj]] = field(default_factory=dict)
+    _encoded: dict[int, tuple[Obj, bytes]] = field(default_factory=dict)
+    born: dict[str, float] = field(default_factory=dict)  # by UID
+    _uids: int = 0
+
+    def time(self) -> str:
+        return self.ago(0)
+
+    def ago(self, seconds: float) -> str:
+        return datetime.fromtimestamp(self.now - seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def get(self, kind: str, name: str, namespace: str = "ns") -> Obj | None:
+        return self._kinds.get(kind, {}).get((namespace, name))
+
+    def all(self, kind: str) -> list[Obj]:
+        return list(self._kinds.get(kind, {}).values())
+
+    def encoded(self, thing: Obj) -> bytes:
+        """As it is read. An object that is replaced is encoded anew, since it is another one."""
+        known = self._encoded.get(id(thing))
+        if known is None or known[0] is not thing:
+            known = self._encoded[id(thing)] = (thing, json.dumps(thing).encode())
+        return known[1]
+
+    def create(self, thing: Obj, by: str) -> Obj:
+        """Raises ApiError where the name is taken."""
+        key = key_of(thing)
+        if self.get(key[0], key[2], key[1]) is not None:
+            raise ApiError(409, "AlreadyExists", f"{key[0]} {key[2]} already exists")
+        self._uids += 1
+        given = {"uid": thing["metadata"].get("uid") or f"u{self._uids}", "creationTimestamp": self.time()}
+        self.born[given["uid"]] = self.now
+        return self._store(thing | {"metadata": {**given, **thing["metadata"]}}, None, by)
+
+    def age(self, thing: Obj) -> float:
+        """In seconds."""
+        return self.now - self.born[meta_of(thing)["uid"]]
+
+    def change(self, thing: Obj, by: str, change: Callable[[Obj], Obj]) -> Obj | None:
+        """Writes what is made of the object as it was read. Raises ApiError where it is another one by now."""
+        now = self._same(thing)
+        if meta_of(now)["resourceVersion"] != meta_of(thing)["resourceVersion"]:
+            raise ApiError(409, "Conflict", "the object has been modified")
+        return self._replace(now, change(now), by)
+
+    def patch(self, key: Key, body: list[Any], by: str, *, dry: bool = False) -> None:
+        """Raises ApiError: 404 where there is none, 422 where an operation does not apply."""
+        now = self._there(key)
+        after = patched(now, JSON, json.dumps(body).encode())
+        grown = set(meta_of(after).get("finalizers") or ()) - set(meta_of(now).get("finalizers") or ())
+        if grown and meta_of(now).get("deletionTimestamp"):
+            raise ApiError(422, "Invalid", "no new finalizers can be added if the object is being deleted")
+        if not dry:
+            self._replace(now, self._signed(now, after, by), by)
+
+    def _signed(self, now: Obj, after: Obj, by: str) -> Obj:
+        """With the time at which annotations were written."""
+        old, new = (meta_of(each).get("annotations") or {} for each in (now, after))
+        written = {f"f:{name}": {} for name, value in new.items() if old.get(name) != value}
+        if not written:
+            return after
+        fields = {"f:metadata": {"f:annotations": written}}
+        entry = {"manager": by, "operation": "Update", "time": self.time(), "fieldsV1": fields}
+        return with_meta(after, managedFields=[*(meta_of(now).get("managedFields") or ()), entry])
+
+    def delete(self, key: Key, by: str, *, uid: str = "", version: str = "", dry: bool = False) -> None:
+        """Raises ApiError: 404 where there is none, 409 where a precondition does not hold."""
+        now = self._there(key)
+        for wanted, field_ in ((uid, "uid"), (version, "resourceVersion")):
+            if wanted and meta_of(now)[field_] != wanted:
+                raise ApiError(409, "Conflict", f"the {field_} in the precondition does not match")
+        if dry:
+            return
+        if not meta_of(now).get("finalizers"):
+            self._remove(now, by)
+        elif not meta_of(now).get("deletionTimestamp"):
+            self._store(with_meta(now, deletionTimestamp=self.time()), now, by)
+
+    def _replace(self, now: Obj, after: Obj, by: str) -> Obj | None:
+        if after == now:
+            return now
+        if meta_of(after).get("deletionTimestamp") and not meta_of(after).get("finalizers"):
+            self._remove(now, by)
+            return None
+        return self._store(after, now, by)
+
+    def _store(self, thing: Obj, before: Obj | None, by: str) -> Obj:
+        self.version += 1
+        stored = with_meta(thing, resourceVersion=str(self.version))
+        kind, namespace, name = key = key_of(stored)
+        self._kinds.setdefault(kind, {})[namespace, name] = stored
+        self._tell(Change(by, key, before, stored))
+        return stored
+
+    def _remove(self, now: Obj, by: str) -> None:
+        self.version += 1
+        kind, namespace, name = key = key_of(now)
+        del self._kinds[kind][namespace, name]
+        self._tell(Change(by, key, now, None))
+
+    def _tell(self, change: Change) -> None:
+        for watch in self.watches:
+            watch(change)
+
+    def _there(self, key: Key) -> Obj:
+        now = self.get(key[0], key[2], key[1])
+        if now is None:
+            raise ApiError(404, "NotFound", f"{key[0]} {key[2]} not found")
+        return now
+
+    def _same(self, thing: Obj) -> Obj:
+        now = self._there(key_of(thing))
+        if meta_of(now)["uid"] != meta_of(thing)["uid"]:
+            raise ApiError(409, "Conflict", "the object was created anew")
+        return now
+
+
+def key_of(thing: Obj) -> Key:
+    return thing["kind"], thing["metadata"].get("namespace", ""), thing["metadata"]["name"]
+
+
+def meta_of(thing: Obj) -> Obj:
+    found: Obj = thing["metadata"]
+    return found
+
+
+def with_meta(thing: Obj, **fields: Any) -> Obj:
+    return thing | {"metadata": {**thing["metadata"], **fields}}
+
+
+def owned_by(things: Iterable[Obj], uid: str) -> Iterator[Obj]:
+    """Those with an owner reference to a UID."""
+    for thing in things:
+        if any(each["uid"] == uid for each in meta_of(thing).get("ownerReferences") or ()):
+            yield thing
