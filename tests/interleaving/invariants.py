@@ -172,6 +172,8 @@ class Watch:
     def ended(self) -> None:
         """Once nobody does anything any more, and what had no end was settled."""
         for steward in self.stewards:
+            for error in steward.errors:
+                self._violated("no error", f"{steward.name} ended with {error!r}")
             for entry in steward.ledger.unfinished():
                 self._violated("ledger complete", f"attempt {entry.attempt} of {steward.name} has no end")
 

@@ -22,6 +22,7 @@ __all__ = ["LINK", "Platform"]
 
 LINK = 1.0  # seconds
 _NETWORK, _NAD = "tenantblue", "ns/blue"
+_OWN, _FOREGROUND = FINALIZERS["VirtualMachine"][0], "foregroundDeletion"
 
 
 @dataclass
@@ -152,9 +153,9 @@ class Platform:
             elif running is not None and ends and not meta_of(running).get("deletionTimestamp"):
                 yield
                 self._delete(running)
-            elif running is None and meta_of(vm).get("deletionTimestamp"):
+            elif running is None and meta_of(vm).get("deletionTimestamp") and _OWN in meta_of(vm)["finalizers"]:
                 yield
-                self._quietly(lambda vm=vm: self.world.change(vm, "virt-controller", without_finalizers))
+                self._quietly(lambda vm=vm: self.world.change(vm, "virt-controller", lambda now: lacking(now, _OWN)))
 
     def _vmi_work(self) -> Iterator[None]:
         for running in self.world.all("VirtualMachineInstance"):
@@ -177,7 +178,7 @@ class Platform:
                     self._phase(pod, "Succeeded")
             if not pods:
                 yield
-                self._quietly(lambda running=running: self.world.change(running, "virt-controller", without_finalizers))
+                self._quietly(lambda running=running: self._finish(running))
 
     def _migration_work(self) -> Iterator[None]:
         for migration in self.world.all("VirtualMachineInstanceMigration"):
@@ -194,6 +195,9 @@ class Platform:
                 yield
                 self._delete(pods[0])
                 self._phase(migration, "Succeeded")
+
+    def _finish(self, running: Obj) -> None:
+        self.world.change(running, "virt-controller", lambda now: with_meta(now, finalizers=[]))
 
     def _launch(self, running: Obj) -> None:
         self._made += 1
@@ -248,7 +252,10 @@ class Platform:
         for claim in self.world.all("IPAMClaim"):
             if meta_of(claim).get("labels", {}).get("kubevirt.io/vm") == name:
                 yield
-                self._quietly(lambda claim=claim: self.world.change(claim, "ipam-extensions", released))
+                self._quietly(lambda claim=claim: self._release(claim))
+
+    def _release(self, claim: Obj) -> None:
+        self.world.change(claim, "ipam-extensions", lambda now: lacking(now, IPAM_FINALIZER))
 
     # Garbage collection
 
@@ -264,7 +271,19 @@ class Platform:
                             key, "garbage-collector", uid=meta["uid"], version=meta["resourceVersion"]
                         )
                     )
+            yield from self._foreground()
             yield
+
+    def _foreground(self) -> Iterator[None]:
+        """A VM that is deleted with what it owns waits for that."""
+        for vm in self.world.all("VirtualMachine"):
+            held = meta_of(vm).get("deletionTimestamp") and _FOREGROUND in meta_of(vm)["finalizers"]
+            if held and not any(owned_by(self.world.all("IPAMClaim"), meta_of(vm)["uid"])):
+                yield
+                self._quietly(lambda vm=vm: self._let_go(vm))
+
+    def _let_go(self, vm: Obj) -> None:
+        self.world.change(vm, "garbage-collector", lambda now: lacking(now, _FOREGROUND))
 
     def _collected(self) -> list[Obj]:
         return self.world.all("IPAMClaim") if self.collecting else []
@@ -274,12 +293,8 @@ class Platform:
         return found is not None and meta_of(found)["uid"] == owner["uid"]
 
 
-def without_finalizers(thing: Obj) -> Obj:
-    return with_meta(thing, finalizers=[])
-
-
-def released(claim: Obj) -> Obj:
-    return with_meta(claim, finalizers=[each for each in meta_of(claim).get("finalizers") or () if each != IPAM_FINALIZER])
+def lacking(thing: Obj, finalizer: str) -> Obj:
+    return with_meta(thing, finalizers=[each for each in meta_of(thing).get("finalizers") or () if each != finalizer])
 
 
 def started(vm: Obj) -> Obj:

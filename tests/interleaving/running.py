@@ -94,7 +94,7 @@ def _repairs(world: World, steward: Steward, clock: Clock, rng: Random) -> Itera
         claim = world.get("IPAMClaim", "db.blue")
         if claim is None:
             break
-        remediation, hint = claim_hint(claim, rng)
+        remediation, hint = claim_hint(world, claim, rng)
         for _ in range(rng.choice((0, 0, 3, 10))):
             yield
         yield from steward.attempt(_REMEDIATIONS[remediation], hint)

@@ -99,12 +99,15 @@ def _running(world: World, platform: Platform, ips: list[str], *, alone: bool) -
         platform.held[meta_of(pod)["uid"]] = ips[0]
 
 
-def claim_hint(claim: Obj, rng: Random) -> tuple[str, Hint]:
+def claim_hint(world: World, claim: Obj, rng: Random) -> tuple[str, Hint]:
     """A remediation, and what may have been found of the IPAMClaim when it was as it is given."""
     meta = meta_of(claim)
     ref = Ref("IPAMClaim", "ns", meta["name"], meta["uid"])
     if meta.get("deletionTimestamp"):
-        reason = rng.choice(("OwnerGone", "OwnerGone", "BlocksOwnerDeletion", "OwnerDeleting"))
+        found = world.get("VirtualMachine", "db")
+        reasons = ["OwnerGone", "BlocksOwnerDeletion", "OwnerDeleting"]
+        likely = reasons[0] if found is None else reasons[1 + (world.get("VirtualMachineInstance", "db") is not None)]
+        reason = rng.choice((likely, likely, likely, likely, likely, rng.choice(reasons)))
         return "release_ipam_claim", hint_for("ipam_claims", f"StuckTerminating{reason}", ref)
     if IPAM_FINALIZER not in (meta.get("finalizers") or ()):
         return rng.choice(

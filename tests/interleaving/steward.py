@@ -78,6 +78,7 @@ class Steward:
         self._reads = ModelReads(world, faults, self._weakened)
         self._writer = ModelWriter(world, name, faults, self._weakened, wrote)
         self.results: list[Result] = []
+        self.errors: list[Exception] = []
         self._attempts = Attempts(
             self._reads,
             self._writer,  # type: ignore[arg-type] # the same methods
@@ -144,6 +145,9 @@ class Steward:
             result: Result = ended.value
             return result
         except Killed:
+            return None
+        except Exception as error:  # noqa: BLE001 # whatever it is, it is one too many
+            self.errors.append(error)
             return None
 
 

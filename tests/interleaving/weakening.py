@@ -1,0 +1,144 @@
+"""The mutants: the product with one precondition, one read or one test taken away."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import msgspec
+
+from exporter.findings import Finding, Severity
+from reconcile import attempt, confirm, reading
+from reconcile.plan import Refused
+
+from .access import Weakened
+
+__all__ = ["Mutant", "applied", "mutants", "together"]
+
+_IPAM = ("release_ipam_claim", "delete_orphan_ipam_claim", "repair_ipam_claim_metadata", "_ipam_claims")
+_MODULES = _IPAM
+_KINDS = (
+    *("IPAMClaim", "NetworkAttachmentDefinition", "Namespace", "Deployment", "MutatingWebhookConfiguration"),
+    *("VirtualMachineInstanceMigration", "VirtualMachineRestore"),
+    *("VirtualMachine", "VirtualMachineInstance", "Pod"),
+)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`codes` are functions with the code that they get instead, `values` module attributes with theirs."""
+
+    name: str
+    weakened: Weakened = Weakened()
+    codes: tuple[tuple[FunctionType, CodeType], ...] = field(default=(), repr=False)
+    values: tuple[tuple[ModuleType, str, Any], ...] = field(default=(), repr=False)
+
+
+def mutants() -> list[Mutant]:
+    return [*_structural(), *_reads(), *(each for name in _MODULES for each in _preconditions(name))]
+
+
+def together(*given: Mutant) -> Mutant:
+    """One that lacks all that they lack; of the reads only those of the last."""
+    return Mutant(
+        " and ".join(each.name for each in given),
+        Weakened(
+            next((each.weakened.blind for each in given if each.weakened.blind), ""),
+            next((each.weakened.stale for each in given if each.weakened.stale), ""),
+            frozenset().union(*(each.weakened.untested for each in given)),
+            any(each.weakened.made_once for each in given),
+        ),
+        tuple(code for each in given for code in each.codes),
+        tuple(value for each in given for value in each.values),
+    )
+
+
+def _structural() -> list[Mutant]:
+    order = (*reversed(reading._USERS_LAST), "NetworkAttachmentDefinition", "IPAMClaim")
+    return [
+        Mutant("the test of the UID", Weakened(untested=frozenset({"uid"}))),
+        Mutant("the test of the resourceVersion", Weakened(untested=frozenset({"version"}))),
+        Mutant("the tests of UID and resourceVersion", Weakened(untested=frozenset({"uid", "version"}))),
+        Mutant("the tests of the content", Weakened(untested=frozenset({"content"}))),
+        Mutant("the second plan", Weakened(made_once=True)),
+        Mutant("that both plans are the same", values=((attempt, "_same", lambda *_: None),)),
+        Mutant("that users are read last", values=((reading, "_USERS_LAST", order),)),
+        Mutant("that the check is asked again", values=((confirm, "_finding", _unchecked),)),
+    ]
+
+
+def _unchecked(hint: Any, check: Any, cluster: Any, settings: Any) -> Any:
+    """As if the finding were still there."""
+    found = Finding(reason=hint.reason, severity=Severity.INFO, subject=hint.subject, message="as it was found")
+    return msgspec.structs.replace(found, check=hint.check, fingerprint=hint.fingerprint)
+
+
+def _reads() -> list[Mutant]:
+    return [
+        *(Mutant(f"that any {kind} is seen", Weakened(blind=kind)) for kind in _KINDS),
+        *(Mutant(f"that {kind} is read afresh", Weakened(stale=kind)) for kind in _KINDS),
+    ]
+
+
+def _preconditions(name: str) -> Iterator[Mutant]:
+    """Each `return` of a refusal in a module of the remediations, one by one."""
+    module = importlib.import_module(f"reconcile.remediations.{name}")
+    source = inspect.getsource(module)
+    sites = [
+        (function.name, node.lineno, refusal)
+        for function in ast.parse(source).body
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Return) and (refusal := _refusal(node))
+    ]
+    for function, line, refusal in sites:
+        taken = getattr(module, function)
+        nth = [each[1] for each in sites if each[2] == refusal].index(line) + 1
+        alone = sum(each[2] == refusal for each in sites) == 1
+        yield Mutant(
+            f"{name}: {refusal}" + ("" if alone else f" ({nth}, in {function})"),
+            codes=((taken, _without(source, module, function, line)),),
+        )
+
+
+def _refusal(node: ast.Return) -> str:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.func.id == Refused.__name__:
+            first = each.args[0]
+            return str(first.value) if isinstance(first, ast.Constant) else ""
+    return ""
+
+
+def _without(source: str, module: ModuleType, function: str, line: int) -> CodeType:
+    """The code of a function in which one `return` does nothing."""
+
+    class Removing(ast.NodeTransformer):
+        def visit_Return(self, node: ast.Return) -> ast.AST:
+            return ast.copy_location(ast.Pass(), node) if node.lineno == line else node
+
+    tree = ast.fix_missing_locations(Removing().visit(ast.parse(source)))
+    code = compile(tree, str(module.__file__), "exec", dont_inherit=True)
+    return next(each for each in code.co_consts if isinstance(each, CodeType) and each.co_name == function)
+
+
+@contextmanager
+def applied(mutant: Mutant) -> Iterator[None]:
+    codes = [(function, function.__code__) for function, _ in mutant.codes]
+    values = [(module, name, getattr(module, name)) for module, name, _ in mutant.values]
+    try:
+        for function, code in mutant.codes:
+            function.__code__ = code
+        for module, name, value in mutant.values:
+            setattr(module, name, value)
+        yield
+    finally:
+        for function, code in codes:
+            function.__code__ = code
+        for module, name, value in values:
+            setattr(module, name, value)
