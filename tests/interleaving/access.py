@@ -6,7 +6,7 @@ The requests are the product's (`reconcile.requests`), and so is what an answer 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -107,6 +107,7 @@ class Write:
     before: Obj | None
     after: Obj | None
     plan: Plan | None
+    planned: str = ""  # the hash of the plan that was permitted
 
 
 @dataclass
@@ -119,7 +120,8 @@ class ModelWriter:
     weakened: Weakened
     wrote: Callable[[Write], None]
     seconds: float = 10.0
-    plan: Plan | None = field(default=None)  # what the ledger intends
+    plan: Plan | None = None  # what the ledger intends
+    planned: str = ""
 
     async def dry_run(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> Answer:
         await Turn("dry run", slow=True)
@@ -171,7 +173,7 @@ class ModelWriter:
             return Answer(outcome=_outcome(refused, wanted), request=wanted, code=error.code, why=str(refused))
         if not dry and self.world.version != at:
             after = self.world.get(kind.name, key[2], key[1])
-            self.wrote(Write(self.by, key, whole, before, after, self.plan))
+            self.wrote(Write(self.by, key, whole, before, after, self.plan, self.planned))
         return Answer(outcome=Outcome.ACCEPTED, request=wanted, code=200)
 
     def _apply(self, step: Step, wanted: Request, key: Key) -> None:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from reconcile.plan import Delete, Patch, Remove
+from reconcile.effects import at
+from reconcile.plan import Delete, Patch, Remove, Test
 
 from .access import COMPLETED, Write
 from .platform import LINK, Platform
@@ -70,7 +71,8 @@ class Watch:
         where = f"{write.by} wrote {write.key[0]} {write.key[2]}"
         seen, found = (_identity(each) for each in (write.confirmed, before))
         if seen != found:
-            self._violated("as confirmed", f"{where}, read as {seen}, that was {found}")
+            what = "same object" if seen[0] != found[0] else "as confirmed"
+            self._violated(what, f"{where}, read as {seen}, that was {found}")
         if plan is None or plan.target.name != write.key[2]:
             self._violated("ledger first", f"{where}, which the ledger does not intend")
             return
@@ -79,6 +81,11 @@ class Watch:
         self._effects[plan.hash] = self.world.version
         if write.key[0] == _VM and write.after is not None:
             self._changed[meta_of(write.after)["uid"]] = self.world.now
+        if write.planned and write.planned != plan.hash:
+            self._violated("as planned", f"{where} by plan {plan.hash}, and {write.planned} was permitted")
+        for op in plan.step.ops if isinstance(plan.step, Patch) else ():
+            if isinstance(op, Test) and at(before, op.path) != op.value:
+                self._violated("content", f"{where}, of which {op.path} is {at(before, op.path)!r}")
         for invariant, what in self._of_claims(write):
             self._violated(invariant, f"{where}: {what}")
 
@@ -101,13 +108,34 @@ class Watch:
 
     def _repaired(self, write: Write, claim: Obj) -> Iterator[tuple[str, str]]:
         meta = meta_of(write.after or claim)
-        for owner in meta.get("ownerReferences") or ():
-            if owner not in (meta_of(claim).get("ownerReferences") or ()) and self._live(owner["kind"], owner) is None:
-                yield "owner lives", f"it was given to {owner['kind']} {owner['name']}, which is gone"
-        name = meta["labels"]["kubevirt.io/vm"]
-        owners = [each["name"] for each in meta.get("ownerReferences") or ()]
-        if owners and name not in owners:
-            yield "owner lives", f"its label is {name}, and {owners} own it"
+        owners = meta.get("ownerReferences") or ()
+        name = meta.get("labels", {}).get("kubevirt.io/vm", "")
+        yield from self._works()
+        yield from self._saved(name)
+        if meta.get("deletionTimestamp"):
+            yield "owner lives", "it is being deleted"
+        if self._ending(self.world.get("Namespace", "ns", "")):
+            yield "owner lives", "its namespace is being deleted"
+        if len(owners) != 1 or owners[0]["name"] != name:
+            yield "owner is known", f"{len(owners)} own it, and its label is {name}"
+        for each in owners:
+            lives = self._live(each["kind"], each)
+            if lives is None or self._ending(lives):
+                yield "owner lives", f"{each['kind']} {each['name']} is gone, or being deleted"
+            elif each["kind"] == _VM and (running := self.world.get(_VMI, name)) and self.world.age(running) > SEEN:
+                if meta["ownerReferences"][0]["uid"] not in [one["uid"] for one in meta_of(running)["ownerReferences"]]:
+                    yield "owner lives", f"the VMI that uses it is not of VM {each['name']}"
+        if claim["spec"]["network"] != "tenantblue":
+            yield "owner is known", f"it is of network {claim['spec']['network']}"
+
+    def _ending(self, thing: Obj | None) -> bool:
+        since = meta_of(thing).get("deletionTimestamp") if thing is not None else None
+        return since is not None and self.world.now - datetime.fromisoformat(since).timestamp() > SEEN
+
+    def _works(self) -> Iterator[tuple[str, str]]:
+        for each in self.world.all("Deployment"):
+            if not each["status"].get("readyReplicas") and self._since(each) > SEEN:
+                yield "what creates IPAMClaims works", f"{meta_of(each)['name']} is not ready"
 
     def _live(self, kind: str, owner: Obj) -> Obj | None:
         found = self.world.get(kind, owner["name"])
@@ -140,6 +168,10 @@ class Watch:
             of_vm = name and meta_of(pod)["annotations"].get("kubevirt.io/domain") == name
             if (refers or of_vm) and pod["status"]["phase"] not in COMPLETED and self.world.age(pod) > SEEN:
                 yield "no pod uses it", f"{meta_of(pod)['name']} refers to it, or is of its VM"
+        yield from self._saved(name)
+
+    def _saved(self, name: str | None) -> Iterator[tuple[str, str]]:
+        """Nothing moves it, saves it or brings it back."""
         for each in self.world.all("VirtualMachineInstanceMigration"):
             if each["spec"]["vmiName"] == name and each["status"]["phase"] not in COMPLETED:
                 if self.world.age(each) > SEEN:
@@ -148,15 +180,18 @@ class Watch:
             if each["spec"]["target"]["name"] == name and not each["status"]["complete"]:
                 if self.world.age(each) > SEEN:
                     yield "nothing is restored", f"restore {meta_of(each)['name']} is under way"
+        vm = self.world.get(_VM, name) if name else None
+        if vm is not None and (vm.get("status") or {}).get("snapshotInProgress"):
+            yield "nothing is restored", "a snapshot of the VM is being taken"
 
     def _in_time(self, write: Write, claim: Obj) -> Iterator[tuple[str, str]]:
         """The controllers that do the same had their time, and what a deletion relies on works."""
         plan = write.plan
         assert plan is not None
         if isinstance(plan.step, Delete):
-            for each in self.world.all("Deployment"):
-                if not each["status"].get("readyReplicas") and self._since(each) > SEEN:
-                    yield "what creates IPAMClaims works", f"{meta_of(each)['name']} is not ready"
+            yield from self._works()
+            if self._ending(self.world.get("Namespace", "ns", "")):
+                yield "nobody of its name lives", "its namespace is being deleted"
         if isinstance(plan.step, Patch) and any(isinstance(op, Remove) for op in plan.step.ops):
             since = self.world.now - datetime.fromisoformat(meta_of(claim)["deletionTimestamp"]).timestamp()
             if since < 600:

@@ -9,10 +9,10 @@ from exporter.demo import objects
 from exporter.demo.objects import FINALIZERS, IPAM_FINALIZER, owner_of
 from exporter.fakeapi.errors import ApiError
 
-from .platform import Platform, claimed, launched
+from .platform import Platform, claimed, lacking, launched
 from .world import Obj, World, meta_of, with_meta
 
-__all__ = ["ACTS", "Act", "restored", "vm"]
+__all__ = ["ACTS", "Act", "restored", "stand_still", "vm"]
 
 Act = Callable[[World, Platform, Random], Iterator[None]]
 _NAME = "db"
@@ -152,12 +152,17 @@ def _referring(pod: Obj) -> dict[str, str]:
 
 def controller_down(world: World, platform: Platform, rng: Random) -> Iterator[None]:
     yield
-    platform.controller_up = False
-    _ready(world, 0)
-    for _ in range(rng.randrange(3, 25)):
+    stand_still(world, platform)
+    for _ in range(rng.choice((5, 20, 80))):
         yield
     platform.restart_controller()
     _ready(world, 1)
+
+
+def stand_still(world: World, platform: Platform) -> None:
+    """ipam-extensions is down, and with it its webhook."""
+    platform.controller_up = False
+    _ready(world, 0)
 
 
 def _ready(world: World, replicas: int) -> None:
@@ -165,6 +170,23 @@ def _ready(world: World, replicas: int) -> None:
         conditions = [objects.condition("Available", replicas > 0, world.time())]
         status = {"replicas": 1, "readyReplicas": replicas, "conditions": conditions}
         world.change(each, "kubelet", lambda now, status=status: now | {"status": status})  # type: ignore[misc]
+
+
+def delete_namespace(world: World, _: Platform, rng: Random) -> Iterator[None]:
+    found = world.get("Namespace", "ns", "")
+    yield
+    if found is not None:
+        status = {"phase": "Terminating"}
+        ending = with_meta(found, deletionTimestamp=world.time(), finalizers=["kubernetes"])
+        _refused(lambda: world.change(found, "user", lambda _: ending | {"status": status}))
+
+
+def let_go(world: World, _: Platform, rng: Random) -> Iterator[None]:
+    """Somebody takes a finalizer of his own off."""
+    found = world.get("IPAMClaim", f"{_NAME}.blue")
+    yield
+    if found is not None:
+        _refused(lambda: world.change(found, "user", lambda now: lacking(now, "example.org/keep")))
 
 
 def _uid(thing: Obj) -> str:
@@ -186,4 +208,7 @@ ACTS: tuple[Act, ...] = (
     restored,
     refer_to_claim,
     controller_down,
+    controller_down,
+    delete_namespace,
+    let_go,
 )

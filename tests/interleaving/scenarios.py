@@ -10,7 +10,7 @@ from exporter.demo.surroundings import deployment, nad, webhook
 from exporter.model.record import Ref
 from reconcile.confirm import Hint
 
-from .people import vm
+from .people import stand_still, vm
 from .platform import Platform, launched, started
 from .steward import hint_for
 from .world import Obj, World, meta_of, with_meta
@@ -19,8 +19,11 @@ __all__ = ["STATES", "begin", "claim_hint", "surroundings"]
 
 STATES = (
     *("orphan", "orphan", "stuck", "stuck", "stuck", "blocked", "blocked", "replaced", "live", "running"),
-    *("ownerless", "unprotected", "unlabelled", "lost pod", "nameless", "foreign owner"),
+    *("ownerless", "ownerless", "unprotected", "unlabelled", "left", "lost pod", "nameless", "foreign owner"),
+    *("stopping", "waiting"),
 )
+_TERMINATING = ("stuck", "replaced", "lost pod", "nameless", "foreign owner", "blocked", "stopping", "waiting")
+_WITH_VM = ("live", "running", "ownerless", "unprotected", "unlabelled", "blocked", "stopping")
 _IPS = ["10.0.0.5/16"]
 _OLD = "2026-06-01T00:00:00Z"
 
@@ -44,40 +47,59 @@ def begin(world: World, platform: Platform, state: str, rng: Random) -> None:
     """VM `db` with IPAMClaim `db.blue`, in one of the states."""
     ips = _IPS if rng.random() < 0.9 else []
     platform.pool.update(ips)
-    platform.collecting = state not in ("orphan", "foreign owner")
-    meta: Obj = {"created": _OLD, "vm": "db", "owners": [owner("VirtualMachine", "db", "u-db")]}
-    deleting = rng.choice((700, 700, 700, 3000, 590))
-    if state in ("stuck", "replaced", "lost pod", "nameless", "foreign owner", "blocked"):
-        meta["deleting"] = world.ago(deleting)
-    if state == "stuck" and rng.random() < 0.3:
-        meta["owners"] = []
-    if state in ("live", "running", "ownerless", "unprotected", "unlabelled", "blocked"):
-        made = _alive(world, state)
-        meta["owners"] = [owner_of(made)]
-    elif state == "replaced":
-        world.create(vm("db", rng.choice(("Always", "Halted"))), "user")
-    if state in ("ownerless", "nameless"):
-        meta["owners"] = []
-    if state == "unlabelled" or state == "nameless":
-        meta["vm"] = None
-    if state == "foreign owner":
-        meta["owners"].append(owner("Import", "import", "i1", "example.org/v1"))
-    meta["finalizers"] = [] if state == "unprotected" else _finalizers(rng)
-    claim = pods.claim("ns", "db.blue", "tenantblue", ips or None, **meta)
-    world.create(claim, "ipam-extensions")
+    platform.collecting = state not in ("orphan", "left")
+    made = _vm_in(state, world, rng)
+    meta = _metadata(state, world, rng)
+    if made is not None:
+        owners = [owner_of(made), *meta["owners"][1:]]
+        meta["owners"] = [] if state == "ownerless" else owners
+    world.create(pods.claim("ns", "db.blue", _network(state, rng), ips or None, **meta), "ipam-extensions")
     if state in ("lost pod", "running"):
         _running(world, platform, ips, alone=state == "lost pod")
+    if state in ("stopping", "waiting"):
+        _pending(world, made)
+    if state in ("waiting", "stopping") or (state in ("blocked", "stuck") and rng.random() < 0.6):
+        stand_still(world, platform)
+    world.born = {uid: since - 3600 for uid, since in world.born.items()}
 
 
-def _finalizers(rng: Random) -> list[str]:
-    return rng.choice(([IPAM_FINALIZER], [IPAM_FINALIZER], ["example.org/keep", IPAM_FINALIZER]))
+def _network(state: str, rng: Random) -> str:
+    """Now and then the VM was moved to another network since."""
+    moved = state in ("ownerless", "unprotected", "unlabelled") and rng.random() < 0.2
+    return "tenantred" if moved else "tenantblue"
 
 
-def _alive(world: World, state: str) -> Obj:
+def _vm_in(state: str, world: World, rng: Random) -> Obj | None:
+    if state == "replaced":
+        world.create(vm("db", rng.choice(("Always", "Halted"))), "user")
+    if state not in _WITH_VM:
+        return None
     made = vm("db", "Always" if state == "running" else "Halted", uid="u-db", created=_OLD)
-    if state == "blocked":
+    if state in ("blocked", "stopping") or (state in ("ownerless", "unprotected") and rng.random() < 0.2):
         made = with_meta(made, deletionTimestamp=world.ago(700), finalizers=["foregroundDeletion"])
+    if state == "blocked" and rng.random() < 0.2:
+        made["status"] = {"snapshotInProgress": "s1"}
     return world.create(made, "user")
+
+
+def _metadata(state: str, world: World, rng: Random) -> Obj:
+    finalizers = rng.choice(([IPAM_FINALIZER], [IPAM_FINALIZER], ["example.org/keep", IPAM_FINALIZER]))
+    owners = [owner("VirtualMachine", "db", "u-db")]
+    if state == "foreign owner" or (state == "unprotected" and rng.random() < 0.2):
+        owners.append(owner("Import", "import", "i1", "example.org/v1"))
+    if state in ("ownerless", "nameless", "left") or (state == "stuck" and rng.random() < 0.3):
+        owners = []
+    found: Obj = {"created": _OLD, "owners": owners, "finalizers": [] if state == "unprotected" else finalizers}
+    found["vm"] = None if state in ("unlabelled", "nameless") else "db"
+    if state in _TERMINATING:
+        found["deleting"] = world.ago(rng.choice((700, 700, 700, 3000, 590)))
+    return found
+
+
+def _pending(world: World, made: Obj | None) -> None:
+    """A VMI without a pod, as while the webhook of ipam-extensions does not answer."""
+    running = started(made if made is not None else vm("db", "Always", uid="u-db"))
+    world.create(running, "virt-controller")
 
 
 def _running(world: World, platform: Platform, ips: list[str], *, alone: bool) -> None:

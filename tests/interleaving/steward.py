@@ -16,6 +16,7 @@ from typing import Any
 
 from exporter.checks import all_checks
 from exporter.findings import Finding, Severity, fingerprint
+from exporter.kube.errors import KubeError
 from exporter.model.record import Ref
 from reconcile.attempt import Attempts, Result, State
 from reconcile.confirm import Confirmed, Hint, confirm
@@ -100,6 +101,7 @@ class Steward:
         """Until it has ended, or the process has; what has no end in the ledger is settled then."""
         self._reads.begin()
         made: list[Confirmed | Refused] = []
+        self._writer.planned = ""
 
         async def make() -> Confirmed | Refused:
             if made:
@@ -110,7 +112,8 @@ class Steward:
             made.append(await confirm(hint, check, remediation, self._reads, now=self._world.now))
             return made[-1]
 
-        async def permit(_: Confirmed) -> Refused | None:
+        async def permit(first: Confirmed) -> Refused | None:
+            self._writer.planned = self._writer.planned or first.plan.hash
             await Turn("gates", slow=len(made) == 1)
             return None
 
@@ -145,6 +148,8 @@ class Steward:
             result: Result = ended.value
             return result
         except Killed:
+            return None
+        except KubeError:  # as both say that they raise
             return None
         except Exception as error:  # noqa: BLE001 # whatever it is, it is one too many
             self.errors.append(error)
