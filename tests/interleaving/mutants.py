@@ -25,11 +25,12 @@ class Found:
     what: str = ""
 
 
-def sought(mutant: Mutant, most: int, seed: int = 1) -> Found:
+def sought(mutant: Mutant, most: int, seed: int = 1, invariant: str = "") -> Found:
+    """By any invariant, or by a certain one."""
     with applied(mutant):
         for number in range(most):
             ran = interleave(f"{seed}/{number}", mutant.weakened)
-            if ran.violations:
+            if ran.violations and (not invariant or any(each.invariant == invariant for each in ran.violations)):
                 names = tuple(dict.fromkeys(each.invariant for each in ran.violations))
                 return Found(mutant.name, number + 1, names, ran.violations[0].what)
     return Found(mutant.name, 0)

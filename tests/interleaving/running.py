@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from reconcile.remediations import all_remediations
 
@@ -33,8 +34,14 @@ class Ran:
     trace: tuple[str, ...] = ()
 
 
-def interleave(seed: str, weakened: Weakened | None = None, *, traced: bool = False) -> Ran:
-    """The same seed gives the same interleaving."""
+def interleave(
+    seed: str,
+    weakened: Weakened | None = None,
+    *,
+    traced: bool = False,
+    ledger: Callable[[str], Any] = lambda _: None,
+) -> Ran:
+    """The same seed gives the same interleaving. `ledger` makes that of a sidecar by its name; else it is in memory."""
     rng = Random(seed)
     world = World()
     platform = Platform(world, writes_owner=rng.random() < 0.3)
@@ -56,6 +63,7 @@ def interleave(seed: str, weakened: Weakened | None = None, *, traced: bool = Fa
             faults=_faults(rng),
             weakened=weakened,
             dies=_deaths(rng),
+            ledger=ledger(f"steward-{number}"),
         )
         watch.stewards.append(steward)
         actors[steward.name] = _repairs(world, steward, clock, rng)

@@ -15,7 +15,7 @@ from .platform import Platform, launched, started
 from .steward import hint_for
 from .world import Obj, World, meta_of, with_meta
 
-__all__ = ["STATES", "begin", "claim_hint", "surroundings"]
+__all__ = ["STATES", "begin", "claim_hint", "claim_in", "surroundings"]
 
 STATES = (
     *("orphan", "orphan", "stuck", "stuck", "stuck", "blocked", "blocked", "replaced", "live", "running"),
@@ -61,6 +61,17 @@ def begin(world: World, platform: Platform, state: str, rng: Random) -> None:
     if state in ("waiting", "stopping") or (state in ("blocked", "stuck") and rng.random() < 0.6):
         stand_still(world, platform)
     world.born = {uid: since - 3600 for uid, since in world.born.items()}
+
+
+def claim_in(world: World, platform: Platform, state: str) -> Obj:
+    """The IPAMClaim of a plain state, still to be created; of one that lives with its VM."""
+    platform.pool.update(_IPS)
+    meta: Obj = {"created": _OLD, "vm": "db", "owners": [owner("VirtualMachine", "db", "u-db")]}
+    if state == "live":
+        meta["owners"] = [owner_of(world.create(vm("db", "Halted", uid="u-db", created=_OLD), "user"))]
+    if state == "stuck":
+        meta["deleting"] = world.ago(700)
+    return pods.claim("ns", "db.blue", "tenantblue", _IPS, **meta)
 
 
 def _network(state: str, rng: Random) -> str:

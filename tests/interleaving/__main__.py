@@ -1,0 +1,88 @@
+"""`python -m tests.interleaving --count 1000000 --seed 1 --processes 2`: how many were run, and what is wrong.
+
+`--seed 1 --only 1/4711` runs one of them again, and prints what happened in it; `--races` runs all interleavings of the
+races in their place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from multiprocessing import get_context
+
+from .races import RACES, raced
+from .running import interleave
+
+_AT_ONCE = 200
+
+
+def _many(given: tuple[int, int, int]) -> tuple[int, int, Counter[str], list[str]]:
+    """How many were run, the writes that they made, how attempts ended, and what is wrong."""
+    seed, first, count = given
+    writes, results, wrong = 0, Counter[str](), list[str]()
+    for number in range(first, first + count):
+        ran = interleave(f"{seed}/{number}")
+        writes += ran.writes
+        results.update(ran.results)
+        wrong += [f"{ran.seed}: {each.invariant}: {each.what}" for each in ran.violations]
+    return count, writes, results, wrong
+
+
+def _portions(seed: int, count: int) -> Iterator[tuple[int, int, int]]:
+    for first in range(0, count, _AT_ONCE):
+        yield seed, first, min(_AT_ONCE, count - first)
+
+
+def _all_races() -> int:
+    failed = 0
+    for race in RACES:
+        began, count = time.monotonic(), 0
+        for name, violations in raced(race):
+            count += 1
+            failed += bool(violations)
+            for each in violations:
+                print(f"{name}: {each.invariant}: {each.what}")
+        print(f"{race.name} ({race.issue}): {count} interleavings, {time.monotonic() - began:.0f} s")
+    return failed
+
+
+def _again(seed: str) -> int:
+    ran = interleave(seed, traced=True)
+    print("\n".join((*ran.trace, *map(str, ran.results), *map(str, ran.violations))))
+    return len(ran.violations)
+
+
+def _run(count: int, seed: int, processes: int) -> int:
+    began = time.monotonic()
+    done, writes, results, wrong = 0, 0, Counter[str](), 0
+    with get_context("fork").Pool(processes) as pool:
+        for ran, made, ended, failed in pool.imap_unordered(_many, _portions(seed, count)):
+            done, writes, wrong = done + ran, writes + made, wrong + len(failed)
+            results.update(ended)
+            for each in failed:
+                print(each, flush=True)
+            if sys.stderr.isatty():
+                print(f"\r{done}", end="", file=sys.stderr)
+    print(f"{done} interleavings, {writes} writes, {time.monotonic() - began:.0f} s, {wrong} violations")
+    print(", ".join(f"{ended}: {times}" for ended, times in results.most_common()))
+    return wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.interleaving", description=__doc__)
+    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--only", default="", help="one of them, as a violation names it")
+    parser.add_argument("--races", action="store_true")
+    given = parser.parse_args()
+    if given.only:
+        return min(1, _again(given.only))
+    return min(1, _all_races() if given.races else _run(given.count, given.seed, given.processes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,253 @@
+"""The races that reconcilers of IP addresses have lost before, in all interleavings with an attempt.
+
+Each is a sequence of calls of others, every one of which may come before any call of the sidecar, or after all. Between
+the links from a VM to an address there has to be time (`platform.LINK`); an interleaving without is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from random import Random
+
+from exporter.demo.objects import owner_of
+from exporter.demo.pods import attached
+from exporter.model.record import Ref
+from reconcile.remediations import all_remediations
+
+from .access import Weakened
+from .invariants import Violation, Watch
+from .people import vm
+from .platform import LINK, Platform, launched, started
+from .scenarios import claim_in, surroundings
+from .steward import CALL, SLOW, Clock, Steward, hint_for
+from .world import Obj, World, meta_of, with_meta
+
+__all__ = ["RACES", "Race", "raced"]
+
+Call = Callable[[World, Platform], None]
+_BEFORE = 4  # moments before the attempt begins, so far apart that any link fits between
+_STEPS = 12  # of an attempt, beside its calls
+_AGES = 30.0  # seconds between them
+
+
+@dataclass(frozen=True)
+class Race:
+    """`calls` with the seconds that have to pass since the one before. `leaks` where nothing may be left at the end."""
+
+    name: str
+    issue: str
+    what: str
+    state: str
+    remediation: str
+    reason: str
+    calls: tuple[tuple[Call, float], ...]
+    leaks: bool = False
+
+
+def _vm_created(world: World, _: Platform) -> None:
+    world.create(vm("db", "Always"), "user")
+
+
+def _vmi_created(world: World, _: Platform) -> None:
+    world.create(started(_there(world, "VirtualMachine", "db")), "virt-controller")
+
+
+def _pod_created(world: World, _: Platform) -> None:
+    world.create(launched(_there(world, "VirtualMachineInstance", "db"), "virt-launcher-db-1", "db.blue"), "user")
+
+
+def _pod_alone(world: World, _: Platform) -> None:
+    """Of a VMI that is gone, as on a node that comes back."""
+    gone = {"kind": "VirtualMachineInstance", "apiVersion": "kubevirt.io/v1", "metadata": {"name": "db", "uid": "gone"}}
+    world.create(launched(gone, "virt-launcher-db-1", "db.blue"), "kubelet")
+
+
+def _address_given(world: World, platform: Platform) -> None:
+    """The one that the IPAMClaim has, or else another one."""
+    pod = _there(world, "Pod", "virt-launcher-db-1")
+    claim = world.get("IPAMClaim", "db.blue")
+    if claim is None:
+        return  # the pod waits for another IPAMClaim
+    ips = claim["status"]["ips"]
+    platform.held[meta_of(pod)["uid"]] = ips[0]
+    notes = {**meta_of(pod)["annotations"], **attached([("ns/blue", "db.blue")], {"ns/blue": ips}, "10.244.0.9/24")}
+    running = with_meta(pod, annotations=notes) | {"status": pod["status"] | {"phase": "Running"}}
+    world.change(pod, "ovn-kubernetes", lambda _: running)
+
+
+def _claim_adopted(world: World, _: Platform) -> None:
+    made, claim = _there(world, "VirtualMachine", "db"), world.get("IPAMClaim", "db.blue")
+    if claim is not None:
+        world.change(claim, "restore", lambda now: with_meta(now, ownerReferences=[owner_of(made)]))
+
+
+def _vm_gone(world: World, platform: Platform) -> None:
+    """While ipam-extensions is down: nobody reports it to that ever again."""
+    platform.controller_up = False
+    found = _there(world, "VirtualMachine", "db")
+    world.change(found, "virt-controller", lambda now: with_meta(now, finalizers=[]))
+    world.delete(("VirtualMachine", "ns", "db"), "user")
+
+
+def _collected(world: World, _: Platform) -> None:
+    world.delete(("IPAMClaim", "ns", "db.blue"), "garbage-collector")
+
+
+def _controller_back(world: World, platform: Platform) -> None:
+    platform.restart_controller()
+
+
+def _there(world: World, kind: str, name: str) -> Obj:
+    found = world.get(kind, name)
+    assert found is not None
+    return found
+
+
+_OWNER_GONE = ("release_ipam_claim", "StuckTerminatingOwnerGone")
+_ADOPTED: tuple[tuple[Call, float], ...] = ((_vm_created, 0.0), (_claim_adopted, 0.0))
+RACES = (
+    Race(
+        "pending pod",
+        "whereabouts#162",
+        "a pod that refers to the IPAMClaim is there before it has its address",
+        "stuck",
+        *_OWNER_GONE,
+        ((_pod_alone, 0.0), (_address_given, LINK)),
+    ),
+    Race(
+        "namesake",
+        "whereabouts#176",
+        "a VM is created under the name of the one that is gone, and its pod uses the addresses",
+        "stuck",
+        *_OWNER_GONE,
+        ((_vm_created, 0.0), (_vmi_created, LINK), (_pod_created, LINK), (_address_given, LINK)),
+    ),
+    Race(
+        "owners before claims, released",
+        "whereabouts#207",
+        "a new VM gets the IPAMClaim after VMs were read",
+        "stuck",
+        *_OWNER_GONE,
+        _ADOPTED,
+    ),
+    Race(
+        "owners before claims, deleted",
+        "whereabouts#207",
+        "a new VM gets the IPAMClaim after VMs were read",
+        "orphan",
+        "delete_orphan_ipam_claim",
+        "OrphanClaim",
+        _ADOPTED,
+    ),
+    Race(
+        "deleted while down",
+        "whereabouts#546",
+        "the VM is deleted while ipam-extensions is down; the addresses come back nevertheless",
+        "live",
+        *_OWNER_GONE,
+        ((_vm_gone, 0.0), (_collected, 0.0), (_controller_back, 0.0)),
+        leaks=True,
+    ),
+)
+
+
+class _Run:
+    def __init__(self, race: Race, weakened: Weakened | None, dies: Callable[[str], bool]) -> None:
+        self.world = World()
+        self.platform = Platform(self.world, collecting=False)
+        self.watch = Watch(self.world, self.platform)
+        surroundings(self.world)
+        claim = claim_in(self.world, self.platform, race.state)
+        self.claim = self.world.create(claim, "ipam-extensions")
+        self.world.born = {uid: since - 3600 for uid, since in self.world.born.items()}
+        self.steward = Steward(
+            self.world, "steward-0", Clock(self.world), _Steady(), wrote=self.watch.wrote, weakened=weakened, dies=dies
+        )
+        self.watch.stewards.append(self.steward)
+        self.race, self.left = race, list(race.calls)
+
+    def attempt(self) -> Iterator[None]:
+        ref = Ref("IPAMClaim", "ns", "db.blue", meta_of(self.claim)["uid"])
+        remediation = next(each for each in all_remediations() if each.id == self.race.remediation)
+        return self.steward.attempt(remediation, hint_for("ipam_claims", self.race.reason, ref))
+
+    def call(self) -> None:
+        call, _ = self.left.pop(0)
+        call(self.world, self.platform)
+
+    def finish(self) -> tuple[Violation, ...]:
+        for _ in range(3 if self.race.leaks else 0):
+            self.world.now += 700
+            for _ in self.attempt():
+                pass
+        ovn = self.platform.ovn_kubernetes()
+        for _ in range(3):
+            next(ovn)
+        self.watch.ended()
+        if self.race.leaks and self.platform.pool:
+            self.watch.found.append(Violation("nothing leaks", f"{self.platform.pool} are still taken"))
+        return tuple(self.watch.found)
+
+
+class _Steady(Random):
+    """Every call takes as long as it may."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return b
+
+
+def raced(race: Race, weakened: Weakened | None = None, *, every: int = 1) -> Iterator[tuple[str, tuple[Violation, ...]]]:
+    """What is wrong after each interleaving, with the moments of the calls; with `every` only each so many."""
+    moments = _moments(race, weakened)
+    slots = combinations_with_replacement(range(len(moments)), len(race.calls))
+    possible = [each for each in slots if _possible(race, each, moments)]
+    for slot in possible[::every]:
+        yield f"{race.name} at {slot}", _interleaved(race, slot, weakened, lambda _: False)
+    for number in range(len(moments) + _STEPS if race.leaks else 0):
+        yield f"{race.name}, killed at {number}", _killed(race, number, weakened)
+
+
+def _moments(race: Race, weakened: Weakened | None) -> list[float]:
+    """When each call of the sidecar is made where nobody interferes, after the moments before the first."""
+    run = _Run(race, weakened, lambda _: False)
+    before = [run.world.now - _AGES * (_BEFORE - number) for number in range(_BEFORE)]
+    return [*before, *(run.world.now for _ in run.attempt()), run.world.now + SLOW + CALL]
+
+
+def _possible(race: Race, slot: tuple[int, ...], moments: list[float]) -> bool:
+    gaps = zip(slot, slot[1:], (least for _, least in race.calls[1:]), strict=False)
+    return all(not least or moments[after] - moments[before] > least for before, after, least in gaps)
+
+
+def _interleaved(
+    race: Race, slot: tuple[int, ...], weakened: Weakened | None, dies: Callable[[str], bool]
+) -> tuple[Violation, ...]:
+    run = _Run(race, weakened, dies)
+    calls = list(slot)
+    for moment in range(_BEFORE):
+        run.world.now += _AGES
+        while calls and calls[0] <= moment:
+            run.call()
+            calls.pop(0)
+    for moment, _ in enumerate(run.attempt(), _BEFORE):
+        while calls and calls[0] <= moment:
+            run.call()
+            calls.pop(0)
+    while run.left:
+        run.world.now += LINK * 2
+        run.call()
+    return run.finish()
+
+
+def _killed(race: Race, number: int, weakened: Weakened | None) -> tuple[Violation, ...]:
+    """After all calls of the others, at one of its own; the ledger then says what is to be settled."""
+    asked = iter(range(10_000))
+    run = _Run(race, weakened, lambda _: next(asked) == number)
+    while run.left:
+        run.call()
+    run.world.now += 700
+    for _ in run.attempt():
+        pass
+    return run.finish()

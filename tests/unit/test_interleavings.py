@@ -1,0 +1,68 @@
+"""Repairs among all that acts on the same objects: many drawn interleavings, all of the known races, and mutants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconcile.ledger import Ledger
+from tests.interleaving.mutants import sought
+from tests.interleaving.races import RACES, Race, raced
+from tests.interleaving.running import interleave
+from tests.interleaving.weakening import mutants
+
+COUNT = 1200
+EVERY = 9  # of the interleavings of a race; `python -m tests.interleaving --races` has them all
+WITH_FILES = 15
+KNOWN = {each.name: each for each in mutants()}
+
+
+@pytest.mark.parametrize("portion", range(4))
+def test_nothing_live_is_harmed(portion: int) -> None:
+    writes = 0
+    for number in range(portion, COUNT, 4):
+        ran = interleave(f"1/{number}")
+        assert not ran.violations, ran
+        writes += ran.writes
+    assert writes > COUNT // 40
+
+
+@pytest.mark.parametrize("race", RACES, ids=lambda race: race.name)
+def test_races_that_others_lost(race: Race) -> None:
+    ran = {name: violations for name, violations in raced(race, every=EVERY) if violations}
+    assert ran == {}
+
+
+def test_with_the_ledger_on_a_disk(tmp_path: Path) -> None:
+    writes = 0
+    for number in range(WITH_FILES):
+        ledgers: list[Ledger] = []
+
+        def opened(name: str, number: int = number, ledgers: list[Ledger] = ledgers) -> Ledger:
+            ledgers.append(Ledger.open(tmp_path / f"{number}-{name}", clock=lambda: 0.0))
+            return ledgers[-1]
+
+        ran = interleave(f"3/{number}", ledger=opened)
+        writes += ran.writes
+        assert not ran.violations, ran
+        assert ran == interleave(f"3/{number}")
+        for ledger in ledgers:
+            assert ledger.verify() == []
+            ledger.close()
+    assert writes
+
+
+@pytest.mark.parametrize(
+    ("name", "invariant"),
+    [
+        ("that any VirtualMachine is seen", "nobody of its name lives"),
+        ("that any Pod is seen", "address in use"),
+        ("that any VirtualMachineInstanceMigration is seen", "nothing moves"),
+        ("release_ipam_claim: controller_had_time", "controllers come first"),
+        ("release_ipam_claim: no_other_owner", "owner is known"),
+        ("_ipam_claims: no_pod_uses_it", "address in use"),
+    ],
+)
+def test_a_lost_safeguard_is_noticed(name: str, invariant: str) -> None:
+    assert invariant in sought(KNOWN[name], most=300, seed=1, invariant=invariant).invariants
