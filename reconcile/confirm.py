@@ -69,7 +69,7 @@ async def confirm(
 ) -> Confirmed | Refused:
     """The plan for a finding that still holds. Never raises for what the API answers.
 
-    `settings` are the check's; `assumed` is the upstream version to take KubeVirt for, empty for the one that it reports.
+    `settings` are the check's; `assumed` is the version to take KubeVirt for, empty for the one that it reports.
     """
 
     def ask(cluster: FreshCluster) -> Confirmed | Refused:
@@ -94,9 +94,7 @@ async def confirm(
     return await _settled(ask, _cluster(kinds, check, remediation, assumed), kinds, reads)
 
 
-async def holds(
-    hint: Hint, check: Check, reads: Reads, settings: Any = None, assumed: str = ""
-) -> Finding | Refused:
+async def holds(hint: Hint, check: Check, reads: Reads, settings: Any = None, assumed: str = "") -> Finding | Refused:
     """The finding as it is now, or why it is not there, by the check alone."""
     kinds = _kinds(check, None)
     cluster = _cluster(kinds, check, None, assumed)
