@@ -15,7 +15,7 @@ from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
 
 from .plan import Step
-from .requests import Request, event_request, request
+from .requests import Request, annotating, event_request, request
 
 __all__ = ["Answer", "Outcome", "Writer"]
 
@@ -63,6 +63,12 @@ class Writer:
         if answer.outcome is Outcome.ACCEPTED or answer.code == _CONFLICT:
             return ""
         return f"cannot create an Event in namespace {namespace}: {answer.why}"
+
+    async def annotate(self, path: str, annotations: Mapping[str, str | None]) -> Answer:
+        """Sets our own annotations on an object by its URL path, and takes off those that are None: whatever it is now,
+        since who pauses something means all that it will be.
+        """
+        return await self._sent(annotating(path, annotations))
 
     async def _sent(self, wanted: Request) -> Answer:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from typing import Any
 
 from exporter.cli.terminal import complain, say
@@ -32,7 +33,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "apply",
         help="carry out one plan now",
-        description="Confirms a finding on fresh reads, shows the plan, asks, and carries it out with your permissions.",
+        description="Confirms a finding on fresh reads, shows the plan, asks, and writes with your permissions.",
     )
     parser.add_argument("fingerprint", metavar="FINGERPRINT", help="of the finding; its first digits are enough")
     parser.add_argument("--remediation", metavar="ID", help="which one, where there are several")
@@ -113,7 +114,7 @@ async def _permitted(
     if plan.vm:
         vm = await of_vm(at.reads, found.namespace, plan.vm)
         annotations.setdefault(f"VirtualMachine {found.namespace}/{plan.vm}", vm)
-    situation.namespaces.update({found.namespace: await of_namespace(at.reads, found.namespace)})  # type: ignore[attr-defined]
+    situation = replace(situation, namespaces={found.namespace: await of_namespace(at.reads, found.namespace)})
     ask = Ask(
         remediation=remediation,
         namespace=found.namespace,

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from exporter.cli.terminal import complain, say
-from exporter.kube.body import whole
-from exporter.kube.errors import StatusError
 
 from ..annotations import PAUSED, RESUMED
 from ..app import lease_namespace
-from ..requests import MANAGER
+from ..execute import Outcome, Writer
 from .desk import Desk, add_options, desk, finish
 from .writing import who
 
 __all__ = ["add"]
-
-_BYTES = 16 * 2**20
 
 
 def add(commands: Any) -> None:
@@ -48,10 +42,9 @@ async def _run(arguments: argparse.Namespace, verb: str) -> int:
             annotations = {PAUSED: f"{arguments.because or 'paused'} ({by})", RESUMED: None}
         else:
             annotations = {PAUSED: None, RESUMED: _now()}
-        try:
-            await _annotate(at, path, annotations)
-        except StatusError as error:
-            complain(f"cannot {verb} {what}: {error}")
+        answer = await Writer(at.transport).annotate(path, annotations)
+        if answer.outcome is not Outcome.ACCEPTED:
+            complain(f"cannot {verb} {what}: {answer.why}")
             return 2
     say(f"{what} {'is paused' if verb == 'pause' else 'is not paused any more'}.\n")
     return 0
@@ -73,18 +66,6 @@ def _path(arguments: argparse.Namespace, at: Desk) -> tuple[str, str]:
     lease = at.config.lease
     where = f"/apis/coordination.k8s.io/v1/namespaces/{lease_namespace(at.config)}/leases/{lease.name}"
     return "everything", where
-
-
-async def _annotate(at: Desk, path: str, annotations: Mapping[str, str | None]) -> None:
-    async with at.transport.open(
-        "PATCH",
-        path,
-        (("fieldManager", MANAGER),),
-        {"Content-Type": "application/merge-patch+json"},
-        read_seconds=10.0,
-        body={"metadata": {"annotations": annotations}},
-    ) as response:
-        json.loads(await whole(response, _BYTES))
 
 
 def _now() -> str:

@@ -28,7 +28,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "plan",
         help="show what would be done about findings; writes nothing",
-        description="Confirms each finding on fresh reads and shows the write that would repair it. Nothing is written.",
+        description="Confirms findings on fresh reads and shows the writes that would repair them. Nothing is written.",
     )
     parser.add_argument("fingerprints", nargs="*", metavar="FINGERPRINT", help="of findings; default: all")
     parser.add_argument("--remediation", metavar="ID", help="only plans of this remediation")

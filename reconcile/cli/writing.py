@@ -32,7 +32,7 @@ def add_ledger_option(parser: argparse.ArgumentParser) -> None:
         "--ledger",
         type=Path,
         metavar="DIRECTORY",
-        help="where writes are recorded; default: ledger.directory of --config, else ~/.local/state/kubevirt-steward/ledger",
+        help="where writes are recorded; default: that of --config, else ~/.local/state/kubevirt-steward/ledger",
     )
 
 
