@@ -1,6 +1,8 @@
 """The commands of `steward`, one module each. A module here that defines `add(subparsers)` is a command.
 
-So is what other packages have as an entry point of the group `kubevirt_steward.commands`. `add` declares its arguments and sets `run(arguments)`, which returns the exit code.
+So is what other packages have as an entry point of the group `kubevirt_steward.commands`.
+
+`add` declares its arguments and sets `run(arguments)`, which returns the exit code.
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ def all_commands() -> tuple[Callable[[Any], None], ...]:
     """The `add` of every command, sorted by name; those of other packages come last."""
     names = sorted(f"{__name__}.{found.name}" for found in iter_modules(__path__))
     adds = (getattr(import_module(name), "add", None) for name in names)
-    others = (
-        each.load() for each in sorted(entry_points(group="kubevirt_steward.commands"), key=lambda each: each.name)
-    )
+    plugged = sorted(entry_points(group="kubevirt_steward.commands"), key=lambda each: each.name)
+    others = (each.load() for each in plugged)
     return (*(add for add in adds if callable(add) and add.__module__ in names), *others)
