@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from exporter.kube.errors import KubeError
@@ -150,7 +151,12 @@ class Sidecar:
     async def _wait(self) -> None:
         """Until the findings change, the Lease changes hands, or the interval is over."""
         seconds = self._parts.config.interval.total_seconds()
-        await self._source.changed(seconds) if self._election.leading else await self._election.wait(seconds)
+        if self._election.leading:
+            await self._source.changed(seconds)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self._election.changed:
+                await self._election.changed.wait_for(lambda: self._election.leading)
 
 
 def _unsilenced(_: Ask) -> str | None:
