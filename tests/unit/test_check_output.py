@@ -50,7 +50,8 @@ def whole(check: Check) -> Any:
 
 
 def test_the_report_is_the_one_of_the_api(whole: Any, check: Check) -> None:
-    assert set(whole) == {"generation", "findings", "unknown", "sources", "undecodable", "notApplicable"}
+    fields = {"generation", "findings", "unknown", "sources", "undecodable", "notApplicable", "ready", "fleet"}
+    assert set(whole) == fields
     assert {"critical", "warning"} <= {f["severity"] for f in whole["findings"]}
     assert {source["state"] for source in whole["sources"]} == {"read"}
     again = yaml.safe_load(check("-o", "yaml")[1])
