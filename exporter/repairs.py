@@ -5,15 +5,20 @@ They are the sidecar's words about objects that anybody may have named: texts ar
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from itertools import islice
 from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-__all__ = ["Blocked", "Plans", "Proposal", "Refused", "Repair", "Repairs", "decode"]
+__all__ = ["Blocked", "Plans", "Proposal", "Refused", "Repair", "Repairs", "decoding"]
 
 _LONGEST = 1000  # characters of a text
 _LONGEST_WRITE = 10_000  # of what would be written
+_LONGEST_NAME = 100
+_MOST_MODES = 100
+_SLICE = 100  # repairs, which take about a millisecond
 _MOST = 10  # of a list, and repairs of one finding
 
 Seconds = Annotated[float, Meta(ge=0, le=253_402_300_799)]  # since 1970; up to the last that a calendar has
@@ -92,19 +97,36 @@ class Plans(msgspec.Struct, frozen=True, kw_only=True):
 
     generation: str
     leading: bool
+    modes: dict[str, str]
+    repairs: tuple[Repair, ...]
+
+
+class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+    generation: str
+    leading: bool
     modes: dict[str, str] = {}
-    repairs: tuple[Repair, ...] = ()
+    repairs: list[msgspec.Raw] = []
 
 
-_DECODER = msgspec.json.Decoder(Plans)
+_ANSWER, _REPAIR = msgspec.json.Decoder(_Answer), msgspec.json.Decoder(Repair)
 
 
-def decode(body: bytes) -> Plans:
-    """Raises ValueError for what is no such answer."""
+def decoding(body: bytes) -> Generator[None, None, Plans]:
+    """In slices, between which others get their turn: there may be a repair for each finding.
+
+    Raises ValueError for what is no such answer.
+    """
     try:
-        return _DECODER.decode(body)
+        answer = _ANSWER.decode(body)
+        repairs = []
+        for at, each in enumerate(answer.repairs):
+            repairs.append(_REPAIR.decode(each))
+            if at % _SLICE == 0:
+                yield
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"the response is not what a sidecar answers: {error}") from error
+    modes = {name[:_LONGEST_NAME]: mode[:_LONGEST_NAME] for name, mode in islice(answer.modes.items(), _MOST_MODES)}
+    return Plans(generation=answer.generation, leading=answer.leading, modes=modes, repairs=tuple(repairs))
 
 
 class Repairs:

@@ -18,7 +18,8 @@ import aiohttp
 from ..config.settings import ReconcileSettings
 from ..kube.body import whole
 from ..kube.errors import KubeError
-from ..repairs import Plans, Repairs, decode
+from ..repairs import Plans, Repairs, decoding
+from .shared import in_turns
 
 __all__ = ["Follower", "Waits"]
 
@@ -87,7 +88,7 @@ class Follower:
                 return None, tag
             if response.status != 200:
                 raise ValueError(f"it answers {response.status}{self._advice(response.status)}")
-            return decode(await whole(response, _LARGEST)), response.headers.get("ETag", "")
+            return await in_turns(decoding(await whole(response, _LARGEST))), response.headers.get("ETag", "")
 
     def _authorization(self) -> dict[str, str]:
         """The token is read each time, since it is renewed."""
