@@ -80,8 +80,14 @@ def test_each_output_says_what_to_do(whole: Any, check: Check) -> None:
     head = next(number for number, line in enumerate(lines) if "OrphanPDB" in line)
     advice = [f"next: {finding['next']}", *(f"$ {command}" for command in finding["commands"])]
     assert lines[head + 1 : head + 1 + len(advice)] == [f"{' ' * 10}{line}" for line in advice]
+    plan = f"steward reconcile plan {finding['fingerprint']}"
+    repair = [f"{' ' * 10}repair: delete_orphan_pdb", f"{' ' * 10}$ {plan}"]
+    assert lines[head + 1 + len(advice) : head + 1 + len(advice) + 2] == repair
+    assert finding["remediation"] == "delete_orphan_pdb"
     assert f"next: {finding['next']}" in check("--no-commands")[1]
+    assert repair[0] in check("--no-commands")[1].splitlines()
     assert delete not in check("--no-commands")[1]
+    assert plan not in check("--no-commands")[1]
 
     (run,) = json.loads(check("-o", "sarif")[1])["runs"]
     (result,) = (each for each in run["results"] if each["ruleId"] == "eviction_pdbs/OrphanPDB")
