@@ -149,7 +149,7 @@ async def test_the_page_shows_a_plan_with_all_that_it_costs(server: Served) -> N
         "As of 2026-09-21T14:13:20Z",
     ):
         assert text in shown, text
-    assert "Refused" not in shown
+    assert "Precondition" not in shown
     assert "Repairs unknown" not in shown
 
 
@@ -165,7 +165,7 @@ async def test_the_page_shows_a_refusal_and_a_proposal(server: Served) -> None:
     )
     shown = unescape(section((await server.get("/"))[2]))
     assert "<summary>Repair release_ipam_claim: refused</summary>" in shown
-    assert "Refused by precondition <b>no_pod_uses_it</b>: pod a uses it" in shown
+    assert "Precondition <b>no_pod_uses_it</b> does not hold: pod a uses it" in shown
     assert "Argo CD application `shop` would revert the write. Change it in Git." in shown
     assert "<pre><code>spec:\n  a: 1</code></pre>" in shown
 
