@@ -86,6 +86,7 @@ REASONS = {
         "2 minutes, remove the finalizer.",
         commands=(*_OWNER, CLAIM_CONTROLLER, ANNOTATE_VM),
         alert="VMIPAMClaimBlocksVMDeletion",
+        remediation="release_ipam_claim",
     ),
     "StuckTerminatingOwnerGone": Reason(
         _BOTH,
@@ -95,6 +96,7 @@ REASONS = {
         next="Verify that the VM and its VMI are NotFound and no pod uses the IPAMClaim, then remove the finalizer.",
         commands=(*_OWNER, CLAIM_CONTROLLER),
         alert="VMIPAMClaimStuckTerminating",
+        remediation="release_ipam_claim",
     ),
     "StuckTerminatingForeignFinalizer": Reason(
         _WARNING,
@@ -126,6 +128,7 @@ REASONS = {
         next="Add the owner reference to the VM again.",
         commands=_OWNER,
         alert="VMIPAMClaimOwnerless",
+        remediation="repair_ipam_claim_metadata",
     ),
     "OrphanClaim": Reason(
         _BOTH,
@@ -135,6 +138,7 @@ REASONS = {
         next="Check garbage collection; if it works, verify that the VM is NotFound and delete the IPAMClaim.",
         commands=(*_OWNER, "kubectl get apiservices.apiregistration.k8s.io"),
         alert="VMIPAMClaimOrphaned",
+        remediation="delete_orphan_ipam_claim",
     ),
     "IpOutsidePool": Reason(
         (Severity.CRITICAL, Severity.WARNING),
@@ -265,6 +269,7 @@ REASONS = {
         next="Add the finalizer kubevirt.io/persistent-ipam again.",
         commands=_OWNER,
         alert="VMIPAMClaimUnprotected",
+        remediation="repair_ipam_claim_metadata",
     ),
     "UnlabelledClaim": Reason(
         _WARNING,
@@ -273,6 +278,7 @@ REASONS = {
         next="Set the label kubevirt.io/vm to the name of the VM that owns the IPAMClaim.",
         commands=_OWNER,
         alert="VMIPAMClaimUnprotected",
+        remediation="repair_ipam_claim_metadata",
     ),
     "IdleReservation": Reason(
         _INFO,
