@@ -1,0 +1,88 @@
+"""The sidecar as its users run it: `steward reconcile run` in a process of its own, and the commands of a person."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reconcile.ledger import Entry, Ledger
+from tests.cluster.process import Process, answers, free_ports
+from tests.manifests import Object
+from tests.shared import REPO
+from tests.waiting import wait_until
+
+__all__ = ["Sidecar", "steward"]
+
+COMMAND = (sys.executable, "-m", "exporter")
+
+
+def steward(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """One command of `steward`, to its end."""
+    return subprocess.run([*COMMAND, *words], cwd=REPO, capture_output=True, text=True, input=stdin, timeout=120)
+
+
+class Sidecar:
+    """One replica. `with` starts it, and ends it with SIGTERM; `kill` ends it with SIGKILL."""
+
+    def __init__(self, folder: Path, kubeconfig: Path, exporter: str, settings: dict[str, Any] | None = None) -> None:
+        """`settings` are put over those of tests, which do not wait."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.kubeconfig, self.directory = kubeconfig, folder / "ledger"
+        self.directory.mkdir(exist_ok=True)
+        (port,) = free_ports(1)
+        self.url = f"http://127.0.0.1:{port}"
+        self.config = folder / "reconcile.yaml"
+        given = {
+            "interval": "1s",
+            "verifyAfter": "2s",
+            "listen": f"127.0.0.1:{port}",
+            "ledger": {"directory": str(self.directory)},
+            "lease": {"namespace": "default", "duration": "15s"},
+            "source": {"url": exporter},
+            **(settings or {}),
+        }
+        self.config.write_text(yaml.safe_dump(given), encoding="utf-8")
+        command = [*COMMAND, "reconcile", "run", "--config", self.config, "--kubeconfig", kubeconfig]
+        self.process = Process("sidecar", command, folder / "sidecar.log")
+
+    def __enter__(self) -> Sidecar:
+        self.process.start(lambda: answers(f"{self.url}/healthz"), 60)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.stop()
+
+    def plans(self) -> list[Object]:
+        with urllib.request.urlopen(f"{self.url}/api/v1/plans", timeout=10) as answer:
+            found: list[Object] = json.load(answer)["repairs"]
+        return found
+
+    def states(self) -> dict[tuple[str, str], str]:
+        """The state of each repair, by its remediation and what it is about."""
+        return {(each["remediation"], each.get("target", "")): each["state"] for each in self.plans()}
+
+    def metrics(self) -> str:
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as answer:
+            text: str = answer.read().decode()
+        return text
+
+    def value(self, sample: str) -> float | None:
+        lines = (line.rpartition(" ") for line in self.metrics().splitlines())
+        return next((float(value) for name, _, value in lines if name == sample), None)
+
+    def entries(self) -> list[Entry]:
+        return list(Ledger.read(self.directory))
+
+    def events(self) -> list[str]:
+        return [entry.event.value for entry in self.entries()]
+
+    def wait_for(self, event: str, count: int = 1, seconds: float = 60) -> None:
+        wait_until(
+            lambda: self.events().count(event) >= count, seconds, f"the ledger has {count} times {event}", every=0.1
+        )
