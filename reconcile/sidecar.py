@@ -53,6 +53,7 @@ class Sidecar:
         self._verifying, self._history, self._alerts = verifying, history, alerts or Alerts()
         self._loop = Loop(parts)
         self._storm: Storm | None = None
+        self._problem = ""  # why there are no findings, as last logged
 
     def kept(self, entry: Entry) -> None:
         """Takes in a new entry of the ledger."""
@@ -78,7 +79,7 @@ class Sidecar:
         standing = parts.measures.standing
         try:
             observed = await self._source.observed()
-            standing.source_up = True
+            standing.source_up, self._problem = True, ""
             await self._settle()
             found = set(observed.by_fingerprint)
             verify_after = parts.config.verify_after.total_seconds()
@@ -86,7 +87,9 @@ class Sidecar:
             written = await self._loop.run(observed, await self._situation(observed))
         except SourceError as error:
             standing.source_up = False
-            log.warning('event="no findings" why="%s"', error)
+            if str(error) != self._problem:
+                log.warning('event="no findings" why="%s"', error)
+            self._problem = str(error)
             return 0
         except NotLeadingError as error:
             log.warning('event="not leading any more" why="%s"', error)

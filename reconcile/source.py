@@ -199,10 +199,10 @@ class ExporterSource:
     async def _report(self, query: Mapping[str, str] | None = None, seconds: float = 30.0) -> _Report:
         url = f"{self._url}/api/v1/findings"
         try:
-            headers = bearer(self._token_file)
+            headers = {"Accept-Encoding": "identity", **bearer(self._token_file)}
             timeout = aiohttp.ClientTimeout(total=seconds)
             async with (
-                aiohttp.ClientSession(timeout=timeout) as session,
+                aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session,
                 session.get(url, params=query or {}, headers=headers, ssl=self._tls) as response,
             ):
                 body = await whole(response, _BODY_BYTES)

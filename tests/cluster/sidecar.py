@@ -9,8 +9,6 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from reconcile.ledger import Entry, Ledger
 from tests.cluster.process import Process, answers, free_ports
 from tests.manifests import Object
@@ -47,7 +45,7 @@ class Sidecar:
             "source": {"url": exporter},
             **(settings or {}),
         }
-        self.config.write_text(yaml.safe_dump(given), encoding="utf-8")
+        self.config.write_text(json.dumps(given), encoding="utf-8")  # which is YAML too
         command = [*COMMAND, "reconcile", "run", "--config", self.config, "--kubeconfig", kubeconfig]
         self.process = Process("sidecar", command, folder / "sidecar.log")
 
@@ -82,7 +80,15 @@ class Sidecar:
     def events(self) -> list[str]:
         return [entry.event.value for entry in self.entries()]
 
+    def __str__(self) -> str:
+        """What a test that waits in vain has to know."""
+        shown = [
+            (each["remediation"], each["state"], each.get("refused"), each.get("blocked")) for each in self.plans()
+        ]
+        return f"repairs: {shown}; ledger: {self.events()}"
+
     def wait_for(self, event: str, count: int = 1, seconds: float = 60) -> None:
-        wait_until(
-            lambda: self.events().count(event) >= count, seconds, f"the ledger has {count} times {event}", every=0.1
-        )
+        try:
+            wait_until(lambda: self.events().count(event) >= count, seconds, f"{count} times {event}", every=0.1)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; {self}") from error
