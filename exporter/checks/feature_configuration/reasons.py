@@ -60,6 +60,7 @@ REASONS = {
     "GateNotDisabled": _info(
         "A gate is in disabledFeatureGates and stays on: what is GA can't be disabled.",
         "Remove it from disabledFeatureGates, and do not rely on it being off.",
+        remediation="clean_feature_gates",
     ),
     "InvalidConfiguration": Reason(
         (Severity.CRITICAL,),

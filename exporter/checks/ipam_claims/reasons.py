@@ -76,6 +76,7 @@ REASONS = {
         grace=10 * MINUTE,
         next="Wait until the VMI and its pod are gone: KubeVirt then removes the finalizer.",
         commands=_OWNER,
+        remediation="release_ipam_claim",
     ),
     "StuckTerminatingBlocksOwnerDeletion": Reason(
         _CRITICAL,
