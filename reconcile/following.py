@@ -1,4 +1,4 @@
-"""What becomes of a repair: whether its finding went, stayed, or came back because somebody reverted it."""
+"""Follows each repair: whether its finding went, stayed, or came back because somebody reverted it."""
 
 from __future__ import annotations
 

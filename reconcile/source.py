@@ -17,9 +17,8 @@ from exporter.engine.engine import Engine
 from exporter.findings import Finding
 from exporter.kube.body import whole
 from exporter.kube.errors import KubeError
-from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.record import Ref
-from exporter.model.source import Source as KindSource
+from exporter.views.fleet import fleet_of
 
 from .confirm import Hint
 
@@ -82,14 +81,14 @@ class EngineSource:
         self._engine, self._clock = engine, clock
 
     async def observed(self) -> Observed:
-        engine, now = self._engine, self._clock()
-        behind = [each.since for each in engine.cluster.all(KindSource) if not each.current]
+        engine = self._engine
+        fleet = fleet_of(engine.cluster)
         return Observed(
             tuple(_found(each) for each in engine.findings()),
             frozenset(each.check for each in engine.unknowns() if not each.partition),
             engine.ready,
-            engine.cluster.count(VirtualMachine),
-            max((now - since for since in behind), default=0.0),
+            fleet.virtual_machines,
+            self._clock() - _epoch(fleet.out_of_date_since) if fleet.out_of_date_since else 0.0,
             engine.generation,
         )
 

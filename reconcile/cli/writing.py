@@ -68,7 +68,7 @@ def attempts(at: Desk, ledger: Ledger) -> Attempts:
 
 
 async def who(at: Desk) -> str:
-    """The name by which the API server knows who asks; else that of the local account."""
+    """The name by which the API server knows who asks; else that of the local user."""
     path, body = "/apis/authentication.k8s.io/v1/selfsubjectreviews", {"kind": "SelfSubjectReview"}
     body["apiVersion"] = "authentication.k8s.io/v1"
     try:

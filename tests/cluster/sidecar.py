@@ -28,8 +28,19 @@ def steward(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
 class Sidecar:
     """One replica. `with` starts it, and ends it with SIGTERM; `kill` ends it with SIGKILL."""
 
-    def __init__(self, folder: Path, kubeconfig: Path, exporter: str, settings: dict[str, Any] | None = None) -> None:
-        """`settings` are put over those of tests, which do not wait."""
+    def __init__(
+        self,
+        folder: Path,
+        kubeconfig: Path,
+        exporter: str,
+        settings: dict[str, Any] | None = None,
+        *,
+        ahead: float = 0.0,
+        kill_at: str = "",
+    ) -> None:
+        """`settings` are put over those of tests, which do not wait. Its clock is so many seconds `ahead`, and it kills
+        itself when it reaches the step `kill_at` of an attempt.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         self.kubeconfig, self.directory = kubeconfig, folder / "ledger"
         self.directory.mkdir(exist_ok=True)
@@ -46,7 +57,10 @@ class Sidecar:
             **(settings or {}),
         }
         self.config.write_text(json.dumps(given), encoding="utf-8")  # which is YAML too
-        command = [*COMMAND, "reconcile", "run", "--config", self.config, "--kubeconfig", kubeconfig]
+        command: list[str | Path] = [*COMMAND, "reconcile", "run", "--config", self.config, "--kubeconfig", kubeconfig]
+        if ahead or kill_at:
+            own = [sys.executable, "-m", "tests.cluster.sidecar_process", self.config, kubeconfig]
+            command = [*own, "--ahead", str(ahead), "--kill-at", kill_at]
         self.process = Process("sidecar", command, folder / "sidecar.log")
 
     def __enter__(self) -> Sidecar:

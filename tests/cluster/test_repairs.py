@@ -13,6 +13,7 @@ from tests.cluster.exporter import Exporter, grant
 from tests.cluster.resources import IPAM_CLAIMS
 from tests.cluster.sidecar import Sidecar
 
+HOUR = 3600.0
 AUTO = {"mode": "auto", "minAge": "0s"}
 KUBEVIRT = {
     "apiVersion": "kubevirt.io/v1",
@@ -45,7 +46,7 @@ def test_an_orphaned_claim_is_deleted_and_then_released(cluster: ApiServer, tmp_
     settings = {"remediations": {"delete_orphan_ipam_claim": AUTO, "release_ipam_claim": AUTO}}
     with (
         Exporter(cluster.kubeconfig("steward-exporter"), graces=0) as exporter,
-        Sidecar(tmp_path, cluster.kubeconfig("admin"), exporter.url, settings) as sidecar,
+        Sidecar(tmp_path, cluster.kubeconfig("admin"), exporter.url, settings, ahead=HOUR) as sidecar,
     ):
         exporter.wait_ready()
         sidecar.wait_for("verified", 2)
