@@ -169,7 +169,7 @@ def _proposal(plan: Plan, whole: Mapping[str, Any], kubevirt: KubeVirt, gate: st
     of = plan.subject
     return Proposal(
         owner="whoever administers KubeVirt",
-        where=f"Send it: kubectl patch kubevirts.kubevirt.io -n {of.namespace} {of.name} --type=json -p PATCH",
+        where=f"As a JSON patch: kubectl patch kubevirts.kubevirt.io -n {of.namespace} {of.name} --type=json -p PATCH",
         patch=msgspec.json.encode(ops).decode(),
     )
 
