@@ -45,10 +45,12 @@ def rival(before: Mapping[str, Any], after: Mapping[str, Any], ops: tuple[Op, ..
     """The field manager that took back what a write had changed; empty where managedFields do not say.
 
     `before` is the object as the write left it, `after` as it was found again. Of several it is the newest one that
-    owns what the write would change anew, else the newest one that wrote since.
+    owns what the write would change anew, else the newest one that wrote since, where what it took back has no owner.
     """
     known = entries(before)
     since = [each for each in entries(after) if each not in known and each.get("manager") != MANAGER]
+    if not all(op.path.startswith("/status/") for op in ops):
+        since = [each for each in since if not each.get("subresource")]  # a write of the status changes nothing else
     try:
         again = applied(after, ops)
     except ValueError:
