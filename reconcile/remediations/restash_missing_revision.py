@@ -187,6 +187,6 @@ REMEDIATION = Remediation(
         "live_object": "without an exact copy: the live object exists and is not being deleted",
         "live_object_fits": "without an exact copy: the VM's template sets no field that the live object provides",
     },
-    risk=Risk.RESOURCES,
+    risk=Risk.DOWNTIME,
     undo="delete the ControllerRevision that was created; a new copy of the live object is for good",
 )
