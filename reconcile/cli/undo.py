@@ -18,7 +18,7 @@ from ..confirm import Confirmed
 from ..effects import inverse
 from ..findings import finding_of
 from ..ledger import Entry, Event
-from ..plan import Plan, Refused, Risk
+from ..plan import Patch, Plan, Refused, Risk
 from .apply import ended
 from .desk import Desk, add_options, desk, finish
 from .writing import add_ledger_option, agreed, attempts, directory_of, entries_of, opened, who
@@ -73,6 +73,8 @@ def _attempt(entries: list[Entry], attempt: str) -> tuple[Entry, Mapping[str, An
     intended = next((each for each in own if each.event is Event.INTENDED), None)
     if intended is None or intended.plan is None:
         raise ValueError(f"the ledger has no attempt {attempt}; `steward reconcile ledger` lists them")
+    if isinstance(intended.plan.step, Patch) and intended.plan.undo.startswith("none"):
+        raise ValueError(f"attempt {attempt} can't be taken back: {intended.plan.undo}")
     ends = [each for each in own if each.event is Event.DONE or (each.event is Event.RESOLVED and each.happened)]
     if not ends:
         raise ValueError(f"attempt {attempt} changed nothing, as far as the ledger knows")
