@@ -51,6 +51,8 @@ class Following:
             return
         if event is Event.DONE or (event is Event.RESOLVED and entry.happened):
             followed.done = entry.at
+            if not followed.plan.settles:
+                del self._followed[attempt]
         elif event in (Event.VERIFIED, Event.PERSISTS, Event.RETURNED):
             followed.state = event.value
         elif event in (Event.FAILED, Event.RESOLVED):

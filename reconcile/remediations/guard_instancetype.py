@@ -73,6 +73,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         f"Until then it cannot be deleted{within}.",
         risk=Risk.NONE,
         undo=_UNDO,
+        settles=False,  # the live object is still what the VMs depend on
     )
 
 

@@ -59,7 +59,7 @@ class Sidecar:
         self.config.write_text(json.dumps(given), encoding="utf-8")  # which is YAML too
         command: list[str | Path] = [*COMMAND, "reconcile", "run", "--config", self.config, "--kubeconfig", kubeconfig]
         if ahead or kill_at:
-            own = [sys.executable, "-m", "tests.cluster.sidecar_process", self.config, kubeconfig]
+            own: list[str | Path] = [sys.executable, "-m", "tests.cluster.sidecar_process", self.config, kubeconfig]
             command = [*own, "--ahead", str(ahead), "--kill-at", kill_at]
         self.process = Process("sidecar", command, folder / "sidecar.log")
 
