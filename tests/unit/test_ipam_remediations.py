@@ -1,0 +1,85 @@
+"""Plans about IPAMClaims over time: they stay the same while they wait, and one does not undo another."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from exporter.fakeapi.resources import Obj
+from reconcile.confirm import Confirmed, Hint
+from reconcile.plan import Patch, Refused
+from reconcile.remediation import Remediation
+from reconcile.remediations import delete_orphan_ipam_claim, release_ipam_claim, repair_ipam_claim_metadata
+from reconcile.remediations.release_ipam_claim import NUDGED
+from tests.confirming import MemoryReads, confirmed, hint_of
+from tests.evaluation import NOW
+from tests.rows import full
+from tests.unit.test_remediations import cases_of
+
+OURS = [each.REMEDIATION for each in (delete_orphan_ipam_claim, release_ipam_claim, repair_ipam_claim_metadata)]
+RELEASE = release_ipam_claim.REMEDIATION
+PLANNED = [
+    pytest.param(remediation, case, id=f"{remediation.id}-{name}")
+    for remediation in OURS
+    for name, case in cases_of(remediation).items()
+    if "plans" in case
+]
+
+
+@pytest.mark.parametrize(("remediation", "case"), PLANNED)
+def test_a_plan_is_the_same_a_day_later(remediation: Remediation, case: dict[str, Any]) -> None:
+    objects = [full(row) for row in case["given"]]
+    hint = hint_of(case["about"], objects)
+
+    def planned(seconds: float) -> str:
+        answer = confirmed(remediation, hint, MemoryReads(objects, absent=case.get("absent", ())), NOW + seconds)
+        assert isinstance(answer, Confirmed), answer
+        return answer.plan.hash
+
+    later = case.get("later", 0)
+    assert planned(later) == planned(later + 86_400)
+
+
+def hint_for(claim: str, objects: list[Obj]) -> Hint:
+    about = {"check": "ipam_claims", "reason": "StuckTerminatingBlocksOwnerDeletion", "kind": "IPAMClaim"}
+    return hint_of(about | {"subject": claim}, objects)
+
+
+def annotated(vm: Obj, plan: Confirmed, at: str) -> Obj:
+    """The VM after the plan, with what the API server notes of it."""
+    step = plan.plan.step
+    assert isinstance(step, Patch)
+    written = step.ops[-1].value  # type: ignore[union-attr] # an annotation is added or replaced
+    value = written[NUDGED] if isinstance(written, dict) else written
+    vm = copy.deepcopy(vm)
+    vm["metadata"]["annotations"] = {NUDGED: value}
+    fields: Obj = {"f:metadata": {"f:annotations": {".": {}, f"f:{NUDGED}": {}}}}
+    vm["metadata"]["managedFields"] = [{"manager": "steward", "operation": "Update", "time": at, "fieldsV1": fields}]
+    return vm
+
+
+def test_two_ipam_claims_of_one_vm_are_both_released() -> None:
+    vm = full({"kind": "VirtualMachine", "name": "db", "uid": "u1", "deleting": True})
+    row = {"kind": "IPAMClaim", "vm": "db", "owner": "u1", "deleting": True}
+    rest = [full(row | {"name": name, "uid": name}) for name in ("db.blue", "db.red")]
+
+    def asked(name: str, vm: Obj, seconds: float) -> Confirmed | Refused:
+        objects = [vm, *rest]
+        return confirmed(RELEASE, hint_for(name, objects), MemoryReads(objects), NOW + seconds)
+
+    first = asked("db.blue", vm, 0)
+    assert isinstance(first, Confirmed)
+    vm = annotated(vm, first, "2026-09-21T14:13:20Z")
+    second = asked("db.red", vm, 30)
+    assert isinstance(second, Confirmed)
+    vm = annotated(vm, second, "2026-09-21T14:13:50Z")
+
+    for name in ("db.blue", "db.red"):
+        early = asked(name, vm, 149)
+        assert isinstance(early, Refused), early
+        assert early.precondition == "nudge_had_time"
+        in_time = asked(name, vm, 150)
+        assert isinstance(in_time, Confirmed), in_time
+        assert in_time.plan.target.name == name
