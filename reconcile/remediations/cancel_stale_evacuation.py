@@ -23,6 +23,12 @@ from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
 __all__ = ["REMEDIATION"]
 
 _SERVED = (1, 7)  # pkg/virt-api/api.go at v1.7.0
+# Of a path the API server takes one part as the subresource (RequestInfo in k8s.io/apiserver), and so does virt-api up to
+# v1.8; later it takes all that is left, and asks for that too (pkg/virt-api/rest/authorizer.go of kubevirt/kubevirt).
+_PERMISSIONS = tuple(
+    Write("subresources.kubevirt.io", f"virtualmachineinstances/{subresource}", ("update",))
+    for subresource in ("evacuate", "evacuate/cancel")
+)
 
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
@@ -107,7 +113,7 @@ REMEDIATION = Remediation(
     answers={"evictions": ("StaleEvacuationRequest", "RequestOnSchedulableNode", "RequestWithUnmanagedStrategy")},
     reads=READS,
     indexes=INDEXES,
-    writes=(Write("subresources.kubevirt.io", "virtualmachineinstances/evacuate/cancel", ("update",)),),
+    writes=_PERMISSIONS,
     plan=_plan,
     preconditions=ONE_KUBEVIRT
     | {
