@@ -23,8 +23,8 @@ from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
 __all__ = ["REMEDIATION"]
 
 _SERVED = (1, 7)  # pkg/virt-api/api.go at v1.7.0
-# Of a path the API server takes one part as the subresource (RequestInfo in k8s.io/apiserver), and so does virt-api up to
-# v1.8; later it takes all that is left, and asks for that too (pkg/virt-api/rest/authorizer.go of kubevirt/kubevirt).
+# The API server takes one part of a path as the subresource (RequestInfo in k8s.io/apiserver), and so does virt-api up
+# to v1.8; later it takes all that is left and asks for that too (pkg/virt-api/rest/authorizer.go of kubevirt/kubevirt).
 _PERMISSIONS = tuple(
     Write("subresources.kubevirt.io", f"virtualmachineinstances/{subresource}", ("update",))
     for subresource in ("evacuate", "evacuate/cancel")
