@@ -31,6 +31,7 @@ __all__ = ["REMEDIATION"]
 _ALLOWED = "steward.kubevirt-steward.io/stop-allowed"
 _HALTED = ("Always", "Once")  # the stop sets these to Halted
 _REQUESTED = ("Manual", "RerunOnFailure")  # these are kept, and the stop is a request in the VM's status
+_KEEPS_RERUN = (1, 2)  # before, RerunOnFailure was set to Halted too (pkg/virt-api/rest/subresource.go)
 _NOT_FOUND = ("FailedFindInstancetype", "FailedFindPreference")
 
 
@@ -46,7 +47,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     vm = scene.named(VirtualMachine, own.vmi.namespace, own.vmi.name)
     if vm is None:
         return Refused("same_vm", f"VirtualMachine {own.vmi.namespace}/{own.vmi.name} could not be decoded")
-    refused = _unwanted(own, whole) or in_storage_work(whole, vm.name) or _not_done(vm, whole, scene)
+    refused = _unwanted(own, whole) or in_storage_work(whole, vm.name) or _stays(own, vm) or _not_done(vm, whole, scene)
     if refused:
         return refused
     return Plan(
@@ -81,11 +82,20 @@ def _unwanted(own: VMIContext, vm: Mapping[str, Any]) -> Refused | None:
     return None
 
 
-def _not_done(vm: VirtualMachine, whole: Mapping[str, Any], scene: Scene) -> Refused | None:
-    """Why KubeVirt would refuse the stop, or accept it and not carry it out."""
+def _stays(own: VMIContext, vm: VirtualMachine) -> Refused | None:
+    """Why KubeVirt would refuse the stop, or what it does is not known."""
     if vm.invalid or vm.run_strategy not in (*_HALTED, *_REQUESTED):
         why = vm.invalid or f"its run strategy is {vm.run_strategy or 'missing'}"
         return Refused("stops", f"KubeVirt does not stop VM {vm.name} on request: {why}")
+    kubevirt = own.node.drain.kubevirt
+    if vm.run_strategy == "RerunOnFailure" and (kubevirt is None or kubevirt.release < _KEEPS_RERUN):
+        version = (kubevirt.upstream if kubevirt is not None else "") or "of unknown version"
+        return Refused("stops", f"a stop may change run strategy RerunOnFailure of VM {vm.name} in KubeVirt {version}")
+    return None
+
+
+def _not_done(vm: VirtualMachine, whole: Mapping[str, Any], scene: Scene) -> Refused | None:
+    """Why KubeVirt would accept the stop and not carry it out, or something else would be dropped for it."""
     if (whole.get("status") or {}).get("stateChangeRequests"):
         return Refused("no_request", f"VM {vm.name} has a request to start or stop that is not done yet")
     for reference in (vm.instancetype, vm.preference):
@@ -141,7 +151,7 @@ REMEDIATION = Remediation(
         "not_managed": "no KubevirtMachine of Cluster API stands for the VMI: its guest would not be drained",
         "node_drained": "something shows that the node is being drained",
         "no_migration": "no migration of the VMI is unfinished",
-        "stops": "its run strategy is Always, Once, Manual or RerunOnFailure",
+        "stops": "its run strategy is Always, Once or Manual, or RerunOnFailure, which KubeVirt keeps since v1.2",
         "no_request": "the VM has no request to start or stop that is not done yet",
         "resolvable": "its instancetype and preference can be found: else the stop is accepted and not carried out",
     },
