@@ -63,7 +63,8 @@ def leaving(finding: Finding, scene: Scene) -> VMIContext | Refused:
     count = len(scene.all(KubeVirt))
     if count != 1:
         return Refused(
-            "one_kubevirt", f"there are {count} KubeVirt objects: which one holds for {vmi.ref} is not known"
+            "one_kubevirt",
+            f"there are {count} KubeVirt objects, not one: which of them holds for {vmi.ref} is not known",
         )
     return VMIContext(node_context(drain_context(scene), vmi.node), vmi)
 

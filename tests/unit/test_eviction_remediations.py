@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconcile.confirm import Confirmed
-from reconcile.plan import Create, Patch
+from reconcile.plan import Create, Patch, Refused
 from reconcile.remediation import Remediation
 from reconcile.remediations import (
     cancel_stale_evacuation,
@@ -19,6 +19,7 @@ from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.rows import full
 
 Row = dict[str, Any]
+STALE_REQUEST = "StaleEvacuationRequest"
 SURROUNDINGS: list[Row] = [
     {"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": "v1.9.0"},
     {"kind": "Node", "name": "node01"},
@@ -46,7 +47,7 @@ EXTERNAL: Row = {
 }
 
 
-def planned(remediation: Remediation, *rows: Row, reason: str = "StaleEvacuationRequest") -> Confirmed:
+def planned(remediation: Remediation, *rows: Row, reason: str = STALE_REQUEST) -> Confirmed:
     given = {(row["kind"], row["name"]): row for row in (*SURROUNDINGS, *rows)}
     objects = [full(row) for row in given.values()]
     about = {"check": "evictions", "reason": reason, "kind": "VirtualMachineInstance", "subject": "db"}
@@ -67,6 +68,16 @@ def test_a_plan_stays_while_only_what_it_is_not_about_changes(remediation: Remed
     assert before == hash_of(remediation, STALE | {"labels": {"a": "b"}}, {"kind": "Node", "name": "node03"})
     assert before != hash_of(remediation, STALE | {"evacuation": "node03"}, {"kind": "Node", "name": "node03"})
     assert before != hash_of(remediation, STALE | {"uid": "later"})
+
+
+@pytest.mark.parametrize("remediation", [cancel_stale_evacuation.REMEDIATION, migrate_marked_vmi.REMEDIATION])
+def test_without_a_kubevirt_object_nothing_is_known_of_its_limits(remediation: Remediation) -> None:
+    objects = [full(row) for row in (*SURROUNDINGS[1:], STALE)]
+    about = {"check": "evictions", "reason": STALE_REQUEST, "kind": "VirtualMachineInstance", "subject": "db"}
+    answer = confirmed(remediation, hint_of(about, objects), MemoryReads(objects))
+
+    assert isinstance(answer, Refused), answer
+    assert answer.precondition == "one_kubevirt"
 
 
 def test_a_migration_is_sent_under_one_name_until_it_has_ended() -> None:
