@@ -197,6 +197,7 @@ def _made(finding: Finding, step: Patch, *, effect: str, risk: Risk, undo: str, 
         risk=risk,
         undo=undo,
         loses=loses,
+        settles=step.target == finding.subject,  # a nudge may do nothing
     )
 
 
