@@ -17,7 +17,7 @@ from exporter.checks.base import Check
 from exporter.evaluate import Answer, Outcome, evaluate, standing
 from exporter.findings import Finding, fingerprint
 from exporter.model.kind import ApiKind
-from exporter.model.record import Ref
+from exporter.model.record import Ref, UnansweredError
 from exporter.model.source import UNREADABLE, Source, Undecodable
 
 from .fresh import FreshCluster, UnreadError
@@ -106,6 +106,8 @@ def _planned(remediation: Remediation, finding: Finding, scene: Scene) -> Plan |
         return remediation.plan(finding, scene)
     except UnreadError:
         raise
+    except UnansweredError as error:
+        return Refused("everything_seen", str(error))
     except Exception as error:  # noqa: BLE001 # an object that nobody thought of must not end the process
         return Refused("everything_seen", f"{remediation} raised {type(error).__name__}: {error}; please report it")
 
