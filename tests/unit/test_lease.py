@@ -221,6 +221,29 @@ async def test_a_computer_that_slept_leads_no_more_when_it_wakes_up(server: Fake
         assert len(server.requests) == asked
 
 
+async def test_a_slow_answer_gives_only_the_time_that_is_left_since_it_was_asked_for(
+    server: FakeApiServer, tmp_path: Path
+) -> None:
+    given_up(server)
+    async with electing(kubeconfig(tmp_path, server.url), duration=600.0, renew=200.0, margin=100.0) as replicas:
+        (leader,) = await replicas.led_by("a")
+        replicas.clock.advance(1.1)
+        server.faults.add(Fault("/leases", method="PUT", times=1, before=lambda: replicas.clock.advance(400)))
+        with pytest.raises(NotLeadingError, match=r"is ours for (99\.\d|100\.0) s, and 101 s are needed"):
+            await leader.election.assure(101)
+
+
+async def test_one_that_waits_less_by_its_own_configuration_waits_as_long_as_the_leader_leads(
+    server: FakeApiServer, replicas: Replicas
+) -> None:
+    leader, _ = await replicas.led_by("a", "b", duration=60.0)
+    other = replicas.start("c", duration=15.0)
+    await other.until(lambda election: election.leader == "a", "it knows the leader")
+    leader.transport.down = True
+    await replicas.one_leads(but=[leader])
+    assert not leader.election.leading
+
+
 async def test_an_answer_that_is_lost_gives_no_time_and_the_lease_goes_on_once_it_is_read(
     server: FakeApiServer, replicas: Replicas
 ) -> None:
