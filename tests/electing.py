@@ -159,5 +159,5 @@ async def electing(kubeconfig: Path, **options: Any) -> AsyncIterator[Replicas]:
         watching.cancel()
         with suppress(asyncio.CancelledError):
             await watching
-    assert replicas.instants > 3
+    assert replicas.instants
     assert replicas.most <= 1, f"{replicas.most} replicas led at once"

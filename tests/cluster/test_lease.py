@@ -117,7 +117,9 @@ async def test_a_write_that_is_bound_to_a_lease_creates_none_and_replaces_no_oth
     transport = Transport.from_environment(str(api_server.kubeconfig("admin")))
     api, me = LeaseApi(transport, namespace, "steward"), Candidate(namespace, "steward", "a", "p1", 15.0)
     try:
-        read = await api.create(unheld(me), 10)
+        await api.create(unheld(me), 10)
+        read = await api.get(10)
+        assert read is not None
         client.delete(LEASES, namespace, "steward")
         with pytest.raises(StatusError) as refused:
             await api.replace(read.held(me, 1.8e9), 10)
