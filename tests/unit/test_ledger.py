@@ -131,6 +131,19 @@ def test_what_cannot_be_kept_whole_is_refused_and_the_chain_goes_on(tmp_path: Pa
         assert ledger.verify() == []
 
 
+@pytest.mark.parametrize("event", [Event.DONE, Event.RESOLVED])
+def test_what_came_of_a_write_is_recorded_even_without_the_object(tmp_path: Path, event: Event) -> None:
+    with opened(tmp_path) as ledger:
+        attempt = ledger.append(Event.INTENDED, plan=plan()).attempt
+        ended = ledger.append(event, attempt=attempt, happened=True, whole=nested(501), why="read back")
+        assert (ended.whole, ended.why) == (
+            None,
+            "read back; the object can't be recorded: it is nested deeper than 500 levels",
+        )
+        assert ledger.unfinished() == []
+        assert list(ledger.entries())[-1] == ended
+
+
 def test_files_are_rotated_and_one_larger_entry_has_its_own(tmp_path: Path) -> None:
     with opened(tmp_path, max_bytes=4000) as ledger:
         for at in range(6):
