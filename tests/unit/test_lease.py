@@ -137,14 +137,18 @@ async def test_edited_times_change_nothing_while_the_leader_renews(
     assert 0 <= lease(server)["spec"]["leaseTransitions"] < 2**31
 
 
-async def test_a_holder_that_somebody_takes_out_stops_and_none_starts_before_its_time_is_up(
-    server: FakeApiServer, replicas: Replicas
+@pytest.mark.parametrize(
+    "spec",
+    [{"holderIdentity": None}, {"holderIdentity": ""}, {"leaseDurationSeconds": 1}, {"leaseDurationSeconds": -9}],
+)
+async def test_whatever_is_edited_none_starts_before_the_time_of_the_leader_is_up(
+    server: FakeApiServer, replicas: Replicas, spec: dict[str, Any]
 ) -> None:
     leader, other = await replicas.led_by("a", "b")
     leader.transport.down = True  # it can't know yet
-    edit(server, spec={"holderIdentity": None})
-    await other.until(lambda election: election.leader == "", "it knows that there is no holder")
-    assert leader.election.leading
+    edit(server, spec=spec)
+    await leader.until(lambda election: "cable is cut" in election.problem, "it can't renew")
+    assert replicas.leading() == [leader]
     assert await replicas.one_leads(but=[leader]) is other
 
 
