@@ -32,10 +32,7 @@ _FRESH = 1.0  # seconds; a renewal that is younger is not repeated for the fence
 
 
 class Election:
-    """All in seconds. `wall` is only for the times that people read in the Lease.
-
-    `changed` is notified when `leading`, `leader`, `state` or `problem` changed.
-    """
+    """`changed` is notified when `leading`, `leader`, `state` or `problem` changed."""
 
     def __init__(
         self,
@@ -50,7 +47,7 @@ class Election:
         clock: Callable[[], float] = boottime,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Raises ValueError for times in which a leader can't try to renew twice."""
+        """All in seconds; `wall` is for the times that people read. Raises ValueError for too little time to renew."""
         if not identity or not 0 < 2 * renew < duration - margin or margin < 0 or duration > 600:
             raise ValueError(
                 f"a lease of {duration:g} s with a margin of {margin:g} s can't be renewed every {renew:g} s by "
@@ -66,6 +63,7 @@ class Election:
         self._ended = False
         self._writing = asyncio.Lock()
         self._seen: tuple[Any, ...] = ()
+        self._notifying: asyncio.Task[None] | None = None
         self.problem = ""
         self.changed = asyncio.Condition()
 
@@ -84,18 +82,18 @@ class Election:
         return self._record.state if self._record is not None else {}
 
     async def run(self) -> None:
-        """Takes part until it is cancelled, and then gives the lease up. Whatever writes under it has to end before."""
+        """Takes part until it is cancelled, and then gives the lease up; once. Whatever writes under it ends before."""
         try:
             while True:
                 await self._turn()
-                await self._report()
+                self._report()
                 await asyncio.sleep(self._pause())
-                await self._report()  # a tenure ends by itself
+                self._report()  # a tenure ends by itself
         finally:
             self._ended = True
             with contextlib.suppress(KubeError):
                 await self._give_up()
-            await self._report()
+            self._report()
 
     async def assure(self, seconds: float) -> None:
         """Returns while the lease is surely ours for so long. Raises NotLeadingError.
@@ -113,21 +111,21 @@ class Election:
             except KubeError as error:
                 raise NotLeadingError(f"{self} could not be renewed before a write: {error}") from error
             finally:
-                await self._report()
+                self._report()
         if self._ended or self._tenure.left < seconds:
             raise NotLeadingError(f"{self} is ours for {self._tenure.left:.1f} s, and {seconds:g} s are needed")
 
     async def publish(self, state: Mapping[str, str | None]) -> None:
         """Sets annotations under our prefix; None takes one out. Raises NotLeadingError, KubeError."""
-        if wrong := RESERVED & state.keys():
-            raise ValueError(f"{PREFIX}{min(wrong)} is the election's own")
+        if RESERVED & state.keys():
+            raise ValueError(f"{PREFIX}{min(RESERVED & state.keys())} is the election's own")
         if not self.leading:
             raise NotLeadingError(self._not_leading())
         try:
             async with self._writing:
                 await self._hold(state)
         finally:
-            await self._report()
+            self._report()
 
     def __str__(self) -> str:
         return str(self._api)
@@ -141,7 +139,8 @@ class Election:
                 if not self._current or not self.leading:
                     await self._look()
                 if self._record is None:
-                    await self._create()
+                    self._current = False
+                    await self._api.create(unheld(self._me), self._seconds())
                 elif self._free():
                     await self._hold(taking=True)
             self.problem = ""
@@ -151,14 +150,6 @@ class Election:
             self._current = False
             grant = "; grant get, create and update of leases there" if getattr(error, "code", 0) == 403 else ""
             self.problem = f"cannot hold {self}: {error}{grant}"
-
-    async def _create(self) -> None:
-        self._current = False
-        try:
-            await self._api.create(unheld(self._me), self._seconds())
-        except StatusError as error:
-            if error.code != 409:  # somebody else has created it
-                raise
 
     def _pause(self) -> float:
         """Until the next turn: also the end of the tenure, and the moment from which the lease may be taken."""
@@ -194,7 +185,7 @@ class Election:
                 await self._write(record.held(self._me, self._wall(), state))
                 return
             except StatusError as error:
-                if error.code not in (404, 409):
+                if error.code not in (404, 409):  # somebody wrote or deleted it
                     raise
         raise UnreachableError(f"{self} was changed by others {_TRIES} times in a row")
 
@@ -238,17 +229,21 @@ class Election:
     # What others see.
 
     def _not_leading(self) -> str:
-        if self._ended:
-            return f"{self} was given up"
-        return f"{self} is not ours: {self.problem or f'{self.leader!r} holds it'}"
+        why = self.problem or f"{self.leader!r} holds it"
+        return f"{self} was given up" if self._ended else f"{self} is not ours: {why}"
 
-    async def _report(self) -> None:
-        now = (self.leading, self.leader, dict(self.state), self.problem)
+    def _report(self) -> None:
+        now = (self.leading, self.leader, self.state, self.problem)
         if now == self._seen:
             return
         if self._seen[:1] != now[:1]:
             event = "leading" if self.leading else "not leading"
             log.info('event="%s" lease="%s" leader=%s why="%s"', event, self, self.leader, self.problem)
         self._seen = now
+        if self._notifying is None or self._notifying.done():
+            self._notifying = asyncio.create_task(self._notify())
+
+    async def _notify(self) -> None:
+        """By itself: who holds `changed` must not keep us from renewing."""
         async with self.changed:
             self.changed.notify_all()

@@ -38,8 +38,13 @@ class LeaseApi:
                 return None
             raise
 
-    async def create(self, body: Mapping[str, Any], seconds: float) -> Record:
-        return await self._request("POST", "", body, seconds)
+    async def create(self, body: Mapping[str, Any], seconds: float) -> None:
+        """Does nothing where it exists."""
+        try:
+            await self._request("POST", "", body, seconds)
+        except StatusError as error:
+            if error.code != 409:
+                raise
 
     async def replace(self, body: Mapping[str, Any], seconds: float) -> Record:
         return await self._request("PUT", f"/{self._name}", body, seconds)
