@@ -52,8 +52,11 @@ def write(plan: Plan, by: str, until: float) -> str:
     return text
 
 
-def approved(plan: Plan, whole: Mapping[str, Any] | None, now: float, longest: timedelta) -> str:
-    """Empty where the object approves of the plan, else one sentence why not. `now` is in seconds since 1970."""
+def approved(plan: Plan, whole: Mapping[str, Any] | None, now: float, longest: float) -> str:
+    """Empty where the object approves of the plan, else one sentence why not. `now` is in seconds since 1970.
+
+    `longest` is how many seconds an approval may last from now on.
+    """
     annotations = annotations_of(whole)
     if annotations is None:
         return f"the annotations of {plan.bound_to} could not be read"
@@ -71,19 +74,17 @@ def approved(plan: Plan, whole: Mapping[str, Any] | None, now: float, longest: t
     return _why_not(plan, approval, now, longest)
 
 
-def _why_not(plan: Plan, approval: Approval, now: float, longest: timedelta) -> str:
+def _why_not(plan: Plan, approval: Approval, now: float, longest: float) -> str:
     by = quoted(approval.by)
     if approval.hash != plan.hash:
         return f"{by} approved of plan {approval.hash}, and this is plan {plan.hash}: look at it, and approve anew"
     if approval.until is None:
-        return f"the approval of {by} has no end; add: until TIME, within {write_duration(longest)}"
+        return f"the approval of {by} has no end; add: until TIME, within {_span(longest)}"
     if approval.until <= now:
         return f"the approval of {by} ended at {_written(approval.until)}; approve anew"
-    if approval.until - now > longest.total_seconds():
+    if approval.until - now > longest:
         end = _written(approval.until)
-        return (
-            f"the approval of {by} lasts until {end}; at most {write_duration(longest)} is allowed (approval.longest)"
-        )
+        return f"the approval of {by} lasts until {end}; at most {_span(longest)} is allowed (approval.longest)"
     return ""
 
 
@@ -94,6 +95,10 @@ def _seconds(text: str) -> float:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{quoted(text)} is no time; write it as 2026-07-01T18:00:00Z") from error
+
+
+def _span(seconds: float) -> str:
+    return write_duration(timedelta(seconds=seconds))
 
 
 def _written(at: float) -> str:

@@ -118,7 +118,7 @@ class PrometheusSettings(Section):
 class WebhookSettings(Section):
     """The receiver for Alertmanager's webhook. With it nothing runs in `auto` whose alert does not fire."""
 
-    enabled: bool = setting(False, "Take alerts at /alerts.")
+    enabled: bool = setting(False, "Take alerts at /api/v1/alerts.")
     token_file: OptionalText = setting(None, "File with the bearer token that Alertmanager sends.", "text")
     repeat: Duration = setting(
         "5h",

@@ -55,7 +55,7 @@ def alert_fires(ask: Ask, situation: Situation, config: Config) -> str | None:
     if not config.webhook.enabled:
         return None
     if situation.firing is None:
-        return "no alert was received yet; Alertmanager sends those that fire to /alerts"
+        return "no alert was received yet; Alertmanager sends those that fire to /api/v1/alerts"
     if any(_of(alert, ask.labels) for alert in situation.firing):
         return None
     name = "".join(ask.labels.get("alertname", ()))

@@ -12,8 +12,9 @@ from exporter.model.record import Ref
 from reconcile.annotations import PAUSED, annotations_of
 from reconcile.config import Mode
 from reconcile.gates import GATES, Blocked, Query, QueryAnswer, blocked
+from reconcile.ledger.entry import Entry
 from reconcile.storm import Storm, Weather
-from tests.repairs import CLAIM, NOW, REPAIR, VM, Entry, ask, config, situation, written
+from tests.repairs import CLAIM, NOW, REPAIR, VM, ask, config, entry, situation, written
 
 WEBHOOK = {"webhook": {"enabled": True, "tokenFile": "/token"}}
 GATE = {"prometheus": {"url": "http://p:9090", "gate": "up == 0"}}
@@ -21,19 +22,19 @@ ALLOWED = {REPAIR.opt_in: "true"}
 
 
 def hours(count: int, at: float = NOW - 600, **more: Any) -> list[Entry]:
-    return [entry for number in range(count) for entry in written(number, at + number, "done", **more)]
+    return [item for number in range(count) for item in written(number, at + number, "done", **more)]
 
 
 def other_vms(count: int) -> list[Entry]:
-    return [entry for each in range(count) for entry in written(each, NOW - 7200 - each, "verified", vm=f"v{each}")]
+    return [item for each in range(count) for item in written(each, NOW - 7200 - each, "verified", vm=f"v{each}")]
 
 
 def returns(*ages: float) -> list[Entry]:
     """Repairs that came back so long ago, in seconds."""
     return [
-        entry
+        item
         for number, age in enumerate(sorted(ages, reverse=True))
-        for entry in written(number, NOW - age, "done", "verified", "returned", why="argocd-controller wrote it")
+        for item in written(number, NOW - age, "done", "verified", "returned", why="argocd-controller wrote it")
     ]
 
 
@@ -47,8 +48,8 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("paused", {}, {"namespaces": {"shop": {PAUSED: "no\x1b[2J\n" * 99}}}, {}, r'"no\\u001b', None),
     ("paused", {}, {"namespaces": {"shop": None}}, {}, "could not be read", None),
     ("paused", {}, {"namespaces": {}}, {}, "could not be read", None),
-    ("paused", {}, {"entries": [Entry(event="paused", by="eve", why="wait")]}, {}, 'everything .* "eve": "wait"', None),
-    ("paused", {}, {"entries": [Entry(event="paused", scope="shop")]}, {}, "namespace shop is paused since", None),
+    ("paused", {}, {"entries": [entry("paused", by="eve", why="wait")]}, {}, 'everything .* "eve": "wait"', None),
+    ("paused", {}, {"entries": [entry("paused", scope="shop")]}, {}, "namespace shop is paused since", None),
     (
         "object_paused",
         {"annotations": {str(CLAIM): {PAUSED: "1"}, VM: ALLOWED}},
@@ -60,8 +61,8 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("object_paused", {"annotations": {str(CLAIM): {}, VM: ALLOWED | {PAUSED: "x"}}}, {}, {}, f"{VM} is paused", None),
     ("object_paused", {"annotations": {str(CLAIM): None, VM: ALLOWED}}, {}, {}, "could not be read", None),
     ("object_paused", {"annotations": {VM: ALLOWED}}, {}, {}, "IPAMClaim shop/db.blue could not be read", None),
-    ("object_paused", {}, {"entries": [Entry(event="paused", scope=VM, why="mine")]}, {}, f'{VM} .* "mine"', None),
-    ("object_paused", {}, {"entries": [Entry(event="paused", scope=str(CLAIM))]}, {}, "IPAMClaim .* paused", None),
+    ("object_paused", {}, {"entries": [entry("paused", scope=VM, why="mine")]}, {}, f'{VM} .* "mine"', None),
+    ("object_paused", {}, {"entries": [entry("paused", scope=str(CLAIM))]}, {}, "IPAMClaim .* paused", None),
     ("opt_in", {"annotations": {str(CLAIM): {}, VM: {}}}, {}, {}, f'{REPAIR.opt_in}: "true"', None),
     ("opt_in", {"annotations": {str(CLAIM): {}, VM: {REPAIR.opt_in: "True"}}}, {}, {}, "VMs that allow it", None),
     ("opt_in", {"vm": ""}, {}, {}, "a VM has annotation", None),
@@ -167,8 +168,8 @@ LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({}, {}, {}),
     ({}, {"namespaces": {"shop": {PAUSED: "false"}, "other": None}}, {}),
     ({"annotations": {str(CLAIM): {PAUSED: "false"}, VM: ALLOWED}}, {}, {}),
-    ({}, {"entries": [Entry(event="paused", scope="other"), Entry(event="paused", scope="IPAMClaim other/x")]}, {}),
-    ({}, {"entries": [Entry(event="paused"), Entry(event="resumed")]}, {}),
+    ({}, {"entries": [entry("paused", scope="other"), entry("paused", scope="IPAMClaim other/x")]}, {}),
+    ({}, {"entries": [entry("paused"), entry("resumed")]}, {}),
     ({}, {"source_age": 120.0}, {}),
     ({}, {"source_age": -60.0}, {}),
     ({}, {"unknown_checks": frozenset({"other"})}, {}),
@@ -187,7 +188,7 @@ LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({}, {"firing": None}, {}),
     ({}, {}, WEBHOOK),
     ({}, {"entries": returns(3 * 86_400, 86_401, 1)}, {}),
-    ({}, {"entries": [*returns(30, 20, 10), Entry(event="resumed", scope=str(CLAIM))]}, {}),
+    ({}, {"entries": [*returns(30, 20, 10), entry("resumed", scope=str(CLAIM))]}, {}),
     ({"fingerprint": "f2", "target": None, "subject": Ref("VM", "a", "b")}, {"entries": returns(3, 2, 1)}, {}),
 ]
 
