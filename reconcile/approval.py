@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from exporter.config.forms import write_duration
 from exporter.config.mistakes import quoted
 
 from .annotations import APPROVED_PLAN, annotations_of
+from .moments import moment
 from .plan import Plan
 
 __all__ = ["Approval", "approved", "parse", "write"]
@@ -46,7 +47,7 @@ def parse(text: str) -> Approval:
 
 def write(plan: Plan, by: str, until: float) -> str:
     """The annotation's value. `until` is in seconds since 1970. Raises ValueError for a name that can't stand in it."""
-    text = f"{plan.hash} by {by} until {datetime.fromtimestamp(int(until), UTC).strftime('%Y-%m-%dT%H:%M:%SZ')}"
+    text = f"{plan.hash} by {by} until {moment(until)}"
     if parse(text).by != by:
         raise ValueError(f"{quoted(by)} can't be the name in an approval; leave out what looks like another one's end")
     return text
@@ -81,9 +82,9 @@ def _why_not(plan: Plan, approval: Approval, now: float, longest: float) -> str:
     if approval.until is None:
         return f"the approval of {by} has no end; add: until TIME, within {_span(longest)}"
     if approval.until <= now:
-        return f"the approval of {by} ended at {_written(approval.until)}; approve anew"
+        return f"the approval of {by} ended at {moment(approval.until)}; approve anew"
     if approval.until - now > longest:
-        end = _written(approval.until)
+        end = moment(approval.until)
         return f"the approval of {by} lasts until {end}; at most {_span(longest)} is allowed (approval.longest)"
     return ""
 
@@ -99,7 +100,3 @@ def _seconds(text: str) -> float:
 
 def _span(seconds: float) -> str:
     return write_duration(timedelta(seconds=seconds))
-
-
-def _written(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -7,8 +7,9 @@ from datetime import timedelta
 from exporter.config.forms import write_duration
 
 from ..config import Config
+from ..moments import moment
 from ..windows import closed_until
-from .base import Alert, Ask, Labels, Query, Situation, moment
+from .base import Alert, Ask, Labels, Query, Situation
 
 __all__ = ["alert_fires", "not_silenced", "old_enough", "query_clear", "window_open"]
 
