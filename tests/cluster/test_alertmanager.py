@@ -29,7 +29,7 @@ LABELS = {
     "severity": "warning",
     "odd": "a\nb",
 }
-NAMES = ("alertname", "namespace", "name", "severity", "odd", "missing")
+NAMES = ("alertname", "namespace", "name", "severity", "lines", "word", "missing")
 VALUES = (
     *("", "shop", "db.blue", "db_blue", "db.*", ".*", ".+", "shop|bank", "Shop", "(?i)Shop", "(?i:SH)op", "sho", "hop"),
     *(

@@ -108,6 +108,13 @@ def test_all_matchers_of_one_silence_must_match_and_one_silence_is_enough() -> N
     assert matched() is None
 
 
+@pytest.mark.parametrize(
+    ("pattern", "matches"), [(r"gr\w\we", False), (r"gr.+e", True), (r"\d+", False), (r"gr\W+e", True)]
+)
+def test_classes_of_characters_are_those_of_ascii(pattern: str, matches: bool) -> None:
+    assert (matched(silence(("word", "=~", pattern)), labels={"word": ("größe",)}) is not None) == matches
+
+
 def test_a_label_that_prometheus_adds_is_evaluated_once_it_is_known() -> None:
     assert matched(silence(("cluster", "=", "test")), labels=KNOWN) is None
     assert matched(silence(("cluster", "=", "prod")), labels=KNOWN) is not None
