@@ -53,10 +53,10 @@ def write(plan: Plan, by: str, until: float) -> str:
     return text
 
 
-def approved(plan: Plan, whole: Mapping[str, Any] | None, now: float, longest: float) -> str:
+def approved(plan: Plan, whole: Mapping[str, Any] | None, now: float, longest: timedelta) -> str:
     """Empty where the object approves of the plan, else one sentence why not. `now` is in seconds since 1970.
 
-    `longest` is how many seconds an approval may last from now on.
+    `longest` is how long an approval may last from now on.
     """
     annotations = annotations_of(whole)
     if annotations is None:
@@ -75,17 +75,17 @@ def approved(plan: Plan, whole: Mapping[str, Any] | None, now: float, longest: f
     return _why_not(plan, approval, now, longest)
 
 
-def _why_not(plan: Plan, approval: Approval, now: float, longest: float) -> str:
+def _why_not(plan: Plan, approval: Approval, now: float, longest: timedelta) -> str:
     by = quoted(approval.by)
     if approval.hash != plan.hash:
         return f"{by} approved of plan {approval.hash}, and this is plan {plan.hash}: look at it, and approve anew"
     if approval.until is None:
-        return f"the approval of {by} has no end; add: until TIME, within {_span(longest)}"
+        return f"the approval of {by} has no end; add: until TIME, within {write_duration(longest)}"
     if approval.until <= now:
         return f"the approval of {by} ended at {moment(approval.until)}; approve anew"
-    if approval.until - now > longest:
-        end = moment(approval.until)
-        return f"the approval of {by} lasts until {end}; at most {_span(longest)} is allowed (approval.longest)"
+    if approval.until - now > longest.total_seconds():
+        most = f"at most {write_duration(longest)} is allowed (approval.longest)"
+        return f"the approval of {by} lasts until {moment(approval.until)}; {most}"
     return ""
 
 
@@ -96,7 +96,3 @@ def _seconds(text: str) -> float:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{quoted(text)} is no time; write it as 2026-07-01T18:00:00Z") from error
-
-
-def _span(seconds: float) -> str:
-    return write_duration(timedelta(seconds=seconds))

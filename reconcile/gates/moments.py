@@ -57,9 +57,9 @@ def alert_fires(ask: Ask, situation: Situation, config: Config) -> str | None:
         return None
     if situation.firing is None:
         return "no alert was received yet; Alertmanager sends those that fire to /api/v1/alerts"
-    if any(_of(alert, ask.labels) for alert in situation.firing):
-        return None
     name = "".join(ask.labels.get("alertname", ()))
+    if name and any(_of(alert, ask.labels) for alert in situation.firing):
+        return None
     what = f"alert {name} does not fire for {ask.subject}" if name else f"there is no alert for {ask.subject}"
     return f"{what}; with the webhook enabled only what an alert fires for is repaired unasked"
 
@@ -67,4 +67,4 @@ def alert_fires(ask: Ask, situation: Situation, config: Config) -> str | None:
 def _of(alert: Alert, labels: Labels) -> bool:
     """Whether it is the alert of the finding: it has its name, and no label has a value that it can't have."""
     found = dict(alert)
-    return bool(found.get("alertname")) and all(found.get(name, "") in values for name, values in labels.items())
+    return all(found.get(name, "") in values for name, values in labels.items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,11 +14,11 @@ from reconcile.approval import Approval, approved, parse, write
 from tests.repairs import NOW, plan
 
 PLAN = plan()
-DAY = 86_400.0
+DAY, LONGEST = 86_400.0, timedelta(days=1)
 
 
 def why_not(text: Any) -> str:
-    return approved(PLAN, {"metadata": {"annotations": {APPROVED_PLAN: text}}}, NOW, DAY)
+    return approved(PLAN, {"metadata": {"annotations": {APPROVED_PLAN: text}}}, NOW, LONGEST)
 
 
 @pytest.mark.parametrize("by", ["alice", "system:serviceaccount:shop:bot", "Ada Lovelace", "a until b", "ä <b@c>"])
@@ -74,12 +75,12 @@ def test_why_an_annotation_does_not_approve(text: Any, wanted: str) -> None:
 
 @pytest.mark.parametrize("whole", [None, {}, {"metadata": None}, {"metadata": {"annotations": "x"}}])
 def test_an_object_that_cannot_be_read_does_not_approve(whole: Any) -> None:
-    assert "could not be read" in approved(PLAN, whole, NOW, DAY)
+    assert "could not be read" in approved(PLAN, whole, NOW, LONGEST)
 
 
 def test_another_object_of_that_name_has_another_hash() -> None:
     other = plan(target=Ref("IPAMClaim", "shop", "db.blue", "u2"))
     text = write(PLAN, "a", NOW + 60)
     assert "look at it, and approve anew" in approved(
-        other, {"metadata": {"annotations": {APPROVED_PLAN: text}}}, NOW, DAY
+        other, {"metadata": {"annotations": {APPROVED_PLAN: text}}}, NOW, LONGEST
     )

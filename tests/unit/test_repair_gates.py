@@ -18,6 +18,7 @@ from tests.repairs import CLAIM, NOW, REPAIR, VM, ask, config, entry, situation,
 
 WEBHOOK = {"webhook": {"enabled": True, "tokenFile": "/token"}}
 GATE = {"prometheus": {"url": "http://p:9090", "gate": "up == 0"}}
+OTHERS = frozenset({frozenset({("alertname", "Other")}), frozenset({("namespace", "shop")})})
 ALLOWED = {REPAIR.opt_in: "true"}
 
 
@@ -115,6 +116,8 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("firing", {}, {"firing": None}, WEBHOOK, "no alert was received", None),
     ("firing", {}, {"firing": frozenset()}, WEBHOOK, "VMIPAMClaimOrphaned does not fire", None),
     ("firing", {"labels": {}}, {"firing": frozenset({frozenset()})}, WEBHOOK, "there is no alert for", None),
+    ("firing", {"labels": {}}, {"firing": OTHERS}, WEBHOOK, "there is no alert for", None),
+    ("firing", {"labels": {"alertname": ("",)}}, {"firing": OTHERS}, WEBHOOK, "there is no alert for", None),
     *(
         (
             "firing",
