@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -294,3 +295,12 @@ def test_what_is_no_text_pauses(annotations: dict[str, Any]) -> None:
 )
 def test_annotations_of_whatever_the_api_server_has(whole: Any, wanted: Any) -> None:
     assert annotations_of(whole) == wanted
+
+
+def test_the_manual_has_every_gate_and_who_is_asked_for_it() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "gates.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:3] == "| `"]
+    modes = (Mode.APPROVE, Mode.AUTO, Mode.APPLY, Mode.UNDO)
+    assert rows == [
+        [f"`{gate.id}`", gate.title, *("yes" if mode in gate.modes else "" for mode in modes)] for gate in GATES
+    ]
