@@ -46,7 +46,7 @@ def _namespace(text: str) -> str:
 def _url(text: str) -> str:
     try:
         parts = urlsplit(text)
-        sound = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) > 0
+        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         sound = False
     if not sound or not text.isprintable() or " " in text or parts.query or parts.fragment:

@@ -56,6 +56,7 @@ def test_writes_are_counted_by_time_and_namespace() -> None:
     assert got.executed(NOW - 3600, "shop") == [NOW - 3599, NOW + 50]
     assert got.executed(NOW - 3600, "") == [NOW - 10]
     assert got.vms_touched(NOW - DAY) == {"shop/db": NOW + 50}
+    assert got.vms_touched(NOW + 50) == {}
 
 
 def test_what_is_too_old_is_forgotten_and_what_may_come_back_is_not() -> None:

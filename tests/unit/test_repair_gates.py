@@ -276,6 +276,12 @@ def test_before_anything_was_read_only_that_is_left_out() -> None:
     assert blocked(unread, state, config(), reads=False) == ()
 
 
+def test_a_pause_of_the_finding_s_subject_counts_where_another_object_is_written() -> None:
+    of_subject = entry("paused", scope="VirtualMachine shop/other")
+    found = closed({"subject": Ref("VirtualMachine", "shop", "other")}, {"entries": [of_subject]}, {})
+    assert set(found) == {"object_paused"}
+
+
 @pytest.mark.parametrize("annotations", [{VM: {PAUSED: None}}, {VM: {PAUSED: ["false"]}}, {VM: {PAUSED: False}}])
 def test_what_is_no_text_pauses(annotations: dict[str, Any]) -> None:
     assert "object_paused" in closed({"annotations": {str(CLAIM): {}, **annotations}}, {}, {})
