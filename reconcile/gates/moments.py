@@ -58,7 +58,8 @@ def alert_fires(ask: Ask, situation: Situation, config: Config) -> str | None:
     if situation.firing is None:
         return "no alert was received yet; Alertmanager sends those that fire to /api/v1/alerts"
     name = "".join(ask.labels.get("alertname", ()))
-    if name and any(_of(alert, ask.labels) for alert in situation.firing):
+    added = {label: (value,) for label, value in config.alertmanager.labels.items()}  # of this cluster, not of another
+    if name and any(_of(alert, {**added, **ask.labels}) for alert in situation.firing):
         return None
     what = f"alert {name} does not fire for {ask.subject}" if name else f"there is no alert for {ask.subject}"
     return f"{what}; with the webhook enabled only what an alert fires for is repaired unasked"

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from exporter.model.record import Ref
 from reconcile.annotations import PAUSED, annotations_of
 from reconcile.config import Mode
 from reconcile.gates import GATES, Blocked, Query, QueryAnswer, blocked
 from reconcile.ledger.entry import Entry
+from reconcile.silences import alert_labels
 from reconcile.storm import Storm, Weather
 from tests.repairs import CLAIM, NOW, REPAIR, VM, ask, config, entry, situation, written
+from tests.rules import TESTS
 
 WEBHOOK = {"webhook": {"enabled": True, "tokenFile": "/token"}}
 GATE = {"prometheus": {"url": "http://p:9090", "gate": "up == 0"}}
@@ -301,6 +305,37 @@ def test_what_is_no_text_pauses(annotations: dict[str, Any]) -> None:
 )
 def test_annotations_of_whatever_the_api_server_has(whole: Any, wanted: Any) -> None:
     assert annotations_of(whole) == wanted
+
+
+@pytest.mark.parametrize(("cluster", "blocks"), [("a", False), ("b", True), ("", True)])
+def test_an_alert_of_another_cluster_does_not_count(cluster: str, blocks: bool) -> None:
+    labels = [("alertname", "VMIPAMClaimOrphaned"), ("namespace", "shop"), *([("cluster", cluster)] if cluster else [])]
+    values = {**WEBHOOK, "alertmanager": {"labels": {"cluster": "a"}}}
+    assert bool(closed({}, {"firing": frozenset({frozenset(labels)})}, values)) == blocks
+
+
+@cache
+def alerts_of_rules() -> list[dict[str, str]]:
+    """The alerts about one object that the tests of our rules expect."""
+    expected = [
+        {"alertname": test["alertname"], **alert["exp_labels"]}
+        for file in TESTS
+        for each in yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)["tests"]
+        for test in each.get("alert_rule_test", ())
+        for alert in test.get("exp_alerts", ())
+    ]
+    return [each for each in expected if {"namespace", "name"} <= each.keys() and "cluster" not in each]
+
+
+@pytest.mark.parametrize("name", sorted({each["alertname"] for each in alerts_of_rules()}))
+def test_what_our_rules_fire_is_the_alert_of_the_finding(name: str) -> None:
+    for alert in (each for each in alerts_of_rules() if each["alertname"] == name):
+        subject = Ref(alert.get("kind", "Kind"), alert["namespace"], alert["name"])
+        labels = alert_labels(name, "check", alert.get("reason", "Reason"), subject, alert.get("vm", "vm"))
+        fires = {"firing": frozenset({frozenset(alert.items())})}
+        assert closed({"labels": labels}, fires, WEBHOOK) == {}, alert
+        other = alert_labels(name, "check", "R", Ref("Kind", alert["namespace"], "another"), "vm")
+        assert set(closed({"labels": other}, fires, WEBHOOK)) == {"firing"}
 
 
 def test_the_manual_has_every_gate_and_who_is_asked_for_it() -> None:
