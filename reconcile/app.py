@@ -21,11 +21,13 @@ from exporter.http.server import serving
 from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
 
+from .alertmanager import PromQLGate, Silences
 from .attempt import Attempts
 from .board import Board
 from .config import Config, mode_of
 from .execute import Writer
 from .following import Following
+from .gates import Labels
 from .history import History
 from .lease import Election
 from .ledger import Entry, Ledger
@@ -36,8 +38,10 @@ from .remediation import Remediation
 from .remediations import all_remediations
 from .server import build
 from .sidecar import Alerts, Sidecar
-from .source import ExporterSource, Source
+from .silences import alert_labels
+from .source import ExporterSource, Found, Source
 from .verifying import Verifying
+from .webhook import Firing, receiver
 
 __all__ = ["Checks", "checks_of", "kinds_of", "lease_namespace", "run"]
 
@@ -118,7 +122,7 @@ async def run(
             following=following,
             board=board,
             measures=measures,
-            labels=lambda _: {},
+            labels=lambda found: _labels(found, checks),
             clock=clock,
             timer=time.monotonic,
         )
@@ -126,13 +130,30 @@ async def run(
             following, ledger, reads, kinds, checks.by_id, checks.settings, measures=measures, kept=kept
         )
         found = source or _exporter(config, clock)
-        sidecar = Sidecar(parts, found, ledger, election, verifying, history, Alerts())
-        app = build(board, measures, modes, secrets.token_hex(4), None)
+        firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)
+        sidecar = Sidecar(parts, found, ledger, election, verifying, history, _alerts(config, firing))
+        webhook = receiver(config.webhook, firing) if config.webhook.enabled else None
+        app = build(board, measures, modes, secrets.token_hex(4), webhook)
         async with (
             serving(app, *address(config.listen)) as url,
             alongside({"elect": election.run(), "repair": sidecar.run()}),
         ):
             yield url, sidecar
+
+
+def _alerts(config: Config, firing: Firing) -> Alerts:
+    keep = config.interval.total_seconds()
+    silences = Silences(config.alertmanager, time.monotonic, keep)
+    gate = PromQLGate(config.prometheus, time.monotonic, keep)
+    return Alerts(silences.silenced, gate.answer, firing.now if config.webhook.enabled else None)
+
+
+def _labels(found: Found, checks: Checks) -> Labels:
+    """Of the alert of a finding."""
+    hint = found.hint
+    check = checks.by_id.get(hint.check)
+    reason = check.reasons.get(hint.reason) if check is not None else None
+    return alert_labels(reason.alert if reason is not None else "", hint.check, hint.reason, hint.subject, found.vm)
 
 
 def _exporter(config: Config, clock: Callable[[], float]) -> ExporterSource:

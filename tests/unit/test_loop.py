@@ -237,11 +237,11 @@ async def test_approve_waits_for_the_plan_s_hash(tmp_path: Path) -> None:
         assert running.state() == "waiting"
         plan = running.repair().hash
         for hash_, writes in (("0" * 16, 0), (plan, 1)):
-            approval = f"{hash_} by alice until 2026-09-21T14:00:00Z"
+            approval = f"{hash_} by alice until 2026-09-21T15:00:00Z"
             running.server.patch(
                 "ipamclaims", "ns", "db.blue", {"metadata": {"annotations": {APPROVED_PLAN: approval}}}
             )
-            assert await running.run() == writes
+            assert await running.run() == writes, running.repair()
 
         assert running.writes() == [("DELETE", "db.blue")]
 
