@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -97,6 +98,7 @@ def alert_labels(alert: str, check: str, reason: str, subject: Ref, vm: str) -> 
     }
 
 
+@lru_cache(maxsize=4096)
 def _compiled(pattern: str) -> re.Pattern[str] | None:
     """As RE2 would take it; None where that is not certain."""
     if len(pattern) > _LONGEST_PATTERN or _DIFFERS.search(pattern) or _REPEATED_GROUP.search(pattern):

@@ -80,6 +80,7 @@ async def test_a_leader_that_ends_gives_the_lease_up_and_the_next_need_not_wait(
     await other.until(lambda election: election.leading, "the other one leads")
     assert replicas.clock() - before < 10  # of 15
     assert lease(server)["spec"]["leaseTransitions"] == 2
+    assert PREFIX + "lease-released" not in lease(server)["metadata"]["annotations"]
 
 
 async def test_a_leader_that_is_cut_off_stops_before_another_one_starts(

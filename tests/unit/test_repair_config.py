@@ -7,9 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from exporter.config.mistakes import Mistakes
+from exporter.config.reader import read
 from reconcile.config import Config, Mode, mode_of, model_of
 from reconcile.config_file import Loaded, keys_of, load
 from reconcile.remediations import all_remediations
@@ -171,3 +173,21 @@ def test_a_file_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
     got = load([REPAIR], tmp_path / "none.yaml")
     assert isinstance(got, Mistakes)
     assert "none.yaml, 1 mistake:\n  it can't be read: No such file or directory" in str(got)
+
+
+def test_editors_validate_what_is_loaded(tmp_path: Path) -> None:
+    schema = model_of([REPAIR]).model_json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    for text, sound in (
+        ("windows: [{days: [Sat], from: '22:00', to: '24:00', timeZone: UTC}]", True),
+        ("remediations: {repair: {mode: auto, namespaces: {a: off}}}", True),
+        ("remediations: {repair:}", True),
+        ("windows: [{days: [Saturday]}]", False),
+        ("windows: [{from: '24:00'}]", False),
+        ("remediations: {repair: {namespaces: {a: aut}}}", False),
+        ("source: {url: ftp://a}", False),
+        ("mdoe: auto", False),
+    ):
+        assert validator.is_valid(read(text.encode())[0]) == sound, text
+        assert isinstance(attempt(tmp_path, text), Loaded) == sound, text
