@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +17,7 @@ from .config.reloading import Status
 from .config.settings import Config
 from .engine.engine import Engine
 from .engine.intake import Intake
+from .http.following import Follower
 from .http.routes import routes
 from .http.server import build, serving
 from .kube.live import LiveSource
@@ -31,6 +32,7 @@ from .model.reader import Reader, Reading, watched
 from .model.source import Source, SyncState
 from .offline.files import files
 from .offline.source import OfflineSource, Progress, Tally
+from .repairs import Repairs
 from .states import all_states
 from .states.base import Aggregates
 from .views import all_views
@@ -45,6 +47,8 @@ class Steward:
     source: LiveSource
     exposition: Exposition
     aggregates: Aggregates
+    repairs: Repairs = field(default_factory=Repairs)
+    follower: Follower | None = None
     config: Status = field(default_factory=lambda: Status(tried=time.time()))
 
     def take(self, config: Config) -> None:
@@ -88,7 +92,9 @@ def assemble(
     engine.observe(aggregates.changed)
     intake = Intake(engine, time.time)
     source = LiveSource(transport, watched(asking), intake, pace or _pace(config))
-    steward = Steward(engine, intake, source, exposition, aggregates)
+    repairs = Repairs(time.time() if config.reconcile.url else None)
+    follower = Follower(config.reconcile, repairs) if config.reconcile.url else None
+    steward = Steward(engine, intake, source, exposition, aggregates, repairs, follower)
     steward.take(config)
     if settle is not None:
         engine.settle = settle
@@ -117,14 +123,21 @@ async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-s
     scrapes = Scrapes()
     telemetry = Telemetry(steward.engine, steward.exposition, steward.source.reflectors, scrapes, steward.config)
     registry = registry_of(telemetry)
-    served = routes(steward.engine, steward.aggregates, steward.exposition, registry, scrapes, steward.config, title)
-    app = build(steward.engine, served)
+    of_steward = (steward.engine, steward.aggregates, steward.exposition)
+    app = build(steward.engine, routes(*of_steward, registry, scrapes, steward.config, title, steward.repairs))
     async with (
         serving(app, host, port) as url,
         steward.watching(),
-        alongside({"freeze": _freeze_when_ready(steward.engine)}),
+        alongside(_jobs(steward)),
     ):
         yield url
+
+
+def _jobs(steward: Steward) -> dict[str, Coroutine[Any, Any, None]]:
+    jobs: dict[str, Coroutine[Any, Any, None]] = {"freeze": _freeze_when_ready(steward.engine)}
+    if steward.follower is not None:
+        jobs["follow repairs"] = steward.follower.run()
+    return jobs
 
 
 async def _freeze_when_ready(engine: Engine) -> None:

@@ -58,12 +58,14 @@ def _checks(checks: Iterable[Check]) -> Iterator[str]:
         yield f"Reads: {', '.join(kind.name for kind in check.reads)}. Evaluated for {check.scope.title} at a time."
         if check.about:
             yield f"Not applicable without: {', '.join(kind.name for kind in check.about)}."
-        yield "\n| Reason | Severity | Meaning | Grace | Metric | Alert |\n| --- | --- | --- | --- | --- | --- |"
+        yield "\n| Reason | Severity | Meaning | Grace | Metric | Alert | Remediation |"
+        yield "| --- | --- | --- | --- | --- | --- | --- |"
         for name, reason in check.reasons.items():
             severity = ", ".join(s.value for s in reason.severities)
             alert = f"[{reason.alert}](../rules/runbooks/{reason.alert}.md)" if reason.alert else ""
+            repair = f"`{reason.remediation}`" if reason.remediation else ""
             grace = write_duration(timedelta(seconds=reason.grace)) if reason.grace else ""
-            yield f"| {name} | {severity} | {reason.meaning} | {grace} | `{reason.family.name}` | {alert} |"
+            yield f"| {name} | {severity} | {reason.meaning} | {grace} | `{reason.family.name}` | {alert} | {repair} |"
         yield ""
 
 

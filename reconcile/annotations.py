@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["APPROVED_PLAN", "PAUSED", "PREFIX", "annotations_of", "paused_by"]
+__all__ = ["APPROVED_PLAN", "PAUSED", "PREFIX", "RESUMED", "annotations_of", "paused_by"]
 
 PREFIX = "steward.kubevirt-steward.io/"
 PAUSED = f"{PREFIX}paused"  # on a VM, any other object, a Namespace, or the Lease: nothing is written there
+RESUMED = f"{PREFIX}resumed-at"  # what happened before does not count any more
 APPROVED_PLAN = f"{PREFIX}approved-plan"
 
 

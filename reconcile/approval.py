@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from exporter.config.forms import write_duration
 from exporter.config.mistakes import quoted
 
 from .annotations import APPROVED_PLAN, annotations_of
+from .moments import moment
 from .plan import Plan
 
 __all__ = ["Approval", "approved", "parse", "write"]
@@ -46,14 +47,16 @@ def parse(text: str) -> Approval:
 
 def write(plan: Plan, by: str, until: float) -> str:
     """The annotation's value. `until` is in seconds since 1970. Raises ValueError for a name that can't stand in it."""
-    text = f"{plan.hash} by {by} until {datetime.fromtimestamp(int(until), UTC).strftime('%Y-%m-%dT%H:%M:%SZ')}"
-    if parse(text).by != by:
-        raise ValueError(f"{quoted(by)} can't be the name in an approval; leave out what looks like another one's end")
+    text = f"{plan.hash} by {by} until {moment(until)}"
+    parse(text)
     return text
 
 
 def approved(plan: Plan, whole: Mapping[str, Any] | None, now: float, longest: timedelta) -> str:
-    """Empty where the object approves of the plan, else one sentence why not. `now` is in seconds since 1970."""
+    """Empty where the object approves of the plan, else one sentence why not. `now` is in seconds since 1970.
+
+    `longest` is how long an approval may last from now on.
+    """
     annotations = annotations_of(whole)
     if annotations is None:
         return f"the annotations of {plan.bound_to} could not be read"
@@ -78,12 +81,10 @@ def _why_not(plan: Plan, approval: Approval, now: float, longest: timedelta) -> 
     if approval.until is None:
         return f"the approval of {by} has no end; add: until TIME, within {write_duration(longest)}"
     if approval.until <= now:
-        return f"the approval of {by} ended at {_written(approval.until)}; approve anew"
+        return f"the approval of {by} ended at {moment(approval.until)}; approve anew"
     if approval.until - now > longest.total_seconds():
-        end = _written(approval.until)
-        return (
-            f"the approval of {by} lasts until {end}; at most {write_duration(longest)} is allowed (approval.longest)"
-        )
+        most = f"at most {write_duration(longest)} is allowed (approval.longest)"
+        return f"the approval of {by} lasts until {moment(approval.until)}; {most}"
     return ""
 
 
@@ -94,7 +95,3 @@ def _seconds(text: str) -> float:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{quoted(text)} is no time; write it as 2026-07-01T18:00:00Z") from error
-
-
-def _written(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

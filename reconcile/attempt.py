@@ -28,7 +28,7 @@ from .plan import Plan, Refused
 from .reading import Reads
 from .requests import request
 
-__all__ = ["Attempts", "Fence", "Result", "State"]
+__all__ = ["Attempts", "Fence", "Make", "Permit", "Result", "State", "dry_run"]
 
 
 class Fence(Protocol):
@@ -85,16 +85,6 @@ class Attempts:
         self._kept(entry)
         return entry
 
-    async def dry_run(self, made: Confirmed) -> Result:
-        """Whether the API server and its webhooks would take the write."""
-        plan = made.plan
-        kind, version = await self._served(plan)
-        answer = await self._writer.dry_run(plan.step, kind, version, made.whole)
-        self._reached("dry_run")
-        if answer.outcome is Outcome.ACCEPTED:
-            return Result(State.DRY, plan)
-        return Result(State.REFUSED, plan, refused="dry_run_clean", why=f"dry run: {answer.why}")
-
     async def run(self, make: Make, permit: Permit, *, mode: str, by: str = "", undoes: str = "") -> Result:
         """Makes the plan and carries it out, if that is permitted. Raises NotLeadingError, LedgerError, KubeError."""
         first = await make()
@@ -106,7 +96,8 @@ class Attempts:
             return Result(State.REFUSED, plan, refused="ours_to_write", why=f"{plan.proposal.owner} owns it")
         if refused := await permit(first):
             return _refused(plan, refused)
-        dry = await self.dry_run(first)
+        dry = await dry_run(first, self._writer, self._reads, self._kinds)
+        self._reached("dry_run")
         if dry.state is not State.DRY:
             return dry
         second = await make()
@@ -202,6 +193,16 @@ class Attempts:
         version = await self._reads.served(kind)
         api_version = f"{kind.group}/{version}" if kind.group else version
         await self._writer.record(*event(plan, attempt, state, self._clock(), api_version))
+
+
+async def dry_run(made: Confirmed, writer: Writer, reads: Reads, kinds: Mapping[str, ApiKind[Any]]) -> Result:
+    """Whether the API server and its webhooks would take the write. Raises KubeError."""
+    plan = made.plan
+    kind = kinds[plan.target.kind]
+    answer = await writer.dry_run(plan.step, kind, await reads.served(kind), made.whole)
+    if answer.outcome is Outcome.ACCEPTED:
+        return Result(State.DRY, plan)
+    return Result(State.REFUSED, plan, refused="dry_run_clean", why=f"dry run: {answer.why}")
 
 
 def _same(first: Confirmed, second: Confirmed) -> Refused | None:

@@ -12,7 +12,7 @@ from pydantic import Field, Strict, create_model
 from exporter.config.forms import Address, Duration, OptionalText, Text, setting
 from exporter.config.settings import Section
 
-from .config_forms import NamespaceName, OptionalURL, Window
+from .config_forms import URL, NamespaceName, OptionalURL, Window
 from .remediation import Remediation
 
 __all__ = ["Config", "ConfiguredMode", "Mode", "RemediationSettings", "mode_of", "model_of"]
@@ -86,7 +86,7 @@ class ApprovalSettings(Section):
 class SourceSettings(Section):
     """The exporter whose findings are taken as hints."""
 
-    url: OptionalURL = setting("http://127.0.0.1:9877", "Where its API is.", "URL")
+    url: URL = setting("http://127.0.0.1:9877", "Where its API is.", "URL")
     token_file: OptionalText = setting(None, "File with the bearer token to send; read anew each time.", "text")
     ca_file: OptionalText = setting(None, "File with the CA certificates to trust instead of the system's.", "text")
     oldest: Duration = setting("2m", "Nothing is written on what it saw longer ago.", low="5s", high="1h")
@@ -118,7 +118,7 @@ class PrometheusSettings(Section):
 class WebhookSettings(Section):
     """The receiver for Alertmanager's webhook. With it nothing runs in `auto` whose alert does not fire."""
 
-    enabled: bool = setting(False, "Take alerts at /alerts.")
+    enabled: bool = setting(False, "Take alerts at /api/v1/alerts.")
     token_file: OptionalText = setting(None, "File with the bearer token that Alertmanager sends.", "text")
     repeat: Duration = setting(
         "5h",

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 from urllib.parse import urlsplit
 
 from exporter.config.keys import Key, below
@@ -69,7 +69,7 @@ def _within(section: type[Section], top: tuple[str, ...], defaults: Any) -> Iter
         if isinstance(kind, type) and issubclass(kind, Section):
             yield from _within(kind, (*top, name), defaults[name])
         else:
-            options = get_args(kind) if get_origin(kind) is UnionType else ()
+            options = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
             given = next((each for each in options if get_origin(each) is Literal), kind)  # without the None
             yield Key((*top, name), given, field.title or "", field.description or "", defaults[name])
 
@@ -91,8 +91,6 @@ def _listed(tree: Any, model: type[Config]) -> Iterator[Key]:
 
 def _of_the_whole(config: Config) -> Iterator[tuple[str, str]]:
     """What is wrong with values that are right by themselves: path and sentence."""
-    if config.source.url is None:
-        yield "source.url", "it has no value; write a URL, or leave it out"
     for name in ("source", "alertmanager", "prometheus"):
         section: Any = getattr(config, name)
         url = urlsplit(section.url or "")

@@ -14,7 +14,7 @@ from exporter.config.forms import Text, setting
 from exporter.config.mistakes import nearest, quoted
 from exporter.config.settings import Section
 
-__all__ = ["DAYS", "Day", "NamespaceName", "OptionalURL", "Window", "is_local", "minutes"]
+__all__ = ["DAYS", "URL", "Day", "NamespaceName", "OptionalURL", "Window", "is_local", "minutes"]
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
@@ -46,7 +46,7 @@ def _namespace(text: str) -> str:
 def _url(text: str) -> str:
     try:
         parts = urlsplit(text)
-        sound = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) > 0
+        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:
         sound = False
     if not sound or not text.isprintable() or " " in text or parts.query or parts.fragment:
@@ -77,7 +77,7 @@ def _zone(text: str) -> str:
 
 
 NamespaceName = Annotated[str, AfterValidator(_namespace)]
-URL = Annotated[Text, AfterValidator(_url)]
+URL = Annotated[Text, AfterValidator(_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
 OptionalURL = Annotated[URL | None, WithJsonSchema({"type": "string", "pattern": "^https?://"})]
 _From = Annotated[str, AfterValidator(_time), WithJsonSchema({"type": "string", "pattern": f"^{_TIME}$"})]
 _To = Annotated[str, AfterValidator(_end), WithJsonSchema({"type": "string", "pattern": f"^({_TIME}|24:00)$"})]

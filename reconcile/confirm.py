@@ -17,7 +17,7 @@ from exporter.checks.base import Check
 from exporter.evaluate import Answer, Outcome, evaluate, standing
 from exporter.findings import Finding, fingerprint
 from exporter.model.kind import ApiKind
-from exporter.model.record import Ref
+from exporter.model.record import Ref, UnansweredError
 from exporter.model.source import UNREADABLE, Source, Undecodable
 
 from .fresh import FreshCluster, UnreadError
@@ -69,7 +69,7 @@ async def confirm(
 ) -> Confirmed | Refused:
     """The plan for a finding that still holds. Never raises for what the API answers.
 
-    `settings` are the check's; `assumed` is the upstream version to take KubeVirt for, empty for the one that it reports.
+    `settings` are the check's; `assumed` is the version to take KubeVirt for, empty for the one that it reports.
     """
 
     def ask(cluster: FreshCluster) -> Confirmed | Refused:
@@ -94,9 +94,7 @@ async def confirm(
     return await _settled(ask, _cluster(kinds, check, remediation, assumed), kinds, reads)
 
 
-async def holds(
-    hint: Hint, check: Check, reads: Reads, settings: Any = None, assumed: str = ""
-) -> Finding | Refused:
+async def holds(hint: Hint, check: Check, reads: Reads, settings: Any = None, assumed: str = "") -> Finding | Refused:
     """The finding as it is now, or why it is not there, by the check alone."""
     kinds = _kinds(check, None)
     cluster = _cluster(kinds, check, None, assumed)
@@ -108,6 +106,8 @@ def _planned(remediation: Remediation, finding: Finding, scene: Scene) -> Plan |
         return remediation.plan(finding, scene)
     except UnreadError:
         raise
+    except UnansweredError as error:
+        return Refused("everything_seen", str(error))
     except Exception as error:  # noqa: BLE001 # an object that nobody thought of must not end the process
         return Refused("everything_seen", f"{remediation} raised {type(error).__name__}: {error}; please report it")
 

@@ -50,7 +50,8 @@ def _applied(op: Op, before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     parent, _, _ = op.path.rpartition("/")
     if isinstance(at(before, parent), list):
         return at(before, op.path) not in _listed(at(now, parent))
-    return at(now, op.path) is ABSENT
+    found = at(now, op.path)  # KubeVirt may have put another value there at once
+    return found is ABSENT or found != at(before, op.path)
 
 
 def _has(found: Any, value: Any) -> bool:

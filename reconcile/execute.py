@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import asyncio
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
@@ -15,12 +15,11 @@ from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
 
 from .plan import Step
-from .requests import Request, event_request, request
+from .requests import Request, annotating, event_request, request
 
 __all__ = ["Answer", "Outcome", "Writer"]
 
-log = logging.getLogger(__name__)
-_READ_SECONDS = 10.0
+_SECONDS = 10.0
 _OBJECT_BYTES = 16 * 2**20
 _CONFLICT, _INVALID, _NOT_FOUND = 409, 422, 404
 
@@ -42,13 +41,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Writer:
-    def __init__(self, transport: Transport, *, read_seconds: float = _READ_SECONDS) -> None:
-        self._transport, self._read_seconds = transport, read_seconds
+    def __init__(self, transport: Transport, *, seconds: float = _SECONDS) -> None:
+        self._transport, self._seconds = transport, seconds
 
     @property
     def seconds(self) -> float:
         """How long a write can be under way, from when it is sent."""
-        return self._read_seconds
+        return self._seconds
 
     async def dry_run(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> Answer:
         """How the API server and its webhooks would answer the write."""
@@ -64,18 +63,30 @@ class Writer:
             return ""
         return f"cannot create an Event in namespace {namespace}: {answer.why}"
 
+    async def annotate(self, path: str, annotations: Mapping[str, str | None]) -> Answer:
+        """Sets our own annotations on an object by its URL path, and takes off those that are None: whatever it is now,
+        since who pauses something means all that it will be.
+        """
+        return await self._sent(annotating(path, annotations))
+
     async def _sent(self, wanted: Request) -> Answer:
         try:
-            async with self._transport.open(
-                wanted.method,
-                wanted.path,
-                wanted.query,
-                wanted.headers,
-                read_seconds=self._read_seconds,
-                body=wanted.body,
-            ) as response:
+            async with (
+                asyncio.timeout(self._seconds),
+                self._transport.open(
+                    wanted.method,
+                    wanted.path,
+                    wanted.query,
+                    wanted.headers,
+                    read_seconds=self._seconds,
+                    body=wanted.body,
+                ) as response,
+            ):
                 code = response.status
                 await body_of(response, _OBJECT_BYTES)
+        except TimeoutError:
+            why = f"no answer within {self._seconds:g} s"
+            return Answer(outcome=Outcome.UNCLEAR, request=wanted, why=why)
         except StatusError as error:
             return Answer(outcome=_outcome(error, wanted), request=wanted, code=error.code, why=str(error))
         except KubeError as error:

@@ -1,4 +1,4 @@
-"""What becomes of a repair: whether its finding went, stayed, or came back because somebody reverted it."""
+"""Follows each repair: whether its finding went, stayed, or came back because somebody reverted it."""
 
 from __future__ import annotations
 
@@ -51,6 +51,8 @@ class Following:
             return
         if event is Event.DONE or (event is Event.RESOLVED and entry.happened):
             followed.done = entry.at
+            if not followed.plan.settles:
+                del self._followed[attempt]
         elif event in (Event.VERIFIED, Event.PERSISTS, Event.RETURNED):
             followed.state = event.value
         elif event in (Event.FAILED, Event.RESOLVED):

@@ -7,37 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
-from .plan import Plan
+from .ledger.entry import Entry, Event
 
 __all__ = ["Attempt", "Failures", "History", "Pause", "War"]
 
 _DAY = 86_400.0
 _KEPT = 91 * _DAY  # seconds for which an attempt is known: more than any setting looks back
-
-
-class _Entry(Protocol):
-    """What is read of an entry of the ledger; `at` is in seconds since 1970."""
-
-    @property
-    def at(self) -> float: ...
-    @property
-    def event(self) -> str: ...
-    @property
-    def attempt(self) -> str: ...
-    @property
-    def plan(self) -> Plan | None: ...
-    @property
-    def mode(self) -> str: ...
-    @property
-    def by(self) -> str: ...
-    @property
-    def happened(self) -> bool | None: ...
-    @property
-    def why(self) -> str: ...
-    @property
-    def scope(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -89,7 +65,7 @@ class _Return:
 
 
 class History:
-    """Entries go in by `add`, in their order."""
+    """Entries go in by `add`, in their order. Times are in seconds since 1970."""
 
     def __init__(self) -> None:
         self._attempts: dict[str, Attempt] = {}
@@ -99,7 +75,7 @@ class History:
         self._paused: dict[str, Pause] = {}
 
     @classmethod
-    def of(cls, entries: Iterable[_Entry], now: float) -> History:
+    def of(cls, entries: Iterable[Entry], now: float) -> History:
         """`now` is in seconds since 1970: what is too old to matter is left out."""
         history = cls()
         for entry in entries:
@@ -107,32 +83,32 @@ class History:
         history.forget(now)
         return history
 
-    def add(self, entry: _Entry) -> None:
-        if entry.event == "intended":
+    def add(self, entry: Entry) -> None:
+        if entry.event is Event.INTENDED:
             attempt = _attempt(entry)
             self._attempts[attempt.id] = self._executed[attempt.id] = attempt
             return
-        if entry.event == "paused":
+        if entry.event is Event.PAUSED:
             self._paused[entry.scope] = Pause(entry.at, entry.by, entry.why)
-        elif entry.event == "resumed":
+        elif entry.event is Event.RESUMED:
             self._resume(entry.scope)
         elif known := self._attempts.get(entry.attempt):
             self._take(known, entry)
 
-    def _take(self, attempt: Attempt, entry: _Entry) -> None:
-        nothing_written = entry.event == "failed" or (entry.event == "resolved" and entry.happened is False)
+    def _take(self, attempt: Attempt, entry: Entry) -> None:
+        nothing_written = entry.event is Event.FAILED or (entry.event is Event.RESOLVED and entry.happened is False)
         if nothing_written:
             self._executed.pop(attempt.id, None)
         if attempt.undo:
             return
         failed = self._failed.setdefault(attempt.remediation, {})
-        if nothing_written or entry.event in ("unclear", "persists"):
+        if nothing_written or entry.event in (Event.UNCLEAR, Event.PERSISTS):
             failed[attempt.id] = entry.at
-        elif entry.event == "resolved":
+        elif entry.event is Event.RESOLVED:
             failed.pop(attempt.id, None)
-        elif entry.event == "verified":
+        elif entry.event is Event.VERIFIED:
             failed.clear()
-        elif entry.event == "returned":
+        elif entry.event is Event.RETURNED:
             found = _Return(entry.at, attempt.id, attempt.target, attempt.subject, entry.why)
             for key in {attempt.fingerprint, attempt.target, attempt.subject}:
                 self._returned.setdefault(key, []).append(found)
@@ -186,7 +162,7 @@ class History:
         return self._paused.get(scope)
 
 
-def _attempt(entry: _Entry) -> Attempt:
+def _attempt(entry: Entry) -> Attempt:
     plan = entry.plan
     if plan is None:
         return Attempt(entry.attempt, entry.at)

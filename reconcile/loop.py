@@ -82,6 +82,7 @@ class Loop:
         self._first_seen: dict[str, float] = {}
         self._plans: dict[tuple[str, str], Plan] = {}  # the last ones of those that may be carried out
         self._reads_left = 0
+        self._namespaces: dict[str, Mapping[str, Any] | None] = {}  # annotations
 
     def candidates(self, observed: Observed) -> list[Candidate]:
         """Whatever has a remediation that is not off: the worst first, then the oldest."""
@@ -102,7 +103,7 @@ class Loop:
         seen = {each.found.hint.fingerprint for each in candidates}
         self._first_seen = {each: self._first_seen.get(each, now) for each in seen}
         self._plans = {each.key: plan for each in candidates if (plan := self._plans.get(each.key)) is not None}
-        self._reads_left, written = _READS, 0
+        self._reads_left, self._namespaces, written = _READS, {}, 0
         for candidate in candidates:
             if candidate.mode is Mode.PLAN or candidate.remediation.proposes_only:
                 await self._show(candidate)
@@ -136,6 +137,7 @@ class Loop:
         if parts.following.awaited(candidate.found.hint.fingerprint):
             await parts.board.put(msgspec.structs.replace(repair, state="verifying"))
             return 0
+        situation = await self._about(candidate, situation)
         if gates := blocked(self._asked(candidate, written), situation, parts.config, reads=False):
             shown = await self._show(candidate)
             await parts.board.put(msgspec.structs.replace(shown, state="blocked", blocked=gates))
@@ -163,6 +165,13 @@ class Loop:
             result = Result(State.REFUSED, refused="everything_seen", why=str(error))
         await self._ended(repair.planned(made[0]) if made else repair, result, parts.timer() - started)
         return int(result.state in (State.DONE, State.FAILED, State.UNCLEAR))
+
+    async def _about(self, candidate: Candidate, situation: Situation) -> Situation:
+        """With the annotations of the namespace, which are read once in a run; right before a write they are again."""
+        namespace = candidate.found.namespace
+        if namespace not in self._namespaces:
+            self._namespaces[namespace] = await of_namespace(self._parts.reads, namespace)
+        return replace(situation, namespaces=self._namespaces)
 
     async def _still_waits(self, candidate: Candidate) -> bool:
         """Whether nobody has approved of the plan that is shown: one read, where a plan takes many."""

@@ -44,11 +44,14 @@ def claimed(plan: Plan, whole: Mapping[str, Any]) -> Proposal | None:
 def rival(before: Mapping[str, Any], after: Mapping[str, Any], ops: tuple[Op, ...]) -> str:
     """The field manager that took back what a write had changed; empty where managedFields do not say.
 
-    `before` is the object as the write left it, `after` as it was found again. Of several it is the newest one that
-    owns what the write would change anew, else the newest one that wrote since.
+    `before` is the object before the write or right after it, `after` as it was found again. Of several it is the
+    newest one that owns what the write would change anew; where what it took back has no owner, the newest one that
+    wrote since.
     """
     known = entries(before)
     since = [each for each in entries(after) if each not in known and each.get("manager") != MANAGER]
+    if not all(op.path.startswith("/status/") for op in ops):
+        since = [each for each in since if not each.get("subresource")]  # a write of the status changes nothing else
     try:
         again = applied(after, ops)
     except ValueError:

@@ -149,6 +149,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     vm: str = ""
     loses: tuple[str, ...] = ()
     proposal: Proposal | None = None
+    settles: bool = True  # whether the finding goes with it; not with a nudge, nor with a guard
 
     @property
     def target(self) -> Ref:

@@ -16,7 +16,7 @@ from exporter.model.kind import ApiKind
 
 from .plan import Create, Delete, Patch, Step
 
-__all__ = ["MANAGER", "Request", "event_request", "metadata", "request"]
+__all__ = ["MANAGER", "Request", "annotating", "event_request", "metadata", "request"]
 
 MANAGER = "kubevirt-steward"  # the field manager of all that is written
 _ALL = ("All",)
@@ -82,6 +82,17 @@ def request(step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, An
 
 def event_request(namespace: str, manifest: Mapping[str, Any]) -> Request:
     return Request(method="POST", path=f"/api/v1/namespaces/{namespace}/events", body=dict(manifest), dry=False)
+
+
+def annotating(path: str, annotations: Mapping[str, str | None]) -> Request:
+    return Request(
+        method="PATCH",
+        path=path,
+        query=(("fieldManager", MANAGER),),
+        headers={"Content-Type": "application/merge-patch+json"},
+        body={"metadata": {"annotations": dict(annotations)}},
+        dry=False,
+    )
 
 
 def metadata(whole: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -26,7 +26,7 @@ def build(
     """`instance` is the ID of this run. `webhook` takes what Alertmanager posts."""
 
     async def plans(request: web.Request) -> web.StreamResponse:
-        await _wait(request, board)
+        await _wait(request, board, instance)
         answer = {
             "generation": f"{instance}.{board.generation}",
             "leading": measures.standing.leading,
@@ -44,18 +44,17 @@ def build(
 
     app = application({"/api/v1/plans": plans, "/metrics": metrics}, readyz)
     if webhook is not None:
-        app.router.add_post("/api/v1/alerts", webhook)
+        app.router.add_post("/alerts", webhook)
     return app
 
 
-async def _wait(request: web.Request, board: Board) -> None:
+async def _wait(request: web.Request, board: Board, instance: str) -> None:
     """Until the generation is another one than `since`, for `wait` seconds at most."""
     text, since = request.query.get("wait", ""), request.query.get("since", "")
     if not text.isdecimal() or not since:
         return
-    known = since.rpartition(".")[2]
     try:
         async with asyncio.timeout(min(float(text), _LONGEST_WAIT)), board.changed:
-            await board.changed.wait_for(lambda: str(board.generation) != known)
+            await board.changed.wait_for(lambda: f"{instance}.{board.generation}" != since)
     except TimeoutError:
         return

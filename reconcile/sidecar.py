@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from exporter.kube.errors import KubeError
@@ -51,6 +53,7 @@ class Sidecar:
         self._verifying, self._history, self._alerts = verifying, history, alerts or Alerts()
         self._loop = Loop(parts)
         self._storm: Storm | None = None
+        self._problem = ""  # why there are no findings, as last logged
 
     def kept(self, entry: Entry) -> None:
         """Takes in a new entry of the ledger."""
@@ -76,7 +79,7 @@ class Sidecar:
         standing = parts.measures.standing
         try:
             observed = await self._source.observed()
-            standing.source_up = True
+            standing.source_up, self._problem = True, ""
             await self._settle()
             found = set(observed.by_fingerprint)
             verify_after = parts.config.verify_after.total_seconds()
@@ -84,7 +87,9 @@ class Sidecar:
             written = await self._loop.run(observed, await self._situation(observed))
         except SourceError as error:
             standing.source_up = False
-            log.warning('event="no findings" why="%s"', error)
+            if str(error) != self._problem:
+                log.warning('event="no findings" why="%s"', error)
+            self._problem = str(error)
             return 0
         except NotLeadingError as error:
             log.warning('event="not leading any more" why="%s"', error)
@@ -150,7 +155,12 @@ class Sidecar:
     async def _wait(self) -> None:
         """Until the findings change, the Lease changes hands, or the interval is over."""
         seconds = self._parts.config.interval.total_seconds()
-        await self._source.changed(seconds) if self._election.leading else await self._election.wait(seconds)
+        if self._election.leading:
+            await self._source.changed(seconds)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self._election.changed:
+                await self._election.changed.wait_for(lambda: self._election.leading)
 
 
 def _unsilenced(_: Ask) -> str | None:

@@ -17,9 +17,8 @@ from exporter.engine.engine import Engine
 from exporter.findings import Finding
 from exporter.kube.body import whole
 from exporter.kube.errors import KubeError
-from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.record import Ref
-from exporter.model.source import Source as KindSource
+from exporter.views.fleet import fleet_of
 
 from .confirm import Hint
 
@@ -82,14 +81,14 @@ class EngineSource:
         self._engine, self._clock = engine, clock
 
     async def observed(self) -> Observed:
-        engine, now = self._engine, self._clock()
-        behind = [each.since for each in engine.cluster.all(KindSource) if not each.current]
+        engine = self._engine
+        fleet = fleet_of(engine.cluster)
         return Observed(
             tuple(_found(each) for each in engine.findings()),
             frozenset(each.check for each in engine.unknowns() if not each.partition),
             engine.ready,
-            engine.cluster.count(VirtualMachine),
-            max((now - since for since in behind), default=0.0),
+            fleet.virtual_machines,
+            self._clock() - _epoch(fleet.out_of_date_since) if fleet.out_of_date_since else 0.0,
             engine.generation,
         )
 
@@ -199,10 +198,10 @@ class ExporterSource:
     async def _report(self, query: Mapping[str, str] | None = None, seconds: float = 30.0) -> _Report:
         url = f"{self._url}/api/v1/findings"
         try:
-            headers = bearer(self._token_file)
+            headers = {"Accept-Encoding": "identity", **bearer(self._token_file)}
             timeout = aiohttp.ClientTimeout(total=seconds)
             async with (
-                aiohttp.ClientSession(timeout=timeout) as session,
+                aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session,
                 session.get(url, params=query or {}, headers=headers, ssl=self._tls) as response,
             ):
                 body = await whole(response, _BODY_BYTES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from exporter.model.record import Ref
@@ -10,11 +9,12 @@ from reconcile.annotations import PREFIX
 from reconcile.config import Config, Mode, model_of
 from reconcile.gates import Ask, QueryAnswer, Situation
 from reconcile.history import History
+from reconcile.ledger.entry import Entry, Event
 from reconcile.plan import Delete, Plan, Refused, Risk
 from reconcile.remediation import Remediation
 from reconcile.storm import Storm
 
-__all__ = ["CLAIM", "NOW", "REPAIR", "VM", "Entry", "ask", "config", "plan", "situation", "written"]
+__all__ = ["CLAIM", "NOW", "REPAIR", "VM", "ask", "config", "entry", "plan", "situation", "written"]
 
 NOW = 1_780_000_000.0  # 2026-05-28T20:26:40Z, a Thursday
 CLAIM = Ref("IPAMClaim", "shop", "db.blue", "u1")
@@ -33,19 +33,9 @@ REPAIR = Remediation(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """As the ledger has it."""
-
-    at: float = NOW
-    event: str = "intended"
-    attempt: str = ""
-    plan: Plan | None = None
-    mode: str = "auto"
-    by: str = ""
-    happened: bool | None = None
-    why: str = ""
-    scope: str = ""
+def entry(event: str, at: float = NOW, **fields: Any) -> Entry:
+    """One of the ledger."""
+    return Entry(seq=0, at=at, event=Event(event), **fields)
 
 
 def plan(*, target: Ref = CLAIM, vm: str = "db", remediation: str = "repair", fingerprint: str = "f1") -> Plan:
@@ -67,8 +57,8 @@ def plan(*, target: Ref = CLAIM, vm: str = "db", remediation: str = "repair", fi
 def written(number: int, at: float, *after: str, why: str = "", mode: str = "auto", **more: Any) -> list[Entry]:
     """The entries of one attempt: that it was intended, and what came after."""
     attempt = f"a{number}"
-    events = [Entry(at=at, event=event, attempt=attempt, why=why, mode=mode) for event in after]
-    return [Entry(at=at, attempt=attempt, plan=plan(**more), mode=mode), *events]
+    events = [entry(event, at, attempt=attempt, why=why, mode=mode) for event in after]
+    return [entry("intended", at, attempt=attempt, plan=plan(**more), mode=mode), *events]
 
 
 def config(**values: Any) -> Config:

@@ -1,4 +1,4 @@
-"""What to do about a finding: its next step, its commands with the names filled in, and its runbook.
+"""What to do about a finding: its next step, its commands with the names filled in, its runbook and its remediation.
 
 One source for every surface. A command stands in the runbook of its alert to the letter, with words in capitals for
 names; here they get the finding's values.
@@ -18,13 +18,14 @@ RUNBOOKS = "https://github.com/kubevirt-steward/kubevirt-steward/blob/main/rules
 
 
 def advised(finding: Finding, reason: Reason) -> Finding:
-    """The finding with `next`, `commands` and `runbook`; what the check has set itself stays."""
+    """The finding with `next`, `commands`, `runbook` and `remediation`; what the check has set itself stays."""
     values = values_of(finding)
     return msgspec.structs.replace(
         finding,
         next=finding.next or filled(reason.next, values),
         commands=finding.commands or tuple(filled(each, values) for each in reason.commands),
         runbook=f"{RUNBOOKS}{reason.alert}.md" if reason.alert else "",
+        remediation=finding.remediation or reason.remediation or None,
     )
 
 

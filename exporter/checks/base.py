@@ -79,7 +79,8 @@ class Reason:
     With `lasting` one without a known beginning waits for it in the first evaluation too: it says how long it lasted.
     `next` and `commands` are for every finding that has none of its own, in the words of the runbook: NAMESPACE, NAME
     and other words in capitals are filled in (`advice.py`). `alert` is the name of the alert and of its runbook; empty
-    for what only informs and has none.
+    for what only informs and has none. `remediation` is the id of what the sidecar can do about it, the first to
+    look at where there are several; empty where it can do nothing.
     """
 
     severities: tuple[Severity, ...]
@@ -90,6 +91,7 @@ class Reason:
     next: str = ""
     commands: tuple[str, ...] = ()
     alert: str = ""
+    remediation: str = ""
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ _REASONS = {
         next="Delete the PDB: nothing needs it any more.",
         commands=(_SHOW, _DELETE),
         alert=_ALERT,
+        remediation="delete_orphan_pdb",
     ),
     "LegacyPDBPresent": Reason(
         (Severity.WARNING,),
@@ -54,6 +55,7 @@ _REASONS = {
         next="Check that virt-controller runs, which deletes the PDB; if it stays, delete it.",
         commands=(_RUNNING, _SHOW, _DELETE),
         alert=_ALERT,
+        remediation="delete_orphan_pdb",
     ),
 }
 

@@ -57,6 +57,7 @@ REASONS = {
         next="Do not delete or change it before each of its VMs has a ControllerRevision.",
         commands=(LIST_USERS, "kubectl get pods -A -l kubevirt.io=virt-controller"),
         alert="VMInstancetypeDeletableInUse",
+        remediation="guard_instancetype",
     ),
     "DeprecatedInUse": Reason(
         (Severity.INFO,),

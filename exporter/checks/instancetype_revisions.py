@@ -59,6 +59,7 @@ REASONS = {
         grace=3600.0,
         next="Delete it if it is in the way; the one of a VM goes together with the VM.",
         commands=(_READ, _VMS),
+        remediation="delete_orphan_revision",
     ),
     "SharedRevision": Reason(
         (Severity.WARNING,),

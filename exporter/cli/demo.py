@@ -22,7 +22,7 @@ from ..demo.fleet import sample_fleet
 from ..demo.story import play
 from ..fakeapi.apiserver import ApiServer
 from ..kube.transport import Transport
-from ..views.findings import rfc3339
+from ..views.times import rfc3339
 from .listening import add_listen_option, run_until_signalled
 from .terminal import one_line, say
 

@@ -16,7 +16,9 @@ from ..config.settings import Config
 from ..engine.fleet import Fleet
 from ..model.source import FILE
 from ..offline.files import DumpError
-from ..views.findings import Report, UndecodableReport, merged, reported, rfc3339, take
+from ..views.findings import Report, UndecodableReport, merged, reported, take
+from ..views.fleet import UNSEEN_FLEET
+from ..views.times import rfc3339
 from .dumps import Dump
 from .filters import Filters
 from .progress import progress_line
@@ -67,4 +69,4 @@ def _evaluate(dump: Dump, reading: Reading, fleet: Fleet) -> tuple[Report, str]:
 
 def _unreadable(dump: Dump, error: DumpError, now: float) -> Report:
     undecodable = UndecodableReport(FILE, "", dump.path, "", str(error), rfc3339(now), dump.name)
-    return Report(0, [], [], [], [undecodable])
+    return Report(0, [], [], [], [undecodable], ready=False, fleet=UNSEEN_FLEET)

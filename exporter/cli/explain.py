@@ -66,6 +66,7 @@ def _reason(check: Check, name: str, reason: Reason) -> str:
         "Alert": reason.alert,
         "Runbook": f"{RUNBOOKS}{reason.alert}.md" if reason.alert else "",
         "Next": reason.next,
+        "Repair": reason.remediation,
     }
     lines = [f"{name + ':':<10}{fact}\n" for name, fact in facts.items() if fact]
     return f"{name} (check {check.id})\n\n{reason.meaning}\n\n{''.join(lines)}{indented(reason.commands, '  $ ')}"

@@ -9,7 +9,7 @@ from ..checks import all_checks
 from ..model.kind import ApiKind
 from ..model.source import FILE, SyncState
 from ..offline.source import command, named_lists
-from ..views.findings import FindingReport, Report
+from ..views.findings import FindingReport, Report, plan_command
 from .junit import junit
 from .sarif import sarif
 from .structured import json_of, yaml_of
@@ -88,9 +88,13 @@ def _columns(head: Sequence[str], rows: Sequence[Sequence[str]], several: bool, 
 
 
 def _advice(finding: FindingReport, commands: bool) -> str:
-    """What to do: a sentence, and commands to copy."""
+    """What to do: a sentence, and commands to copy; and what the sidecar can do."""
     following = indented((finding.next,), f"{_NEXT}next: ") if finding.next else ""
-    return following + (indented(finding.commands, f"{_NEXT}$ ") if commands else "")
+    following += indented(finding.commands, f"{_NEXT}$ ") if commands else ""
+    if not finding.remediation:
+        return following
+    following += indented((finding.remediation,), f"{_NEXT}repair: ")
+    return following + (indented((plan_command(finding),), f"{_NEXT}$ ") if commands else "")
 
 
 def _summary(report: Report, cluster: str, read: str, several: bool) -> str:

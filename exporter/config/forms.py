@@ -12,11 +12,22 @@ from ..checks.base import Setting
 from ..model.features.versions import FORM, parse
 from .mistakes import listed, quoted
 
-__all__ = ["Address", "Duration", "OptionalText", "OptionalVersion", "address", "field_of", "setting", "write_duration"]
+__all__ = [
+    "Address",
+    "Duration",
+    "OptionalText",
+    "OptionalUrl",
+    "OptionalVersion",
+    "address",
+    "field_of",
+    "setting",
+    "write_duration",
+]
 
 # Each part once, the larger before the smaller; editors get the same.
 _DURATION = r"(?=[0-9])(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m(?!s))?(?:([0-9]{1,6})s)?(?:([0-9]{1,6})ms)?"
 _UNITS = ("days", "hours", "minutes", "seconds", "milliseconds")
+_URL = r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/?"
 _ADDRESS = r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:\s]*)):([0-9]{1,5})"
 
 
@@ -55,6 +66,12 @@ def _text(text: str) -> str:
     return text
 
 
+def _url(text: str) -> str:
+    if not re.fullmatch(_URL, text):
+        raise ValueError(f"{quoted(text)} is no URL of a server; write it as https://HOST:PORT, without a path")
+    return text
+
+
 def _version(text: str) -> str:
     found = parse(text)
     if found is None:
@@ -77,6 +94,9 @@ Address = Annotated[
 ]
 Text = Annotated[str, AfterValidator(_text), WithJsonSchema({"type": "string", "minLength": 1})]
 OptionalText = Annotated[Text | None, WithJsonSchema({"type": "string", "minLength": 1})]  # None: not in the file
+OptionalUrl = Annotated[
+    Annotated[Text, AfterValidator(_url)] | None, WithJsonSchema({"type": "string", "pattern": f"^{_URL}$"})
+]
 OptionalVersion = Annotated[
     Annotated[Text, AfterValidator(_version)] | None, WithJsonSchema({"type": "string", "pattern": f"^{FORM}$"})
 ]

@@ -96,7 +96,7 @@ def load(checks: Iterable[Check], sources: Sources) -> Loaded | Mistakes:
     values = {key: below(layer.tree, key.path) for key, layer in set_by.items() if key not in refused}
     config = model.model_validate(tree_of(values), by_alias=True, by_name=False)
     for path, what in _of_the_whole(config, checks, refused):
-        places = [layer.place for key, layer in set_by.items() if key.name.startswith(f"{path}.")]
+        places = [layer.place for key, layer in set_by.items() if f"{key.name}.".startswith(f"{path}.")]
         mistakes.append(Mistake(next(iter(places), "configuration"), path, what))
     if mistakes:
         return Mistakes(tuple(mistakes))
@@ -137,5 +137,8 @@ def _of_the_whole(config: Config, checks: Iterable[Check], refused: Iterable[Key
                 _ = config.of(check.id).settings
             except ValueError as error:  # of the struct's __post_init__
                 yield f"checks.{check.id}", str(error)
+    key, why = config.reconcile.mistake
+    if key and not any(each.path[0] == "reconcile" for each in refused):
+        yield f"reconcile.{key}", why
     if not any(isinstance(kind, ApiKind) for check in checks if config.of(check.id).enabled for kind in check.reads):
         yield "checks", "nothing would be looked at; leave a check enabled"

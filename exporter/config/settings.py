@@ -5,6 +5,7 @@ A check's own settings are a struct in the check's module (`Check.settings`); `m
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, get_args
 
@@ -15,10 +16,19 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from ..checks.base import Check
-from .forms import Address, Duration, OptionalText, OptionalVersion, field_of, setting
+from .forms import Address, Duration, OptionalText, OptionalUrl, OptionalVersion, field_of, setting
 from .mistakes import listed
 
-__all__ = ["CheckSettings", "Config", "MetricsSettings", "PaceSettings", "Section", "SeriesLimitSettings", "model_of"]
+__all__ = [
+    "CheckSettings",
+    "Config",
+    "MetricsSettings",
+    "PaceSettings",
+    "ReconcileSettings",
+    "Section",
+    "SeriesLimitSettings",
+    "model_of",
+]
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["logfmt", "json"]
@@ -80,6 +90,31 @@ class MetricsSettings(Section):
     )
 
 
+class ReconcileSettings(Section):
+    """Where the sidecar is whose repairs are shown with the findings. Without a URL none is asked."""
+
+    url: OptionalUrl = setting(None, "URL of the sidecar, whose repairs are shown with the findings.", "URL")
+    token_file: OptionalText = setting(None, "Path of a file with the token that the sidecar accepts.", "text")
+    ca_file: OptionalText = setting(
+        None, "Path of the certificates that the sidecar's is verified by. Without it: those of the system.", "text"
+    )
+
+    @property
+    def mistake(self) -> tuple[str, str]:
+        """The key of what does not go together, and why; empty where all does."""
+        for key, value in (("tokenFile", self.token_file), ("caFile", self.ca_file)):
+            if value and not self.url:
+                return key, "it is for the sidecar at reconcile.url, which is not set"
+        host = _HOST.match(self.url or "")
+        if self.token_file and host and host[1] not in _LOOPBACK:
+            return "tokenFile", "a token is not sent over http to another host; write reconcile.url with https"
+        return "", ""
+
+
+_HOST = re.compile(r"http://(\[[^]]*\]|[^:/]*)")
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+
 class CheckSettings(Section):
     """What is set of one check."""
 
@@ -118,6 +153,7 @@ class Config(Section):
     pace: PaceSettings = Field(default_factory=PaceSettings)
     series_limit: SeriesLimitSettings = Field(default_factory=SeriesLimitSettings)
     metrics: MetricsSettings = Field(default_factory=MetricsSettings)
+    reconcile: ReconcileSettings = Field(default_factory=ReconcileSettings)
     checks: Section = Field(default_factory=Section)
 
     def of(self, check_id: str) -> CheckSettings:

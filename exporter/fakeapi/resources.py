@@ -59,6 +59,7 @@ RESOURCES = (
         namespaced=False,
     ),
     Resource("infrastructure.cluster.x-k8s.io", "v1alpha1", "kubevirtmachines", "KubevirtMachine"),
+    Resource("coordination.k8s.io", "v1", "leases", "Lease", status=False, generation=False),
     Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", status=False),
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short=("pdb",)),
     Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False, status=False, short=("sc",)),

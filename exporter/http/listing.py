@@ -18,7 +18,8 @@ from isal import isal_zlib
 
 from ..engine.engine import Engine
 from ..findings import Finding
-from ..views.findings import Filter, field_of, order, reported, surroundings
+from ..views.findings import Filter, Report, field_of, order, reported, surroundings
+from ..views.repairs import reconcile_of
 from .shared import Shared, Versions
 
 __all__ = ["CHOICES", "Encoded", "Listing", "Overview"]
@@ -71,7 +72,7 @@ class Listing:
         self._chosen = Shared[Filter, list[Finding]](lambda: versions.findings, lambda each: 8 * len(each))
         self._overview = Shared[None, Overview](lambda: versions.findings)
         self._encoded = Shared[Filter, tuple[object, Encoded]](
-            lambda: versions.findings, lambda each: sum(map(len, each[1].findings))
+            lambda: versions.reports, lambda each: sum(map(len, each[1].findings))
         )
 
     async def chosen(self, wanted: Filter) -> list[Finding]:
@@ -107,21 +108,24 @@ class Listing:
     async def encoded(self, wanted: Filter) -> Encoded:
         """The report of one moment: the findings that were there, and what surrounded them."""
         version, encoded = await self._encoded.get(wanted, lambda: self._encode(wanted))
-        if version == self._versions.findings:
+        if version == self._versions.reports:
             generation, frame = self._frame()
             return replace(encoded, generation=generation, frame=frame)
         return encoded
 
     def _frame(self) -> tuple[int, tuple[bytes, bytes]]:
-        before, after = _ENCODE(surroundings(self._engine)).split(_FINDINGS, 1)
+        before, after = _ENCODE(self._surroundings()).split(_FINDINGS, 1)
         return self._engine.generation, (before + _FINDINGS, after)
 
+    def _surroundings(self) -> Report:
+        return msgspec.structs.replace(surroundings(self._engine), reconcile=reconcile_of(self._versions.repairs))
+
     async def _encode(self, wanted: Filter) -> tuple[object, Encoded]:
-        version, (generation, frame) = self._versions.findings, self._frame()
+        version, (generation, frame) = self._versions.reports, self._frame()
         parts, length, digest = [], 0, blake2b(digest_size=16)
         rest = iter(await self.chosen(wanted))
         while run := tuple(islice(rest, _PART)):
-            part = b",".join(_ENCODE(reported(each, "", self._versions.unknown_of(each))) for each in run)
+            part = b",".join(_ENCODE(reported(*self._versions.report_of(each))) for each in run)
             part = b"," + part if length else part
             length += len(part)
             digest.update(part)

@@ -15,7 +15,9 @@ from ..engine.engine import Engine
 from ..findings import Finding, Severity
 from ..views.drain import STAYS, TITLES, Drain, NoSuchNodeError, draining
 from ..views.features.manual import BITES, MIGRATES
-from ..views.findings import Filter, FindingReport, reported, surroundings
+from ..views.findings import Filter, FindingReport, plan_command, reported, surroundings
+from ..views.repairs import reconcile_of
+from ..views.times import rfc3339
 from .answers import as_text
 from .drain import DrainView
 from .features import FeaturesView
@@ -73,6 +75,9 @@ class Page:
         values = {
             "title": self._title,
             "report": surroundings(self._engine),
+            "reconcile": reconcile_of(self._versions.repairs),
+            "plan_command": plan_command,
+            "time": rfc3339,
             "most": _SHOWN_OTHERS,
             "networks": networks,
             "shown_networks": networks.networks[:_SHOWN_NETWORKS],
@@ -106,7 +111,7 @@ class Page:
         return await page_of(request, "page.html", values)
 
     def _reported(self, finding: Finding) -> FindingReport:
-        return reported(finding, "", self._versions.unknown_of(finding))
+        return reported(*self._versions.report_of(finding))
 
     async def _draining(self) -> tuple[list[str], Drain]:
         while True:

@@ -13,6 +13,7 @@ from ..feature_usage import FeatureUsage
 from ..instancetype_usage import InstancetypeUsage
 from ..metrics.exposition import Exposition
 from ..metrics.telemetry import Scrapes
+from ..repairs import Repairs
 from ..states.base import Aggregates
 from .api import Findings
 from .connections import most_connections
@@ -39,10 +40,11 @@ def routes(
     scrapes: Scrapes,
     config: Status,
     title: str,
+    repairs: Repairs,
 ) -> Routes:
     prepare()
     instance = secrets.token_hex(4)
-    versions = Versions(engine)
+    versions = Versions(engine, repairs)
     listing = Listing(engine, versions)
     networks = NetworksView(engine, aggregates.of(AddressUsage), versions, instance)
     instancetypes = InstancetypesView(engine, aggregates.of(InstancetypeUsage), versions, instance)

@@ -10,9 +10,12 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Generator, Hashable
 from typing import Generic, TypeVar
 
+from msgspec import UnsetType
+
 from ..engine.engine import Engine
 from ..findings import Finding
 from ..model.cluster import Change
+from ..repairs import Repair, Repairs
 
 __all__ = ["Shared", "Versions", "in_turns"]
 
@@ -26,8 +29,9 @@ Value = TypeVar("Value")
 class Versions:
     """What an answer is made of is the same as before if its version is."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, repairs: Repairs) -> None:
         self._engine, self._published, self._changes = engine, 0, 0
+        self.repairs = repairs
         engine.listen(self._publish)
         engine.observe(self._change)
 
@@ -43,8 +47,17 @@ class Versions:
         return self._published, tuple(self._engine.unknowns())
 
     @property
+    def reports(self) -> Hashable:
+        """Of the findings as they are reported, with what the sidecar says of them."""
+        return self.findings, self.repairs.version
+
+    @property
     def everything(self) -> Hashable:
         return self._changes, self._engine.generation, self.findings
+
+    def report_of(self, finding: Finding) -> tuple[Finding, str, str, tuple[Repair, ...] | UnsetType]:
+        """What it is reported with."""
+        return finding, "", self.unknown_of(finding), self.repairs.of(finding.fingerprint)
 
     def unknown_of(self, finding: Finding) -> str:
         """Why it may be old; empty where it is not, or is closed by now."""

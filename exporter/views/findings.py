@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -13,7 +12,11 @@ from ..engine.engine import Engine
 from ..findings import Finding, Severity, Unknown
 from ..model.record import Record, Ref
 from ..model.source import Source, Undecodable
+from ..repairs import Repair
 from .edits import EditProbes
+from .fleet import NO_FLEET, Fleet, fleet_of, fleet_of_all
+from .repairs import Reconcile
+from .times import rfc3339
 
 __all__ = [
     "Filter",
@@ -25,8 +28,8 @@ __all__ = [
     "field_of",
     "merged",
     "order",
+    "plan_command",
     "reported",
-    "rfc3339",
     "surroundings",
     "take",
 ]
@@ -61,7 +64,10 @@ def field_of(finding: Finding, name: str) -> str:
 
 
 class FindingReport(msgspec.Struct, frozen=True, rename="camel"):
-    """A finding as users get it; `since` is RFC 3339 in UTC. `cluster` is the name of the dump, where it has one."""
+    """A finding as users get it; `since` is RFC 3339 in UTC. `cluster` is the name of the dump, where it has one.
+
+    `repairs` is what the sidecar says of it; absent where none is asked.
+    """
 
     check: str
     reason: str
@@ -84,6 +90,7 @@ class FindingReport(msgspec.Struct, frozen=True, rename="camel"):
     unknown: str
     remediation: str | None
     cluster: str = ""
+    repairs: tuple[Repair, ...] | UnsetType = UNSET
 
 
 class SourceReport(msgspec.Struct, frozen=True, rename="camel"):
@@ -116,12 +123,17 @@ class NotApplicable(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Report(msgspec.Struct, frozen=True, rename="camel"):
+    """`ready` is whether everything was evaluated once: before that, what has no finding may still get one."""
+
     generation: int
     findings: list[FindingReport]
     unknown: list[Unknown]
     sources: list[SourceReport]
     undecodable: list[UndecodableReport]
     not_applicable: list[NotApplicable] = []
+    ready: bool = True
+    fleet: Fleet = NO_FLEET
+    reconcile: Reconcile | UnsetType = UNSET
     probes: EditProbes | UnsetType = UNSET
 
 
@@ -141,6 +153,8 @@ def surroundings(engine: Engine, cluster: str = "") -> Report:
         [_source(engine, each, cluster) for each in sorted(engine.cluster.all(Source), key=_by_name)],
         [_undecodable(each, cluster) for each in sorted(engine.cluster.all(Undecodable), key=_by_name)],
         [NotApplicable(check, why, cluster) for check, why in sorted(engine.not_applicable().items())],
+        engine.ready,
+        fleet_of(engine.cluster),
     )
 
 
@@ -155,6 +169,8 @@ def merged(reports: Iterable[Report]) -> Report:
         [source for report in every for source in report.sources],
         [undecodable for report in every for undecodable in report.undecodable],
         [each for report in every for each in report.not_applicable],
+        all(report.ready for report in every),
+        fleet_of_all(report.fleet for report in every),
     )
 
 
@@ -169,7 +185,9 @@ def _by_name(record: Record) -> tuple[str, str]:
     return record.namespace, record.name
 
 
-def reported(finding: Finding, cluster: str = "", unknown: str = "") -> FindingReport:
+def reported(
+    finding: Finding, cluster: str = "", unknown: str = "", repairs: tuple[Repair, ...] | UnsetType = UNSET
+) -> FindingReport:
     return FindingReport(
         finding.check,
         finding.reason,
@@ -192,6 +210,7 @@ def reported(finding: Finding, cluster: str = "", unknown: str = "") -> FindingR
         unknown or finding.unknown,
         finding.remediation,
         cluster or finding.cluster,
+        repairs,
     )
 
 
@@ -221,8 +240,6 @@ def advice(finding: FindingReport) -> tuple[str, ...]:
     return tuple(line for line in (finding.next, *finding.commands, finding.runbook) if line)
 
 
-def rfc3339(seconds: float | None) -> str:
-    """Seconds since 1970 as RFC 3339 in UTC, to the second; empty for none."""
-    if seconds is None:
-        return ""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def plan_command(finding: FindingReport) -> str:
+    """Shows what the sidecar would do about a finding."""
+    return f"steward reconcile plan {finding.fingerprint}"

@@ -23,8 +23,8 @@ from ..model.pool import Capacity
 from ..model.reader import Reading
 from ..model.record import Ref
 from ..model.source import Undecodable, unseen
-from .findings import rfc3339
 from .slices import at_once, in_order
+from .times import rfc3339
 
 __all__ = [
     "READER",

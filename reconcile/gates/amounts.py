@@ -8,8 +8,9 @@ from exporter.config.forms import write_duration
 from exporter.config.mistakes import quoted
 
 from ..config import Config
+from ..moments import moment
 from ..storm import Weather
-from .base import Ask, Situation, moment
+from .base import Ask, Situation
 
 __all__ = ["fleet_share_left", "hour_left", "namespace_left", "no_edit_war", "no_failures", "no_storm", "run_left"]
 

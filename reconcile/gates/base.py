@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -17,7 +16,7 @@ from ..history import History
 from ..remediation import Remediation
 from ..storm import Storm
 
-__all__ = ["Alert", "Ask", "Blocked", "Gate", "Labels", "Query", "QueryAnswer", "Situation", "moment"]
+__all__ = ["Alert", "Ask", "Blocked", "Gate", "Labels", "Query", "QueryAnswer", "Situation"]
 
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]
 """The labels of the alert of a finding, each with the values that it may have: "" where it may lack the label."""
@@ -110,11 +109,3 @@ class Gate:
         if found is None:
             return None
         return Blocked(self.id, found) if isinstance(found, str) else Blocked(self.id, *found)
-
-
-def moment(at: float) -> str:
-    """As RFC 3339 in UTC, to the second."""
-    try:
-        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (OverflowError, ValueError, OSError):
-        return f"{at:.0f} s after 1970"

@@ -7,8 +7,9 @@ from datetime import timedelta
 from exporter.config.forms import write_duration
 
 from ..config import Config
+from ..moments import moment
 from ..windows import closed_until
-from .base import Alert, Ask, Labels, Query, Situation, moment
+from .base import Alert, Ask, Labels, Query, Situation
 
 __all__ = ["alert_fires", "not_silenced", "old_enough", "query_clear", "window_open"]
 
@@ -55,10 +56,11 @@ def alert_fires(ask: Ask, situation: Situation, config: Config) -> str | None:
     if not config.webhook.enabled:
         return None
     if situation.firing is None:
-        return "no alert was received yet; Alertmanager sends those that fire to /alerts"
-    if any(_of(alert, ask.labels) for alert in situation.firing):
-        return None
+        return "no alert was received yet; Alertmanager sends those that fire to /api/v1/alerts"
     name = "".join(ask.labels.get("alertname", ()))
+    added = {label: (value,) for label, value in config.alertmanager.labels.items()}  # of this cluster, not of another
+    if name and any(_of(alert, {**added, **ask.labels}) for alert in situation.firing):
+        return None
     what = f"alert {name} does not fire for {ask.subject}" if name else f"there is no alert for {ask.subject}"
     return f"{what}; with the webhook enabled only what an alert fires for is repaired unasked"
 
@@ -66,4 +68,4 @@ def alert_fires(ask: Ask, situation: Situation, config: Config) -> str | None:
 def _of(alert: Alert, labels: Labels) -> bool:
     """Whether it is the alert of the finding: it has its name, and no label has a value that it can't have."""
     found = dict(alert)
-    return bool(found.get("alertname")) and all(found.get(name, "") in values for name, values in labels.items())
+    return all(found.get(name, "") in values for name, values in labels.items())

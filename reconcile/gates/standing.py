@@ -9,7 +9,8 @@ from exporter.config.mistakes import quoted
 
 from ..annotations import PAUSED, paused_by
 from ..config import Config
-from .base import Ask, Situation, moment
+from ..moments import moment
+from .base import Ask, Situation
 
 __all__ = [
     "check_known",

@@ -117,7 +117,8 @@ class Ledger:
     def append(self, event: Event, *, attempt: str = "", **fields: Any) -> Entry:
         """Writes one entry; it is on disk when this returns. `fields` are those of Entry.
 
-        The attempt of what is intended is made here. Raises LedgerError where it can't be written; it is then not in
+        The attempt of what is intended is made here. An object that can't be recorded is left out, unless it is that of
+        what is intended. Raises LedgerError where it can't be written; it is then not in
         the ledger, or nobody knows, in which case nothing more can be appended. Raises ValueError for an event that
         makes no sense, such as the end of an attempt that is not under way.
         """
@@ -128,7 +129,7 @@ class Ledger:
             given = Entry(seq=seq, at=self._clock(), event=event, attempt=attempt, previous=self._chain.sum, **fields)
             self._items.allow(given)
             try:
-                entry, line = sealed(_encodable(given))
+                entry, line = _sealed(_encodable(given))
             except ValueError as error:
                 raise LedgerError(
                     f"cannot record {event} {attempt} in {self._directory}: {error}; what can't be recorded is not done"
@@ -146,6 +147,17 @@ class Ledger:
         held = self._items.oldest_file
         with contextlib.suppress(OSError):  # the entry is written; the next one tries again
             self._writer.remove_before(oldest if held is None else min(oldest, held))
+
+
+def _sealed(entry: Entry) -> tuple[Entry, bytes]:
+    """What is intended is kept whole or not at all; what came of it is kept in any case. Raises ValueError."""
+    try:
+        return sealed(entry)
+    except ValueError as error:
+        if entry.event is Event.INTENDED or entry.whole is None:
+            raise
+        why = "; ".join(filter(None, (entry.why, f"the object can't be recorded: {error}")))
+        return sealed(msgspec.structs.replace(entry, whole=None, why=why))
 
 
 def _encodable(entry: Entry) -> Entry:

@@ -101,8 +101,6 @@ class Chain:
         except ValueError as error:
             raise LedgerError(f"{line} can't be used: {error}; {REMEDY}") from error
         self.seq, self.sum = entry.seq, entry.sum
-        if seq is None and entry.seq == 1 and entry.previous:
-            raise LedgerError(f"{line} is the first entry but names one before it; {REMEDY}")
         if seq is not None and (entry.seq != seq + 1 or entry.previous != previous):
             raise LedgerError(
                 f"{line} has entry {entry.seq}, which does not follow entry {seq} before it: "

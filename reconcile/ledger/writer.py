@@ -144,9 +144,5 @@ class Writer:
             self._broken = f"half an entry can't be taken back ({error.strerror})"
 
     def _failure(self, error: OSError) -> LedgerError:
-        what = error.strerror or str(error)
-        return LedgerError(
-            f"cannot write to {self._path}: {what}; "
-            f"{_ADVICE.get(error.errno or 0, 'look at the disk that it is on')}, "
-            "no remediation is carried out until then"
-        )
+        what, do = error.strerror or str(error), _ADVICE.get(error.errno or 0, "look at the disk that it is on")
+        return LedgerError(f"cannot write to {self._path}: {what}; {do}, no remediation is carried out before")

@@ -30,6 +30,7 @@ KINDS = (
     virtual_machine_cluster_preference.KIND,
 )
 _STORED = "v1beta1"  # the version that KubeVirt keeps copies in
+_MOST = 5  # copies that are looked at; KubeVirt made them all the same
 _KEPT = ("creationTimestamp", "generation", "name", "namespace", "uid")  # of the metadata in a copy
 
 
@@ -86,10 +87,13 @@ def _of_live(scene: Scene, vm: VirtualMachine, lost: Resolution) -> Source | Non
 
 def _of_copies(scene: Scene, vm: VirtualMachine, lost: Resolution) -> Source | None:
     fitting = sorted(_fitting(scene, vm, lost), key=lambda each: (each.namespace != vm.namespace, each.ref))
-    for revision in fitting[:1]:
+    for revision in fitting[:_MOST]:
         whole = scene.whole(controller_revision.KIND, revision.namespace, revision.name) or {}
-        labels = {name: str(value) for name, value in _labels(whole).items() if name.startswith(LABEL)}
-        return Source(str(revision.ref), labels, table(whole.get("data")))
+        named, data = table(table(whole.get("metadata")).get("labels")), table(whole.get("data"))
+        labels = {name: str(value) for name, value in named.items() if name.startswith(LABEL)}
+        copied = table(data.get("metadata"))
+        if (copied.get("uid"), str(copied.get("generation"))) == (labels[f"{LABEL}uid"], labels[f"{LABEL}generation"]):
+            return Source(str(revision.ref), labels, data)
     return None
 
 
@@ -103,10 +107,6 @@ def _fitting(scene: Scene, vm: VirtualMachine, lost: Resolution) -> Iterator[Con
         of_kind = stash.object_kind == stash.kind == lost.kind
         if of_kind and stash.version == _STORED and not undecodable(revision, lost.role, (0, 0)):
             yield revision
-
-
-def _labels(whole: Mapping[str, Any]) -> Mapping[str, Any]:
-    return table(table(whole.get("metadata")).get("labels"))
 
 
 def rebuilt(vm: VirtualMachine, name: str, source: Source) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ import msgspec
 from exporter.findings import Finding
 from exporter.model.features.configuration import Effective
 from exporter.model.features.gates import NEWEST
-from exporter.model.features.hco import HYPERCONVERGED, REVERTED, way_of_gate
+from exporter.model.features.hco import REVERTED, way_of_gate
 from exporter.model.kinds import kube_virt
 from exporter.model.kinds.kube_virt import KubeVirt, changed
 
@@ -169,7 +169,7 @@ def _proposal(plan: Plan, whole: Mapping[str, Any], kubevirt: KubeVirt, gate: st
     of = plan.subject
     return Proposal(
         owner="whoever administers KubeVirt",
-        where=f"Send the JSON patch: kubectl patch kubevirts.kubevirt.io -n {of.namespace} {of.name} --type=json -p PATCH",
+        where=f"As a JSON patch: kubectl patch kubevirts.kubevirt.io -n {of.namespace} {of.name} --type=json -p PATCH",
         patch=msgspec.json.encode(ops).decode(),
     )
 
@@ -177,18 +177,17 @@ def _proposal(plan: Plan, whole: Mapping[str, Any], kubevirt: KubeVirt, gate: st
 def _in_hyperconverged(gate: str, lists: _Lists) -> Proposal:
     """HCO makes both lists from its own fields; what else is in them comes from its annotation."""
     way = way_of_gate(gate)
-    if JSON_PATCH not in way.place:
-        return Proposal(owner="the HyperConverged Cluster Operator", where=f"{way.sentence(None)} {REVERTED}")
     added = [
         {"op": "add", "path": f"{_PATH}/{field}/-", "value": gate}
         for field, listed in zip(_LISTS, lists, strict=True)
         if gate in map(_named, listed)
     ]
+    annotated = JSON_PATCH in way.place
+    there = " What adds it there is to be taken out." if annotated else ""
     return Proposal(
         owner="the HyperConverged Cluster Operator",
-        where=f"Take what adds it out of the annotation {JSON_PATCH} of HyperConverged {HYPERCONVERGED}; where nothing "
-        f"there does, HCO lists it by itself, and corrects that in a later release. {REVERTED}",
-        patch=msgspec.json.encode(added).decode(),
+        where=f"{way.sentence(None)}{there} {REVERTED}",
+        patch=msgspec.json.encode(added).decode() if annotated else "",
     )
 
 

@@ -49,7 +49,7 @@ __all__ = ["REMEDIATION"]
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
     claim = scene.named(IPAMClaim, ref.namespace, ref.name)
-    if claim is None or claim.uid != ref.uid:
+    if claim is None:
         return Refused("same_object", f"{ref} does not exist")
     if claim.deleting is not None:
         return Refused("not_being_deleted", f"{ref} is being deleted already")

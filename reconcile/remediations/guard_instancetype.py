@@ -28,14 +28,15 @@ from exporter.model.kinds import (
     virtual_machine_preference,
 )
 
+from ..annotations import PREFIX
 from ..plan import Add, Op, Patch, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
 from ._instancetypes import ending, table
 
 __all__ = ["ALLOWED", "FINALIZER", "REMEDIATION"]
 
-FINALIZER = "steward.kubevirt-steward.io/in-use"
-ALLOWED = "steward.kubevirt-steward.io/guard-allowed"
+FINALIZER = f"{PREFIX}in-use"
+ALLOWED = f"{PREFIX}guard-allowed"
 _MANAGED_BY = "app.kubernetes.io/managed-by"
 _OPERATORS = ("virt-operator", "hco-operator", "ssp-operator")
 _UNDO = "take the finalizer off again, once each VM has a copy or no VM depends on it"
@@ -72,6 +73,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         f"Until then it cannot be deleted{within}.",
         risk=Risk.NONE,
         undo=_UNDO,
+        settles=False,  # the live object is still what the VMs depend on
     )
 
 

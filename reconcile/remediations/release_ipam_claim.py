@@ -31,6 +31,7 @@ from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.record import epoch
 
+from ..annotations import PREFIX
 from ..plan import Add, Op, Patch, Plan, Refused, Remove, Replace, Risk, Test
 from ..remediation import Remediation, Scene, Write
 from ._ipam_claims import (
@@ -48,7 +49,7 @@ from ._ipam_claims import (
 
 __all__ = ["NUDGED", "REMEDIATION"]
 
-NUDGED = "steward.kubevirt-steward.io/nudged"
+NUDGED = f"{PREFIX}nudged"
 """Annotation of a VM in deletion: the UIDs of the IPAMClaims for which it was written, with spaces between."""
 
 _CONTROLLER_SECONDS = 600.0  # as the finding's grace; a controller that works needs seconds
@@ -196,6 +197,7 @@ def _made(finding: Finding, step: Patch, *, effect: str, risk: Risk, undo: str, 
         risk=risk,
         undo=undo,
         loses=loses,
+        settles=step.target == finding.subject,  # a nudge may do nothing
     )
 
 
@@ -237,5 +239,5 @@ REMEDIATION = Remediation(
         **NO_SNAPSHOT,
     },
     risk=Risk.ADDRESS,
-    undo="none: the network may allocate the addresses to another VM or pod at once",
+    undo=_NO_UNDO,
 )

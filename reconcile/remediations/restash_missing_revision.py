@@ -16,6 +16,9 @@ is not known.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from exporter.findings import Finding
 from exporter.model.identity import owned
 from exporter.model.instancetypes.conflicts import conflicts
@@ -75,7 +78,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return refused
     return _made(
         finding,
-        Patch(target=ref, ops=_dropped(table(whole.get("status")), lost), subresource="status"),
+        Patch(target=ref, ops=_dropped(whole, lost), subresource="status"),
         f"KubeVirt makes a new copy from the live {lost.kind} {lost.reference.name}: the VM gets the CPUs, memory and "
         f"settings that this has now, at its next restart or live. {waits}",
         risk if risk is Risk.DOWNTIME else Risk.RESOURCES,
@@ -144,14 +147,15 @@ def _not_from_live(vm: VirtualMachine, lost: Resolution, kubevirt: KubeVirt | No
     return None
 
 
-def _dropped(status: object, lost: Resolution) -> tuple[Op, ...]:
-    """The operations that take the reference out of a status, if it is still this one."""
+def _dropped(whole: Mapping[str, Any], lost: Resolution) -> tuple[Op, ...]:
+    """The operations that take the reference out of the VM's status, if VM and status still name the same."""
     field = f"{lost.role.value}Ref"
     path = f"/status/{field}"
-    kept = table(table(status).get(field))
+    kept = table(table(whole.get("status")).get(field))
+    matcher = table(table(whole.get("spec")).get(lost.role.value))
     named: tuple[Op, ...] = (Test(f"{path}/name", kept["name"]),) if "name" in kept else ()
     reference = f"{path}/controllerRevisionRef"
-    wanted = Test(f"/spec/{lost.role.value}/name", lost.reference.name)
+    wanted = Test(f"/spec/{lost.role.value}/name", matcher.get("name"))
     return (wanted, *named, Test(f"{reference}/name", lost.revision_name), Remove(reference))
 
 
@@ -183,6 +187,6 @@ REMEDIATION = Remediation(
         "live_object": "without an exact copy: the live object exists and is not being deleted",
         "live_object_fits": "without an exact copy: the VM's template sets no field that the live object provides",
     },
-    risk=Risk.RESOURCES,
+    risk=Risk.DOWNTIME,
     undo="delete the ControllerRevision that was created; a new copy of the live object is for good",
 )

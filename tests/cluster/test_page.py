@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import shutil
 import subprocess
@@ -10,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from exporter.repairs import Repairs, decoding
+from exporter.views.slices import at_once
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.fleet import claimed_vm, delete_vm
 from tests.rows import full
 from tests.unit.served import served
+from tests.unit.sidecar import plans, repair
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 QUIET = (
@@ -87,5 +91,35 @@ async def test_chromium_shows_features_and_runs_nothing_of_what_is_asked_for(tmp
     assert "<code>nvidia.com/A100</code>: 1 and 0" in section
     assert "In v1.9.0" in section
     assert "&lt;script&gt;" in section
+    assert not re.search("<script|<img|<title>run", dom)
+    assert min(picture.stat().st_size, narrow.stat().st_size) > 20_000
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian install the package chromium")
+async def test_chromium_shows_repairs_and_runs_nothing_of_their_texts(tmp_path: Path) -> None:
+    hostile = "<script>document.title='run'</script><img src=x onerror=\"document.title='run'\">"
+    repairs = Repairs(1_790_000_000.0)
+    async with served(repairs=repairs) as made:
+        first, second, third = (each.fingerprint for each in made.engine.findings())
+        window = {"gate": "window", "why": "the window opens at 22:00", "until": 1790000000.0}
+        answer = plans(
+            "1",
+            repair(first, state="blocked", blocked=[window]),
+            repair(second, write=hostile, why=hostile, target=hostile, loses=["x" * 5000], remediation="y" * 253),
+            repair(
+                third, state="proposed", proposal={"owner": hostile, "where": "In Git.", "patch": "spec: {}\n" * 40}
+            ),
+        )
+        repairs.take(at_once(decoding(json.dumps(answer).encode())))
+        repairs.lost(f"it answers {hostile}", 1_790_000_060.0)
+        dom = await asyncio.to_thread(browse, tmp_path, "--dump-dom", f"{made.url}/")
+        picture, narrow = tmp_path / "page.png", tmp_path / "narrow.png"
+        await asyncio.to_thread(browse, tmp_path, f"--screenshot={picture}", "--window-size=1280,1600", made.url)
+        await asyncio.to_thread(browse, tmp_path, f"--screenshot={narrow}", "--window-size=500,1600", made.url)
+
+    section = dom[dom.index('id="findings"') : dom.index('id="networks"')]
+    assert section.count('<details class="repair">') == 3
+    assert "<summary>Repair release_ipam_claim: blocked (mode plan)</summary>" in section
+    assert "Repairs unknown since 2026-09-21T14:14:20Z: it answers &lt;script&gt;" in dom
     assert not re.search("<script|<img|<title>run", dom)
     assert min(picture.stat().st_size, narrow.stat().st_size) > 20_000

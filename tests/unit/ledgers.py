@@ -46,9 +46,9 @@ class Power(Disk):
 
     def __init__(self, directory: Path, lost_at: int) -> None:
         self.directory, self.left = directory, lost_at
-        self.content: dict[int, bytes] = {}
-        self.names: dict[str, int] = {}
-        self.held: list[int] = []
+        self.names = {each.name: each.stat().st_ino for each in directory.iterdir()}
+        self.content = {each.stat().st_ino: each.read_bytes() for each in directory.iterdir()}
+        self.held = [os.open(each, os.O_RDONLY) for each in directory.iterdir()]
 
     def create(self, path: Path) -> int:
         self._operate()

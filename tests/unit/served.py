@@ -16,6 +16,7 @@ from exporter.metrics.telemetry import Scrapes, Telemetry, registry_of
 from exporter.model.kinds import ipam_claim
 from exporter.model.reader import Reader
 from exporter.model.record import Ref
+from exporter.repairs import Repairs
 from exporter.states import all_states
 from exporter.states.base import Aggregates
 from exporter.views import all_views
@@ -45,13 +46,14 @@ def many(count: int) -> Check:
 
 
 class Served:
-    def __init__(self, count: int, checks: Iterable[Check] = ()) -> None:
+    def __init__(self, count: int, checks: Iterable[Check] = (), repairs: Repairs | None = None) -> None:
         readers: tuple[Reader, ...] = (*all_views(), *all_states())
         indexes = [index for reader in readers for index in reader.indexes]
         self.evaluation = Evaluation([many(count), *checks], indexes=indexes)
         self.engine = self.evaluation.engine
         self.exposition = Exposition(self.engine.checks)
         self.engine.listen(self.exposition.update)
+        self.repairs = repairs or Repairs()
         self.url = ""
         self.see("claim")
 
@@ -89,13 +91,15 @@ class Served:
 
 
 @asynccontextmanager
-async def served(count: int = 3, host: str = "127.0.0.1", checks: Iterable[Check] = ()) -> AsyncIterator[Served]:
+async def served(
+    count: int = 3, host: str = "127.0.0.1", checks: Iterable[Check] = (), repairs: Repairs | None = None
+) -> AsyncIterator[Served]:
     """With these checks beside that of the many findings."""
-    made = Served(count, checks)
+    made = Served(count, checks, repairs)
     aggregates = Aggregates(made.engine.cluster, all_states())
     made.engine.observe(aggregates.changed)
     scrapes, config = Scrapes(), Status(tried=1.0)
     registry = registry_of(Telemetry(made.engine, made.exposition, (), scrapes, config))
-    table = routes(made.engine, aggregates, made.exposition, registry, scrapes, config, "test")
+    table = routes(made.engine, aggregates, made.exposition, registry, scrapes, config, "test", made.repairs)
     async with serving(build(made.engine, table), host, 0) as made.url:
         yield made

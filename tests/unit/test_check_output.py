@@ -50,7 +50,8 @@ def whole(check: Check) -> Any:
 
 
 def test_the_report_is_the_one_of_the_api(whole: Any, check: Check) -> None:
-    assert set(whole) == {"generation", "findings", "unknown", "sources", "undecodable", "notApplicable"}
+    fields = {"generation", "findings", "unknown", "sources", "undecodable", "notApplicable", "ready", "fleet"}
+    assert set(whole) == fields
     assert {"critical", "warning"} <= {f["severity"] for f in whole["findings"]}
     assert {source["state"] for source in whole["sources"]} == {"read"}
     again = yaml.safe_load(check("-o", "yaml")[1])
@@ -79,8 +80,14 @@ def test_each_output_says_what_to_do(whole: Any, check: Check) -> None:
     head = next(number for number, line in enumerate(lines) if "OrphanPDB" in line)
     advice = [f"next: {finding['next']}", *(f"$ {command}" for command in finding["commands"])]
     assert lines[head + 1 : head + 1 + len(advice)] == [f"{' ' * 10}{line}" for line in advice]
+    plan = f"steward reconcile plan {finding['fingerprint']}"
+    repair = [f"{' ' * 10}repair: delete_orphan_pdb", f"{' ' * 10}$ {plan}"]
+    assert lines[head + 1 + len(advice) : head + 1 + len(advice) + 2] == repair
+    assert finding["remediation"] == "delete_orphan_pdb"
     assert f"next: {finding['next']}" in check("--no-commands")[1]
+    assert repair[0] in check("--no-commands")[1].splitlines()
     assert delete not in check("--no-commands")[1]
+    assert plan not in check("--no-commands")[1]
 
     (run,) = json.loads(check("-o", "sarif")[1])["runs"]
     (result,) = (each for each in run["results"] if each["ruleId"] == "eviction_pdbs/OrphanPDB")

@@ -200,6 +200,46 @@ logFormat: jsn
 
 
 @pytest.mark.parametrize(
+    ("reconcile", "said"),
+    [
+        (
+            "{url: 'ftp://a'}",
+            'reconcile.url: "ftp://a" is no URL of a server; write it as https://HOST:PORT, without a path',
+        ),
+        ("{url: 'https://user:secret@a'}", "reconcile.url: "),
+        ("{url: 'https://a/plans'}", "reconcile.url: "),
+        ("{url: 'https://a?b'}", "reconcile.url: "),
+        ("{url: 'https://'}", "reconcile.url: "),
+        ("{tokenFile: /t}", "reconcile.tokenFile: it is for the sidecar at reconcile.url, which is not set"),
+        ("{caFile: /c}", "reconcile.caFile: it is for the sidecar at reconcile.url, which is not set"),
+        (
+            "{url: 'http://sidecar.ns.svc:9878', tokenFile: /t}",
+            "reconcile.tokenFile: a token is not sent over http to another host; write reconcile.url with https",
+        ),
+        ("{url: 'http://127.0.0.1.nip.io', tokenFile: /t}", "reconcile.tokenFile: "),
+    ],
+)
+def test_a_sidecar_that_can_not_be_asked_is_refused(reconcile: str, said: str, tmp_path: Path) -> None:
+    (found,) = mistakes(tmp_path, f"reconcile: {reconcile}")
+    assert found.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("url", "token"),
+    [
+        ("http://127.0.0.1:9878", "/t"),
+        ("http://localhost", "/t"),
+        ("http://[::1]:9878/", "/t"),
+        ("https://sidecar.ns.svc:9878", "/t"),
+        ("http://sidecar.ns.svc:9878", ""),
+    ],
+)
+def test_a_sidecar_is_configured_by_its_url(url: str, token: str, tmp_path: Path) -> None:
+    got = loaded(tmp_path, f"reconcile: {{url: '{url}'}}", {"STEWARD_RECONCILE__TOKEN_FILE": token}).config.reconcile
+    assert (got.url, got.token_file, got.ca_file) == (url, token or None, None)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         (

@@ -131,6 +131,19 @@ def test_what_cannot_be_kept_whole_is_refused_and_the_chain_goes_on(tmp_path: Pa
         assert ledger.verify() == []
 
 
+@pytest.mark.parametrize("event", [Event.DONE, Event.RESOLVED])
+def test_what_came_of_a_write_is_recorded_even_without_the_object(tmp_path: Path, event: Event) -> None:
+    with opened(tmp_path) as ledger:
+        attempt = ledger.append(Event.INTENDED, plan=plan()).attempt
+        ended = ledger.append(event, attempt=attempt, happened=True, whole=nested(501), why="read back")
+        assert (ended.whole, ended.why) == (
+            None,
+            "read back; the object can't be recorded: it is nested deeper than 500 levels",
+        )
+        assert ledger.unfinished() == []
+        assert list(ledger.entries())[-1] == ended
+
+
 def test_files_are_rotated_and_one_larger_entry_has_its_own(tmp_path: Path) -> None:
     with opened(tmp_path, max_bytes=4000) as ledger:
         for at in range(6):
@@ -167,11 +180,12 @@ def test_old_files_go_only_as_far_as_they_may(tmp_path: Path) -> None:
         ledger.append(Event.PAUSED, scope="ns")
         for _ in range(2):
             attempt(ledger)
+            ledger.append(Event.PAUSED, scope="ns", why="again")
         assert numbers(tmp_path)[0] == 15
         ledger.append(Event.RESUMED, scope="ns")
-        assert numbers(tmp_path) == [18, 19, 20]
+        assert numbers(tmp_path) == [20, 21, 22]
         assert ledger.verify() == []
-        assert [each.seq for each in ledger.entries()] == [18, 19, 20]
+        assert [each.seq for each in ledger.entries()] == [20, 21, 22]
     assert verify(tmp_path) == []
 
 
@@ -248,6 +262,22 @@ def test_a_line_in_the_middle_that_is_not_as_written_is_an_error(tmp_path: Path,
     with pytest.raises(LedgerError, match=str(path)):
         opened(tmp_path)
     assert path.read_bytes() == before
+
+
+def test_a_line_of_another_ledger_is_noticed_although_its_checksum_is_right(tmp_path: Path) -> None:
+    path = filled(tmp_path / "one")[0]
+    with opened(tmp_path / "third") as ledger:
+        ledger.append(Event.PAUSED, why="another first entry")
+        ledger.append(Event.RESUMED)
+    theirs = (tmp_path / "third" / path.name).read_bytes().splitlines(keepends=True)
+    ours = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([ours[0], theirs[1], *ours[2:]]))
+    assert [sentence.partition(" has entry")[0] for sentence in verify(tmp_path / "one")] == [
+        f"line 2 of {path}",
+        f"line 3 of {path}",
+    ]
+    with pytest.raises(LedgerError, match="does not follow entry 1 before it"):
+        opened(tmp_path / "one")
 
 
 @pytest.mark.parametrize("gone", [0, 1, -1])

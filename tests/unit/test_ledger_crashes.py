@@ -94,6 +94,29 @@ def test_whenever_the_power_goes_what_was_returned_is_there(tmp_path: Path, *, s
     assert not (directory / "ledger-000001.jsonl").exists()
 
 
+@pytest.mark.parametrize("tail", [b'{"seq":2,"at":10', bytes(4096)])
+def test_the_power_may_go_again_while_a_torn_line_is_moved_aside(tmp_path: Path, tail: bytes) -> None:
+    for at in range(20):
+        directory = tmp_path / f"{at}"
+        with opened(directory) as ledger:
+            made = ledger.append(Event.PAUSED)
+        with (directory / "ledger-000001.jsonl").open("ab") as file:
+            file.write(tail)
+        disk = Power(directory, at)
+        lost = False
+        try:
+            opened(directory, disk=disk).close()
+        except PowerLossError:
+            lost = True
+        disk.lose()
+        with opened(directory) as ledger:
+            assert list(ledger.entries()) == [made]
+        assert {each.read_bytes() for each in directory.glob("*.torn")} - {b""} == {tail}, at
+        if not lost:
+            break
+    assert 5 < at < 19
+
+
 def test_an_entry_is_synced_before_append_returns_and_the_name_of_a_file_before_its_first_entry(
     tmp_path: Path,
 ) -> None:

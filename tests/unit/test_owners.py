@@ -397,8 +397,16 @@ def test_who_removed_what_was_added_is_the_newest_to_have_written() -> None:
     ops = (Add("/metadata/finalizers", ["x"]),)
     old = managed("old", fields("spec"), "Update", "2026-05-04T08:00:00Z")
     newer = managed("virt-operator", fields("metadata.labels"), "Update", "2026-05-04T09:01:00Z")
-    before, after = obj(managedFields=[old]), obj(managedFields=[old, newer])
+    status = managed("virt-controller", fields("status"), "Update", "2026-05-04T09:02:00Z", subresource="status")
+    before, after = obj(managedFields=[old]), obj(managedFields=[old, newer, status])
     assert rival(before, after, ops) == "virt-operator"
+
+
+def test_a_status_is_taken_back_by_who_writes_the_status() -> None:
+    ops = (Remove("/status/instancetypeRef/controllerRevisionRef"),)
+    status = fields("status.instancetypeRef.controllerRevisionRef")
+    entry = managed("virt-controller", status, "Update", subresource="status")
+    assert rival(obj(), obj(managedFields=[entry]), ops) == "virt-controller"
 
 
 def test_nobody_is_named_whom_managed_fields_do_not_show() -> None:

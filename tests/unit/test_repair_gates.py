@@ -4,36 +4,43 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from exporter.model.record import Ref
 from reconcile.annotations import PAUSED, annotations_of
 from reconcile.config import Mode
 from reconcile.gates import GATES, Blocked, Query, QueryAnswer, blocked
+from reconcile.ledger.entry import Entry
+from reconcile.silences import alert_labels
 from reconcile.storm import Storm, Weather
-from tests.repairs import CLAIM, NOW, REPAIR, VM, Entry, ask, config, situation, written
+from tests.repairs import CLAIM, NOW, REPAIR, VM, ask, config, entry, situation, written
+from tests.rules import TESTS
 
 WEBHOOK = {"webhook": {"enabled": True, "tokenFile": "/token"}}
 GATE = {"prometheus": {"url": "http://p:9090", "gate": "up == 0"}}
+OTHERS = frozenset({frozenset({("alertname", "Other")}), frozenset({("namespace", "shop")})})
 ALLOWED = {REPAIR.opt_in: "true"}
 
 
 def hours(count: int, at: float = NOW - 600, **more: Any) -> list[Entry]:
-    return [entry for number in range(count) for entry in written(number, at + number, "done", **more)]
+    return [item for number in range(count) for item in written(number, at + number, "done", **more)]
 
 
 def other_vms(count: int) -> list[Entry]:
-    return [entry for each in range(count) for entry in written(each, NOW - 7200 - each, "verified", vm=f"v{each}")]
+    return [item for each in range(count) for item in written(each, NOW - 7200 - each, "verified", vm=f"v{each}")]
 
 
 def returns(*ages: float) -> list[Entry]:
     """Repairs that came back so long ago, in seconds."""
     return [
-        entry
+        item
         for number, age in enumerate(sorted(ages, reverse=True))
-        for entry in written(number, NOW - age, "done", "verified", "returned", why="argocd-controller wrote it")
+        for item in written(number, NOW - age, "done", "verified", "returned", why="argocd-controller wrote it")
     ]
 
 
@@ -47,8 +54,8 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("paused", {}, {"namespaces": {"shop": {PAUSED: "no\x1b[2J\n" * 99}}}, {}, r'"no\\u001b', None),
     ("paused", {}, {"namespaces": {"shop": None}}, {}, "could not be read", None),
     ("paused", {}, {"namespaces": {}}, {}, "could not be read", None),
-    ("paused", {}, {"entries": [Entry(event="paused", by="eve", why="wait")]}, {}, 'everything .* "eve": "wait"', None),
-    ("paused", {}, {"entries": [Entry(event="paused", scope="shop")]}, {}, "namespace shop is paused since", None),
+    ("paused", {}, {"entries": [entry("paused", by="eve", why="wait")]}, {}, 'everything .* "eve": "wait"', None),
+    ("paused", {}, {"entries": [entry("paused", scope="shop")]}, {}, "namespace shop is paused since", None),
     (
         "object_paused",
         {"annotations": {str(CLAIM): {PAUSED: "1"}, VM: ALLOWED}},
@@ -60,8 +67,8 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("object_paused", {"annotations": {str(CLAIM): {}, VM: ALLOWED | {PAUSED: "x"}}}, {}, {}, f"{VM} is paused", None),
     ("object_paused", {"annotations": {str(CLAIM): None, VM: ALLOWED}}, {}, {}, "could not be read", None),
     ("object_paused", {"annotations": {VM: ALLOWED}}, {}, {}, "IPAMClaim shop/db.blue could not be read", None),
-    ("object_paused", {}, {"entries": [Entry(event="paused", scope=VM, why="mine")]}, {}, f'{VM} .* "mine"', None),
-    ("object_paused", {}, {"entries": [Entry(event="paused", scope=str(CLAIM))]}, {}, "IPAMClaim .* paused", None),
+    ("object_paused", {}, {"entries": [entry("paused", scope=VM, why="mine")]}, {}, f'{VM} .* "mine"', None),
+    ("object_paused", {}, {"entries": [entry("paused", scope=str(CLAIM))]}, {}, "IPAMClaim .* paused", None),
     ("opt_in", {"annotations": {str(CLAIM): {}, VM: {}}}, {}, {}, f'{REPAIR.opt_in}: "true"', None),
     ("opt_in", {"annotations": {str(CLAIM): {}, VM: {REPAIR.opt_in: "True"}}}, {}, {}, "VMs that allow it", None),
     ("opt_in", {"vm": ""}, {}, {}, "a VM has annotation", None),
@@ -114,6 +121,8 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("firing", {}, {"firing": None}, WEBHOOK, "no alert was received", None),
     ("firing", {}, {"firing": frozenset()}, WEBHOOK, "VMIPAMClaimOrphaned does not fire", None),
     ("firing", {"labels": {}}, {"firing": frozenset({frozenset()})}, WEBHOOK, "there is no alert for", None),
+    ("firing", {"labels": {}}, {"firing": OTHERS}, WEBHOOK, "there is no alert for", None),
+    ("firing", {"labels": {"alertname": ("",)}}, {"firing": OTHERS}, WEBHOOK, "there is no alert for", None),
     *(
         (
             "firing",
@@ -167,8 +176,8 @@ LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({}, {}, {}),
     ({}, {"namespaces": {"shop": {PAUSED: "false"}, "other": None}}, {}),
     ({"annotations": {str(CLAIM): {PAUSED: "false"}, VM: ALLOWED}}, {}, {}),
-    ({}, {"entries": [Entry(event="paused", scope="other"), Entry(event="paused", scope="IPAMClaim other/x")]}, {}),
-    ({}, {"entries": [Entry(event="paused"), Entry(event="resumed")]}, {}),
+    ({}, {"entries": [entry("paused", scope="other"), entry("paused", scope="IPAMClaim other/x")]}, {}),
+    ({}, {"entries": [entry("paused"), entry("resumed")]}, {}),
     ({}, {"source_age": 120.0}, {}),
     ({}, {"source_age": -60.0}, {}),
     ({}, {"unknown_checks": frozenset({"other"})}, {}),
@@ -187,7 +196,7 @@ LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({}, {"firing": None}, {}),
     ({}, {}, WEBHOOK),
     ({}, {"entries": returns(3 * 86_400, 86_401, 1)}, {}),
-    ({}, {"entries": [*returns(30, 20, 10), Entry(event="resumed", scope=str(CLAIM))]}, {}),
+    ({}, {"entries": [*returns(30, 20, 10), entry("resumed", scope=str(CLAIM))]}, {}),
     ({"fingerprint": "f2", "target": None, "subject": Ref("VM", "a", "b")}, {"entries": returns(3, 2, 1)}, {}),
 ]
 
@@ -271,6 +280,12 @@ def test_before_anything_was_read_only_that_is_left_out() -> None:
     assert blocked(unread, state, config(), reads=False) == ()
 
 
+def test_a_pause_of_the_finding_s_subject_counts_where_another_object_is_written() -> None:
+    of_subject = entry("paused", scope="VirtualMachine shop/other")
+    found = closed({"subject": Ref("VirtualMachine", "shop", "other")}, {"entries": [of_subject]}, {})
+    assert set(found) == {"object_paused"}
+
+
 @pytest.mark.parametrize("annotations", [{VM: {PAUSED: None}}, {VM: {PAUSED: ["false"]}}, {VM: {PAUSED: False}}])
 def test_what_is_no_text_pauses(annotations: dict[str, Any]) -> None:
     assert "object_paused" in closed({"annotations": {str(CLAIM): {}, **annotations}}, {}, {})
@@ -290,3 +305,43 @@ def test_what_is_no_text_pauses(annotations: dict[str, Any]) -> None:
 )
 def test_annotations_of_whatever_the_api_server_has(whole: Any, wanted: Any) -> None:
     assert annotations_of(whole) == wanted
+
+
+@pytest.mark.parametrize(("cluster", "blocks"), [("a", False), ("b", True), ("", True)])
+def test_an_alert_of_another_cluster_does_not_count(cluster: str, blocks: bool) -> None:
+    labels = [("alertname", "VMIPAMClaimOrphaned"), ("namespace", "shop"), *([("cluster", cluster)] if cluster else [])]
+    values = {**WEBHOOK, "alertmanager": {"labels": {"cluster": "a"}}}
+    assert bool(closed({}, {"firing": frozenset({frozenset(labels)})}, values)) == blocks
+
+
+@cache
+def alerts_of_rules() -> list[dict[str, str]]:
+    """The alerts about one object that the tests of our rules expect."""
+    expected = [
+        {"alertname": test["alertname"], **alert["exp_labels"]}
+        for file in TESTS
+        for each in yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)["tests"]
+        for test in each.get("alert_rule_test", ())
+        for alert in test.get("exp_alerts", ())
+    ]
+    return [each for each in expected if {"namespace", "name"} <= each.keys() and "cluster" not in each]
+
+
+@pytest.mark.parametrize("name", sorted({each["alertname"] for each in alerts_of_rules()}))
+def test_what_our_rules_fire_is_the_alert_of_the_finding(name: str) -> None:
+    for alert in (each for each in alerts_of_rules() if each["alertname"] == name):
+        subject = Ref(alert.get("kind", "Kind"), alert["namespace"], alert["name"])
+        labels = alert_labels(name, "check", alert.get("reason", "Reason"), subject, alert.get("vm", "vm"))
+        fires = {"firing": frozenset({frozenset(alert.items())})}
+        assert closed({"labels": labels}, fires, WEBHOOK) == {}, alert
+        other = alert_labels(name, "check", "R", Ref("Kind", alert["namespace"], "another"), "vm")
+        assert set(closed({"labels": other}, fires, WEBHOOK)) == {"firing"}
+
+
+def test_the_manual_has_every_gate_and_who_is_asked_for_it() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "gates.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:3] == "| `"]
+    modes = (Mode.APPROVE, Mode.AUTO, Mode.APPLY, Mode.UNDO)
+    assert rows == [
+        [f"`{gate.id}`", gate.title, *("yes" if mode in gate.modes else "" for mode in modes)] for gate in GATES
+    ]

@@ -47,7 +47,8 @@ async def report(http: aiohttp.ClientSession, query: str = "") -> Any:
 async def test_the_report_has_the_documented_shape(http: aiohttp.ClientSession) -> None:
     whole = await report(http)
 
-    assert set(whole) == {"generation", "findings", "unknown", "sources", "undecodable", "notApplicable"}
+    fields = {"generation", "findings", "unknown", "sources", "undecodable", "notApplicable", "ready", "fleet"}
+    assert set(whole) == fields
     assert all(set(finding) == FIELDS for finding in whole["findings"])
     assert {f["severity"] for f in whole["findings"]} == {"critical", "warning", "info"}
     assert set(whole["findings"][0]["subject"]) == {"kind", "namespace", "name", "uid"}

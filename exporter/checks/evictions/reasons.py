@@ -46,11 +46,12 @@ def _reason(
     family: Family = BLOCKED,
     severity: Severity = Severity.WARNING,
     lasting: bool = False,
+    remediation: str = "",
 ) -> Reason:
     """`remedy` is one of REMEDIES: the usual one, where it depends on the case."""
     found = REMEDIES[remedy] if isinstance(remedy, str) else remedy
     made = Reason((severity,), meaning, family, grace=grace, lasting=lasting)
-    return replace(made, next=found.next, commands=found.commands, alert=alert)
+    return replace(made, next=found.next, commands=found.commands, alert=alert, remediation=remediation)
 
 
 REASONS = {
@@ -66,12 +67,14 @@ REASONS = {
         _LEFT,
         "StaleEvacuationRequest",
         120.0,
+        remediation="cancel_stale_evacuation",
     ),
     "ExternalAwaiting": _reason(
         "The VMI is asked to leave its node, and the controller that manages it has not moved it.",
         _EXTERNAL,
         "ExternalAwaiting",
         900.0,
+        remediation="handle_external_eviction",
     ),
     "ExternalNoHandler": _reason(
         "The VMI is asked to leave, its strategy is External, and no label says which controller manages it.",
@@ -79,18 +82,21 @@ REASONS = {
         "ExternalNoHandler",
         family=_NOTICE,
         severity=_INFO,
+        remediation="handle_external_eviction",
     ),
     "NotMigratableAfterRequest": _reason(
         "The VMI was asked to leave and then became one that can't be migrated.",
         _NOT_MIGRATABLE,
         "NotMigratable",
         120.0,
+        remediation="stop_blocked_vmi",
     ),
     "RequestWithUnmanagedStrategy": _reason(
         "The VMI is asked to leave, nobody migrates it by its strategy, and its next eviction shuts it down.",
         _LEFT,
         "RequestWithUnmanagedStrategy",
         120.0,
+        remediation="cancel_stale_evacuation",
     ),
     "MigrationFailing": _reason(
         "At least two migrations in a row, since it was asked to leave, failed.", _STUCK, "MigrationFailing"
@@ -104,6 +110,7 @@ REASONS = {
         _LEFT,
         "RequestOnSchedulableNode",
         900.0,
+        remediation="migrate_marked_vmi",
     ),
     "RequestByWorkloadUpdate": _reason(
         "The same of a VMI that KubeVirt replaces because its launcher pod is of an older release.",
@@ -124,13 +131,18 @@ REASONS = {
         "Its migration has waited for its turn for an hour.", _STUCK, "MigrationQueued", 3600.0, lasting=True
     ),
     "NotStarted": _reason(
-        "The VMI has to leave its node and can be migrated, and no migration was made.", _STUCK, "NotStarted", 120.0
+        "The VMI has to leave its node and can be migrated, and no migration was made.",
+        _STUCK,
+        "NotStarted",
+        120.0,
+        remediation="migrate_marked_vmi",
     ),
     "NotMigratable": _reason(
         "The node is drained, and the VMI may only be migrated and can't be: its eviction is refused.",
         _NOT_MIGRATABLE,
         "NotMigratable",
         120.0,
+        remediation="stop_blocked_vmi",
     ),
     "NotMigratableIfDrained": _reason(
         "The same of a node that is cordoned, and that nobody is seen to drain.",

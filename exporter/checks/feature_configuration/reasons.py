@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...findings import Severity
 from ...model.features.hco import HYPERCONVERGED
 from ..base import Family, Reason
@@ -24,23 +26,27 @@ READ_HYPERCONVERGED = f"kubectl get hyperconvergeds.hco.kubevirt.io -n NAMESPACE
 _EDITED = 60.0  # who owns the object reverts an edit within seconds
 
 
-def _info(meaning: str, next_: str) -> Reason:
-    return Reason((Severity.INFO,), meaning, _FAMILY, grace=_EDITED, next=next_, commands=(READ_LISTS,))
+def _info(meaning: str, next_: str, remediation: str = "") -> Reason:
+    made = Reason((Severity.INFO,), meaning, _FAMILY, grace=_EDITED, next=next_, commands=(READ_LISTS,))
+    return replace(made, remediation=remediation)
 
 
 REASONS = {
     "UnknownGate": _info(
         "A name in the lists of feature gates is none of this release: KubeVirt does not say so, and ignores it.",
         "Correct the name, which is case-sensitive, or remove it from the list.",
+        remediation="clean_feature_gates",
     ),
     "InertGate": _info(
         "A gate is listed, or a setting made, and has no effect.",
         "Remove it, or set up what it needs: see the message.",
+        remediation="clean_feature_gates",
     ),
     "GateInBothLists": _info(
         "A gate is in featureGates and in disabledFeatureGates; KubeVirt refuses the next edit of the lists that "
         "leaves it so.",
         "Remove it from one of the lists; several such gates at once, in one edit.",
+        remediation="clean_feature_gates",
     ),
     "DeprecatedGate": _info(
         "A gate is listed that works and is deprecated: it has no effect in a later release.",
@@ -49,10 +55,12 @@ REASONS = {
     "RedundantGate": _info(
         "A gate is listed that is always on in this release.",
         "Remove it from featureGates; nothing changes by that.",
+        remediation="clean_feature_gates",
     ),
     "GateNotDisabled": _info(
         "A gate is in disabledFeatureGates and stays on: what is GA can't be disabled.",
         "Remove it from disabledFeatureGates, and do not rely on it being off.",
+        remediation="clean_feature_gates",
     ),
     "InvalidConfiguration": Reason(
         (Severity.CRITICAL,),

@@ -37,6 +37,7 @@ REASONS = {
         next=_CHANGE,
         commands=_TPM,
         alert=_ALERT,
+        remediation="reassign_firmware_uuid",
     ),
     "LatentDuplicate": Reason(
         (Severity.WARNING,),
@@ -45,6 +46,7 @@ REASONS = {
         next=_CHANGE,
         commands=_TPM,
         alert=_ALERT,
+        remediation="reassign_firmware_uuid",
     ),
     "DuplicateEnding": Reason(
         (Severity.INFO,),

@@ -42,6 +42,7 @@ REASONS = {
             _VM + f" --show-managed-fields -o jsonpath='{_WRITERS}'",
         ),
         alert="VMFirmwareUUIDNotPersisted",
+        remediation="persist_firmware_uuid",
     ),
     "SpecRunMismatch": Reason(
         (Severity.WARNING,),
@@ -53,6 +54,7 @@ REASONS = {
             "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o jsonpath='{.spec.domain.firmware}'",
         ),
         alert="VMFirmwareUUIDChangePending",
+        remediation="persist_firmware_uuid",
     ),
     "InvalidUUID": Reason(
         (Severity.WARNING,),

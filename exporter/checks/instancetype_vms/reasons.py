@@ -63,6 +63,7 @@ REASONS = {
         "object, by which the VM's resources may change.",
         commands=(READ_REFERENCE, ALL_REVISIONS, COPIES, READ_OBJECT),
         alert="VMInstancetypeRevisionMissing",
+        remediation="restash_missing_revision",
     ),
     "UnknownKind": Reason(
         (Severity.CRITICAL,),

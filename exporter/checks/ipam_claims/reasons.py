@@ -76,6 +76,7 @@ REASONS = {
         grace=10 * MINUTE,
         next="Wait until the VMI and its pod are gone: KubeVirt then removes the finalizer.",
         commands=_OWNER,
+        remediation="release_ipam_claim",
     ),
     "StuckTerminatingBlocksOwnerDeletion": Reason(
         _CRITICAL,
@@ -86,6 +87,7 @@ REASONS = {
         "2 minutes, remove the finalizer.",
         commands=(*_OWNER, CLAIM_CONTROLLER, ANNOTATE_VM),
         alert="VMIPAMClaimBlocksVMDeletion",
+        remediation="release_ipam_claim",
     ),
     "StuckTerminatingOwnerGone": Reason(
         _BOTH,
@@ -95,6 +97,7 @@ REASONS = {
         next="Verify that the VM and its VMI are NotFound and no pod uses the IPAMClaim, then remove the finalizer.",
         commands=(*_OWNER, CLAIM_CONTROLLER),
         alert="VMIPAMClaimStuckTerminating",
+        remediation="release_ipam_claim",
     ),
     "StuckTerminatingForeignFinalizer": Reason(
         _WARNING,
@@ -126,6 +129,7 @@ REASONS = {
         next="Add the owner reference to the VM again.",
         commands=_OWNER,
         alert="VMIPAMClaimOwnerless",
+        remediation="repair_ipam_claim_metadata",
     ),
     "OrphanClaim": Reason(
         _BOTH,
@@ -135,6 +139,7 @@ REASONS = {
         next="Check garbage collection; if it works, verify that the VM is NotFound and delete the IPAMClaim.",
         commands=(*_OWNER, "kubectl get apiservices.apiregistration.k8s.io"),
         alert="VMIPAMClaimOrphaned",
+        remediation="delete_orphan_ipam_claim",
     ),
     "IpOutsidePool": Reason(
         (Severity.CRITICAL, Severity.WARNING),
@@ -265,6 +270,7 @@ REASONS = {
         next="Add the finalizer kubevirt.io/persistent-ipam again.",
         commands=_OWNER,
         alert="VMIPAMClaimUnprotected",
+        remediation="repair_ipam_claim_metadata",
     ),
     "UnlabelledClaim": Reason(
         _WARNING,
@@ -273,6 +279,7 @@ REASONS = {
         next="Set the label kubevirt.io/vm to the name of the VM that owns the IPAMClaim.",
         commands=_OWNER,
         alert="VMIPAMClaimUnprotected",
+        remediation="repair_ipam_claim_metadata",
     ),
     "IdleReservation": Reason(
         _INFO,

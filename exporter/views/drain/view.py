@@ -43,8 +43,8 @@ from ...model.kinds.virtual_machine_instance_migration import VirtualMachineInst
 from ...model.reader import ClusterView, Reading
 from ...model.record import Record, Ref
 from ...model.source import FILE, Source, Undecodable
-from ..findings import rfc3339
 from ..slices import at_once
+from ..times import rfc3339
 from .report import Drain, Limits, NodeReport, Shown, Unseen, VMReport
 from .room import Place, Rooms, placement_on_moving
 

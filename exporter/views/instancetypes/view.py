@@ -36,8 +36,8 @@ from ...model.naming import NAMED
 from ...model.reader import Reading
 from ...model.record import Ref
 from ...model.source import FILE, Undecodable, not_served, unseen
-from ..findings import rfc3339
 from ..slices import at_once
+from ..times import rfc3339
 from .report import CopyReport, InstancetypeReport, Instancetypes
 
 __all__ = ["READER", "steps", "take"]

@@ -1,0 +1,62 @@
+"""How many VMs there are, and whether what is known of the cluster is current."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from ..model.cluster import Cluster
+from ..model.kinds.virtual_machine import VirtualMachine
+from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ..model.source import Source, SyncState, unseen
+from .times import rfc3339
+
+__all__ = ["NO_FLEET", "UNSEEN_FLEET", "Fleet", "fleet_of", "fleet_of_all"]
+
+_WITHOUT_CONNECTION = (SyncState.STARTING, SyncState.BEHIND, SyncState.STALE, SyncState.FAILING)
+
+
+class Fleet(msgspec.Struct, frozen=True, rename="camel"):
+    """A number is None where the kind can't be seen.
+
+    `out_of_date_since` is RFC 3339 in UTC: since when the kind that is longest without a connection has none; empty
+    while all have one. Kinds that may not be listed or are not served are not meant: without them the checks that read
+    them are unknown, or not applicable.
+    """
+
+    virtual_machines: int | None
+    stand_alone_vmis: int | None
+    out_of_date_since: str
+
+
+NO_FLEET = Fleet(0, 0, "")
+UNSEEN_FLEET = Fleet(None, None, "")
+
+
+def fleet_of(cluster: Cluster) -> Fleet:
+    vms = None if unseen(cluster, (VirtualMachine,)) else cluster.count(VirtualMachine)
+    vmis = None
+    if not unseen(cluster, (VirtualMachineInstance,)):
+        vmis = sum(not each.vm_uid and not each.final for each in cluster.all(VirtualMachineInstance))
+    since = (each.since for each in cluster.all(Source) if each.sync_state in _WITHOUT_CONNECTION)
+    return Fleet(vms, vmis, rfc3339(min(since, default=None)))
+
+
+def fleet_of_all(fleets: Iterable[Fleet]) -> Fleet:
+    """That of several clusters together."""
+    every = tuple(fleets)
+    return Fleet(
+        _sum(each.virtual_machines for each in every),
+        _sum(each.stand_alone_vmis for each in every),
+        min((each.out_of_date_since for each in every if each.out_of_date_since), default=""),
+    )
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    total = 0
+    for each in numbers:
+        if each is None:
+            return None
+        total += each
+    return total

@@ -1,0 +1,31 @@
+"""Whether the repairs that findings are shown with are current."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from ..repairs import Repairs
+from .times import rfc3339
+
+__all__ = ["Reconcile", "reconcile_of"]
+
+
+class Reconcile(msgspec.Struct, frozen=True, rename="camel"):
+    """The sidecar as it last answered: the mode of each remediation, and whether it is the one that acts.
+
+    `unknown_since` is RFC 3339 in UTC, and `why` a sentence, while it does not answer; else both are empty.
+    """
+
+    leading: bool
+    modes: dict[str, str]
+    unknown_since: str
+    why: str
+
+
+def reconcile_of(repairs: Repairs) -> Reconcile | UnsetType:
+    """UNSET where no sidecar is asked."""
+    if not repairs.followed:
+        return UNSET
+    leading, modes = (repairs.plans.leading, repairs.plans.modes) if repairs.plans else (False, {})
+    return Reconcile(leading, modes, rfc3339(repairs.unknown_since), repairs.why)

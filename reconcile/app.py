@@ -1,0 +1,170 @@
+"""The only place that constructs the sidecar's parts, and ends them in order."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exporter.background import alongside
+from exporter.checks import all_checks
+from exporter.checks.base import PER_FLEET, Check
+from exporter.config.forms import address
+from exporter.config.settings import Config as ExporterConfig
+from exporter.http.server import serving
+from exporter.kube.transport import Transport
+from exporter.model.kind import ApiKind
+
+from .alertmanager import PromQLGate, Silences
+from .attempt import Attempts
+from .board import Board
+from .config import Config, mode_of
+from .execute import Writer
+from .following import Following
+from .gates import Labels
+from .history import History
+from .lease import Election
+from .ledger import Entry, Ledger
+from .loop import Parts
+from .metrics import Measures
+from .reading import ApiReads
+from .remediation import Remediation
+from .remediations import all_remediations
+from .server import build
+from .sidecar import Alerts, Sidecar
+from .silences import alert_labels
+from .source import ExporterSource, Found, Source
+from .verifying import Verifying
+from .webhook import Firing, receiver
+
+__all__ = ["Checks", "checks_of", "kinds_of", "lease_namespace", "run"]
+
+_POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The checks, as the exporter's configuration sets them."""
+
+    by_id: Mapping[str, Check]
+    settings: Mapping[str, Any]
+    assumed: str
+
+
+def checks_of(config: ExporterConfig) -> Checks:
+    enabled = [check for check in all_checks() if check.scope is not PER_FLEET and config.of(check.id).enabled]
+    settings = {check.id: config.of(check.id).settings or check.settings() for check in enabled if check.settings}
+    return Checks({check.id: check for check in enabled}, settings, config.assume_upstream_version or "")
+
+
+def kinds_of(remediations: tuple[Remediation, ...]) -> dict[str, ApiKind[Any]]:
+    """Every kind that a check or a remediation reads."""
+    readers = (*(kind for check in all_checks() for kind in check.reads), *(k for r in remediations for k in r.reads))
+    return {kind.name: kind for kind in readers if isinstance(kind, ApiKind)}
+
+
+@asynccontextmanager
+async def run(
+    config: Config,
+    transport: Transport,
+    exporter: ExporterConfig,
+    *,
+    source: Source | None = None,
+    identity: str = "",
+    clock: Callable[[], float] = time.time,
+    reached: Callable[[str], None] = lambda _: None,
+) -> AsyncIterator[tuple[str, Sidecar]]:
+    """The sidecar, at work while entered, and its URL. Raises OSError, LedgerError, ConfigError."""
+    remediations = all_remediations()
+    kinds, checks = kinds_of(remediations), checks_of(exporter)
+    async with AsyncExitStack() as ends:
+        await transport.load()
+        ends.push_async_callback(transport.close)
+        ledger = ends.enter_context(
+            Ledger.open(Path(config.ledger.directory), clock=clock, max_bytes=config.ledger.max_file_size)
+        )
+        entries = list(ledger.entries())
+        keep = config.edit_war.within.total_seconds()
+        following, history = Following(entries, keep=keep), History.of(entries, clock())
+        election = Election(
+            transport,
+            namespace=lease_namespace(config),
+            name=config.lease.name,
+            identity=identity or f"{socket.gethostname()}_{secrets.token_hex(4)}",
+            duration=config.lease.duration.total_seconds(),
+        )
+        board, reads = Board(), ApiReads(transport)
+        modes = {each.id: mode_of(config, each.id, "").value for each in remediations}
+        measures = Measures(remediations, modes, board)
+
+        def kept(entry: Entry) -> None:
+            history.add(entry)
+            following.add(entry)
+
+        attempts = Attempts(
+            reads, Writer(transport), ledger, kinds, clock=clock, fence=election, kept=kept, reached=reached
+        )
+        parts = Parts(
+            config=config,
+            remediations=remediations,
+            checks=checks.by_id,
+            settings=checks.settings,
+            assumed=checks.assumed,
+            kinds=kinds,
+            reads=reads,
+            attempts=attempts,
+            following=following,
+            board=board,
+            measures=measures,
+            labels=lambda found: _labels(found, checks),
+            clock=clock,
+            timer=time.monotonic,
+        )
+        verifying = Verifying(
+            following, ledger, reads, kinds, checks.by_id, checks.settings, measures=measures, kept=kept
+        )
+        found = source or _exporter(config, clock)
+        firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)
+        sidecar = Sidecar(parts, found, ledger, election, verifying, history, _alerts(config, firing))
+        webhook = receiver(config.webhook, firing) if config.webhook.enabled else None
+        app = build(board, measures, modes, secrets.token_hex(4), webhook)
+        async with (
+            serving(app, *address(config.listen)) as url,
+            alongside({"elect": election.run(), "repair": sidecar.run()}),
+        ):
+            yield url, sidecar
+
+
+def _alerts(config: Config, firing: Firing) -> Alerts:
+    keep = config.interval.total_seconds()
+    silences = Silences(config.alertmanager, time.monotonic, keep)
+    gate = PromQLGate(config.prometheus, time.monotonic, keep)
+    return Alerts(silences.silenced, gate.answer, firing.now if config.webhook.enabled else None)
+
+
+def _labels(found: Found, checks: Checks) -> Labels:
+    """Of the alert of a finding."""
+    hint = found.hint
+    check = checks.by_id.get(hint.check)
+    reason = check.reasons.get(hint.reason) if check is not None else None
+    return alert_labels(reason.alert if reason is not None else "", hint.check, hint.reason, hint.subject, found.vm)
+
+
+def _exporter(config: Config, clock: Callable[[], float]) -> ExporterSource:
+    given = config.source
+    return ExporterSource(given.url or "", clock, given.token_file or "", given.ca_file or "")
+
+
+def lease_namespace(config: Config) -> str:
+    """The configured one, else the pod's."""
+    if config.lease.namespace:
+        return config.lease.namespace
+    if _POD_NAMESPACE.exists():
+        return _POD_NAMESPACE.read_text("utf-8").strip()
+    return os.environ.get("POD_NAMESPACE", "") or "default"

@@ -1,0 +1,146 @@
+"""`steward reconcile apply`: carries out one plan now, by the person who asks."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+from typing import Any
+
+from exporter.cli.terminal import complain, say
+
+from ..annotations import annotations_of
+from ..attempt import Result, State
+from ..board import Repair
+from ..config import Mode
+from ..confirm import Confirmed
+from ..gates import Ask, QueryAnswer, Situation, blocked
+from ..history import History
+from ..ledger import Ledger
+from ..plan import Refused
+from ..remediation import Remediation
+from ..source import Found, Observed
+from ..storm import Storm
+from ..surroundings import of_namespace, of_vm, upgrading
+from .desk import Desk, add_options, desk, finish, named
+from .shown import shown
+from .writing import add_ledger_option, agreed, attempts, directory_of, opened, who
+
+__all__ = ["add", "ended"]
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "apply",
+        help="carry out one plan now",
+        description="Confirms a finding on fresh reads, shows the plan, asks, and writes with your permissions.",
+    )
+    parser.add_argument("fingerprint", metavar="FINGERPRINT", help="of the finding; its first digits are enough")
+    parser.add_argument("--remediation", metavar="ID", help="which one, where there are several")
+    parser.add_argument("--plan", metavar="HASH", help="only if it is still this plan")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_ledger_option(parser)
+    add_options(parser)
+    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    async with desk(arguments) as at:
+        observed = await at.observed()
+        found, remediation = named(observed, arguments.fingerprint, arguments.remediation)
+        made = await at.planned(found, remediation)
+        say(shown([_repair(found, remediation, made)]))
+        if isinstance(made, Refused) or made.plan.proposal is not None:
+            return 1
+        if arguments.plan and made.plan.hash != arguments.plan:
+            complain(f"the plan is {made.plan.hash} now, and not {arguments.plan}; look at it anew")
+            return 1
+        if not agreed(arguments, "Carry it out?"):
+            return 1
+        by = await who(at)
+        with opened(directory_of(arguments, at)) as ledger:
+            situation = await _situation(at, observed, ledger)
+
+            async def make() -> Confirmed | Refused:
+                again = await at.planned(found, remediation)
+                if isinstance(again, Confirmed) and again.plan.hash != made.plan.hash:
+                    return Refused("same_plan", "the plan is another one than the one that was shown")
+                return again
+
+            async def permit(confirmed: Confirmed) -> Refused | None:
+                return await _permitted(at, found, remediation, confirmed, situation)
+
+            result = await attempts(at, ledger).run(make, permit, mode=Mode.APPLY.value, by=by)
+    return ended(result)
+
+
+def ended(result: Result) -> int:
+    """Says how an attempt ended, and gives the exit code."""
+    if result.state == State.DONE:
+        say(f"Done, attempt {result.attempt}. To take it back: steward reconcile undo {result.attempt}\n")
+        return 0
+    what = f"refused, {result.refused}" if result.state == State.REFUSED else result.state
+    complain(f"{what}: {result.why}")
+    return 2 if result.state == State.UNCLEAR else 1
+
+
+async def _situation(at: Desk, observed: Observed, ledger: Ledger) -> Situation:
+    """A person needs no Lease: the preconditions of the write keep two of them apart."""
+    now = time.time()
+    return Situation(
+        now=now,
+        leading=True,
+        paused="",
+        namespaces={},
+        history=History.of(ledger.entries(), now),
+        storm=Storm(),
+        fleet=observed.fleet,
+        source_age=observed.age,
+        ready=observed.ready,
+        unknown_checks=observed.unknown,
+        upgrading=await upgrading(at.reads),
+        silenced=lambda _: "",
+        query=QueryAnswer(),
+        firing=None,
+        ledger=ledger.probe(),
+    )
+
+
+async def _permitted(
+    at: Desk, found: Found, remediation: Remediation, made: Confirmed, situation: Situation
+) -> Refused | None:
+    bound, plan = made.plan.bound_to, made.plan
+    annotations = {str(bound): annotations_of(made.whole)}
+    if plan.vm:
+        vm = await of_vm(at.reads, found.namespace, plan.vm)
+        annotations.setdefault(f"VirtualMachine {found.namespace}/{plan.vm}", vm)
+    situation = replace(situation, namespaces={found.namespace: await of_namespace(at.reads, found.namespace)})
+    ask = Ask(
+        remediation=remediation,
+        namespace=found.namespace,
+        subject=found.hint.subject,
+        check=found.hint.check,
+        fingerprint=found.hint.fingerprint,
+        mode=Mode.APPLY,
+        target=bound,
+        vm=plan.vm,
+        annotations=annotations,
+    )
+    gates = blocked(ask, situation, at.config)
+    return Refused(gates[0].gate, gates[0].why) if gates else None
+
+
+def _repair(found: Found, remediation: Remediation, made: Confirmed | Refused) -> Repair:
+    hint = found.hint
+    repair = Repair(
+        fingerprint=hint.fingerprint,
+        remediation=remediation.id,
+        check=hint.check,
+        reason=hint.reason,
+        namespace=found.namespace,
+        mode=Mode.APPLY.value,
+        state="refused",
+        at=time.time(),
+        refused=made if isinstance(made, Refused) else None,
+    )
+    return repair if isinstance(made, Refused) else repair.planned(made)

@@ -1,0 +1,72 @@
+"""`steward reconcile pause` and `resume`: stop repairs of everything, of a namespace, or of one object."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from typing import Any
+
+from exporter.cli.terminal import complain, say
+
+from ..annotations import PAUSED, RESUMED
+from ..app import lease_namespace
+from ..execute import Outcome, Writer
+from .desk import Desk, add_options, desk, finish
+from .writing import who
+
+__all__ = ["add"]
+
+
+def add(commands: Any) -> None:
+    for name, text in (("pause", "stop repairs"), ("resume", "let repairs go on")):
+        parser = commands.add_parser(
+            name,
+            help=f"{text} of everything, of a namespace, or of one object",
+            description=f"Sets annotation {PAUSED} on the Lease, on a Namespace or on an object. It holds until it is "
+            "resumed, whatever restarts.",
+        )
+        parser.add_argument("kind", nargs="?", metavar="KIND", help="such as VirtualMachine; default: everything")
+        parser.add_argument("name", nargs="?", metavar="NAMESPACE/NAME")
+        parser.add_argument("-n", "--namespace", metavar="NAME", help="all objects of this namespace")
+        if name == "pause":
+            parser.add_argument("--because", default="", metavar="TEXT", help="why, for whoever finds it")
+        add_options(parser, findings=False)
+        parser.set_defaults(run=lambda arguments, name=name: finish(_run(arguments, name)))
+
+
+async def _run(arguments: argparse.Namespace, verb: str) -> int:
+    async with desk(arguments) as at:
+        what, path = _path(arguments, at)
+        by = await who(at)
+        if verb == "pause":
+            annotations = {PAUSED: f"{arguments.because or 'paused'} ({by})", RESUMED: None}
+        else:
+            annotations = {PAUSED: None, RESUMED: _now()}
+        answer = await Writer(at.transport).annotate(path, annotations)
+        if answer.outcome is not Outcome.ACCEPTED:
+            complain(f"cannot {verb} {what}: {answer.why}")
+            return 2
+    say(f"{what} {'is paused' if verb == 'pause' else 'is not paused any more'}.\n")
+    return 0
+
+
+def _path(arguments: argparse.Namespace, at: Desk) -> tuple[str, str]:
+    """What is paused, in words, and the URL path of the object that bears the annotation. Raises ValueError."""
+    if arguments.kind:
+        kind = at.kinds.get(arguments.kind)
+        if kind is None:
+            raise ValueError(f"{arguments.kind} is no kind that is repaired; there are: {', '.join(sorted(at.kinds))}")
+        namespace, _, name = (arguments.name or "").rpartition("/")
+        if not name or bool(namespace) is not kind.namespaced:
+            raise ValueError(f"name the {kind.name} as {'NAMESPACE/NAME' if kind.namespaced else 'NAME'}")
+        within = f"/namespaces/{namespace}" if namespace else ""
+        return f"{kind.name} {arguments.name}", f"{kind.base(kind.versions[0])}{within}/{kind.plural}/{name}"
+    if arguments.namespace:
+        return f"namespace {arguments.namespace}", f"/api/v1/namespaces/{arguments.namespace}"
+    lease = at.config.lease
+    where = f"/apis/coordination.k8s.io/v1/namespaces/{lease_namespace(at.config)}/leases/{lease.name}"
+    return "everything", where
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,86 @@
+"""`steward reconcile plan`: what would be done about each finding, and why not."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import msgspec
+
+from exporter.cli.structured import written
+from exporter.cli.terminal import say
+
+from ..attempt import State, dry_run
+from ..board import Repair
+from ..config import mode_of
+from ..execute import Writer
+from ..plan import Refused
+from ..remediation import Remediation
+from ..source import Found
+from .desk import Desk, add_options, answering, desk, finish
+from .shown import shown
+
+__all__ = ["add"]
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "plan",
+        help="show what would be done about findings; writes nothing",
+        description="Confirms findings on fresh reads and shows the writes that would repair them. Nothing is written.",
+    )
+    parser.add_argument("fingerprints", nargs="*", metavar="FINGERPRINT", help="of findings; default: all")
+    parser.add_argument("--remediation", metavar="ID", help="only plans of this remediation")
+    parser.add_argument("-n", "--namespace", metavar="NAME", help="only findings of this namespace")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="also ask the API server and its webhooks, by a dry run of each write"
+    )
+    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
+    add_options(parser)
+    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    async with desk(arguments) as at:
+        observed = await at.observed()
+        repairs = [
+            await _repair(at, found, remediation)
+            for found in observed.findings
+            if _chosen(found, arguments)
+            for remediation in answering(found)
+            if arguments.remediation in (None, remediation.id)
+        ]
+    say(written(repairs, arguments.output, shown), arguments.output)
+    return 0
+
+
+def _chosen(found: Found, arguments: argparse.Namespace) -> bool:
+    wanted = arguments.fingerprints
+    return arguments.namespace in (None, found.namespace) and (
+        not wanted or any(found.hint.fingerprint.startswith(each) for each in wanted)
+    )
+
+
+async def _repair(at: Desk, found: Found, remediation: Remediation) -> Repair:
+    hint = found.hint
+    repair = Repair(
+        fingerprint=hint.fingerprint,
+        remediation=remediation.id,
+        check=hint.check,
+        reason=hint.reason,
+        namespace=found.namespace,
+        mode=mode_of(at.config, remediation.id, found.namespace).value,
+        state="planned",
+        at=time.time(),
+    )
+    made = await at.planned(found, remediation)
+    if isinstance(made, Refused):
+        return msgspec.structs.replace(repair, state="refused", refused=made)
+    repair = repair.planned(made)
+    if at.arguments.dry_run and made.plan.proposal is None:
+        result = await dry_run(made, Writer(at.transport), at.reads, at.kinds)
+        if result.state != State.DRY:
+            refused = Refused(result.refused, result.why)
+            return msgspec.structs.replace(repair, state="refused", refused=refused)
+    return repair

@@ -1,0 +1,40 @@
+"""Plans and refusals as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from exporter.cli.terminal import one_line
+
+from ..board import Repair
+
+__all__ = ["shown"]
+
+
+def shown(repairs: list[Repair]) -> str:
+    if not repairs:
+        return "There is nothing to repair.\n"
+    return "\n".join("\n".join(_lines(each)) + "\n" for each in repairs)
+
+
+def _lines(repair: Repair) -> Iterator[str]:
+    yield f"{repair.remediation}: {repair.reason} ({repair.check}), finding {repair.fingerprint}, mode {repair.mode}"
+    rows = (
+        ("write", repair.write),
+        ("why", repair.why),
+        ("effect", repair.effect),
+        ("risk", repair.risk),
+        ("loses", ", ".join(repair.loses)),
+        ("undo", repair.undo),
+        ("plan", repair.hash),
+        ("refused", f"{repair.refused.precondition}: {repair.refused.why}" if repair.refused else ""),
+        ("owner", repair.proposal.owner if repair.proposal else ""),
+        ("propose", repair.proposal.where if repair.proposal else ""),
+        *(("gate", f"{each.gate}: {each.why}") for each in repair.blocked),
+        *(("run", each) for each in repair.commands),
+    )
+    for name, text in rows:
+        if text:
+            yield f"  {name:<8} {one_line(text)}"
+    if repair.proposal and repair.proposal.patch:
+        yield from (f"    {one_line(line)}" for line in repair.proposal.patch.splitlines())

@@ -1,0 +1,112 @@
+"""`steward reconcile undo`: takes one write back, as the ledger has it."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from exporter.cli.terminal import complain, say
+
+from ..attempt import State
+from ..board import sentence
+from ..config import Mode
+from ..confirm import Confirmed
+from ..effects import inverse
+from ..findings import finding_of
+from ..ledger import Entry, Event
+from ..plan import Patch, Plan, Refused, Risk
+from .apply import ended
+from .desk import Desk, add_options, desk, finish
+from .writing import add_ledger_option, agreed, attempts, directory_of, entries_of, opened, who
+
+__all__ = ["add"]
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "undo",
+        help="take one write back",
+        description="Puts back what a patch changed, if nobody else changed it since, and pauses the object. What was "
+        "deleted is printed, to be created again.",
+    )
+    parser.add_argument("attempt", metavar="ATTEMPT", help="as `steward reconcile ledger` lists it")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_ledger_option(parser)
+    add_options(parser, findings=False)
+    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    async with desk(arguments) as at:
+        directory = directory_of(arguments, at)
+        intended, after = _attempt(entries_of(directory), arguments.attempt)
+        by = await who(at)
+        first = await _inverted(at, intended, after, by)
+        if isinstance(first, Refused):
+            complain(f"refused, {first.precondition}: {first.why}")
+            return 1
+        say(f"{sentence(first.plan)}\n")
+        if not agreed(arguments, "Take it back?"):
+            return 1
+
+        async def make() -> Confirmed | Refused:
+            return await _inverted(at, intended, after, by)
+
+        async def permit(_: Confirmed) -> Refused | None:
+            return None
+
+        with opened(directory) as ledger:
+            result = await attempts(at, ledger).run(make, permit, mode=Mode.UNDO.value, by=by, undoes=intended.attempt)
+    if result.state == State.DONE:
+        say(f"Taken back, attempt {result.attempt}. The object is paused: steward reconcile resume\n")
+        return 0
+    return ended(result)
+
+
+def _attempt(entries: list[Entry], attempt: str) -> tuple[Entry, Mapping[str, Any] | None]:
+    """What was intended, and the object after it. Raises ValueError, one sentence."""
+    own = [each for each in entries if each.attempt == attempt]
+    intended = next((each for each in own if each.event is Event.INTENDED), None)
+    if intended is None or intended.plan is None:
+        raise ValueError(f"the ledger has no attempt {attempt}; `steward reconcile ledger` lists them")
+    if isinstance(intended.plan.step, Patch) and intended.plan.undo.startswith("none"):
+        raise ValueError(f"attempt {attempt} can't be taken back: {intended.plan.undo}")
+    ends = [each for each in own if each.event is Event.DONE or (each.event is Event.RESOLVED and each.happened)]
+    if not ends:
+        raise ValueError(f"attempt {attempt} changed nothing, as far as the ledger knows")
+    if any(each.undoes == attempt for each in entries):
+        raise ValueError(f"attempt {attempt} was taken back before; see `steward reconcile ledger {attempt}`")
+    return intended, ends[-1].whole
+
+
+async def _inverted(at: Desk, intended: Entry, after: Mapping[str, Any] | None, by: str) -> Confirmed | Refused:
+    """The plan that takes a write back, on the object as it is now."""
+    plan = intended.plan
+    assert plan is not None
+    step = inverse(plan.step, intended.whole or {}, after, f"taken back by {by}")
+    if isinstance(step, str):
+        return Refused("can_be_undone", step)
+    kind = at.kinds[step.target.kind]
+    raw = await at.reads.get(kind, await at.reads.served(kind), step.target.namespace, step.target.name)
+    whole = None if raw is None else msgspec.json.decode(raw)
+    uid = step.target.uid
+    if whole is None or (uid and whole["metadata"].get("uid") != uid):
+        return Refused("same_object", f"{step.target} is no longer there")
+    undone = Plan(
+        remediation=plan.remediation,
+        fingerprint=plan.fingerprint,
+        check=plan.check,
+        reason=plan.reason,
+        subject=plan.subject,
+        vm=plan.vm,
+        step=step,
+        why=f"attempt {intended.attempt} is taken back.",
+        effect=f"What it wrote to {step.target} is as before.",
+        risk=Risk.NONE,
+        undo="repair it again",
+    )
+    return Confirmed(finding_of(undone), undone, whole, time.time())

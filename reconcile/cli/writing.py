@@ -1,0 +1,90 @@
+"""What commands that write share: who asks, the ledger of a person, and the last question."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from exporter.cli.terminal import complain
+from exporter.kube.body import whole
+from exporter.kube.errors import KubeError
+
+from ..attempt import Attempts
+from ..execute import Writer
+from ..ledger import Entry, Ledger, LedgerError
+from .desk import Desk
+
+__all__ = ["add_ledger_option", "agreed", "attempts", "directory_of", "entries_of", "opened", "who"]
+
+_PERSON = "by-hand"  # beside the sidecar's ledger, which only the sidecar writes
+
+
+def add_ledger_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ledger",
+        type=Path,
+        metavar="DIRECTORY",
+        help="where writes are recorded; default: that of --config, else ~/.local/state/kubevirt-steward/ledger",
+    )
+
+
+def directory_of(arguments: argparse.Namespace, at: Desk | None) -> Path:
+    if arguments.ledger is not None:
+        return Path(arguments.ledger)
+    if at is not None and arguments.config is not None:
+        return Path(at.config.ledger.directory)
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "kubevirt-steward" / "ledger"
+
+
+@contextmanager
+def opened(directory: Path) -> Iterator[Ledger]:
+    """The ledger; where the sidecar writes it, one beside it. Raises LedgerError."""
+    try:
+        ledger = Ledger.open(directory, clock=time.time)
+    except LedgerError:
+        ledger = Ledger.open(directory / _PERSON, clock=time.time)
+    with ledger:
+        yield ledger
+
+
+def entries_of(directory: Path) -> list[Entry]:
+    """All entries, those of commands among them. Raises LedgerError."""
+    own = directory / _PERSON
+    found = [*Ledger.read(directory), *(Ledger.read(own) if own.is_dir() else ())]
+    return sorted(found, key=lambda entry: entry.at)
+
+
+def attempts(at: Desk, ledger: Ledger) -> Attempts:
+    return Attempts(at.reads, Writer(at.transport), ledger, at.kinds, clock=time.time)
+
+
+async def who(at: Desk) -> str:
+    """The name by which the API server knows who asks; else that of the local user."""
+    path, body = "/apis/authentication.k8s.io/v1/selfsubjectreviews", {"kind": "SelfSubjectReview"}
+    body["apiVersion"] = "authentication.k8s.io/v1"
+    try:
+        async with at.transport.open("POST", path, read_seconds=10.0, body=body) as response:
+            answer = msgspec.json.decode(await whole(response, 65536))
+        return str(answer["status"]["userInfo"]["username"])
+    except (KubeError, msgspec.DecodeError, KeyError, TypeError):
+        return getpass.getuser()
+
+
+def agreed(arguments: argparse.Namespace, question: str) -> bool:
+    """Whether the person says yes, or did so beforehand by --yes."""
+    if arguments.yes:
+        return True
+    if not sys.stdin.isatty():
+        complain("standard input is no terminal to ask on; look at the plan, then add --yes")
+        return False
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,0 +1,141 @@
+"""A Lease as we read and write it: who holds it, whether it was given up, and what travels with it.
+
+Its times are for people: no time that another computer wrote is compared with a clock of ours. People
+edit leases too: a field that is not of its type counts as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+__all__ = ["PREFIX", "RESERVED", "Candidate", "Record", "unheld"]
+
+PREFIX = "steward.kubevirt-steward.io/"
+_PROCESS = "lease-process"  # the process that wrote it last: a name may be that of two
+_RELEASED = "lease-released"  # the process that gave it up
+RESERVED = frozenset({_PROCESS, _RELEASED})
+_LONGEST = 600  # seconds; a duration that somebody mistyped is not waited for
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One process that wants the lease. `duration` is in seconds."""
+
+    namespace: str
+    name: str
+    identity: str
+    process: str  # a value that no other process has
+    duration: float
+
+
+class Record:
+    """A Lease as the API server returned it. Two are equal where nobody wrote in between."""
+
+    def __init__(self, whole: Mapping[str, Any]) -> None:
+        self._whole = whole
+        self._meta, self._spec = _dict(whole.get("metadata")), _dict(whole.get("spec"))
+        self._annotations = _dict(self._meta.get("annotations"))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Record) and self._whole == other._whole
+
+    __hash__ = None  # type: ignore[assignment] # it holds a dict
+
+    @property
+    def holder(self) -> str:
+        """Empty where nobody holds it."""
+        return _text(self._spec.get("holderIdentity"))
+
+    @property
+    def released(self) -> bool:
+        """Whether its last holder gave it up; a holder that somebody else took out of it may still believe to lead."""
+        process = self._annotations.get(PREFIX + _PROCESS)
+        return bool(not self.holder and process and self._annotations.get(PREFIX + _RELEASED) == process)
+
+    @property
+    def state(self) -> dict[str, str]:
+        """The annotations that travel with it, without their prefix."""
+        found = {
+            key.removeprefix(PREFIX): value
+            for key, value in self._annotations.items()
+            if key.startswith(PREFIX) and isinstance(value, str)
+        }
+        return {key: value for key, value in found.items() if key not in RESERVED}
+
+    def is_of(self, namespace: str, name: str) -> bool:
+        """Whether it is the Lease of that name, with what a write has to be bound to."""
+        meta = self._meta
+        named = (self._whole.get("kind"), meta.get("namespace"), meta.get("name")) == ("Lease", namespace, name)
+        return bool(named and _text(meta.get("uid")) and _text(meta.get("resourceVersion")))
+
+    def held_by(self, candidate: Candidate) -> bool:
+        """Whether this very process wrote it, and nobody changed whose it is."""
+        return self.holder == candidate.identity and self._annotations.get(PREFIX + _PROCESS) == candidate.process
+
+    def patience(self, duration: float) -> float:
+        """Seconds in which it has to stay as it is before somebody else may have it."""
+        given = self._spec.get("leaseDurationSeconds")
+        return max(duration, min(given, _LONGEST)) if isinstance(given, int) else duration
+
+    def held(self, candidate: Candidate, wall: float, state: Mapping[str, str | None] | None = None) -> dict[str, Any]:
+        """What to write to hold it from now on; `wall` is in seconds since 1970. Of `state`, None takes a key out.
+
+        It has the UID and the resourceVersion that were read: a PUT would create a Lease that is gone.
+        """
+        now = _micro_time(wall)
+        ours = self.held_by(candidate)
+        transitions = self._spec.get("leaseTransitions")
+        count = max(transitions, 0) if isinstance(transitions, int) else 0
+        spec = {
+            **self._spec,
+            **_spec(candidate),
+            "holderIdentity": candidate.identity,
+            "acquireTime": (ours and _text(self._spec.get("acquireTime"))) or now,
+            "renewTime": now,
+            "leaseTransitions": count if ours else min(count + 1, 2**31 - 1),
+        }
+        kept = {key: value for key, value in self._annotations.items() if key != PREFIX + _RELEASED}
+        for key, value in (state or {}).items():
+            kept.pop(PREFIX + key, None)
+            if value is not None:
+                kept[PREFIX + key] = value
+        return self._written(spec, kept | {PREFIX + _PROCESS: candidate.process})
+
+    def given_up(self, candidate: Candidate, wall: float) -> dict[str, Any]:
+        """What to write so that the next one need not wait."""
+        spec = {key: value for key, value in self._spec.items() if key not in ("holderIdentity", "acquireTime")}
+        spec |= {**_spec(candidate), "renewTime": _micro_time(wall)}
+        return self._written(spec, self._annotations | {PREFIX + _RELEASED: candidate.process})
+
+    def _written(self, spec: dict[str, Any], annotations: dict[str, Any]) -> dict[str, Any]:
+        meta = {key: value for key, value in self._meta.items() if key != "managedFields"}
+        return {**self._whole, "metadata": meta | {"annotations": annotations}, "spec": spec}
+
+
+def unheld(candidate: Candidate) -> dict[str, Any]:
+    """A Lease to create that nobody holds yet: one that was deleted may still be believed in."""
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"namespace": candidate.namespace, "name": candidate.name},
+        "spec": _spec(candidate),
+    }
+
+
+def _spec(candidate: Candidate) -> dict[str, Any]:
+    return {"leaseDurationSeconds": max(1, -int(-candidate.duration // 1))}
+
+
+def _micro_time(wall: float) -> str:
+    return datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

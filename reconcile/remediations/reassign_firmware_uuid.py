@@ -1,0 +1,174 @@
+"""Gives a stopped VM a firmware UUID of its own, where it shares one with other VMs.
+
+Only where the check `firmware_duplicates` proposes another VM as the one that keeps the UUID. The new UUID follows from
+the VM's UID and the old UUID, so that the plan is the same each time. The serial stays as it is.
+
+The guest sees a new identity at its next start: Windows and other licences may ask to be activated again, cloud-init
+takes it for its first boot and runs what runs once (host keys, users, network), and inventories, backups and monitoring
+see another VM. Hence it never changes a VM that runs or is about to start, nor one that keeps a persistent TPM, the
+state of which libvirt stores under the UUID, or persistent EFI variables.
+
+Undo: exact, while the VM is stopped: put the old UUID back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID, uuid5
+
+from exporter.findings import Finding
+from exporter.model.firmware import legacy
+from exporter.model.indexes.identities import IDENTITY
+from exporter.model.indexes.networks import vm_key
+from exporter.model.instancetypes.matching import Role
+from exporter.model.instancetypes.resolving import resolve, undecodable
+from exporter.model.instancetypes.specs import preference
+from exporter.model.kinds import (
+    controller_revision,
+    pod,
+    virtual_machine_cluster_preference,
+    virtual_machine_preference,
+    virtual_machine_snapshot_content,
+)
+from exporter.model.kinds.kube_virt import KubeVirt
+from exporter.model.kinds.pod import Pod
+from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.model.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+
+from ..plan import Patch, Plan, Refused, Risk
+from ..remediation import Remediation, Scene, Write
+from ._firmware import PRECONDITIONS, READS, firmware_of, forbidden, put
+from ._grounds import table, tables
+
+__all__ = ["REMEDIATION"]
+
+_NAMESPACE = UUID("0b6f2c1e-5f0a-4d0c-9c1b-6a4b1e1d7a55")  # of the new UUIDs; never to be changed
+_STAYS_DOWN = ("Halted", "Manual")
+
+
+def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
+    ref = finding.subject
+    if ref.kind != "VirtualMachine":
+        return Refused("is_a_vm", f"{ref} has no VM, and the firmware of a VMI is immutable")
+    whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
+    if whole is None or vm is None:
+        return Refused("same_object", f"{ref} does not exist")
+    if refused := forbidden(scene, vm, whole) or _kept_by_another(finding) or _stopped(scene, vm, whole):
+        return refused
+    old = vm.uuid or legacy(vm.name)
+    new = str(uuid5(_NAMESPACE, f"{vm.uid} {vm.identity or old}"))
+    snapshots = [each for each in scene.within(VirtualMachineSnapshotContent, vm.namespace) if each.source == vm.name]
+    if refused := _loses_state(scene, vm) or _taken(scene, vm, new) or _restorable(vm, snapshots):
+        return refused
+    return Plan(
+        remediation=REMEDIATION.id,
+        fingerprint=finding.fingerprint,
+        check=finding.check,
+        reason=finding.reason,
+        subject=ref,
+        vm=finding.vm,
+        step=Patch(target=ref, ops=put(firmware_of(whole), {"uuid": new})),
+        why=finding.message,
+        effect=_effect(snapshots),
+        risk=Risk.IDENTITY,
+        undo=f"put the old UUID {old} back while the VM is stopped",
+    )
+
+
+def _kept_by_another(finding: Finding) -> Refused | None:
+    keeper = finding.evidence.get("keeper")
+    if not keeper:
+        why = finding.evidence.get("keeperWhy", "the check proposes none")
+        return Refused("keeper_known", f"nobody can say which VM keeps the UUID: {why}")
+    if keeper == vm_key(finding.subject.namespace, finding.subject.name):
+        return Refused("another_keeps_it", f"{finding.subject} should keep the UUID, and the others get a new one")
+    return None
+
+
+def _stopped(scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any]) -> Refused | None:
+    """Refuses unless nothing of the VM runs, and nothing starts it by itself."""
+    vmi = scene.named(VirtualMachineInstance, vm.namespace, vm.name)
+    if vmi is not None:
+        return Refused("stopped", f"{vmi.ref} exists, in phase {vmi.phase or 'unknown'}: stop the VM first")
+    launchers = [each.ref for each in scene.within(Pod, vm.namespace) if each.domain == vm.name]
+    if launchers:
+        return Refused("stopped", f"{launchers[0]} still runs, or may run, the guest of {vm.ref}")
+    if vm.invalid or vm.run_strategy not in _STAYS_DOWN:
+        strategy = vm.invalid or f"its run strategy is {vm.run_strategy or 'not set'}"
+        return Refused("stopped", f"{vm.ref} may start at any moment: {strategy}")
+    if tables(table(whole.get("status")).get("stateChangeRequests")):
+        return Refused("stopped", f"somebody has asked for {vm.ref} to be started or stopped")
+    return None
+
+
+def _loses_state(scene: Scene, vm: VirtualMachine) -> Refused | None:
+    """Refuses for a VM that keeps state of its guest, or may do so by a preference."""
+    if vm.sealed:
+        return Refused("keeps_no_state", f"{vm.ref} has a {vm.sealed}")
+    found = resolve(vm, Role.PREFERENCE, scene.named, next(iter(scene.all(KubeVirt)), None))
+    if found is None:
+        return None
+    broken = undecodable(found.revision, Role.PREFERENCE, (0, 0)) if found.revision is not None else ""
+    if found.spec is None or broken:
+        return Refused("keeps_no_state", f"the preference of {vm.ref}, which may give it a TPM, can't be read")
+    for text in (found.spec, found.live.spec if found.live is not None else ""):
+        wanted = preference(text)
+        tpm, efi = wanted.devices and wanted.devices.preferred_tpm, wanted.firmware and wanted.firmware.preferred_efi
+        if (tpm and tpm.persistent) or (efi and efi.persistent):
+            return Refused("keeps_no_state", f"the preference of {vm.ref} gives it a persistent TPM or persistent EFI")
+    return None
+
+
+def _taken(scene: Scene, vm: VirtualMachine, new: str) -> Refused | None:
+    taken = sorted(each.ref.path for each in scene.sharing(IDENTITY, new))
+    return Refused("new_uuid_is_free", f"{taken[0]} has the UUID that {vm.ref} would get") if taken else None
+
+
+def _restorable(vm: VirtualMachine, snapshots: list[VirtualMachineSnapshotContent]) -> Refused | None:
+    """Refuses where the UUID that a restore brings back is nowhere kept: KubeVirt would derive one from the name."""
+    for each in snapshots:
+        if not each.uuid.strip():
+            why = f"snapshot {each.snapshot or each.name} of {vm.ref} has no UUID: delete it, or take a new one first"
+            return Refused("snapshots_have_a_uuid", why)
+    return None
+
+
+def _effect(snapshots: list[VirtualMachineSnapshotContent]) -> str:
+    effect = (
+        "At its next start the guest sees a new identity: licences may ask to be activated again, cloud-init runs as "
+        "on the first boot, and inventories and backups take it for another VM."
+    )
+    names = sorted(each.snapshot or each.name for each in snapshots)
+    return f"{effect} Restoring snapshot {names[0]} brings the UUID of its time back." if names else effect
+
+
+REMEDIATION = Remediation(
+    id="reassign_firmware_uuid",
+    title="Give a stopped VM a firmware UUID of its own",
+    answers={"firmware_duplicates": ("Duplicate", "LatentDuplicate")},
+    reads=(
+        *READS,
+        pod.KIND,
+        controller_revision.KIND,
+        virtual_machine_preference.KIND,
+        virtual_machine_cluster_preference.KIND,
+        virtual_machine_snapshot_content.KIND,
+    ),
+    writes=(Write("kubevirt.io", "virtualmachines", ("patch",)),),
+    plan=_plan,
+    preconditions=PRECONDITIONS
+    | {
+        "is_a_vm": "the subject is a VM: the firmware of a VMI is immutable",
+        "keeper_known": "the check proposes which VM keeps the UUID",
+        "another_keeps_it": "that is another VM than this one",
+        "stopped": "the VM has no VMI and no launcher pod, and nothing starts it by itself",
+        "keeps_no_state": "neither its spec nor its preference gives it a persistent TPM or persistent EFI variables",
+        "new_uuid_is_free": "no VM has the new UUID",
+        "snapshots_have_a_uuid": "every snapshot of the VM has a UUID, which a restore then need not derive",
+    },
+    risk=Risk.IDENTITY,
+    undo="exact, while the VM is stopped: put the old UUID back",
+    indexes=(IDENTITY,),
+)

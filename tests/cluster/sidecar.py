@@ -1,0 +1,108 @@
+"""The sidecar as its users run it: `steward reconcile run` in a process of its own, and the commands of a person."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from reconcile.ledger import Entry, Ledger
+from tests.cluster.process import Process, answers, free_ports
+from tests.manifests import Object
+from tests.shared import REPO
+from tests.waiting import wait_until
+
+__all__ = ["Sidecar", "steward"]
+
+COMMAND = (sys.executable, "-m", "exporter")
+
+
+def steward(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """One command of `steward`, to its end."""
+    return subprocess.run([*COMMAND, *words], cwd=REPO, capture_output=True, text=True, input=stdin, timeout=120)
+
+
+class Sidecar:
+    """One replica. `with` starts it, and ends it with SIGTERM; `kill` ends it with SIGKILL."""
+
+    def __init__(
+        self,
+        folder: Path,
+        kubeconfig: Path,
+        exporter: str,
+        settings: dict[str, Any] | None = None,
+        *,
+        ahead: float = 0.0,
+        kill_at: str = "",
+    ) -> None:
+        """`settings` are put over those of tests, which do not wait. Its clock is so many seconds `ahead`, and it kills
+        itself when it reaches the step `kill_at` of an attempt.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        self.kubeconfig, self.directory = kubeconfig, folder / "ledger"
+        self.directory.mkdir(exist_ok=True)
+        (port,) = free_ports(1)
+        self.url = f"http://127.0.0.1:{port}"
+        self.config = folder / "reconcile.yaml"
+        given = {
+            "interval": "1s",
+            "verifyAfter": "2s",
+            "listen": f"127.0.0.1:{port}",
+            "ledger": {"directory": str(self.directory)},
+            "lease": {"namespace": "default", "duration": "15s"},
+            "source": {"url": exporter},
+            **(settings or {}),
+        }
+        self.config.write_text(json.dumps(given), encoding="utf-8")  # which is YAML too
+        command: list[str | Path] = [*COMMAND, "reconcile", "run", "--config", self.config, "--kubeconfig", kubeconfig]
+        if ahead or kill_at:
+            own: list[str | Path] = [sys.executable, "-m", "tests.cluster.sidecar_process", self.config, kubeconfig]
+            command = [*own, "--ahead", str(ahead), "--kill-at", kill_at]
+        self.process = Process("sidecar", command, folder / "sidecar.log")
+
+    def __enter__(self) -> Sidecar:
+        self.process.start(lambda: answers(f"{self.url}/healthz"), 60)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.stop()
+
+    def plans(self) -> list[Object]:
+        with urllib.request.urlopen(f"{self.url}/api/v1/plans", timeout=10) as answer:
+            found: list[Object] = json.load(answer)["repairs"]
+        return found
+
+    def states(self) -> dict[tuple[str, str], str]:
+        """The state of each repair, by its remediation and what it is about."""
+        return {(each["remediation"], each.get("target", "")): each["state"] for each in self.plans()}
+
+    def metrics(self) -> str:
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=10) as answer:
+            text: str = answer.read().decode()
+        return text
+
+    def value(self, sample: str) -> float | None:
+        lines = (line.rpartition(" ") for line in self.metrics().splitlines())
+        return next((float(value) for name, _, value in lines if name == sample), None)
+
+    def entries(self) -> list[Entry]:
+        return list(Ledger.read(self.directory))
+
+    def events(self) -> list[str]:
+        return [entry.event.value for entry in self.entries()]
+
+    def __str__(self) -> str:
+        """What a test that waits in vain has to know."""
+        shown = [
+            (each["remediation"], each["state"], each.get("refused"), each.get("blocked")) for each in self.plans()
+        ]
+        return f"repairs: {shown}; ledger: {self.events()}"
+
+    def wait_for(self, event: str, count: int = 1, seconds: float = 60) -> None:
+        try:
+            wait_until(lambda: self.events().count(event) >= count, seconds, f"{count} times {event}", every=0.1)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; {self}") from error

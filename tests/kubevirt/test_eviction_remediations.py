@@ -1,0 +1,175 @@
+"""What is done about evictions, on KubeVirt's own control plane: with no permission but those that are declared."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reconcile.attempt import Result, State
+from reconcile.plan import Create
+from reconcile.remediation import Remediation
+from reconcile.remediations import cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi
+from tests.cluster.client import ApiError
+from tests.cluster.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, VMS
+from tests.confirming import hint_of
+from tests.kubevirt.control_plane import ControlPlane
+from tests.kubevirt.installation import NODES
+from tests.kubevirt.stage import Stage
+from tests.repairing import repairing
+from tests.waiting import wait_until
+
+HERE, ELSEWHERE, _ = NODES
+ACCOUNT = "steward-reconcile"
+CANCEL, MIGRATE, STOP = (each.REMEDIATION for each in (cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi))
+
+
+class Repairs:
+    """One attempt after another, as a user that may do what a remediation declares and nothing else."""
+
+    def __init__(self, stage: Stage, folder: Path) -> None:
+        self.stage, self.folder = stage, folder
+
+    def run(self, remediation: Remediation, reason: str) -> Result:
+        self._permit(remediation)
+        about = {
+            "check": "evictions",
+            "reason": reason,
+            "kind": "VirtualMachineInstance",
+            "namespace": self.stage.namespace,
+            "subject": "db",
+        }
+        vmi = self.stage.vmi("db")
+        assert vmi is not None
+        return asyncio.run(self._repaired(remediation, about, vmi))
+
+    async def _repaired(self, remediation: Remediation, about: dict[str, str], vmi: dict[str, object]) -> Result:
+        kubeconfig = str(self.stage.control_plane.kubeconfig(ACCOUNT))
+        async with repairing(kubeconfig, self.folder / "ledger") as made:
+            return await made.repair(remediation, hint_of(about, [vmi]))
+
+    def _permit(self, remediation: Remediation) -> None:
+        rules = [
+            {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": ["get", "list"]}
+            for kind in remediation.reads
+        ]
+        rules += [
+            {"apiGroups": [write.group], "resources": [write.resource], "verbs": list(write.verbs)}
+            for write in remediation.writes
+        ]
+        rules.append({"apiGroups": [""], "resources": ["events"], "verbs": ["create"]})
+        kind = CLUSTER_ROLES.api_version
+        subject = {"apiGroup": CLUSTER_ROLES.group, "kind": "User", "name": ACCOUNT}
+        role = {"apiGroup": CLUSTER_ROLES.group, "kind": "ClusterRole", "name": ACCOUNT}
+        meta = {"name": ACCOUNT}
+        client = self.stage.client
+        client.apply({"apiVersion": kind, "kind": "ClusterRole", "metadata": meta, "rules": rules})
+        client.apply(
+            {"apiVersion": kind, "kind": "ClusterRoleBinding", "metadata": meta, "roleRef": role, "subjects": [subject]}
+        )
+
+    def clear(self) -> None:
+        self.stage.client.delete(CLUSTER_ROLE_BINDINGS, None, ACCOUNT)
+        self.stage.client.delete(CLUSTER_ROLES, None, ACCOUNT)
+
+
+@pytest.fixture
+def repairs(kubevirt: ControlPlane, stage: Stage, tmp_path: Path) -> Iterator[Repairs]:
+    made = Repairs(stage, tmp_path)
+    yield made
+    made.clear()
+
+
+def request(stage: Stage, node: str) -> None:
+    """As the eviction webhook writes it where the VMI has just left its node."""
+
+    def written() -> bool:
+        vmi = stage.vmi("db")
+        assert vmi is not None
+        vmi["status"]["evacuationNodeName"] = node
+        try:
+            stage.control_plane.vms.handler(vmi["status"]["nodeName"]).update(vmi)
+        except ApiError as error:
+            if error.code == 409:
+                return False
+            raise
+        return True
+
+    wait_until(written, 30, f"db is asked to leave {node}")
+
+
+def test_a_request_for_another_node_is_cancelled_and_the_next_eviction_is_heard(stage: Stage, repairs: Repairs) -> None:
+    with stage.only_on(HERE):
+        stage.running("db", eviction="LiveMigrate")
+    request(stage, ELSEWHERE)
+    assert "Evacuation in progress" in stage.evict("db").message
+
+    done = repairs.run(CANCEL, "StaleEvacuationRequest")
+
+    assert done.state == State.DONE, done
+    assert stage.evacuation("db") == ""
+    assert repairs.run(CANCEL, "StaleEvacuationRequest").refused == "finding_holds"
+    assert "Eviction triggered evacuation" in stage.evict("db").message
+    stage.wait_moved("db", HERE)
+
+
+def test_a_request_for_a_node_that_is_gone_is_cleared_by_a_migration(stage: Stage, repairs: Repairs) -> None:
+    with stage.only_on(HERE):
+        stage.running("db", eviction="LiveMigrate")
+    request(stage, "gone")
+    assert repairs.run(CANCEL, "StaleEvacuationRequest").refused == "node_exists"
+    stage.orders.unplaced.add(stage.key("db"))
+
+    done = repairs.run(MIGRATE, "StaleEvacuationRequest")
+
+    assert done.state == State.DONE, done
+    assert done.plan is not None
+    (migration,) = stage.migrations("db")
+    assert migration["metadata"]["name"] == done.plan.target.name
+    assert migration["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "kubevirt-steward"
+    assert isinstance(done.plan.step, Create)
+    with pytest.raises(ApiError, match=r"in-flight migration|already exists"):
+        stage.client.create(dict(done.plan.step.manifest))
+    again = repairs.run(MIGRATE, "StaleEvacuationRequest")
+    assert again.state == State.REFUSED
+    assert len(stage.migrations("db")) == 1
+    stage.orders.unplaced.clear()
+    stage.wait_moved("db", HERE)
+    stage.wait_evacuation("db", "")
+    assert repairs.run(MIGRATE, "StaleEvacuationRequest").refused == "finding_holds"
+
+
+@pytest.mark.parametrize("strategy", ["Always", "Once", "Manual"])
+def test_a_stop_that_its_owner_allows_ends_the_guest_and_is_taken_back(
+    stage: Stage, repairs: Repairs, strategy: str
+) -> None:
+    stage.orders.fixed.add(stage.key("db"))
+    stage.vm("db", strategy=strategy, eviction="LiveMigrate")
+    if strategy == "Manual":
+        stage.act("db", "start")
+    vmi = stage.wait_running("db")
+    stage.taint(vmi["status"]["nodeName"], "medik8s.io/drain")
+    assert repairs.run(STOP, "NotMigratable").refused == "opted_in"
+    stage.client.patch(VMS, stage.namespace, "db", {"metadata": {"annotations": {STOP.opt_in: "true"}}})
+    before = stage.client.get(VMS, stage.namespace, "db")["spec"]
+
+    done = repairs.run(STOP, "NotMigratable")
+
+    assert done.state == State.DONE, done
+    assert done.plan is not None
+    stage.wait_gone("db")
+    after = stage.client.get(VMS, stage.namespace, "db")["spec"]
+    assert after["runStrategy"] == ("Manual" if strategy == "Manual" else "Halted")
+    if strategy == "Manual":
+        assert "virtctl start" in done.plan.undo
+        return
+    found = re.search(r"'(\[.*\])'", done.plan.undo)
+    assert found is not None
+    kind, path = "application/json-patch+json", VMS.path(stage.namespace, "db")
+    stage.client.connection.request("PATCH", path, json.loads(found[1]), content_type=kind)
+    assert stage.client.get(VMS, stage.namespace, "db")["spec"] == before
+    stage.wait_running("db")

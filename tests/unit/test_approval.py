@@ -1,0 +1,86 @@
+"""Approvals: for one plan, by somebody, until a time that is not far; anything else is refused with what it is."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from exporter.model.record import Ref
+from reconcile.annotations import APPROVED_PLAN
+from reconcile.approval import Approval, approved, parse, write
+from tests.repairs import NOW, plan
+
+PLAN = plan()
+DAY, LONGEST = 86_400.0, timedelta(days=1)
+
+
+def why_not(text: Any) -> str:
+    return approved(PLAN, {"metadata": {"annotations": {APPROVED_PLAN: text}}}, NOW, LONGEST)
+
+
+@pytest.mark.parametrize("by", ["alice", "system:serviceaccount:shop:bot", "Ada Lovelace", "a until b", "ä <b@c>"])
+def test_what_is_written_approves(by: str) -> None:
+    text = write(PLAN, by, NOW + DAY)
+    assert parse(text) == Approval(PLAN.hash, by, NOW + DAY)
+    assert why_not(text) == ""
+
+
+@pytest.mark.parametrize("by", ["", " a", "a ", "a\nb", "a\x1bb", "a" * 201, "\ud800"])
+def test_a_name_that_cannot_stand_in_it_is_refused(by: str) -> None:
+    with pytest.raises(ValueError, match="no approval"):
+        write(PLAN, by, NOW + DAY)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (None, "nobody has approved of it; annotate IPAMClaim shop/db.blue"),
+        ("", "nobody has approved"),
+        (7, "is not text"),
+        (["x"], "is not text"),
+        ("yes", '"yes" is no approval; write it as HASH by NAME until'),
+        (PLAN.hash, "is no approval"),
+        (f"{PLAN.hash} by  until 2026-05-29T00:00:00Z", "is no approval"),
+        (f"{PLAN.hash} by a", "has no end; add: until TIME, within 1d"),
+        (f"{PLAN.hash} by a until", "has no end"),
+        (f"{PLAN.hash} by a until tomorrow", '"tomorrow" is no time'),
+        (f"{PLAN.hash} by a until 2026-05-29", "is no time"),
+        (f"{PLAN.hash} by a until 2026-05-29T00:00:00", "is no time"),
+        (f"{PLAN.hash} by a until 2026-13-29T00:00:00Z", "is no time"),
+        (f"{PLAN.hash} by a until 0001-01-01T00:00:00+14:00", "ended at"),
+        (f"{PLAN.hash} by a until 9999-12-31T23:59:59-14:00", "at most 1d is allowed|is no time"),
+        (f"{PLAN.hash} by a until 2026-05-28T20:26:40Z", "ended at 2026-05-28T20:26:40Z; approve anew"),
+        (f"{PLAN.hash} by a until 2026-05-28T20:26:41Z", "^$"),
+        (f"{PLAN.hash} by a until 2026-05-28T22:26:41+02:00", "^$"),
+        (f"{PLAN.hash} by a until 2026-05-28T22:26:40+02:00", "ended at"),
+        (f"{PLAN.hash} by a until 2026-05-29T20:26:40Z", "^$"),
+        (f"{PLAN.hash} by a until 2026-05-29T20:26:40.5Z", "lasts until .*; at most 1d is allowed .approval.longest"),
+        (f"{PLAN.hash.upper()} by a until 2026-05-29T00:00:00Z", "is no approval"),
+        (
+            f"{'0' * 16} by eve until 2026-05-29T00:00:00Z",
+            f'"eve" approved of plan 0{{16}}, and this is plan {PLAN.hash}',
+        ),
+        (f"{PLAN.hash} by a\x1b[2J until 2026-05-29T00:00:00Z", "is no approval"),
+        ("9" * 300_000, "is no approval"),
+    ],
+)
+def test_why_an_annotation_does_not_approve(text: Any, wanted: str) -> None:
+    assert re.search(wanted, why_not(text)), why_not(text)
+    assert why_not(text).isprintable()
+    assert len(why_not(text)) < 400
+
+
+@pytest.mark.parametrize("whole", [None, {}, {"metadata": None}, {"metadata": {"annotations": "x"}}])
+def test_an_object_that_cannot_be_read_does_not_approve(whole: Any) -> None:
+    assert "could not be read" in approved(PLAN, whole, NOW, LONGEST)
+
+
+def test_another_object_of_that_name_has_another_hash() -> None:
+    other = plan(target=Ref("IPAMClaim", "shop", "db.blue", "u2"))
+    text = write(PLAN, "a", NOW + 60)
+    assert "look at it, and approve anew" in approved(
+        other, {"metadata": {"annotations": {APPROVED_PLAN: text}}}, NOW, LONGEST
+    )

@@ -1,0 +1,340 @@
+"""Runs of the sidecar: which findings are planned, which are carried out, what holds them back, and what is shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from exporter.checks import all_checks
+from exporter.config.settings import Config as ExporterConfig
+from exporter.kube.transport import Transport
+from reconcile.annotations import APPROVED_PLAN, PAUSED
+from reconcile.app import checks_of, kinds_of
+from reconcile.attempt import Attempts
+from reconcile.board import Board, Repair
+from reconcile.config import Config, model_of
+from reconcile.confirm import Hint
+from reconcile.execute import Writer
+from reconcile.following import Following
+from reconcile.history import History
+from reconcile.ledger import Entry, Ledger
+from reconcile.loop import Parts
+from reconcile.metrics import Measures
+from reconcile.reading import ApiReads
+from reconcile.remediations import all_remediations
+from reconcile.sidecar import Sidecar
+from reconcile.source import Found, Observed, SourceError
+from reconcile.verifying import Verifying
+from tests.evaluation import NOW, Evaluation
+from tests.fakeapi.apiserver import FakeApiServer
+from tests.rows import full
+from tests.unit.secure_server import config as kubeconfig
+
+HOUR = 3600.0
+PAUSE = {"metadata": {"annotations": {PAUSED: "by hand"}}}
+UPGRADE = {"status": {"targetKubeVirtVersion": "v9.9.9"}}
+KUBEVIRT = full({"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt"})
+NAMESPACES = [full({"kind": "Namespace", "name": name}) for name in ("ns", "other", "kubevirt")]
+
+
+def orphan(name: str, namespace: str = "ns", **meta: Any) -> dict[str, Any]:
+    row = {"kind": "IPAMClaim", "namespace": namespace, "name": f"{name}.blue", "vm": name, "owner": f"gone-{name}"}
+    made = full(row)
+    made["metadata"] |= meta
+    return made
+
+
+class Leader:
+    """The Lease is held; nothing of it travels."""
+
+    leading = True
+    leader = "me"
+
+    def __init__(self) -> None:
+        self.state: dict[str, str] = {}
+
+    async def assure(self, seconds: float) -> None:
+        pass
+
+    async def publish(self, state: Mapping[str, str | None]) -> None:
+        self.state |= {name: text or "" for name, text in state.items()}
+
+
+@dataclass
+class Running:
+    """A sidecar on an API server; the findings are those of the check on what the server has."""
+
+    server: FakeApiServer
+    sidecar: Sidecar
+    board: Board
+    ledger: Ledger
+    leader: Leader
+    source: Findings
+    clock: list[float] = field(default_factory=list)
+
+    async def run(self) -> int:
+        return await self.sidecar.once()
+
+    def repair(self, name: str = "db", remediation: str = "delete_orphan_ipam_claim") -> Repair:
+        fingerprint = next(f.hint.fingerprint for f in self.source.found() if f.hint.subject.name == f"{name}.blue")
+        found = self.board.get(fingerprint, remediation)
+        assert found is not None
+        return found
+
+    def state(self, name: str = "db") -> str:
+        return self.repair(name).state
+
+    def gates(self, name: str = "db") -> list[str]:
+        return [each.gate for each in self.repair(name).blocked]
+
+    def writes(self) -> list[tuple[str, str]]:
+        """Those that are no dry run, and no Event."""
+        return [
+            (call.method, call.path.rpartition("/")[2])
+            for call in self.server.requests
+            if call.method != "GET" and not call.path.endswith("/events") and not _dry(call)
+        ]
+
+
+def _dry(call: Any) -> bool:
+    body = json.loads(call.body or "{}")
+    return bool("dryRun" in call.query or (isinstance(body, dict) and body.get("dryRun")))
+
+
+class Findings:
+    """Those of `ipam_claims` on the objects that are given."""
+
+    def __init__(self, objects: list[dict[str, Any]]) -> None:
+        self.objects = objects
+        self.fleet, self.ready, self.age, self.down = 1000, True, 0.0, False
+        self.unknown: frozenset[str] = frozenset()
+
+    def found(self) -> list[Found]:
+        evaluation = Evaluation([check for check in all_checks() if check.id == "ipam_claims"])
+        for each in self.objects:
+            evaluation.seen(each)
+        evaluation.evaluate()
+        return [Found(Hint.of(f), f.severity, f.message, f.vm, f.since) for f in evaluation.engine.findings()]
+
+    async def observed(self) -> Observed:
+        if self.down:
+            raise SourceError("cannot read the findings: nobody answers")
+        return Observed(tuple(self.found()), self.unknown, self.ready, self.fleet, self.age)
+
+    async def changed(self, seconds: float) -> None:
+        raise AssertionError
+
+
+@asynccontextmanager
+async def on(tmp_path: Path, settings: dict[str, Any], *objects: dict[str, Any]) -> AsyncIterator[Running]:
+    server = FakeApiServer()
+    server.load([*NAMESPACES, KUBEVIRT, *objects])
+    await server.start()
+    transport = Transport.from_environment(kubeconfig(tmp_path / "kubeconfig", server.url))
+    config: Config = model_of(all_remediations()).model_validate(settings, by_alias=True, by_name=False)
+    clock = [NOW]
+    try:
+        with Ledger.open(tmp_path / "ledger", clock=lambda: clock[0]) as ledger:
+            yield _made(server, transport, config, ledger, Findings(list(objects)), clock)
+    finally:
+        await transport.close()
+        await server.stop()
+
+
+def _made(
+    server: FakeApiServer, transport: Transport, config: Config, ledger: Ledger, source: Findings, clock: list[float]
+) -> Running:
+    remediations, checks, reads = all_remediations(), checks_of(ExporterConfig()), ApiReads(transport)
+    kinds, board, leader = kinds_of(remediations), Board(), Leader()
+    entries = list(ledger.entries())
+    following, history = Following(entries, keep=86_400), History.of(entries, clock[0])
+    measures = Measures(remediations, {}, board)
+
+    def kept(entry: Entry) -> None:
+        history.add(entry)
+        following.add(entry)
+
+    now = lambda: clock[0]  # noqa: E731
+    attempts = Attempts(reads, Writer(transport), ledger, kinds, clock=now, fence=leader, kept=kept)
+    parts = Parts(
+        config=config,
+        remediations=remediations,
+        checks=checks.by_id,
+        settings=checks.settings,
+        assumed="",
+        kinds=kinds,
+        reads=reads,
+        attempts=attempts,
+        following=following,
+        board=board,
+        measures=measures,
+        labels=lambda _: {},
+        clock=now,
+        timer=lambda: 0.0,
+    )
+    verifying = Verifying(following, ledger, reads, kinds, checks.by_id, checks.settings, measures=measures, kept=kept)
+    sidecar = Sidecar(parts, source, ledger, leader, verifying, history)  # type: ignore[arg-type]
+    return Running(server, sidecar, board, ledger, leader, source, clock)
+
+
+def auto(**settings: Any) -> dict[str, Any]:
+    return {"remediations": {"delete_orphan_ipam_claim": {"mode": "auto", "minAge": "0s"}}, **settings}
+
+
+async def test_by_default_it_is_planned_and_nothing_is_sent(tmp_path: Path) -> None:
+    async with on(tmp_path, {}, orphan("db")) as running:
+        assert await running.run() == 0
+
+        repair = running.repair()
+        assert (repair.state, repair.mode, repair.write) == ("planned", "plan", "delete IPAMClaim ns/db.blue")
+        assert repair.commands == (f"steward reconcile approve {repair.fingerprint} --plan {repair.hash}",)
+        assert {call.method for call in running.server.requests} == {"GET"}
+
+
+async def test_off_is_not_even_planned(tmp_path: Path) -> None:
+    async with on(tmp_path, {"mode": "off"}, orphan("db")) as running:
+        await running.run()
+        assert running.board.repairs() == []
+
+
+async def test_plans_for_show_are_made_now_and_then(tmp_path: Path) -> None:
+    async with on(tmp_path, {}, *(orphan(f"vm{at}") for at in range(60))) as running:
+        await running.run()
+        assert len(running.board.repairs()) == 50
+        await running.run()
+        assert len(running.board.repairs()) == 60
+        running.server.requests.clear()
+
+        await running.run()
+
+        assert {call.path.rpartition("/")[2] for call in running.server.requests} <= {"kubevirts", "v1"}
+
+
+async def test_auto_writes_once_and_verifies(tmp_path: Path) -> None:
+    async with on(tmp_path, auto(), orphan("db")) as running:
+        assert await running.run() == 1
+        assert running.state() == "verifying"
+        assert await running.run() == 0  # the exporter still reports it
+        running.source.objects.clear()
+        await running.run()
+
+        assert running.writes() == [("DELETE", "db.blue")]
+        assert [each.event.value for each in running.ledger.entries()] == ["intended", "done", "verified"]
+        assert running.board.repairs() == []
+
+
+async def test_approve_waits_for_the_plan_s_hash(tmp_path: Path) -> None:
+    settings = {"remediations": {"delete_orphan_ipam_claim": {"mode": "approve", "minAge": "0s"}}}
+    async with on(tmp_path, settings, orphan("db")) as running:
+        assert await running.run() == 0
+        assert running.state() == "waiting"
+        plan = running.repair().hash
+        for hash_, writes in (("0" * 16, 0), (plan, 1)):
+            approval = f"{hash_} by alice until 2026-09-21T15:00:00Z"
+            running.server.patch(
+                "ipamclaims", "ns", "db.blue", {"metadata": {"annotations": {APPROVED_PLAN: approval}}}
+            )
+            assert await running.run() == writes, running.repair()
+
+        assert running.writes() == [("DELETE", "db.blue")]
+
+
+async def test_a_finding_that_is_too_young_waits(tmp_path: Path) -> None:
+    settings = {"remediations": {"delete_orphan_ipam_claim": {"mode": "auto", "minAge": "10m"}}}
+    async with on(tmp_path, settings, orphan("db")) as running:
+        await running.run()
+        assert (running.state(), running.gates()) == ("blocked", ["min_age"])
+        running.clock[0] += 601
+        assert await running.run() == 1
+
+
+@pytest.mark.parametrize(
+    ("gate", "change"),
+    [
+        ("source_age", lambda running: setattr(running.source, "age", HOUR)),
+        ("source_age", lambda running: setattr(running.source, "ready", False)),
+        ("unknown_check", lambda running: setattr(running.source, "unknown", frozenset({"ipam_claims"}))),
+        ("paused", lambda running: running.leader.state.update(paused="by hand")),
+        ("paused", lambda running: running.server.patch("namespaces", "", "ns", PAUSE)),
+        ("object_paused", lambda running: running.server.patch("ipamclaims", "ns", "db.blue", PAUSE)),
+        ("upgrade", lambda running: running.server.patch("kubevirts", "kubevirt", "kubevirt", UPGRADE)),
+    ],
+)
+async def test_gates(tmp_path: Path, gate: str, change: Any) -> None:
+    async with on(tmp_path, auto(), orphan("db")) as running:
+        change(running)
+        assert await running.run() == 0
+        repair = running.repair()
+        refused = [repair.refused.precondition] if repair.refused else []
+        assert gate in [*running.gates(), *refused]
+        assert running.writes() == []
+
+
+async def test_the_budget_of_a_run_and_of_an_hour(tmp_path: Path) -> None:
+    budgets = {"run": 2, "hour": 3, "namespaceHour": 100, "fleetShare": 1.0}
+    async with on(tmp_path, auto(budgets=budgets), *(orphan(f"vm{at}") for at in range(6))) as running:
+        assert [await running.run() for _ in range(4)] == [2, 1, 0, 0]
+        running.clock[0] += HOUR + 1
+        assert await running.run() == 2
+
+
+async def test_in_a_storm_nothing_is_written_until_its_cooldown_is_over(tmp_path: Path) -> None:
+    storm = {"share": 0.1, "atLeast": 5, "cooldown": "15m"}
+    claims = [orphan(f"vm{at}") for at in range(8)]
+    async with on(tmp_path, auto(storm=storm), *claims) as running:
+        running.source.fleet = 20
+        assert await running.run() == 0
+        assert running.gates("vm0") == ["storm"]
+        assert running.leader.state["storm"].startswith("storm from")
+
+        running.source.objects = claims[:1]
+        assert await running.run() == 0
+        assert running.gates("vm0") == ["storm"]
+        assert running.leader.state["storm"].startswith("cooldown from")
+        running.clock[0] += 15 * 60 + 1
+        assert await running.run() == 1
+
+
+async def test_without_findings_nothing_is_concluded(tmp_path: Path) -> None:
+    async with on(tmp_path, auto(), orphan("db")) as running:
+        running.source.down = True
+        assert await running.run() == 0
+        assert not running.server.requests
+
+
+async def test_what_somebody_reverts_three_times_is_left_alone(tmp_path: Path) -> None:
+    vm = full({"kind": "VirtualMachine", "name": "db", "uid": "u1"})
+    nad = full({"kind": "NetworkAttachmentDefinition", "name": "blue"})
+    claim = full({"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "finalizers": []})
+    own = {"repair_ipam_claim_metadata": {"mode": "auto", "minAge": "0s"}}
+    settings = {"remediations": own, "budgets": {"fleetShare": 1.0}}
+    async with on(tmp_path, settings, vm, nad, claim) as running:
+        for _ in range(3):
+            assert await running.run() == 1
+            running.clock[0] += 300
+            running.server.patch("ipamclaims", "ns", "db.blue", {"metadata": {"finalizers": []}})
+        assert await running.run() == 0
+
+        assert [each.gate for each in running.repair("db", "repair_ipam_claim_metadata").blocked] == ["edit_war"]
+        assert len(running.writes()) == 3
+        assert [each.event.value for each in running.ledger.entries()] == ["intended", "done", "returned"] * 3
+
+
+async def test_an_attempt_of_the_process_before_is_settled(tmp_path: Path) -> None:
+    async with on(tmp_path, auto(), orphan("db")) as running:
+        await running.run()
+        intended = next(each for each in running.ledger.entries() if each.event == "intended")
+        first = msgspec.structs.replace(intended)
+    (tmp_path / "again").mkdir()
+    async with on(tmp_path / "again", auto(), orphan("db")) as running:
+        running.ledger.append(first.event, plan=first.plan, whole=first.whole, mode="auto")
+        await running.run()
+        events = [(each.event.value, each.happened) for each in running.ledger.entries()]
+        assert events[1] == ("resolved", False)

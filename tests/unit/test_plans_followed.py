@@ -1,0 +1,95 @@
+"""The sidecar's server and the exporter that follows it, together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from exporter.http.server import serving
+from exporter.repairs import Blocked, Proposal, Refused
+from exporter.repairs import Repair as Shown
+from reconcile.board import Board, Repair
+from reconcile.gates import Blocked as ByGate
+from reconcile.metrics import Measures
+from reconcile.plan import Proposal as Proposed
+from reconcile.plan import Refused as Refusal
+from reconcile.remediations import all_remediations
+from reconcile.server import build
+from tests.unit.sidecar import Heard, following
+
+MODES = {each.id: "plan" for each in all_remediations()}
+WHOLE = Repair(
+    fingerprint="f1",
+    remediation="release_ipam_claim",
+    check="ipam_claims",
+    reason="StuckTerminatingOwnerGone",
+    namespace="ns",
+    mode="auto",
+    state="blocked",
+    at=1_790_000_000.5,
+    hash="3f9c2a0011223344",
+    target="IPAMClaim ns/db.blue",
+    write="patch IPAMClaim ns/db.blue: remove /metadata/finalizers/0",
+    why="Its VM is gone.",
+    effect="The IPAMClaim goes.",
+    risk="address",
+    undo="none",
+    loses=("10.0.0.5/24",),
+    proposal=Proposed(owner="Argo CD", where="In Git.", patch="a: 1"),
+    refused=Refusal("no_pod_uses_it", "a pod uses it"),
+    blocked=(ByGate("window", "it opens at 22:00", 1_790_000_060.0), ByGate("paused", "ns is paused")),
+    commands=("steward reconcile approve f1 --plan 3f9c2a0011223344",),
+)
+
+
+@asynccontextmanager
+async def followed(board: Board, instance: str) -> AsyncIterator[tuple[Heard, Measures]]:
+    measures = Measures(all_remediations(), MODES, board)
+    async with (
+        serving(build(board, measures, MODES, instance), "127.0.0.1", 0) as url,
+        following(url) as heard,
+    ):
+        yield heard, measures
+
+
+def shown(heard: Heard, fingerprint: str = "f1") -> tuple[Shown, ...]:
+    found = heard.of(fingerprint)
+    assert isinstance(found, tuple)
+    return found
+
+
+async def test_all_that_the_sidecar_serves_arrives() -> None:
+    board = Board()
+    await board.put(WHOLE)
+    async with followed(board, "a") as (heard, measures):
+        assert await heard.next() == ""
+        assert heard.plans is not None
+        assert (heard.plans.leading, heard.plans.modes) == (measures.standing.leading, MODES)
+        (repair,) = shown(heard)
+        same = {name: getattr(WHOLE, name) for name in Shown.__struct_fields__}
+        assert msgspec.structs.asdict(repair) == {
+            **same,
+            "proposal": Proposal(owner="Argo CD", where="In Git.", patch="a: 1"),
+            "refused": Refused(precondition="no_pod_uses_it", why="a pod uses it"),
+            "blocked": (
+                Blocked(gate="window", why="it opens at 22:00", until=1_790_000_060.0),
+                Blocked(gate="paused", why="ns is paused"),
+            ),
+        }
+
+
+async def test_each_change_of_the_board_arrives_by_the_long_poll() -> None:
+    board = Board()
+    async with followed(board, "a") as (heard, _):
+        assert await heard.next() == ""
+        assert shown(heard) == ()
+        for state in ("planned", "waiting", "verifying", "failed"):
+            await board.put(msgspec.structs.replace(WHOLE, state=state))
+            while [each.state for each in shown(heard)] != [state]:
+                assert await heard.next() == ""
+        await board.keep(())
+        while shown(heard):
+            assert await heard.next() == ""
+        assert heard.unknown_since is None

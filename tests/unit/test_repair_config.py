@@ -1,0 +1,193 @@
+"""The sidecar's configuration: what holds with nothing set, precedence of modes, and all mistakes at once."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from exporter.config.mistakes import Mistakes
+from exporter.config.reader import read
+from reconcile.config import Config, Mode, mode_of, model_of
+from reconcile.config_file import Loaded, keys_of, load
+from reconcile.remediations import all_remediations
+from tests.repairs import REPAIR, config
+
+
+def attempt(tmp_path: Path, text: str | bytes) -> Loaded | Mistakes:
+    file = tmp_path / "config.yaml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return load([REPAIR], file)
+
+
+def loaded(tmp_path: Path, text: str) -> Config:
+    got = attempt(tmp_path, text)
+    assert isinstance(got, Loaded), str(got)
+    return got.config
+
+
+def mistakes(tmp_path: Path, text: str | bytes) -> list[str]:
+    got = attempt(tmp_path, text)
+    assert isinstance(got, Mistakes)
+    return [line.strip() for line in str(got).splitlines()[1:]]
+
+
+def test_with_nothing_set_every_remediation_only_plans(tmp_path: Path) -> None:
+    for got in (load(all_remediations(), None), attempt(tmp_path, ""), attempt(tmp_path, "budgets:\nwebhook: {}\n")):
+        assert isinstance(got, Loaded)
+        assert {mode_of(got.config, each.id, "any") for each in (*all_remediations(), REPAIR)} == {Mode.PLAN}
+        assert (got.config.windows, got.config.budgets.run, got.config.webhook.enabled) == ((), 5, False)
+
+
+def test_every_key_can_be_set(tmp_path: Path) -> None:
+    text = """
+mode: "off"
+remediations: {repair: {mode: auto, minAge: 1h, namespaces: {shop: approve}}}
+budgets: {run: 1, hour: 2, namespaceHour: 3, fleetShare: 1}
+storm: {share: 0.5, atLeast: 3, cooldown: 1m}
+windows: [{days: [Sat, Sun], from: "22:00", to: "05:00", timeZone: Europe/Berlin}, {days: [Mon]}]
+breaker: {failures: 1, pause: 1m}
+editWar: {returns: 2, within: 1h}
+approval: {longest: 1h}
+source: {url: "https://exporter:9877/", tokenFile: /t, caFile: /c, oldest: 5s}
+exporterConfig: /e.yaml
+alertmanager: {url: "https://am", tokenFile: /t, caFile: /c, labels: {cluster: prod}}
+prometheus: {url: "https://prom", tokenFile: /t, caFile: /c, gate: up == 0}
+webhook: {enabled: true, tokenFile: /t, repeat: 1h}
+listen: "[::]:9878"
+tls: {certFile: /c, keyFile: /k}
+ledger: {directory: /l, maxFileSize: 65536}
+lease: {namespace: ns, name: n, duration: 30s}
+interval: 1m
+verifyAfter: 5m
+"""
+    got = loaded(tmp_path, text)
+    written = {line.split(":")[0] for line in text.splitlines() if line}
+    assert written == {key.path[0] for key in keys_of(model_of([REPAIR]))}
+    defaults = model_of([REPAIR])().model_dump(mode="json")
+    assert [name for name, value in got.model_dump(mode="json").items() if value == defaults[name]] == []
+    assert got.of("repair").min_age == timedelta(hours=1)
+    assert got.source.url == "https://exporter:9877"
+    assert (got.windows[0].from_, got.windows[1].to, got.windows[1].time_zone) == ("22:00", "24:00", "UTC")
+
+
+@pytest.mark.parametrize(
+    ("values", "namespace", "mode"),
+    [
+        ({"mode": "auto"}, "a", Mode.AUTO),
+        ({"mode": "auto", "remediations": {"repair": {"mode": "off"}}}, "a", Mode.OFF),
+        ({"mode": "off", "remediations": {"repair": {"mode": "approve"}}}, "a", Mode.APPROVE),
+        ({"remediations": {"repair": {"mode": "auto", "namespaces": {"a": "plan"}}}}, "a", Mode.PLAN),
+        ({"remediations": {"repair": {"mode": "auto", "namespaces": {"a": "plan"}}}}, "b", Mode.AUTO),
+        ({"remediations": {"repair": {"namespaces": {"a": "auto"}}}}, "b", Mode.PLAN),
+        ({"remediations": {"repair": {"mode": "auto", "namespaces": {"a": "plan"}}}}, "", Mode.AUTO),
+    ],
+)
+def test_the_most_specific_mode_counts(values: dict[str, Any], namespace: str, mode: Mode) -> None:
+    assert mode_of(config(**values), "repair", namespace) is mode
+    assert mode_of(config(**values), "unheard_of", namespace) is Mode(values.get("mode", "plan"))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("mode: autos", 'mode: "autos" is not known; did you mean "auto"?'),
+        ("mode: apply", 'mode: "apply" is not known; .*'),
+        ("mode: true", "mode: true is not known; write off, plan, approve or auto"),
+        ("mdoe: auto", 'mdoe: no such key; did you mean "mode"?'),
+        ("remediations: {repare: {mode: auto}}", 'remediations.repare: no such key; did you mean "repair"?'),
+        ("remediations: {repair: {mode: aut}}", 'remediations.repair.mode: "aut" is not known; did you mean "auto"?'),
+        (
+            "remediations: {repair: auto}",
+            'remediations.repair: "auto" can\'t stand here; write a mapping with mode, .*',
+        ),
+        ("remediations: {repair: {namespaces: {a: aut}}}", 'remediations.repair.namespaces.a: "aut" is not known; .*'),
+        ("remediations: {repair: {namespaces: {A: auto}}}", '.*namespaces.A: "A" can\'t be the name of a namespace'),
+        ("remediations: {repair: {namespaces: {a: }}}", ".*namespaces.a: None is not known; write off, .*"),
+        ("remediations: {repair: {namespaces: [a]}}", ".*namespaces: a list is no mapping of namespaces to modes"),
+        ("remediations: {repair: {minAge: 10}}", '.*minAge: 10 has no unit; write it as "10s" if seconds are meant'),
+        ("budgets: {hour: -1}", "budgets.hour: -1 is out of range; it must be 0 to 10000"),
+        ("budgets: {fleetShare: 5}", "budgets.fleetShare: 5 is out of range; it must be 0 to 1"),
+        ("budgets: {fleetShare: nan}", 'budgets.fleetShare: "nan" is no number'),
+        ("windows: {}", "windows: a mapping is no list of windows"),
+        ("windows: [x]", 'windows.0: "x" is no mapping .*'),
+        ("windows: [{}, {day: [Mon]}]", 'windows.1.day: no such key; did you mean "days"?'),
+        ("windows: [{days: [Mon, Teu]}]", 'windows.0.days.1: "Teu" is not known; did you mean "Tue"?'),
+        ("windows: [{days: [Monday]}]", 'windows.0.days.0: "Monday" is not known; did you mean "Mon"?'),
+        ("windows: [{days: []}]", "windows.0: it has no days; leave `days` out for all of them"),
+        ('windows: [{from: "1:00"}]', 'windows.0.from: "1:00" is no time of day; write it as "22:00"'),
+        ('windows: [{from: "24:00"}]', 'windows.0.from: "24:00" is no time of day; .*'),
+        ('windows: [{to: "24:01"}]', 'windows.0.to: "24:01" is no time of day; .*'),
+        ('windows: [{from: "02:00", to: "02:00"}]', "windows.0: it ends when it begins; .*"),
+        ("windows: [{timeZone: Europe/Berln}]", 'windows.0.timeZone: .* did you mean "Europe/Berlin"?'),
+        ("windows: [{timeZone: ../../etc/passwd}]", 'windows.0.timeZone: "../../etc/passwd" is no time zone .*'),
+        ("windows: [{timeZone: Europe}]", 'windows.0.timeZone: "Europe" is no time zone .*'),
+        ("source: {url: exporter:9877}", 'source.url: "exporter:9877" is no URL; write it as https://HOST:PORT'),
+        ("source: {url: 'https://a:99999'}", "source.url: .* is no URL; .*"),
+        ("source: {url: 'https://a:0'}", "source.url: .* is no URL; .*"),
+        ("source: {url: 'https://me@a'}", "source.url: a URL must not have a password in it; use tokenFile"),
+        ("source: {url: 'https://a/b c'}", "source.url: .* is no URL; .*"),
+        ("source: {url: 'https://a?b'}", "source.url: .* is no URL; .*"),
+        ("source: {url: 'https:///a'}", "source.url: .* is no URL; .*"),
+        ("source: {url: 'https://me:pw@a'}", "source.url: a URL must not have a password in it; use tokenFile"),
+        ("source: {url: }", "source.url: it has no value; write URL, or leave it out"),
+        ("source: {url: 'http://a', tokenFile: /t}", "source.url: a token would be sent unencrypted; use https, .*"),
+        ("alertmanager: {tokenFile: /t}", "alertmanager.tokenFile: there is nobody to send it to; .*"),
+        ("alertmanager: {labels: {cluster: 1}}", "alertmanager.labels.*1 is no .*"),
+        ("prometheus: {gate: up}", "prometheus.gate: there is nobody to ask; set prometheus.url too"),
+        ("webhook: {enabled: true}", "webhook.tokenFile: whoever sends alerts must have a token; .*"),
+        ("tls: {certFile: /c}", "tls: certFile and keyFile go together; set both or none"),
+        ("lease: {duration: 1s}", "lease.duration: 1s is out of range; it must be 5s to 10m"),
+        ("- mode", "a list can't stand here; write a mapping with mode, remediations, .*"),
+        ("mode: plan\nmode: auto", "mode: written twice, in lines 1 and 2"),
+        ("a: &a 1\nb: *a", ".*anchors and aliases are not supported.*"),
+        (b"\xff", "byte 1 is not UTF-8 text"),
+    ],
+)
+def test_a_mistake_is_named_with_what_would_be_right(tmp_path: Path, text: str | bytes, wanted: str) -> None:
+    found = mistakes(tmp_path, text)
+    assert any(re.fullmatch(wanted.replace("?", r"\?"), each) for each in found), found
+
+
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
+    found = mistakes(tmp_path, "mode: x\nbudgets: {run: x}\nwindows: [{days: [x]}, {from: x}]\nx: x")
+    assert [each.partition(":")[0] for each in found] == [
+        "mode",
+        "budgets.run",
+        "windows.0.days.0",
+        "windows.1.from",
+        "x",
+    ]
+
+
+def test_a_token_may_go_over_loopback_unencrypted(tmp_path: Path) -> None:
+    for host in ("127.0.0.1:9877", "localhost", "[::1]:1"):
+        assert loaded(tmp_path, f"source: {{url: 'http://{host}', tokenFile: /t}}").source.token_file == "/t"
+
+
+def test_a_file_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+    got = load([REPAIR], tmp_path / "none.yaml")
+    assert isinstance(got, Mistakes)
+    assert "none.yaml, 1 mistake:\n  it can't be read: No such file or directory" in str(got)
+
+
+def test_editors_validate_what_is_loaded(tmp_path: Path) -> None:
+    schema = model_of([REPAIR]).model_json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    for text, sound in (
+        ("windows: [{days: [Sat], from: '22:00', to: '24:00', timeZone: UTC}]", True),
+        ("remediations: {repair: {mode: auto, namespaces: {a: off}}}", True),
+        ("remediations: {repair:}", True),
+        ("windows: [{days: [Saturday]}]", False),
+        ("windows: [{from: '24:00'}]", False),
+        ("remediations: {repair: {namespaces: {a: aut}}}", False),
+        ("source: {url: ftp://a}", False),
+        ("mdoe: auto", False),
+    ):
+        assert validator.is_valid(read(text.encode())[0]) == sound, text
+        assert isinstance(attempt(tmp_path, text), Loaded) == sound, text

@@ -1,0 +1,72 @@
+"""The storm: many findings stop everything, few let it go on after a cooldown, and a restart forgets nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconcile.storm import Storm, Weather
+from tests.repairs import NOW, config
+
+SETTINGS = config(storm={"share": 0.1, "atLeast": 10, "cooldown": "15m"}).storm
+STORM, COOLDOWN = Storm(Weather.STORM, NOW - 60, None, "x"), Storm(Weather.COOLDOWN, NOW - 60, NOW + 840, "x")
+
+
+@pytest.mark.parametrize(
+    ("before", "findings", "fleet", "weather"),
+    [
+        (Storm(), 9, 50, Weather.NORMAL),
+        (Storm(), 10, 50, Weather.STORM),
+        (Storm(), 99, 1000, Weather.NORMAL),
+        (Storm(), 100, 1000, Weather.STORM),
+        (Storm(), 10, None, Weather.STORM),
+        (Storm(), 9, None, Weather.NORMAL),
+        (Storm(), 0, 0, Weather.NORMAL),
+        (Storm(), None, 50, Weather.NORMAL),
+        (STORM, 10, 50, Weather.STORM),
+        (STORM, 9, 50, Weather.COOLDOWN),
+        (STORM, None, 50, Weather.STORM),
+        (COOLDOWN, 10, 50, Weather.STORM),
+        (COOLDOWN, 9, 50, Weather.COOLDOWN),
+        (COOLDOWN, None, 50, Weather.COOLDOWN),
+    ],
+)
+def test_what_a_look_changes(before: Storm, findings: int | None, fleet: int | None, weather: Weather) -> None:
+    assert before.next(findings, fleet, NOW, SETTINGS).weather is weather
+
+
+def test_a_storm_and_the_calm_after_it() -> None:
+    storm = Storm().next(12, 40, NOW, SETTINGS)
+    assert storm == Storm(Weather.STORM, NOW, None, "12 findings are open in 40 VMs; 10 are a storm")
+    assert storm.next(15, 40, NOW + 30, SETTINGS).since == NOW
+    over = storm.next(3, 40, NOW + 60, SETTINGS)
+    assert (over.weather, over.until) == (Weather.COOLDOWN, NOW + 960)
+    assert over.next(3, 40, NOW + 959, SETTINGS) == over
+    assert over.next(None, 40, NOW + 959, SETTINGS).until == NOW + 959 + 900
+    assert over.next(3, 40, NOW + 960, SETTINGS) == Storm()
+
+
+def test_a_clock_that_was_ahead_makes_no_endless_cooldown() -> None:
+    ahead = Storm(Weather.COOLDOWN, NOW + 1e8, NOW + 1e8 + 900)
+    assert ahead.next(0, 40, NOW, SETTINGS).until == NOW + 900
+    assert Storm(Weather.COOLDOWN).next(0, 40, NOW, SETTINGS) == Storm()
+
+
+@pytest.mark.parametrize("storm", [Storm(), STORM, COOLDOWN])
+def test_it_survives_a_restart(storm: Storm) -> None:
+    again = Storm.decode(storm.encode())
+    assert (again.weather, again.since, again.until) == (storm.weather, storm.since, storm.until)
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "storm", "normal ", "storm from -1", "storm from 1e9", "cooldown from 1", "cooldown from 1 until nan"]
+)
+def test_what_cannot_be_read_is_a_storm_that_ends_in_a_cooldown(text: str) -> None:
+    storm = Storm.decode(text)
+    assert storm.weather is Weather.STORM
+    assert "can't be read" in storm.why
+    assert storm.next(0, 40, NOW, SETTINGS).until == NOW + 900
+
+
+@pytest.mark.parametrize("text", ["", None, "normal"])
+def test_nothing_left_is_normal(text: str | None) -> None:
+    assert Storm.decode(text) == Storm()
