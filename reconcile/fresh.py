@@ -7,7 +7,7 @@ more. So an absence counts only once it was read, and what an index is read thro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
@@ -46,7 +46,7 @@ class FreshCluster(Cluster):
         self._assumed = assumed
         self._kinds = {kind.record: kind for kind in kinds}
         self._decoders = {kind.name: ObjectDecoder(kind) for kind in self._kinds.values()}
-        self._read: set[Need] = set()
+        self._read: dict[Need, None] = {}
         self._whole: dict[tuple[str, str, str], Mapping[str, Any] | None] = {}
         self._needs: dict[Need, None] = {}
         self._wanted: dict[Need, None] = {}  # whole
@@ -111,6 +111,10 @@ class FreshCluster(Cluster):
         needs, self._needs = self._needs, {}
         return [*wanted, *_gathered(need for need in needs if need not in wanted and not self._covered(need))]
 
+    def read_of(self, kinds: Collection[str]) -> list[Need]:
+        """What was read of some kinds, but for lists of the whole cluster."""
+        return [need for need in self._read if need.kind in kinds and need.namespace is not None]
+
     def served(self, kind: ApiKind[Any], state: SyncState, why: str = "") -> None:
         """Whether a kind is served and may be read."""
         with self._quiet():
@@ -126,7 +130,7 @@ class FreshCluster(Cluster):
             self._whole.pop((kind.name, each.namespace, each.name), None)
         if need.name is not None and not seen:
             self._whole[need.kind, need.namespace or "", need.name] = None
-        self._read.add(need)
+        self._read[need] = None
 
     def _in(self, need: Need, kind: type[Record]) -> list[Record]:
         if need.namespace is None:

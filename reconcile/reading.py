@@ -19,7 +19,7 @@ from exporter.model.source import SyncState
 
 from .fresh import FreshCluster, Need
 
-__all__ = ["ApiReads", "Reads", "satisfy", "survey"]
+__all__ = ["USERS", "ApiReads", "Reads", "satisfy", "survey"]
 
 _READ_SECONDS = 30.0
 _OBJECT_BYTES = 16 * 2**20
@@ -28,7 +28,7 @@ _PAGE = 500
 _RESTARTS = 3
 
 # Whoever uses something is read after it: what is born in between only makes it look more used.
-_USERS_LAST = ("VirtualMachine", "VirtualMachineInstance", "VirtualMachineInstanceMigration", "Pod")
+USERS = ("VirtualMachine", "VirtualMachineInstance", "VirtualMachineInstanceMigration", "Pod")
 
 
 class Reads(Protocol):
@@ -135,7 +135,7 @@ async def satisfy(
     cluster: FreshCluster, reads: Reads, kinds: dict[str, ApiKind[Any]], versions: dict[str, str], needs: list[Need]
 ) -> None:
     """Reads what is needed, what is used before its users. What can't be read makes its kind unknown."""
-    for need in sorted(needs, key=lambda each: _USERS_LAST.index(each.kind) if each.kind in _USERS_LAST else -1):
+    for need in sorted(needs, key=lambda each: USERS.index(each.kind) if each.kind in USERS else -1):
         kind = kinds[need.kind]
         version = versions.get(kind.name)
         if version is None:

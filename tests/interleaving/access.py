@@ -22,16 +22,19 @@ from reconcile.requests import Request, request
 
 from .world import Key, Obj, World, meta_of
 
-__all__ = ["COMPLETED", "Faults", "MemoryLedger", "ModelReads", "ModelWriter", "Turn", "Weakened", "Write"]
+__all__ = ["COMPLETED", "PAGE", "Faults", "MemoryLedger", "ModelReads", "ModelWriter", "Turn", "Weakened", "Write"]
 
+PAGE = 2.0  # seconds
 COMPLETED = ("Succeeded", "Failed")
 
 
 class Turn:
-    """Awaited before each call: the scheduler decides when it is made. `slow` is one that waits for webhooks."""
+    """Awaited before each call: the scheduler decides when it is made. `slow` is one that waits for webhooks or people;
+    what it takes `more` is in seconds.
+    """
 
-    def __init__(self, what: str, *, slow: bool = False) -> None:
-        self.what, self.slow = what, slow
+    def __init__(self, what: str, *, slow: bool = False, more: float = 0.0) -> None:
+        self.what, self.slow, self.more = what, slow, more
 
     def __await__(self) -> Generator[Turn, None, None]:
         yield self
@@ -49,8 +52,9 @@ class Weakened:
 
 @dataclass
 class Faults:
-    """What goes wrong with calls: asked once for each."""
+    """What goes wrong with calls: asked once for each. A list of the whole cluster may have more pages, each slow."""
 
+    pages: Callable[[], int] = lambda: 0
     read_fails: Callable[[], bool] = lambda: False
     answer_lost: Callable[[], str] = lambda: ""  # "before" it was written, or "after"
 
@@ -76,11 +80,14 @@ class ModelReads:
     async def listed(self, kind: ApiKind[Any], version: str, namespace: str | None) -> list[msgspec.Raw]:
         await Turn(f"list {kind.name}")
         self._fail()
-        return [
+        found = [
             msgspec.Raw(self._world.encoded(each))
             for each in self._of(kind)
             if namespace in (None, _place(each)[0]) and not (kind.selectors and each["status"]["phase"] in COMPLETED)
         ]
+        for _ in range(self._faults.pages() if namespace is None else 0):  # all of one moment, which is a while ago
+            await Turn(f"page of {kind.name}", more=PAGE)
+        return found
 
     def _of(self, kind: ApiKind[Any]) -> list[Obj]:
         if kind.name == self._weakened.blind:

@@ -16,7 +16,7 @@ from exporter.demo.pods import attached
 from exporter.model.record import Ref
 from reconcile.remediations import all_remediations
 
-from .access import Weakened
+from .access import Faults, Weakened
 from .invariants import Violation, Watch
 from .people import vm
 from .platform import LINK, Platform, launched, started
@@ -44,6 +44,7 @@ class Race:
     reason: str
     calls: tuple[tuple[Call, float], ...]
     leaks: bool = False
+    pages: int = 0  # that lists of the whole cluster have more than one
 
 
 def _vm_created(world: World, _: Platform) -> None:
@@ -107,6 +108,12 @@ def _there(world: World, kind: str, name: str) -> Obj:
 
 _OWNER_GONE = ("release_ipam_claim", "StuckTerminatingOwnerGone")
 _ADOPTED: tuple[tuple[Call, float], ...] = ((_vm_created, 0.0), (_claim_adopted, 0.0))
+_NAMESAKE: tuple[tuple[Call, float], ...] = (
+    (_vm_created, 0.0),
+    (_vmi_created, LINK),
+    (_pod_created, LINK),
+    (_address_given, LINK),
+)
 RACES = (
     Race(
         "pending pod",
@@ -122,7 +129,16 @@ RACES = (
         "a VM is created under the name of the one that is gone, and its pod uses the addresses",
         "stuck",
         *_OWNER_GONE,
-        ((_vm_created, 0.0), (_vmi_created, LINK), (_pod_created, LINK), (_address_given, LINK)),
+        _NAMESAKE,
+    ),
+    Race(
+        "namesake in a large cluster",
+        "whereabouts#176",
+        "the same while listing all pods takes seconds",
+        "stuck",
+        *_OWNER_GONE,
+        _NAMESAKE,
+        pages=2,
     ),
     Race(
         "owners before claims, released",
@@ -163,7 +179,14 @@ class _Run:
         self.claim = self.world.create(claim, "ipam-extensions")
         self.world.born = {uid: since - 3600 for uid, since in self.world.born.items()}
         self.steward = Steward(
-            self.world, "steward-0", Clock(self.world), _Steady(), wrote=self.watch.wrote, weakened=weakened, dies=dies
+            self.world,
+            "steward-0",
+            Clock(self.world),
+            _Steady(),
+            wrote=self.watch.wrote,
+            faults=Faults(pages=lambda: race.pages),
+            weakened=weakened,
+            dies=dies,
         )
         self.watch.stewards.append(self.steward)
         self.race, self.left = race, list(race.calls)

@@ -19,7 +19,7 @@ from .world import World
 
 __all__ = ["Ran", "interleave"]
 
-_STEPS = 3000
+_STEPS = 20_000
 _REMEDIATIONS = {each.id: each for each in all_remediations()}
 
 
@@ -114,9 +114,15 @@ def _repairs(world: World, steward: Steward, clock: Clock, rng: Random) -> Itera
 
 
 def _faults(rng: Random) -> Faults:
+    large = rng.random() < 0.3
+
+    def pages() -> int:
+        return rng.choice((0, 2, 5)) if large else 0
+
     if rng.random() < 0.8:
-        return Faults()
+        return Faults(pages=pages)
     return Faults(
+        pages=pages,
         read_fails=lambda: rng.random() < 0.02,
         answer_lost=lambda: rng.choice(("before", "after", "")),
     )

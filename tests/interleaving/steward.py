@@ -143,7 +143,8 @@ class Steward:
                 if self._dies(turn.what):
                     work.close()
                     return None
-                self._clock.passes(self._rng.uniform(0.01, SLOW if turn.slow else CALL), self.name)
+                took = self._rng.uniform(0.01, SLOW if turn.slow else CALL) + turn.more
+                self._clock.passes(took, self.name)
         except StopIteration as ended:
             result: Result = ended.value
             return result

@@ -60,7 +60,7 @@ def together(*given: Mutant) -> Mutant:
 
 
 def _structural() -> list[Mutant]:
-    order = (*reversed(reading._USERS_LAST), "NetworkAttachmentDefinition", "IPAMClaim")
+    order = (*reversed(reading.USERS), "NetworkAttachmentDefinition", "IPAMClaim")
     return [
         Mutant("the test of the UID", Weakened(untested=frozenset({"uid"}))),
         Mutant("the test of the resourceVersion", Weakened(untested=frozenset({"version"}))),
@@ -68,7 +68,7 @@ def _structural() -> list[Mutant]:
         Mutant("the tests of the content", Weakened(untested=frozenset({"content"}))),
         Mutant("the second plan", Weakened(made_once=True)),
         Mutant("that both plans are the same", values=((attempt, "_same", lambda *_: None),)),
-        Mutant("that users are read last", values=((reading, "_USERS_LAST", order),)),
+        Mutant("that users are read last", values=((reading, "USERS", order),)),
         Mutant("that the check is asked again", values=((confirm, "_finding", _unchecked),)),
     ]
 
