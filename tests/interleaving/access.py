@@ -147,9 +147,7 @@ class ModelWriter:
         await Turn("event")
         return ""
 
-    def _request(
-        self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, dry: bool
-    ) -> Request:
+    def _request(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, dry: bool) -> Request:
         untested = self.weakened.untested
         if "content" in untested and isinstance(step, Patch):
             step = msgspec.structs.replace(step, ops=tuple(op for op in step.ops if not isinstance(op, Test)))
@@ -166,9 +164,7 @@ class ModelWriter:
             body = wanted.body
         return msgspec.structs.replace(wanted, body=body)
 
-    def _sent(
-        self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, dry: bool
-    ) -> Answer:
+    def _sent(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, dry: bool) -> Answer:
         wanted = self._request(step, kind, version, whole, dry=dry)
         key = (kind.name, step.target.namespace, step.target.name)
         before = self.world.get(kind.name, key[2], key[1])

@@ -75,7 +75,9 @@ def start_or_stop(world: World, _: Platform, rng: Random) -> Iterator[None]:
     yield
     strategy = rng.choice(("Always", "Halted"))
     if found is not None:
-        _refused(lambda: world.change(found, "user", lambda now: now | {"spec": now["spec"] | {"runStrategy": strategy}}))
+        _refused(
+            lambda: world.change(found, "user", lambda now: now | {"spec": now["spec"] | {"runStrategy": strategy}})
+        )
 
 
 def migrate(world: World, _: Platform, rng: Random) -> Iterator[None]:
@@ -89,7 +91,9 @@ def annotate_claim(world: World, _: Platform, rng: Random) -> Iterator[None]:
     found = world.get("IPAMClaim", f"{_NAME}.blue")
     yield
     if found is not None:
-        _refused(lambda: world.change(found, "user", lambda now: with_meta(now, annotations={"note": str(rng.random())})))
+        _refused(
+            lambda: world.change(found, "user", lambda now: with_meta(now, annotations={"note": str(rng.random())}))
+        )
 
 
 def delete_claim(world: World, _: Platform, rng: Random) -> Iterator[None]:
@@ -141,7 +145,11 @@ def restored(world: World, platform: Platform, rng: Random) -> Iterator[None]:
 def refer_to_claim(world: World, _: Platform, rng: Random) -> Iterator[None]:
     """A pod of somebody else that refers to the IPAMClaim, without any VM."""
     yield
-    alone = {"kind": "VirtualMachineInstance", "apiVersion": "kubevirt.io/v1", "metadata": {"name": "own", "uid": "own"}}
+    alone = {
+        "kind": "VirtualMachineInstance",
+        "apiVersion": "kubevirt.io/v1",
+        "metadata": {"name": "own", "uid": "own"},
+    }
     made = launched(alone, f"own-{rng.random()}", f"{_NAME}.blue")
     _refused(lambda: world.create(with_meta(made, ownerReferences=[], annotations=_referring(made)), "user"))
 

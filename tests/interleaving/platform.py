@@ -236,7 +236,9 @@ class Platform:
             if self._ended(kind, vm, running):
                 yield from self._clean_up(name)
             elif kind == "VirtualMachineInstance" and running is not None:
-                self._quietly(lambda vm=vm, running=running: self.world.create(claimed(vm or running), "ipam-extensions"))
+                self._quietly(
+                    lambda vm=vm, running=running: self.world.create(claimed(vm or running), "ipam-extensions")
+                )
 
     def _ended(self, kind: str, vm: Obj | None, running: Obj | None) -> bool:
         if vm is not None:

@@ -221,7 +221,9 @@ class _Steady(Random):
         return b
 
 
-def raced(race: Race, weakened: Weakened | None = None, *, every: int = 1) -> Iterator[tuple[str, tuple[Violation, ...]]]:
+def raced(
+    race: Race, weakened: Weakened | None = None, *, every: int = 1
+) -> Iterator[tuple[str, tuple[Violation, ...]]]:
     """What is wrong after each interleaving, with the moments of the calls; with `every` only each so many."""
     moments = _moments(race, weakened)
     slots = combinations_with_replacement(range(len(moments)), len(race.calls))
