@@ -22,6 +22,7 @@ from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
 
 from .alertmanager import PromQLGate, Silences
+from .annotations import PREFIX, paused_by
 from .attempt import Attempts
 from .board import Board
 from .config import Config, mode_of
@@ -122,6 +123,7 @@ async def run(
             following=following,
             board=board,
             measures=measures,
+            paused=lambda: _paused(election),
             labels=lambda found: _labels(found, checks),
             clock=clock,
             timer=time.monotonic,
@@ -146,6 +148,12 @@ def _alerts(config: Config, firing: Firing) -> Alerts:
     silences = Silences(config.alertmanager, time.monotonic, keep)
     gate = PromQLGate(config.prometheus, time.monotonic, keep)
     return Alerts(silences.silenced, gate.answer, firing.now if config.webhook.enabled else None)
+
+
+def _paused(election: Election) -> str:
+    """By the annotation of the Lease, which each renewal reads anew."""
+    said = paused_by({f"{PREFIX}{name}": text for name, text in election.state.items()})
+    return "without a reason" if said == "" else said or ""
 
 
 def _labels(found: Found, checks: Checks) -> Labels:

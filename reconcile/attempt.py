@@ -25,7 +25,7 @@ from .execute import Answer, Outcome, Writer
 from .ledger import Entry, Ledger
 from .ledger import Event as Kept
 from .plan import Plan, Refused
-from .reading import Reads
+from .reading import Reads, document
 from .requests import request
 
 __all__ = ["Attempts", "Fence", "Make", "Permit", "Result", "State", "dry_run"]
@@ -180,7 +180,7 @@ class Attempts:
     async def _target(self, plan: Plan) -> Mapping[str, Any] | None:
         kind, version = await self._served(plan)
         raw = await self._reads.get(kind, version, plan.target.namespace, plan.target.name)
-        return None if raw is None else msgspec.json.decode(raw)
+        return None if raw is None else document(raw)
 
     async def _served(self, plan: Plan) -> tuple[ApiKind[Any], str]:
         kind = self._kinds[plan.target.kind]

@@ -35,7 +35,7 @@ from .plan import Plan, Refused
 from .reading import Reads
 from .remediation import Remediation
 from .source import Found, Observed
-from .surroundings import annotated, of_namespace, of_vm
+from .surroundings import annotated, of_namespace, of_vm, upgrading
 
 __all__ = ["Candidate", "Loop", "Parts"]
 
@@ -71,6 +71,7 @@ class Parts:
     following: Following
     board: Board
     measures: Measures
+    paused: Callable[[], str]  # why everything is paused now, as the Lease says; empty where it is not
     labels: Callable[[Found], Labels]  # of the alert of a finding
     clock: Callable[[], float]  # seconds since 1970
     timer: Callable[[], float]
@@ -213,6 +214,8 @@ class Loop:
         now = replace(
             situation,
             now=parts.clock(),
+            upgrading=await upgrading(parts.reads),
+            paused=parts.paused(),
             namespaces={**situation.namespaces, namespace: await of_namespace(parts.reads, namespace)},
         )
         bound = made.plan.bound_to

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from exporter.kube.errors import KubeError
 
-from .annotations import PAUSED
 from .config import Mode
 from .gates import Alert, Ask, QueryAnswer, Situation
 from .history import History
@@ -26,7 +25,6 @@ __all__ = ["Alerts", "Sidecar"]
 
 log = logging.getLogger(__name__)
 _STORM = "storm"
-_PAUSED = PAUSED.rpartition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -118,14 +116,14 @@ class Sidecar:
         now = parts.clock()
         self._history.forget(now)
         storm = await self._weather(observed, now)
-        paused = self._election.state.get(_PAUSED, "")
+        paused = parts.paused()
         standing = parts.measures.standing
         standing.storm = storm.weather.value
-        standing.paused = int(bool(paused) and paused != "false") + self._history.pauses
+        standing.paused = int(bool(paused)) + self._history.pauses
         return Situation(
             now=now,
             leading=self._election.leading,
-            paused="" if paused == "false" else paused,
+            paused=paused,
             namespaces={},
             history=self._history,
             storm=storm,

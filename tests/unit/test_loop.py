@@ -175,6 +175,7 @@ def _made(
         following=following,
         board=board,
         measures=measures,
+        paused=lambda: leader.state.get("paused", ""),
         labels=lambda _: {},
         clock=now,
         timer=lambda: 0.0,
