@@ -220,15 +220,10 @@ class Loop:
         )
         bound = made.plan.bound_to
         annotations = {str(bound): annotations_of(made.whole)}
-        vm = f"VirtualMachine {namespace}/{made.plan.vm}"
-        if made.plan.vm and vm != f"{bound.kind} {bound.path}":
-            annotations[vm] = await of_vm(parts.reads, namespace, made.plan.vm)
-        ask = replace(
-            self._asked(candidate, written),
-            target=bound,
-            vm=made.plan.vm or candidate.found.vm,
-            annotations=annotations,
-        )
+        vm = made.plan.vm or candidate.found.vm
+        if vm and (bound.kind, bound.name) != ("VirtualMachine", vm):
+            annotations[f"VirtualMachine {namespace}/{vm}"] = await of_vm(parts.reads, namespace, vm)
+        ask = replace(self._asked(candidate, written), target=bound, vm=vm, annotations=annotations)
         if gates := blocked(ask, now, parts.config):
             return Refused(gates[0].gate, gates[0].why)
         if candidate.mode is Mode.APPROVE and (
