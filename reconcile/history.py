@@ -73,6 +73,7 @@ class History:
         self._failed: dict[str, dict[str, float]] = {}  # by remediation: attempts since the last success
         self._returned: dict[str, list[_Return]] = {}  # by fingerprint, target and subject
         self._paused: dict[str, Pause] = {}
+        self._approvals: dict[str, float] = {}
 
     @classmethod
     def of(cls, entries: Iterable[Entry], now: float) -> History:
@@ -87,6 +88,8 @@ class History:
         if entry.event is Event.INTENDED:
             attempt = _attempt(entry)
             self._attempts[attempt.id] = self._executed[attempt.id] = attempt
+            if entry.mode == "approve":
+                self._approvals[entry.by] = entry.at
             return
         if entry.event is Event.PAUSED:
             self._paused[entry.scope] = Pause(entry.at, entry.by, entry.why)
@@ -123,6 +126,11 @@ class History:
         """Drops what is too old to matter; to be called now and then."""
         self._executed = {key: each for key, each in self._executed.items() if each.at > now - _DAY}
         self._attempts = {key: each for key, each in self._attempts.items() if each.at > now - _KEPT}
+        self._approvals = {text: at for text, at in self._approvals.items() if at > now - _KEPT}
+
+    def used(self, approval: str) -> bool:
+        """Whether an approval, the whole annotation, has let a write happen: it is for one."""
+        return approval in self._approvals
 
     def executed(self, since: float, namespace: str | None = None) -> list[float]:
         """When writes were begun after `since`, at most a day ago, in order: all, or those in one namespace."""

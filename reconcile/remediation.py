@@ -27,6 +27,7 @@ COMMON_PRECONDITIONS = {
     "ours_to_write": "nobody who would revert the write owns the object",
     "dry_run_clean": "the API server and its webhooks take the write as a dry run",
     "same_plan": "the plan, made again right before the write, is the same",
+    "read_just_now": "what was read right before the write is at most 5 seconds old",
     "unchanged": "the object has not changed since it was read",
 }
 

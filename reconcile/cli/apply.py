@@ -70,7 +70,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             async def permit(confirmed: Confirmed) -> Refused | None:
                 return await _permitted(at, found, remediation, confirmed, situation)
 
-            result = await attempts(at, ledger).run(make, permit, mode=Mode.APPLY.value, by=by)
+            result = await attempts(at, ledger).run(make, permit, mode=Mode.APPLY.value, by=lambda: by)
     return ended(result)
 
 

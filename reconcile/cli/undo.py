@@ -59,7 +59,9 @@ async def _run(arguments: argparse.Namespace) -> int:
             return None
 
         with opened(directory) as ledger:
-            result = await attempts(at, ledger).run(make, permit, mode=Mode.UNDO.value, by=by, undoes=intended.attempt)
+            result = await attempts(at, ledger).run(
+                make, permit, mode=Mode.UNDO.value, by=lambda: by, undoes=intended.attempt
+            )
     if result.state == State.DONE:
         say(f"Taken back, attempt {result.attempt}. The object is paused: steward reconcile resume\n")
         return 0
