@@ -25,7 +25,7 @@ from .alertmanager import PromQLGate, Silences
 from .annotations import PREFIX, paused_by
 from .attempt import Attempts
 from .board import Board
-from .config import Config, mode_of
+from .config import Config, may_write, mode_of
 from .execute import Writer
 from .following import Following
 from .gates import Labels
@@ -41,6 +41,7 @@ from .server import build
 from .sidecar import Alerts, Sidecar
 from .silences import alert_labels
 from .source import ExporterSource, Found, Source
+from .unelected import Unelected
 from .verifying import Verifying
 from .webhook import Firing, receiver
 
@@ -93,13 +94,7 @@ async def run(
         entries = list(ledger.entries())
         keep = config.edit_war.within.total_seconds()
         following, history = Following(entries, keep=keep), History.of(entries, clock())
-        election = Election(
-            transport,
-            namespace=lease_namespace(config),
-            name=config.lease.name,
-            identity=identity or f"{socket.gethostname()}_{secrets.token_hex(4)}",
-            duration=config.lease.duration.total_seconds(),
-        )
+        election = _election(config, transport, identity) if may_write(config, remediations) else Unelected()
         board, reads = Board(), ApiReads(transport)
         modes = {each.id: mode_of(config, each.id, "").value for each in remediations}
         measures = Measures(remediations, modes, board)
@@ -150,7 +145,7 @@ def _alerts(config: Config, firing: Firing) -> Alerts:
     return Alerts(silences.silenced, gate.answer, firing.now if config.webhook.enabled else None)
 
 
-def _paused(election: Election) -> str:
+def _paused(election: Election | Unelected) -> str:
     """By the annotation of the Lease, which each renewal reads anew."""
     said = paused_by({f"{PREFIX}{name}": text for name, text in election.state.items()})
     return "without a reason" if said == "" else said or ""
@@ -162,6 +157,16 @@ def _labels(found: Found, checks: Checks) -> Labels:
     check = checks.by_id.get(hint.check)
     reason = check.reasons.get(hint.reason) if check is not None else None
     return alert_labels(reason.alert if reason is not None else "", hint.check, hint.reason, hint.subject, found.vm)
+
+
+def _election(config: Config, transport: Transport, identity: str) -> Election:
+    return Election(
+        transport,
+        namespace=lease_namespace(config),
+        name=config.lease.name,
+        identity=identity or f"{socket.gethostname()}_{secrets.token_hex(4)}",
+        duration=config.lease.duration.total_seconds(),
+    )
 
 
 def _exporter(config: Config, clock: Callable[[], float]) -> ExporterSource:

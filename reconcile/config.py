@@ -15,7 +15,7 @@ from exporter.config.settings import Section
 from .config_forms import URL, NamespaceName, OptionalURL, Window
 from .remediation import Remediation
 
-__all__ = ["Config", "ConfiguredMode", "Mode", "RemediationSettings", "mode_of", "model_of"]
+__all__ = ["Config", "ConfiguredMode", "Mode", "RemediationSettings", "may_write", "mode_of", "model_of"]
 
 _MODES = "off, plan, approve or auto"
 ConfiguredMode = Literal["off", "plan", "approve", "auto"]
@@ -186,6 +186,17 @@ def mode_of(config: Config, remediation_id: str, namespace: str) -> Mode:
     """The namespace's mode before the remediation's before that of all."""
     own = config.of(remediation_id)
     return Mode(own.namespaces.get(namespace) or own.mode or config.mode)
+
+
+def may_write(config: Config, remediations: Iterable[Remediation]) -> bool:
+    """Whether any remediation is carried out anywhere, unasked or when approved."""
+    modes = {
+        Mode(mode)
+        for each in remediations
+        if not each.proposes_only
+        for mode in (mode_of(config, each.id, ""), *config.of(each.id).namespaces.values())
+    }
+    return bool(modes & {Mode.APPROVE, Mode.AUTO})
 
 
 @lru_cache(maxsize=8)

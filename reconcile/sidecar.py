@@ -19,6 +19,7 @@ from .loop import Loop, Parts
 from .source import Observed, Source, SourceError
 from .storm import Storm
 from .surroundings import upgrading
+from .unelected import Unelected
 from .verifying import Verifying
 
 __all__ = ["Alerts", "Sidecar"]
@@ -42,7 +43,7 @@ class Sidecar:
         parts: Parts,
         source: Source,
         ledger: Ledger,
-        election: Election,
+        election: Election | Unelected,
         verifying: Verifying,
         history: History,
         alerts: Alerts | None = None,
