@@ -26,7 +26,7 @@ from .annotations import PREFIX, paused_by
 from .attempt import Attempts
 from .board import Board
 from .config import Config, may_write, mode_of
-from .execute import Writer
+from .execute import Answer, Writer
 from .following import Following
 from .gates import Labels
 from .history import History
@@ -95,7 +95,7 @@ async def run(
         keep = config.edit_war.within.total_seconds()
         following, history = Following(entries, keep=keep), History.of(entries, clock())
         election = _election(config, transport, identity) if may_write(config, remediations) else Unelected()
-        board, reads = Board(), ApiReads(transport)
+        board, reads, writer = Board(), ApiReads(transport), Writer(transport)
         modes = {each.id: mode_of(config, each.id, "").value for each in remediations}
         measures = Measures(remediations, modes, board)
 
@@ -103,9 +103,11 @@ async def run(
             history.add(entry)
             following.add(entry)
 
-        attempts = Attempts(
-            reads, Writer(transport), ledger, kinds, clock=clock, fence=election, kept=kept, reached=reached
-        )
+        async def annotate(path: str, annotations: Mapping[str, str | None]) -> Answer:
+            await election.assure(writer.seconds)
+            return await writer.annotate(path, annotations)
+
+        attempts = Attempts(reads, writer, ledger, kinds, clock=clock, fence=election, kept=kept, reached=reached)
         parts = Parts(
             config=config,
             remediations=remediations,
@@ -128,7 +130,7 @@ async def run(
         )
         found = source or _exporter(config, clock)
         firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)
-        sidecar = Sidecar(parts, found, ledger, election, verifying, history, _alerts(config, firing))
+        sidecar = Sidecar(parts, found, ledger, election, verifying, history, _alerts(config, firing), annotate)
         webhook = receiver(config.webhook, firing) if config.webhook.enabled else None
         app = build(board, measures, modes, secrets.token_hex(4), webhook)
         async with (
