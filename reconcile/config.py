@@ -149,7 +149,9 @@ class LeaseSettings(Section):
 
     namespace: OptionalText = setting(None, "Its namespace. Without it: the pod's.", "text")
     name: Text = setting("kubevirt-steward-reconcile", "Its name.", "text")
-    duration: Duration = setting("15s", "How long after its last renewal it is free.", low="5s", high="10m")
+    duration: Duration = setting(
+        "15s", "How long after its last renewal it is free; a write needs 10 s of it.", low="15s", high="10m"
+    )
 
 
 class Config(Section):

@@ -141,7 +141,7 @@ def test_the_most_specific_mode_counts(values: dict[str, Any], namespace: str, m
         ("prometheus: {gate: up}", "prometheus.gate: there is nobody to ask; set prometheus.url too"),
         ("webhook: {enabled: true}", "webhook.tokenFile: whoever sends alerts must have a token; .*"),
         ("tls: {certFile: /c}", "tls: certFile and keyFile go together; set both or none"),
-        ("lease: {duration: 1s}", "lease.duration: 1s is out of range; it must be 5s to 10m"),
+        ("lease: {duration: 14s}", "lease.duration: 14s is out of range; it must be 15s to 10m"),
         ("- mode", "a list can't stand here; write a mapping with mode, remediations, .*"),
         ("mode: plan\nmode: auto", "mode: written twice, in lines 1 and 2"),
         ("a: &a 1\nb: *a", ".*anchors and aliases are not supported.*"),
