@@ -18,7 +18,8 @@ _KEPT = 91 * _DAY  # seconds for which an attempt is known: more than any settin
 
 @dataclass(frozen=True)
 class Attempt:
-    """One write that was begun. `target` and `subject` are as in "Kind namespace/name", `vm` as in "namespace/name"."""
+    """One write that was begun. `target`, which bears a pause, and `subject` are as in
+    "Kind namespace/name", `vm` as in "namespace/name"."""
 
     id: str
     at: float
@@ -160,6 +161,22 @@ class History:
                 return War(len(found), found[-1].at, found[-1].why)
         return None
 
+    def wars(self, returns: int, within: float) -> dict[str, War]:
+        """All that is fought over, by what the last of the repairs was about, as in "Kind namespace/name"."""
+        found = {}
+        for key, each in self._returned.items():
+            if (war := self.edit_war([key], returns, within)) is not None:
+                found[max(each).target] = war
+        return found
+
+    def pauses_since(self) -> dict[str, float]:
+        """What is paused, and since when: since it was, or since what was repaired of it came back once more."""
+        found = {scope: pause.at for scope, pause in self._paused.items()}
+        for each in (each for rows in self._returned.values() for each in rows):
+            for scope in {each.target, each.subject} & found.keys():
+                found[scope] = max(found[scope], each.at)
+        return found
+
     @property
     def pauses(self) -> int:
         """How many scopes are paused."""
@@ -180,7 +197,7 @@ def _attempt(entry: Entry) -> Attempt:
         plan.remediation,
         plan.fingerprint,
         plan.target.namespace,
-        str(plan.target),
+        str(plan.bound_to),
         str(plan.subject),
         f"{plan.target.namespace}/{plan.vm}" if plan.vm else "",
         entry.mode == "undo",
