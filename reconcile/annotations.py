@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-__all__ = ["APPROVED_PLAN", "PAUSED", "PREFIX", "RESUMED", "annotations_of", "paused_by"]
+__all__ = ["APPROVED_PLAN", "PAUSED", "PREFIX", "RESUMED", "annotations_of", "paused_by", "resumed_at"]
 
 PREFIX = "steward.kubevirt-steward.io/"
 PAUSED = f"{PREFIX}paused"  # on a VM, any other object, a Namespace, or the Lease: nothing is written there
@@ -27,3 +28,13 @@ def paused_by(annotations: Mapping[str, Any]) -> str | None:
     if PAUSED not in annotations or annotations[PAUSED] == "false":
         return None
     return str(annotations[PAUSED])
+
+
+def resumed_at(annotations: Mapping[str, Any]) -> float | None:
+    """When a person resumed it, in seconds since 1970; None where nobody did, or no such time can be read."""
+    text = annotations.get(RESUMED)
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+        return moment.timestamp() if moment is not None and moment.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None

@@ -22,10 +22,11 @@ from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
 
 from .alertmanager import PromQLGate, Silences
+from .annotations import PREFIX, paused_by
 from .attempt import Attempts
 from .board import Board
-from .config import Config, mode_of
-from .execute import Writer
+from .config import Config, may_write, mode_of
+from .execute import Answer, Writer
 from .following import Following
 from .gates import Labels
 from .history import History
@@ -40,6 +41,7 @@ from .server import build
 from .sidecar import Alerts, Sidecar
 from .silences import alert_labels
 from .source import ExporterSource, Found, Source
+from .unelected import Unelected
 from .verifying import Verifying
 from .webhook import Firing, receiver
 
@@ -92,14 +94,8 @@ async def run(
         entries = list(ledger.entries())
         keep = config.edit_war.within.total_seconds()
         following, history = Following(entries, keep=keep), History.of(entries, clock())
-        election = Election(
-            transport,
-            namespace=lease_namespace(config),
-            name=config.lease.name,
-            identity=identity or f"{socket.gethostname()}_{secrets.token_hex(4)}",
-            duration=config.lease.duration.total_seconds(),
-        )
-        board, reads = Board(), ApiReads(transport)
+        election = _election(config, transport, identity) if may_write(config, remediations) else Unelected()
+        board, reads, writer = Board(), ApiReads(transport), Writer(transport)
         modes = {each.id: mode_of(config, each.id, "").value for each in remediations}
         measures = Measures(remediations, modes, board)
 
@@ -107,9 +103,11 @@ async def run(
             history.add(entry)
             following.add(entry)
 
-        attempts = Attempts(
-            reads, Writer(transport), ledger, kinds, clock=clock, fence=election, kept=kept, reached=reached
-        )
+        async def annotate(path: str, annotations: Mapping[str, str | None]) -> Answer:
+            await election.assure(writer.seconds)
+            return await writer.annotate(path, annotations)
+
+        attempts = Attempts(reads, writer, ledger, kinds, clock=clock, fence=election, kept=kept, reached=reached)
         parts = Parts(
             config=config,
             remediations=remediations,
@@ -122,6 +120,7 @@ async def run(
             following=following,
             board=board,
             measures=measures,
+            paused=lambda: _paused(election),
             labels=lambda found: _labels(found, checks),
             clock=clock,
             timer=time.monotonic,
@@ -131,7 +130,7 @@ async def run(
         )
         found = source or _exporter(config, clock)
         firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)
-        sidecar = Sidecar(parts, found, ledger, election, verifying, history, _alerts(config, firing))
+        sidecar = Sidecar(parts, found, ledger, election, verifying, history, _alerts(config, firing), annotate)
         webhook = receiver(config.webhook, firing) if config.webhook.enabled else None
         app = build(board, measures, modes, secrets.token_hex(4), webhook)
         async with (
@@ -148,12 +147,28 @@ def _alerts(config: Config, firing: Firing) -> Alerts:
     return Alerts(silences.silenced, gate.answer, firing.now if config.webhook.enabled else None)
 
 
+def _paused(election: Election | Unelected) -> str:
+    """By the annotation of the Lease, which each renewal reads anew."""
+    said = paused_by({f"{PREFIX}{name}": text for name, text in election.state.items()})
+    return "without a reason" if said == "" else said or ""
+
+
 def _labels(found: Found, checks: Checks) -> Labels:
     """Of the alert of a finding."""
     hint = found.hint
     check = checks.by_id.get(hint.check)
     reason = check.reasons.get(hint.reason) if check is not None else None
     return alert_labels(reason.alert if reason is not None else "", hint.check, hint.reason, hint.subject, found.vm)
+
+
+def _election(config: Config, transport: Transport, identity: str) -> Election:
+    return Election(
+        transport,
+        namespace=lease_namespace(config),
+        name=config.lease.name,
+        identity=identity or f"{socket.gethostname()}_{secrets.token_hex(4)}",
+        duration=config.lease.duration.total_seconds(),
+    )
 
 
 def _exporter(config: Config, clock: Callable[[], float]) -> ExporterSource:

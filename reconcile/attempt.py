@@ -22,10 +22,11 @@ from .confirm import Confirmed
 from .effects import happened
 from .events import event
 from .execute import Answer, Outcome, Writer
+from .fence import boottime
 from .ledger import Entry, Ledger
 from .ledger import Event as Kept
 from .plan import Plan, Refused
-from .reading import Reads
+from .reading import Reads, document
 from .requests import request
 
 __all__ = ["Attempts", "Fence", "Make", "Permit", "Result", "State", "dry_run"]
@@ -51,6 +52,8 @@ class Result:
     why: str = ""
 
 
+_FRESH = 5.0  # seconds: what appears in less can't have come to use what is released
+
 Make = Callable[[], Awaitable[Confirmed | Refused]]
 Permit = Callable[[Confirmed], Awaitable[Refused | None]]
 
@@ -74,19 +77,25 @@ class Attempts:
         fence: Fence | None = None,
         kept: Callable[[Entry], None] = lambda _: None,
         reached: Callable[[str], None] = lambda _: None,
+        timer: Callable[[], float] = boottime,
     ) -> None:
         """`kept` gets each new entry of the ledger, `reached` the name of each step: what follows it may not happen."""
         self._reads, self._writer, self._ledger, self._kinds = reads, writer, ledger, kinds
         self._clock, self._fence = clock, fence or NoFence()
-        self._kept, self._reached = kept, reached
+        self._kept, self._reached, self._timer = kept, reached, timer
 
     def _keep(self, event: Kept, **fields: Any) -> Entry:
         entry = self._ledger.append(event, **fields)
         self._kept(entry)
         return entry
 
-    async def run(self, make: Make, permit: Permit, *, mode: str, by: str = "", undoes: str = "") -> Result:
-        """Makes the plan and carries it out, if that is permitted. Raises NotLeadingError, LedgerError, KubeError."""
+    async def run(
+        self, make: Make, permit: Permit, *, mode: str, by: Callable[[], str] = str, undoes: str = ""
+    ) -> Result:
+        """Makes the plan and carries it out, if that is permitted; `by` says who asked, once it is.
+
+        Raises NotLeadingError, LedgerError, KubeError.
+        """
         first = await make()
         self._reached("made")
         if isinstance(first, Refused):
@@ -100,28 +109,35 @@ class Attempts:
         self._reached("dry_run")
         if dry.state is not State.DRY:
             return dry
-        second = await make()
+        second, read = await make(), self._timer()
         self._reached("made_again")
         if isinstance(second, Refused):
             return _refused(plan, second)
         if refused := _same(first, second) or await permit(second):
             return _refused(plan, refused)
-        return await self._written(second, mode, by, undoes)
+        intended = self._intended(second, await self._served(plan), mode=mode, by=by(), undoes=undoes)
+        return await self._written(second, intended, read)
 
-    async def _written(self, made: Confirmed, mode: str, by: str, undoes: str) -> Result:
-        """Right after everything was read; what ends it before the write is sent has written nothing."""
+    def _intended(self, made: Confirmed, served: tuple[ApiKind[Any], str], **asked: str) -> str:
+        """Keeps what is about to be sent; gives the attempt. Raises LedgerError."""
+        sent = msgspec.to_builtins(request(made.plan.step, *served, made.whole, dry=False))
+        kept = self._keep(Kept.INTENDED, plan=made.plan, whole=dict(made.whole), request=sent, **asked)
+        self._reached("intended")
+        return kept.attempt
+
+    async def _written(self, made: Confirmed, attempt: str, read: float) -> Result:
+        """Right after everything was `read`; what ends it before the write is sent has written nothing."""
         plan = made.plan
         kind, version = await self._served(plan)
-        sent = msgspec.to_builtins(request(plan.step, kind, version, made.whole, dry=False))
-        attempt = self._keep(
-            Kept.INTENDED, plan=plan, mode=mode, by=by, whole=dict(made.whole), request=sent, undoes=undoes
-        ).attempt
-        self._reached("intended")
         try:
             await self._fence.assure(self._writer.seconds)
         except Exception as error:
             self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {error}")
             raise
+        if (age := self._timer() - read) > _FRESH:
+            why = f"what was read right before the write is {age:.1f} s old, and at most {_FRESH:g} s are allowed"
+            self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {why}")
+            return _refused(plan, Refused("read_just_now", why), attempt)
         self._reached("fenced")
         answer = await self._writer.write(plan.step, kind, version, made.whole)
         self._reached("written")
@@ -180,7 +196,7 @@ class Attempts:
     async def _target(self, plan: Plan) -> Mapping[str, Any] | None:
         kind, version = await self._served(plan)
         raw = await self._reads.get(kind, version, plan.target.namespace, plan.target.name)
-        return None if raw is None else msgspec.json.decode(raw)
+        return None if raw is None else document(raw)
 
     async def _served(self, plan: Plan) -> tuple[ApiKind[Any], str]:
         kind = self._kinds[plan.target.kind]

@@ -15,7 +15,7 @@ from exporter.config.settings import Section
 from .config_forms import URL, NamespaceName, OptionalURL, Window
 from .remediation import Remediation
 
-__all__ = ["Config", "ConfiguredMode", "Mode", "RemediationSettings", "mode_of", "model_of"]
+__all__ = ["Config", "ConfiguredMode", "Mode", "RemediationSettings", "may_write", "mode_of", "model_of"]
 
 _MODES = "off, plan, approve or auto"
 ConfiguredMode = Literal["off", "plan", "approve", "auto"]
@@ -149,7 +149,9 @@ class LeaseSettings(Section):
 
     namespace: OptionalText = setting(None, "Its namespace. Without it: the pod's.", "text")
     name: Text = setting("kubevirt-steward-reconcile", "Its name.", "text")
-    duration: Duration = setting("15s", "How long after its last renewal it is free.", low="5s", high="10m")
+    duration: Duration = setting(
+        "15s", "How long after its last renewal it is free; a write needs 10 s of it.", low="15s", high="10m"
+    )
 
 
 class Config(Section):
@@ -186,6 +188,17 @@ def mode_of(config: Config, remediation_id: str, namespace: str) -> Mode:
     """The namespace's mode before the remediation's before that of all."""
     own = config.of(remediation_id)
     return Mode(own.namespaces.get(namespace) or own.mode or config.mode)
+
+
+def may_write(config: Config, remediations: Iterable[Remediation]) -> bool:
+    """Whether any remediation is carried out anywhere, unasked or when approved."""
+    modes = {
+        Mode(mode)
+        for each in remediations
+        if not each.proposes_only
+        for mode in (mode_of(config, each.id, ""), *config.of(each.id).namespaces.values())
+    }
+    return bool(modes & {Mode.APPROVE, Mode.AUTO})
 
 
 @lru_cache(maxsize=8)

@@ -19,7 +19,7 @@ from exporter.model.index import Index
 from exporter.model.kind import ApiKind
 from exporter.model.kinds import kube_virt
 from exporter.model.kinds.kube_virt import KubeVirt
-from exporter.model.record import Record
+from exporter.model.record import Record, UnansweredError
 from exporter.model.source import UNREADABLE, Source, SyncState, Undecodable
 
 __all__ = ["FreshCluster", "Need", "UnreadError"]
@@ -47,7 +47,7 @@ class FreshCluster(Cluster):
         self._kinds = {kind.record: kind for kind in kinds}
         self._decoders = {kind.name: ObjectDecoder(kind) for kind in self._kinds.values()}
         self._read: dict[Need, None] = {}
-        self._whole: dict[tuple[str, str, str], Mapping[str, Any] | None] = {}
+        self._whole: dict[tuple[str, str, str], Mapping[str, Any] | str | None] = {}  # or why it can't be read
         self._needs: dict[Need, None] = {}
         self._wanted: dict[Need, None] = {}  # whole
         self._internal = False
@@ -96,12 +96,18 @@ class FreshCluster(Cluster):
         return super().keys(index)
 
     def whole(self, kind: ApiKind[Any], namespace: str, name: str) -> Mapping[str, Any] | None:
-        """The object as it was read by its name, None where it does not exist. Raises UnreadError until it was read."""
+        """The object as it was read by its name, None where it does not exist.
+
+        Raises UnreadError until it was read, UnansweredError where it can't be.
+        """
         need = Need(kind.name, namespace, name)
         if (kind.name, namespace, name) not in self._whole:
             self._wanted[need] = None
             raise UnreadError(f"{kind.name} {namespace}/{name} is still to be read")
-        return self._whole[kind.name, namespace, name]
+        found = self._whole[kind.name, namespace, name]
+        if isinstance(found, str):
+            raise UnansweredError(f"{kind.name} {namespace}/{name} could not be read: {found}")
+        return found
 
     # What was read.
 
@@ -143,7 +149,7 @@ class FreshCluster(Cluster):
     def _take(self, kind: ApiKind[Any], raw: bytes | msgspec.Raw, *, whole: bool) -> tuple[str, str]:
         seen = self._decoders[kind.name].object(raw)
         if whole:
-            self._whole[kind.name, seen.namespace, seen.name] = msgspec.json.decode(raw)
+            self._whole[kind.name, seen.namespace, seen.name] = _document(raw)
         if seen.why:
             self.put(
                 Undecodable(
@@ -208,6 +214,17 @@ class FreshCluster(Cluster):
             yield
         finally:
             self._internal = internal
+
+
+def _document(raw: bytes | msgspec.Raw) -> Mapping[str, Any] | str:
+    """The object, or why it can't be had whole: what is cut off could not be kept, nor put back."""
+    try:
+        found: dict[str, Any] = msgspec.json.decode(raw, type=dict[str, Any])
+    except RecursionError:
+        return "it is nested too deep"
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return str(error)
+    return found
 
 
 def _gathered(needs: Iterable[Need]) -> list[Need]:

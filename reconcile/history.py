@@ -18,7 +18,8 @@ _KEPT = 91 * _DAY  # seconds for which an attempt is known: more than any settin
 
 @dataclass(frozen=True)
 class Attempt:
-    """One write that was begun. `target` and `subject` are as in "Kind namespace/name", `vm` as in "namespace/name"."""
+    """One write that was begun. `target`, which bears a pause, and `subject` are as in
+    "Kind namespace/name", `vm` as in "namespace/name"."""
 
     id: str
     at: float
@@ -73,6 +74,7 @@ class History:
         self._failed: dict[str, dict[str, float]] = {}  # by remediation: attempts since the last success
         self._returned: dict[str, list[_Return]] = {}  # by fingerprint, target and subject
         self._paused: dict[str, Pause] = {}
+        self._approvals: dict[str, float] = {}
 
     @classmethod
     def of(cls, entries: Iterable[Entry], now: float) -> History:
@@ -87,6 +89,8 @@ class History:
         if entry.event is Event.INTENDED:
             attempt = _attempt(entry)
             self._attempts[attempt.id] = self._executed[attempt.id] = attempt
+            if entry.mode == "approve":
+                self._approvals[entry.by] = entry.at
             return
         if entry.event is Event.PAUSED:
             self._paused[entry.scope] = Pause(entry.at, entry.by, entry.why)
@@ -123,6 +127,11 @@ class History:
         """Drops what is too old to matter; to be called now and then."""
         self._executed = {key: each for key, each in self._executed.items() if each.at > now - _DAY}
         self._attempts = {key: each for key, each in self._attempts.items() if each.at > now - _KEPT}
+        self._approvals = {text: at for text, at in self._approvals.items() if at > now - _KEPT}
+
+    def used(self, approval: str) -> bool:
+        """Whether an approval, the whole annotation, has let a write happen: it is for one."""
+        return approval in self._approvals
 
     def executed(self, since: float, namespace: str | None = None) -> list[float]:
         """When writes were begun after `since`, at most a day ago, in order: all, or those in one namespace."""
@@ -152,6 +161,22 @@ class History:
                 return War(len(found), found[-1].at, found[-1].why)
         return None
 
+    def wars(self, returns: int, within: float) -> dict[str, War]:
+        """All that is fought over, by what the last of the repairs was about, as in "Kind namespace/name"."""
+        found = {}
+        for key, each in self._returned.items():
+            if (war := self.edit_war([key], returns, within)) is not None:
+                found[max(each).target] = war
+        return found
+
+    def pauses_since(self) -> dict[str, float]:
+        """What is paused, and since when: since it was, or since what was repaired of it came back once more."""
+        found = {scope: pause.at for scope, pause in self._paused.items()}
+        for each in (each for rows in self._returned.values() for each in rows):
+            for scope in {each.target, each.subject} & found.keys():
+                found[scope] = max(found[scope], each.at)
+        return found
+
     @property
     def pauses(self) -> int:
         """How many scopes are paused."""
@@ -172,7 +197,7 @@ def _attempt(entry: Entry) -> Attempt:
         plan.remediation,
         plan.fingerprint,
         plan.target.namespace,
-        str(plan.target),
+        str(plan.bound_to),
         str(plan.subject),
         f"{plan.target.namespace}/{plan.vm}" if plan.vm else "",
         entry.mode == "undo",

@@ -35,13 +35,14 @@ from .plan import Plan, Refused
 from .reading import Reads
 from .remediation import Remediation
 from .source import Found, Observed
-from .surroundings import annotated, of_namespace, of_vm
+from .surroundings import annotated, of_namespace, of_vm, upgrading
 
 __all__ = ["Candidate", "Loop", "Parts"]
 
 log = logging.getLogger(__name__)
 _RANK = {"critical": 0, "warning": 1, "info": 2}
 _READS = 50  # plans that are made for display in one run
+_LONGEST_REST = 600.0
 _LASTS = 600.0  # seconds that such a plan is shown
 
 
@@ -71,6 +72,7 @@ class Parts:
     following: Following
     board: Board
     measures: Measures
+    paused: Callable[[], str]  # why everything is paused now, as the Lease says; empty where it is not
     labels: Callable[[Found], Labels]  # of the alert of a finding
     clock: Callable[[], float]  # seconds since 1970
     timer: Callable[[], float]
@@ -81,6 +83,7 @@ class Loop:
         self._parts = parts
         self._first_seen: dict[str, float] = {}
         self._plans: dict[tuple[str, str], Plan] = {}  # the last ones of those that may be carried out
+        self._refused: dict[tuple[str, str], tuple[int, float]] = {}  # how often in a row, and until when it rests
         self._reads_left = 0
         self._namespaces: dict[str, Mapping[str, Any] | None] = {}  # annotations
 
@@ -102,6 +105,7 @@ class Loop:
         await self._parts.board.keep(each.key for each in candidates)
         seen = {each.found.hint.fingerprint for each in candidates}
         self._first_seen = {each: self._first_seen.get(each, now) for each in seen}
+        self._refused = {each.key: rest for each in candidates if (rest := self._refused.get(each.key)) is not None}
         self._plans = {each.key: plan for each in candidates if (plan := self._plans.get(each.key)) is not None}
         self._reads_left, self._namespaces, written = _READS, {}, 0
         for candidate in candidates:
@@ -157,14 +161,27 @@ class Loop:
         async def permit(confirmed: Confirmed) -> Refused | None:
             return await self._permitted(candidate, confirmed, situation, written)
 
+        def asked() -> str:
+            return _approval(made) if candidate.mode is Mode.APPROVE else ""
+
+        if parts.clock() < self._refused.get(candidate.key, (0, 0.0))[1]:
+            return 0
         try:
-            result = await parts.attempts.run(make, permit, mode=candidate.mode.value)
+            result = await parts.attempts.run(make, permit, mode=candidate.mode.value, by=asked)
         except (NotLeadingError, LedgerError):
             raise
         except KubeError as error:
             result = Result(State.REFUSED, refused="everything_seen", why=str(error))
+        self._rest(candidate, result)
         await self._ended(repair.planned(made[0]) if made else repair, result, parts.timer() - started)
         return int(result.state in (State.DONE, State.FAILED, State.UNCLEAR))
+
+    def _rest(self, candidate: Candidate, result: Result) -> None:
+        """What is refused is tried again, after longer and longer: the API server need not refuse it each time."""
+        times, _ = self._refused.pop(candidate.key, (0, 0.0))
+        if result.state == State.REFUSED and result.refused != "approved":
+            pause = min(self._parts.config.interval.total_seconds() * 2**times, _LONGEST_REST)
+            self._refused[candidate.key] = (min(times + 1, 20), self._parts.clock() + pause)
 
     async def _about(self, candidate: Candidate, situation: Situation) -> Situation:
         """With the annotations of the namespace, which are read once in a run; right before a write they are again."""
@@ -213,25 +230,24 @@ class Loop:
         now = replace(
             situation,
             now=parts.clock(),
+            upgrading=await upgrading(parts.reads),
+            paused=parts.paused(),
             namespaces={**situation.namespaces, namespace: await of_namespace(parts.reads, namespace)},
         )
         bound = made.plan.bound_to
         annotations = {str(bound): annotations_of(made.whole)}
-        vm = f"VirtualMachine {namespace}/{made.plan.vm}"
-        if made.plan.vm and vm != f"{bound.kind} {bound.path}":
-            annotations[vm] = await of_vm(parts.reads, namespace, made.plan.vm)
-        ask = replace(
-            self._asked(candidate, written),
-            target=bound,
-            vm=made.plan.vm or candidate.found.vm,
-            annotations=annotations,
-        )
+        vm = made.plan.vm or candidate.found.vm
+        if vm and (bound.kind, bound.name) != ("VirtualMachine", vm):
+            annotations[f"VirtualMachine {namespace}/{vm}"] = await of_vm(parts.reads, namespace, vm)
+        ask = replace(self._asked(candidate, written), target=bound, vm=vm, annotations=annotations)
         if gates := blocked(ask, now, parts.config):
             return Refused(gates[0].gate, gates[0].why)
-        if candidate.mode is Mode.APPROVE and (
-            why := approved(made.plan, made.whole, now.now, parts.config.approval.longest)
-        ):
+        if candidate.mode is not Mode.APPROVE:
+            return None
+        if why := approved(made.plan, made.whole, now.now, parts.config.approval.longest):
             return Refused("approved", why)
+        if situation.history.used(_approval([made])):
+            return Refused("approved", f"the approval of plan {made.plan.hash} has been used; approve anew")
         return None
 
     async def _make(self, candidate: Candidate) -> Confirmed | Refused:
@@ -274,6 +290,11 @@ class Loop:
             state="planned",
             at=self._parts.clock(),
         )
+
+
+def _approval(made: list[Confirmed]) -> str:
+    """The approval that the object bears, as it was last read; empty where there is none."""
+    return str((annotations_of(made[-1].whole) or {}).get(APPROVED_PLAN, "")) if made else ""
 
 
 def _urgency(candidate: Candidate) -> tuple[Any, ...]:

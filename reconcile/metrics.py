@@ -109,7 +109,11 @@ class Measures(Collector):
             (((each,), float(now.storm == each)) for each in ("normal", "storm", "cooldown")),
         )
         for name, text, value in (
-            ("leading", "1 while this replica holds the Lease.", float(now.leading)),
+            (
+                "leading",
+                "1 while this replica holds the Lease, or every remediation only plans and none is needed.",
+                float(now.leading),
+            ),
             (
                 "ledger_writable",
                 "1 while the ledger can be written; nothing is repaired while it can't.",

@@ -19,7 +19,7 @@ from exporter.model.source import SyncState
 
 from .fresh import FreshCluster, Need
 
-__all__ = ["USERS", "ApiReads", "Reads", "satisfy", "survey"]
+__all__ = ["USERS", "ApiReads", "Reads", "document", "object_path", "satisfy", "survey"]
 
 _READ_SECONDS = 30.0
 _OBJECT_BYTES = 16 * 2**20
@@ -60,6 +60,17 @@ def object_path(kind: ApiKind[Any], version: str, namespace: str | None, name: s
     """The URL path of an object, or of the list of a kind."""
     within = f"/namespaces/{namespace}" if kind.namespaced and namespace else ""
     return f"{kind.base(version)}{within}/{kind.plural}" + (f"/{name}" if name else "")
+
+
+def document(raw: bytes | msgspec.Raw) -> dict[str, Any]:
+    """One object, whole. Raises MalformedError for what is none, or is nested too deep."""
+    try:
+        found: dict[str, Any] = msgspec.json.decode(raw, type=dict[str, Any])
+    except RecursionError as error:
+        raise MalformedError("an object is nested too deep to be read whole") from error
+    except MALFORMED as error:
+        raise MalformedError(f"the response is no object: {error}") from error
+    return found
 
 
 class ApiReads:

@@ -14,7 +14,7 @@ from exporter.model.reader import ClusterView
 from exporter.model.record import Ref
 
 from .fresh import FreshCluster
-from .plan import Plan, Refused, Risk
+from .plan import Plan, Refused, Risk, Step
 
 __all__ = ["COMMON_PRECONDITIONS", "Remediation", "Scene", "Write"]
 
@@ -27,6 +27,7 @@ COMMON_PRECONDITIONS = {
     "ours_to_write": "nobody who would revert the write owns the object",
     "dry_run_clean": "the API server and its webhooks take the write as a dry run",
     "same_plan": "the plan, made again right before the write, is the same",
+    "read_just_now": "what was read right before the write is at most 5 seconds old",
     "unchanged": "the object has not changed since it was read",
 }
 
@@ -66,6 +67,22 @@ class Remediation:
     indexes: tuple[Index, ...] = ()
     opt_in: str = ""
     proposes_only: bool = False
+
+    def planned(self, finding: Finding, step: Step, *, effect: str, risk: Risk, undo: str, **more: Any) -> Plan:
+        """A plan of this remediation for a finding; `more` are other fields of Plan."""
+        return Plan(
+            remediation=self.id,
+            fingerprint=finding.fingerprint,
+            check=finding.check,
+            reason=finding.reason,
+            subject=finding.subject,
+            step=step,
+            why=finding.message,
+            effect=effect,
+            risk=risk,
+            undo=undo,
+            **{"vm": finding.vm, **more},
+        )
 
     @cached_property
     def about(self) -> tuple[Kind[Any], ...]:

@@ -10,23 +10,23 @@ from dataclasses import dataclass
 
 from exporter.kube.errors import KubeError
 
-from .annotations import PAUSED
 from .config import Mode
 from .gates import Alert, Ask, QueryAnswer, Situation
 from .history import History
 from .lease import Election, NotLeadingError
 from .ledger import Entry, Ledger, LedgerError
 from .loop import Loop, Parts
+from .pauses import Annotate, Pauses
 from .source import Observed, Source, SourceError
 from .storm import Storm
 from .surroundings import upgrading
+from .unelected import Unelected
 from .verifying import Verifying
 
 __all__ = ["Alerts", "Sidecar"]
 
 log = logging.getLogger(__name__)
 _STORM = "storm"
-_PAUSED = PAUSED.rpartition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,15 @@ class Sidecar:
         parts: Parts,
         source: Source,
         ledger: Ledger,
-        election: Election,
+        election: Election | Unelected,
         verifying: Verifying,
         history: History,
         alerts: Alerts | None = None,
+        annotate: Annotate | None = None,
     ) -> None:
         self._parts, self._source, self._ledger, self._election = parts, source, ledger, election
         self._verifying, self._history, self._alerts = verifying, history, alerts or Alerts()
+        self._pauses = Pauses(history, ledger, parts.reads, parts.kinds, kept=self.kept, annotate=annotate)
         self._loop = Loop(parts)
         self._storm: Storm | None = None
         self._problem = ""  # why there are no findings, as last logged
@@ -84,6 +86,7 @@ class Sidecar:
             found = set(observed.by_fingerprint)
             verify_after = parts.config.verify_after.total_seconds()
             await self._verifying.look(parts.clock(), verify_after, found)
+            await self._pauses.look(parts.clock(), parts.config.edit_war, self._election.state)
             written = await self._loop.run(observed, await self._situation(observed))
         except SourceError as error:
             standing.source_up = False
@@ -93,6 +96,9 @@ class Sidecar:
             return 0
         except NotLeadingError as error:
             log.warning('event="not leading any more" why="%s"', error)
+            return 0
+        except KubeError as error:
+            log.warning('event="the run ended" why="%s"', error)
             return 0
         except LedgerError as error:
             standing.ledger_writable = False
@@ -118,14 +124,16 @@ class Sidecar:
         now = parts.clock()
         self._history.forget(now)
         storm = await self._weather(observed, now)
-        paused = self._election.state.get(_PAUSED, "")
+        paused = parts.paused()
         standing = parts.measures.standing
         standing.storm = storm.weather.value
-        standing.paused = int(bool(paused) and paused != "false") + self._history.pauses
+        standing.paused = int(bool(paused)) + self._history.pauses
+        settings = parts.config.edit_war
+        standing.edit_wars = len(self._history.wars(settings.returns, settings.within.total_seconds()))
         return Situation(
             now=now,
             leading=self._election.leading,
-            paused="" if paused == "false" else paused,
+            paused=paused,
             namespaces={},
             history=self._history,
             storm=storm,

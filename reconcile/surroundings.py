@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from exporter.kube.errors import KubeError
 from exporter.model.kind import ApiKind
 from exporter.model.kinds import kube_virt, namespace, virtual_machine
 
 from .annotations import annotations_of
-from .reading import Reads
+from .reading import Reads, document
 
 __all__ = ["annotated", "of_namespace", "of_vm", "upgrading"]
 
@@ -21,9 +19,9 @@ async def annotated(reads: Reads, kind: ApiKind[Any], within: str, name: str) ->
     """Those of one object; none of one that does not exist, None where it can't be read."""
     try:
         raw = await reads.get(kind, await reads.served(kind), within, name)
+        return annotations_of(document(raw)) if raw is not None else {}
     except KubeError:
         return None
-    return annotations_of(msgspec.json.decode(raw)) if raw is not None else {}
 
 
 async def of_namespace(reads: Reads, name: str) -> Mapping[str, Any] | None:
@@ -38,13 +36,14 @@ async def upgrading(reads: Reads) -> bool | None:
     """Whether KubeVirt is being installed or upgraded, by any of its objects; None where that can't be read."""
     kind = kube_virt.KIND
     try:
-        found = await reads.listed(kind, await reads.served(kind), None)
+        found = [document(each) for each in await reads.listed(kind, await reads.served(kind), None)]
     except KubeError:
         return None
-    return any(_unsettled(msgspec.json.decode(each)) for each in found) if found else None
+    return any(map(_unsettled, found)) if found else None
 
 
 def _unsettled(whole: Mapping[str, Any]) -> bool:
-    status = whole.get("status") or {}
+    status = whole.get("status")
+    status = status if isinstance(status, dict) else {}
     observed, target = status.get("observedKubeVirtVersion"), status.get("targetKubeVirtVersion")
     return status.get("phase") != "Deployed" or observed != target

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
-
 from exporter.checks.base import Check
 from exporter.kube.errors import KubeError
 from exporter.model.kind import ApiKind
@@ -18,7 +16,7 @@ from .ledger import Entry, Event, Ledger
 from .metrics import Measures
 from .owners import rival
 from .plan import Patch, Refused
-from .reading import Reads
+from .reading import Reads, document
 
 __all__ = ["Verifying"]
 
@@ -65,7 +63,7 @@ class Verifying:
         target = followed.plan.target
         kind = self._kinds[target.kind]
         raw = await self._reads.get(kind, await self._reads.served(kind), target.namespace, target.name)
-        return None if raw is None else msgspec.json.decode(raw)
+        return None if raw is None else document(raw)
 
     def _keep(self, event: Event, followed: Followed, why: str) -> None:
         self._kept(self._ledger.append(event, attempt=followed.attempt, why=why))

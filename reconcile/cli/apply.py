@@ -70,7 +70,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             async def permit(confirmed: Confirmed) -> Refused | None:
                 return await _permitted(at, found, remediation, confirmed, situation)
 
-            result = await attempts(at, ledger).run(make, permit, mode=Mode.APPLY.value, by=by)
+            result = await attempts(at, ledger).run(make, permit, mode=Mode.APPLY.value, by=lambda: by)
     return ended(result)
 
 
@@ -111,9 +111,9 @@ async def _permitted(
 ) -> Refused | None:
     bound, plan = made.plan.bound_to, made.plan
     annotations = {str(bound): annotations_of(made.whole)}
-    if plan.vm:
-        vm = await of_vm(at.reads, found.namespace, plan.vm)
-        annotations.setdefault(f"VirtualMachine {found.namespace}/{plan.vm}", vm)
+    vm = plan.vm or found.vm
+    if vm and (bound.kind, bound.name) != ("VirtualMachine", vm):
+        annotations[f"VirtualMachine {found.namespace}/{vm}"] = await of_vm(at.reads, found.namespace, vm)
     situation = replace(situation, namespaces={found.namespace: await of_namespace(at.reads, found.namespace)})
     ask = Ask(
         remediation=remediation,
@@ -123,7 +123,7 @@ async def _permitted(
         fingerprint=found.hint.fingerprint,
         mode=Mode.APPLY,
         target=bound,
-        vm=plan.vm,
+        vm=vm,
         annotations=annotations,
     )
     gates = blocked(ask, situation, at.config)

@@ -69,4 +69,5 @@ def _path(arguments: argparse.Namespace, at: Desk) -> tuple[str, str]:
 
 
 def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """To the millisecond: it has to be later than what came back a moment ago."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

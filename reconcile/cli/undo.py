@@ -7,8 +7,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from exporter.cli.terminal import complain, say
 
 from ..attempt import State
@@ -19,6 +17,7 @@ from ..effects import inverse
 from ..findings import finding_of
 from ..ledger import Entry, Event
 from ..plan import Patch, Plan, Refused, Risk
+from ..reading import document
 from .apply import ended
 from .desk import Desk, add_options, desk, finish
 from .writing import add_ledger_option, agreed, attempts, directory_of, entries_of, opened, who
@@ -60,7 +59,9 @@ async def _run(arguments: argparse.Namespace) -> int:
             return None
 
         with opened(directory) as ledger:
-            result = await attempts(at, ledger).run(make, permit, mode=Mode.UNDO.value, by=by, undoes=intended.attempt)
+            result = await attempts(at, ledger).run(
+                make, permit, mode=Mode.UNDO.value, by=lambda: by, undoes=intended.attempt
+            )
     if result.state == State.DONE:
         say(f"Taken back, attempt {result.attempt}. The object is paused: steward reconcile resume\n")
         return 0
@@ -92,7 +93,7 @@ async def _inverted(at: Desk, intended: Entry, after: Mapping[str, Any] | None, 
         return Refused("can_be_undone", step)
     kind = at.kinds[step.target.kind]
     raw = await at.reads.get(kind, await at.reads.served(kind), step.target.namespace, step.target.name)
-    whole = None if raw is None else msgspec.json.decode(raw)
+    whole = None if raw is None else document(raw)
     uid = step.target.uid
     if whole is None or (uid and whole["metadata"].get("uid") != uid):
         return Refused("same_object", f"{step.target} is no longer there")

@@ -24,7 +24,7 @@ from exporter.model.record import Ref
 
 from ..plan import Add, Op, Refused, Test
 from ..remediation import Scene
-from ._grounds import controller, ending, table
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, controller, ending, saving, table
 
 __all__ = ["PRECONDITIONS", "READS", "firmware_of", "forbidden", "put", "restores_of"]
 
@@ -39,7 +39,7 @@ READS = (
 PRECONDITIONS = {
     "stands_alone": "no pool or other controller makes the VM from a template, which would have to change instead",
     "has_domain": "the VM has a template with a domain",
-    "no_snapshot_or_restore": "no snapshot or restore of the VM is in progress",
+    **NO_SNAPSHOT_OR_RESTORE,
     "not_migrating": "no migration of the VM is in progress, and none is awaited",
 }
 _PATH = "/spec/template/spec/domain/firmware"
@@ -71,8 +71,10 @@ def forbidden(scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any]) -> Ref
         return Refused("has_domain", f"{vm.ref} has no template with a domain")
     if refused := ending(scene, vm.ref, whole):
         return refused
-    if saving := next(_saving(scene, vm.ref, whole), ""):
-        return Refused("no_snapshot_or_restore", f"{vm.ref} has {saving} in progress")
+    if refused := saving(whole):
+        return refused
+    if active := next((each.name for each in restores_of(scene, vm.ref) if each.active), ""):
+        return Refused("no_snapshot_or_restore", f"restore {active} of {vm.ref} is in progress")
     if moving := next(_moving(scene, vm), ""):
         return Refused("not_migrating", f"{vm.ref} {moving}")
     return None
@@ -81,15 +83,6 @@ def forbidden(scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any]) -> Ref
 def _domain(vm: Mapping[str, Any]) -> Mapping[str, Any]:
     template = table(table(vm.get("spec")).get("template"))
     return table(table(template.get("spec")).get("domain"))
-
-
-def _saving(scene: Scene, vm: Ref, whole: Mapping[str, Any]) -> Iterator[str]:
-    status = table(whole.get("status"))
-    if status.get("snapshotInProgress"):
-        yield f"snapshot {status['snapshotInProgress']}"
-    if status.get("restoreInProgress"):
-        yield f"restore {status['restoreInProgress']}"
-    yield from (f"restore {each.name}" for each in restores_of(scene, vm) if each.active)
 
 
 def _moving(scene: Scene, vm: VirtualMachine) -> Iterator[str]:

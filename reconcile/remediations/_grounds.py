@@ -13,7 +13,9 @@ from ..fresh import UnreadError
 from ..plan import Refused
 from ..remediation import Scene
 
-__all__ = ["controller", "ending", "table", "tables", "wholes"]
+__all__ = ["NO_SNAPSHOT_OR_RESTORE", "controller", "ending", "saving", "table", "tables", "wholes"]
+
+NO_SNAPSHOT_OR_RESTORE = {"no_snapshot_or_restore": "neither a snapshot of the VM nor a restore into it is in progress"}
 
 
 def table(value: Any) -> Mapping[str, Any]:
@@ -46,9 +48,19 @@ def ending(scene: Scene, ref: Ref, whole: Mapping[str, Any]) -> Refused | None:
     """Refuses for an object that is being deleted, or whose namespace is; the remediation reads namespaces."""
     if table(whole.get("metadata")).get("deletionTimestamp"):
         return Refused("not_being_deleted", f"{ref} is being deleted")
-    namespace = scene.named(Namespace, ref.namespace, ref.namespace)
-    if namespace is None or namespace.terminating:
-        return Refused("namespace_active", f"namespace {ref.namespace} is being deleted")
+    if ref.namespace:
+        namespace = scene.named(Namespace, ref.namespace, ref.namespace)
+        if namespace is None or namespace.terminating:
+            return Refused("namespace_active", f"namespace {ref.namespace} is being deleted")
+    return None
+
+
+def saving(vm: Mapping[str, Any]) -> Refused | None:
+    """Refuses while the status of a VM, which is whole, names a snapshot or a restore: KubeVirt keeps it as it is."""
+    status, name = table(vm.get("status")), table(vm.get("metadata")).get("name")
+    for field, what in (("snapshotInProgress", "snapshot"), ("restoreInProgress", "restore")):
+        if status.get(field):
+            return Refused("no_snapshot_or_restore", f"{what} {status[field]} of VM {name} is in progress")
     return None
 
 

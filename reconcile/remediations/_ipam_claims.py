@@ -4,8 +4,7 @@ and honours IPAMClaims works. Each answers with a refusal, or None.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from exporter.checks.ipam_explained import broken
 from exporter.model.kinds.deployment import Deployment, own_parts
@@ -25,17 +24,14 @@ from ..remediation import Scene
 __all__ = [
     "NOT_MIGRATING",
     "NO_POD_USES_IT",
-    "NO_SNAPSHOT",
     "STACK_HEALTHY",
     "in_use",
     "made_for",
-    "mapping",
     "migrating",
     "misfit",
     "names_of",
     "namesakes",
     "restored",
-    "saved",
     "stack_broken",
 ]
 
@@ -44,7 +40,6 @@ NO_POD_USES_IT = {
     "no_pod_uses_it": "no pod of the cluster that is not completed refers to the IPAMClaim, has one of its addresses "
     "in its network, or is of a VM that it names"
 }
-NO_SNAPSHOT = {"no_snapshot": "no snapshot of the VM is being taken, and none is being restored to its name"}
 STACK_HEALTHY = {
     "stack_healthy": "KubeVirt's IPAM controller with its webhook, and OVN-Kubernetes' control plane, work as far as "
     "they are seen"
@@ -58,11 +53,6 @@ _BROKEN = {
 }
 
 V = TypeVar("V", VirtualMachine, VirtualMachineInstance)
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """A field of a whole object that should be a map; empty where it is none."""
-    return value if isinstance(value, Mapping) else {}
 
 
 def names_of(claim: IPAMClaim) -> tuple[str, ...]:
@@ -152,21 +142,12 @@ def _use(scene: Scene, claim: IPAMClaim, pod: Pod) -> str:
     return ""
 
 
-def saved(vm: Mapping[str, Any]) -> Refused | None:
-    """Of a whole VM. KubeVirt holds it as it is while its status names a snapshot or restore."""
-    status = mapping(vm.get("status"))
-    for field, what in (("snapshotInProgress", "snapshot"), ("restoreInProgress", "restore")):
-        if status.get(field):
-            return Refused("no_snapshot", f"{what} {status[field]} of the VM is in progress")
-    return None
-
-
 def restored(scene: Scene, claim: IPAMClaim) -> Refused | None:
     """A restore may be about to create a VM that it names."""
     names = names_of(claim)
     for each in scene.within(VirtualMachineRestore, claim.namespace):
         if each.active and each.target in names:
-            return Refused("no_snapshot", f"{each.ref} restores VM {each.target}")
+            return Refused("no_snapshot_or_restore", f"{each.ref} restores VM {each.target}")
     return None
 
 

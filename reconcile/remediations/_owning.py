@@ -11,9 +11,8 @@ from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..plan import Refused
 from ..remediation import Scene
 
-__all__ = ["NO_SNAPSHOT", "in_storage_work", "lost_disks", "owning_vm"]
+__all__ = ["lost_disks", "owning_vm"]
 
-NO_SNAPSHOT = {"no_snapshot": "neither a snapshot of the VM nor a restore into it is in progress"}
 _NOT_KEPT = frozenset(("containerDisk", "emptyDisk", "ephemeral"))  # volumes that are made anew at each start
 
 
@@ -26,14 +25,6 @@ def owning_vm(vmi: VirtualMachineInstance, scene: Scene) -> Mapping[str, Any] | 
     if meta.get("deletionTimestamp"):
         return Refused("not_being_deleted", f"VirtualMachine {vmi.namespace}/{vmi.name} is being deleted")
     return vm
-
-
-def in_storage_work(vm: Mapping[str, Any], name: str) -> Refused | None:
-    status = vm.get("status") or {}
-    for field, what in (("snapshotInProgress", "snapshot"), ("restoreInProgress", "restore")):
-        if status.get(field):
-            return Refused("no_snapshot", f"{what} {status[field]} of VM {name} is in progress")
-    return None
 
 
 def lost_disks(vmi: VirtualMachineInstance, scene: Scene) -> tuple[str, ...]:

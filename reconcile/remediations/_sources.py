@@ -19,7 +19,8 @@ from exporter.model.kinds.controller_revision import ControllerRevision
 from exporter.model.kinds.virtual_machine import VirtualMachine
 
 from ..remediation import Scene
-from ._instancetypes import LABEL, table
+from ._grounds import table
+from ._instancetypes import LABEL
 
 __all__ = ["KINDS", "Source", "exact_source", "rebuilt"]
 

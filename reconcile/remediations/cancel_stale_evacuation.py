@@ -38,15 +38,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     if refused := _refused(own, scene):
         return refused
     named = own.vmi.evacuation
-    return Plan(
-        remediation=REMEDIATION.id,
-        fingerprint=finding.fingerprint,
-        check=finding.check,
-        reason=finding.reason,
-        subject=finding.subject,
-        vm=finding.vm,
-        step=Call(target=finding.subject, action=Action.CANCEL_EVACUATION, body={"evacuationNodeName": named}),
-        why=finding.message,
+    return REMEDIATION.planned(
+        finding,
+        Call(target=finding.subject, action=Action.CANCEL_EVACUATION, body={"evacuationNodeName": named}),
         effect=f"The request to leave {named} goes, if it still names that node; {_then(own)}.",
         risk=Risk.NONE,
         undo=_undo(own),

@@ -31,7 +31,7 @@ from ..known_owners import JSON_PATCH
 from ..owners import claimed
 from ..plan import Op, Patch, Plan, Proposal, Refused, Replace, Risk, Test
 from ..remediation import Remediation, Scene
-from ._instancetypes import table
+from ._grounds import table
 
 __all__ = ["REMEDIATION"]
 
@@ -72,14 +72,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     if effects:
         later, why = effects[0]
         return Refused("no_later_effect" if later else "no_effect", why)
-    plan = Plan(
-        remediation=REMEDIATION.id,
-        fingerprint=finding.fingerprint,
-        check=finding.check,
-        reason=finding.reason,
-        subject=ref,
-        step=Patch(target=ref, ops=tuple(_ops(lists, clean))),
-        why=finding.message,
+    plan = REMEDIATION.planned(
+        finding,
+        Patch(target=ref, ops=tuple(_ops(lists, clean))),
         effect=f"Nothing is switched on or off by it, in {now.version.tag} and in later releases up to {_NEWEST}."
         + _meant(finding),
         risk=Risk.NONE,

@@ -31,9 +31,9 @@ from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ..plan import Delete, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
+from ._grounds import NO_SNAPSHOT_OR_RESTORE
 from ._ipam_claims import (
     NO_POD_USES_IT,
-    NO_SNAPSHOT,
     NOT_MIGRATING,
     STACK_HEALTHY,
     in_use,
@@ -59,15 +59,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return Refused("vm_gone", f"{owners[0].ref} exists")
     if refused := migrating(scene, claim) or restored(scene, claim) or stack_broken(scene) or in_use(scene, claim):
         return refused
-    return Plan(
-        remediation=REMEDIATION.id,
-        fingerprint=finding.fingerprint,
-        check=finding.check,
-        reason=finding.reason,
-        subject=ref,
-        vm=finding.vm,
-        step=Delete(target=ref),
-        why=finding.message,
+    return REMEDIATION.planned(
+        finding,
+        Delete(target=ref),
         effect="The IPAMClaim becomes terminating; its finalizer keeps its addresses until it is released.",
         risk=Risk.NONE,
         undo=f"none: a deletion can't be taken back; its addresses ({', '.join(claim.ips) or 'none'}) are still "
@@ -98,7 +92,7 @@ REMEDIATION = Remediation(
         "vm_gone": "no VM or VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, "
         "exists",
         **NOT_MIGRATING,
-        **NO_SNAPSHOT,
+        **NO_SNAPSHOT_OR_RESTORE,
         **STACK_HEALTHY,
         **NO_POD_USES_IT,
     },

@@ -40,15 +40,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     refused = ending(scene, ref, whole) or _of_a_user(pdb, whole) or _needed(scene, pdb, uids)
     if refused is not None:
         return refused
-    return Plan(
-        remediation=REMEDIATION.id,
-        fingerprint=finding.fingerprint,
-        check=finding.check,
-        reason=finding.reason,
-        subject=ref,
-        vm=finding.vm,
-        step=Delete(target=ref),
-        why=finding.message,
+    return REMEDIATION.planned(
+        finding,
+        Delete(target=ref),
         effect="The PDB is gone. It selects no pod, so that no eviction is answered in another way.",
         risk=Risk.NONE,
         undo="create the PDB again, as the ledger keeps it",

@@ -27,7 +27,7 @@ from exporter.model.kinds.controller_revision import ControllerRevision
 
 from ..plan import Delete, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
-from ._instancetypes import ending, saving, table
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, ending, saving, table
 
 __all__ = ["REMEDIATION"]
 
@@ -43,7 +43,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     meta = table(whole.get("metadata"))
     refused = ending(scene, ref, whole)
     if refused is None and revision.owner_name:
-        refused = saving(scene, ref.namespace, revision.owner_name)
+        refused = saving(scene.whole(virtual_machine.KIND, ref.namespace, revision.owner_name) or {})
     if refused is not None:
         return refused
     for owner in map(table, meta.get("ownerReferences") or ()):
@@ -54,15 +54,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     if revision.created is None or scene.now - revision.created < _LEFT_ALONE:
         return Refused("a_day_old", f"{ref} is younger than a day: KubeVirt may be about to refer to it")
     stash = revision.stash
-    return Plan(
-        remediation=REMEDIATION.id,
-        fingerprint=finding.fingerprint,
-        check=finding.check,
-        reason=finding.reason,
-        subject=ref,
-        vm=finding.vm,
-        step=Delete(target=ref),
-        why=finding.message,
+    return REMEDIATION.planned(
+        finding,
+        Delete(target=ref),
         effect=f"The copy of {stash.object_kind} {stash.object_name}, generation {stash.object_generation}, goes. "
         "No VM, VMI, snapshot or restore in this cluster needs it.",
         risk=Risk.NONE,
@@ -89,7 +83,7 @@ REMEDIATION = Remediation(
         "owned_by_a_vm": "the ControllerRevision has no owner but VMs",
         "no_finalizer": "the ControllerRevision has no finalizer",
         "a_day_old": "the ControllerRevision was created at least a day ago",
-        "no_snapshot_or_restore": "no snapshot or restore of the VM that owns it is in progress",
+        **NO_SNAPSHOT_OR_RESTORE,
     },
     risk=Risk.NONE,
     undo=_UNDO,

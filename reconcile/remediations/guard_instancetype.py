@@ -31,7 +31,7 @@ from exporter.model.kinds import (
 from ..annotations import PREFIX
 from ..plan import Add, Op, Patch, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
-from ._instancetypes import ending, table
+from ._grounds import ending, table
 
 __all__ = ["ALLOWED", "FINALIZER", "REMEDIATION"]
 
@@ -61,14 +61,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return Refused("guard_allowed", f'{ref} has no annotation {ALLOWED}: "true"')
     op: Op = Add("/metadata/finalizers/-", FINALIZER) if finalizers else Add("/metadata/finalizers", [FINALIZER])
     within = f", nor can namespace {ref.namespace}" if ref.namespace else ""
-    return Plan(
-        remediation=REMEDIATION.id,
-        fingerprint=finding.fingerprint,
-        check=finding.check,
-        reason=finding.reason,
-        subject=ref,
-        step=Patch(target=ref, ops=(op,)),
-        why=finding.message,
+    return REMEDIATION.planned(
+        finding,
+        Patch(target=ref, ops=(op,)),
         effect=f"A deletion of it waits until the finalizer {FINALIZER} is taken off, which nothing does by itself. "
         f"Until then it cannot be deleted{within}.",
         risk=Risk.NONE,

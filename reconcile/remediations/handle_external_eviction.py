@@ -33,15 +33,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     deadline = manager.deadline if manager is not None else None
     if deadline is not None and deadline > scene.now:
         return Refused("deadline_passed", f"the controller of {vmi.ref} ends it by itself at {text(deadline)}")
-    return Plan(
-        remediation=REMEDIATION.id,
-        fingerprint=finding.fingerprint,
-        check=finding.check,
-        reason=finding.reason,
-        subject=finding.subject,
-        vm=finding.vm,
-        step=Patch(target=finding.subject, ops=()),
-        why=finding.message,
+    return REMEDIATION.planned(
+        finding,
+        Patch(target=finding.subject, ops=()),
         effect="Nothing is written: the controller that manages the VMI has to move it or end it.",
         risk=Risk.NONE,
         undo="none: nothing is written",

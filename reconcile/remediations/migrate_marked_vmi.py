@@ -23,8 +23,9 @@ from exporter.model.record import Ref
 
 from ..plan import Create, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, saving
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
-from ._owning import NO_SNAPSHOT, in_storage_work, owning_vm
+from ._owning import owning_vm
 
 __all__ = ["REMEDIATION"]
 
@@ -41,15 +42,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     vmi = own.vmi
     target = Ref("VirtualMachineInstanceMigration", vmi.namespace, _name(own))
     cleared = f"; when it has succeeded, the request to leave {vmi.evacuation} is cleared" if vmi.evacuation else ""
-    return Plan(
-        remediation=REMEDIATION.id,
-        fingerprint=finding.fingerprint,
-        check=finding.check,
-        reason=finding.reason,
-        subject=finding.subject,
-        vm=finding.vm,
-        step=Create(target=target, manifest=_manifest(target, vmi.name), of=finding.subject),
-        why=finding.message,
+    return REMEDIATION.planned(
+        finding,
+        Create(target=target, manifest=_manifest(target, vmi.name), of=finding.subject),
         effect=f"KubeVirt migrates it from {vmi.node} to a node that it picks{cleared}.",
         risk=Risk.MIGRATION,
         undo=f"delete {target} before it has finished, and the VMI stays on {vmi.node}; afterwards, migrate it again",
@@ -100,7 +95,7 @@ def _held_by_vm(own: VMIContext, scene: Scene) -> Refused | None:
     if not own.vmi.vm_uid:
         return None
     vm = owning_vm(own.vmi, scene)
-    return vm if isinstance(vm, Refused) else in_storage_work(vm, own.vmi.name)
+    return vm if isinstance(vm, Refused) else saving(vm)
 
 
 def _last_ended(own: VMIContext) -> VirtualMachineInstanceMigration | None:
@@ -135,7 +130,7 @@ REMEDIATION = Remediation(
     writes=(Write("kubevirt.io", "virtualmachineinstancemigrations", ("create",)),),
     plan=_plan,
     preconditions=ONE_KUBEVIRT
-    | NO_SNAPSHOT
+    | NO_SNAPSHOT_OR_RESTORE
     | {
         "not_external": "the VMI's strategy is not External: its controller decides where it goes",
         "running": "the VMI is Running",

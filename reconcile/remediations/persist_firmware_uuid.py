@@ -50,15 +50,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     fields = {"uuid": uuid} | (
         _lost(scene, old or {}, vmi, started) if vmi and comparable(uuid) != next_boot(vm) else {}
     )
-    return Plan(
-        remediation=REMEDIATION.id,
-        fingerprint=finding.fingerprint,
-        check=finding.check,
-        reason=finding.reason,
-        subject=ref,
-        vm=finding.vm,
-        step=Patch(target=ref, ops=put(old, fields)),
-        why=finding.message,
+    return REMEDIATION.planned(
+        finding,
+        Patch(target=ref, ops=put(old, fields)),
         effect=_effect(scene, vmi, as_started=started == {**(old or {}), **fields}),
         risk=Risk.NONE,
         undo="put back the firmware that the spec had, which the ledger keeps; where that has no UUID, KubeVirt from "

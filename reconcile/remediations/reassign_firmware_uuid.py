@@ -62,15 +62,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     snapshots = [each for each in scene.within(VirtualMachineSnapshotContent, vm.namespace) if each.source == vm.name]
     if refused := _loses_state(scene, vm) or _taken(scene, vm, new) or _restorable(vm, snapshots):
         return refused
-    return Plan(
-        remediation=REMEDIATION.id,
-        fingerprint=finding.fingerprint,
-        check=finding.check,
-        reason=finding.reason,
-        subject=ref,
-        vm=finding.vm,
-        step=Patch(target=ref, ops=put(firmware_of(whole), {"uuid": new})),
-        why=finding.message,
+    return REMEDIATION.planned(
+        finding,
+        Patch(target=ref, ops=put(firmware_of(whole), {"uuid": new})),
         effect=_effect(snapshots),
         risk=Risk.IDENTITY,
         undo=f"put the old UUID {old} back while the VM is stopped",

@@ -34,17 +34,15 @@ from exporter.model.record import epoch
 from ..annotations import PREFIX
 from ..plan import Add, Op, Patch, Plan, Refused, Remove, Replace, Risk, Test
 from ..remediation import Remediation, Scene, Write
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, saving, table
 from ._ipam_claims import (
     NO_POD_USES_IT,
-    NO_SNAPSHOT,
     NOT_MIGRATING,
     in_use,
-    mapping,
     migrating,
     names_of,
     namesakes,
     restored,
-    saved,
 )
 
 __all__ = ["NUDGED", "REMEDIATION"]
@@ -100,10 +98,10 @@ def _nudge(
         whole = scene.of(vm.ref)
         if whole is None:
             return Refused("same_object", f"{vm.ref} with UID {vm.uid} is no longer there")
-        if refused := saved(whole):
+        if refused := saving(whole):
             return refused
-        meta = mapping(whole.get("metadata"))
-        note = mapping(meta.get("annotations")).get(NUDGED)
+        meta = table(whole.get("metadata"))
+        note = table(meta.get("annotations")).get(NUDGED)
         if not isinstance(note, str) or claim.uid not in note.split():
             return _annotate(finding, vm, meta, claim.uid)
         written = _written(meta)
@@ -116,8 +114,8 @@ def _nudge(
 def _written(meta: Mapping[str, Any]) -> float | None:
     """When the annotation was written last, by the API server's clock; seconds since 1970."""
     entries, times = meta.get("managedFields"), []
-    for entry in map(mapping, entries if isinstance(entries, list) else ()):
-        fields = mapping(mapping(mapping(entry.get("fieldsV1")).get("f:metadata")).get("f:annotations"))
+    for entry in map(table, entries if isinstance(entries, list) else ()):
+        fields = table(table(table(entry.get("fieldsV1")).get("f:metadata")).get("f:annotations"))
         if f"f:{NUDGED}" in fields:
             times.append(_moment(entry.get("time")))
     known = [time for time in times if time is not None]
@@ -135,7 +133,7 @@ def _annotate(finding: Finding, vm: VirtualMachine, meta: Mapping[str, Any], uid
     """The time of the write is the API server's, in managedFields: a time in the value would make it another plan at
     each look.
     """
-    notes, path = mapping(meta.get("annotations")), f"/metadata/annotations/{NUDGED.replace('/', '~1')}"
+    notes, path = table(meta.get("annotations")), f"/metadata/annotations/{NUDGED.replace('/', '~1')}"
     ops: tuple[Op, ...]
     if not notes:
         ops = (Add("/metadata/annotations", {NUDGED: uid}),)
@@ -184,15 +182,9 @@ def _release(finding: Finding, claim: IPAMClaim, whole: Mapping[str, Any]) -> Pl
 
 
 def _made(finding: Finding, step: Patch, *, effect: str, risk: Risk, undo: str, loses: tuple[str, ...] = ()) -> Plan:
-    return Plan(
-        remediation=REMEDIATION.id,
-        fingerprint=finding.fingerprint,
-        check=finding.check,
-        reason=finding.reason,
-        subject=finding.subject,
-        vm=finding.vm,
-        step=step,
-        why=finding.message,
+    return REMEDIATION.planned(
+        finding,
+        step,
         effect=effect,
         risk=risk,
         undo=undo,
@@ -236,7 +228,7 @@ REMEDIATION = Remediation(
         "nudge_had_time": "the VM in deletion was annotated for this IPAMClaim at least 2 minutes ago",
         **NOT_MIGRATING,
         **NO_POD_USES_IT,
-        **NO_SNAPSHOT,
+        **NO_SNAPSHOT_OR_RESTORE,
     },
     risk=Risk.ADDRESS,
     undo=_NO_UNDO,

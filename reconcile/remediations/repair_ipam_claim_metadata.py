@@ -33,15 +33,13 @@ from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ..plan import Add, Op, Patch, Plan, Refused, Replace, Risk, Test
 from ..remediation import Remediation, Scene, Write
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, saving, table
 from ._ipam_claims import (
-    NO_SNAPSHOT,
     NOT_MIGRATING,
     STACK_HEALTHY,
-    mapping,
     migrating,
     misfit,
     restored,
-    saved,
     stack_broken,
 )
 
@@ -70,15 +68,10 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     if not ops:
         return Refused("finding_holds", f"{ref} lacks nothing that {owner.ref} gives it")
     what = ", ".join(added)
-    return Plan(
-        remediation=REMEDIATION.id,
-        fingerprint=finding.fingerprint,
-        check=finding.check,
-        reason=finding.reason,
-        subject=ref,
+    return REMEDIATION.planned(
+        finding,
+        Patch(target=ref, ops=ops),
         vm=owner.name,
-        step=Patch(target=ref, ops=ops),
-        why=finding.message,
         effect=f"The IPAMClaim of {owner.ref} gets {what}; its addresses stay as they are.",
         risk=Risk.NONE,
         undo=f"remove from the IPAMClaim what was added: {what}",
@@ -120,7 +113,7 @@ def _unfit(scene: Scene, claim: IPAMClaim, owner: _Owner) -> Refused | None:
     if whole is None:
         return Refused("same_object", f"{owner.ref} with UID {owner.uid} is no longer there")
     return (
-        saved(whole)
+        saving(whole)
         or restored(scene, claim)
         or migrating(scene, claim)
         or misfit(scene, claim, owner)
@@ -140,7 +133,7 @@ def _missing(meta: Mapping[str, Any], claim: IPAMClaim, owner: _Owner) -> tuple[
         ops += [Test(path, finalizers), Add(f"{path}/-", FINALIZER)] if finalizers else [Add(path, [FINALIZER])]
         added.append(f"the finalizer {FINALIZER}")
     if claim.vm != owner.name:
-        ops += _labelled(mapping(meta.get("labels")), owner.name)
+        ops += _labelled(table(meta.get("labels")), owner.name)
         added.append(f"the label {_LABEL}={owner.name}")
     if not claim.owners:
         ops.append(Add("/metadata/ownerReferences", [_reference(owner)]))
@@ -196,7 +189,7 @@ REMEDIATION = Remediation(
         "name_and_network_fit": "name and network of the IPAMClaim are those of an interface of this VM, and of no "
         "other VM",
         **NOT_MIGRATING,
-        **NO_SNAPSHOT,
+        **NO_SNAPSHOT_OR_RESTORE,
         **STACK_HEALTHY,
     },
     risk=Risk.NONE,

@@ -40,7 +40,8 @@ from exporter.model.record import Ref
 
 from ..plan import Create, Op, Patch, Plan, Refused, Remove, Risk, Test
 from ..remediation import Remediation, Scene, Write
-from ._instancetypes import ending, kubevirt_of, saving, table
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, ending, saving, table
+from ._instancetypes import kubevirt_of
 from ._sources import KINDS, exact_source, rebuilt
 
 __all__ = ["REMEDIATION"]
@@ -59,7 +60,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     lost = resolve(vm, role, scene.named, kubevirt)
     if lost is None or lost.failure is not Failure.REVISION:
         return Refused("finding_holds", f"{ref} misses no ControllerRevision of its {role.value}")
-    refused = ending(scene, ref, whole) or saving(scene, ref.namespace, ref.name) or _unsettled(scene, ref, kubevirt)
+    refused = ending(scene, ref, whole) or saving(whole) or _unsettled(scene, ref, kubevirt)
     if refused is not None:
         return refused
     source = exact_source(scene, vm, lost)
@@ -87,15 +88,10 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
 
 
 def _made(finding: Finding, step: Create | Patch, effect: str, risk: Risk, undo: str) -> Plan:
-    return Plan(
-        remediation=REMEDIATION.id,
-        fingerprint=finding.fingerprint,
-        check=finding.check,
-        reason=finding.reason,
-        subject=finding.subject,
+    return REMEDIATION.planned(
+        finding,
+        step,
         vm=finding.subject.name,
-        step=step,
-        why=finding.message,
         effect=effect,
         risk=risk,
         undo=undo,
@@ -178,7 +174,7 @@ REMEDIATION = Remediation(
     ),
     plan=_plan,
     preconditions={
-        "no_snapshot_or_restore": "no snapshot or restore of the VM is in progress",
+        **NO_SNAPSHOT_OR_RESTORE,
         "no_migration": "no migration of its VMI is unfinished",
         "not_upgrading": "KubeVirt is not being upgraded",
         "references_kept": "KubeVirt keeps references to instancetypes and preferences, and expands no VM",

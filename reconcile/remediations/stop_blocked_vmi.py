@@ -23,8 +23,9 @@ from exporter.model.record import Ref
 
 from ..plan import Action, Call, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, saving
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
-from ._owning import NO_SNAPSHOT, in_storage_work, lost_disks, owning_vm
+from ._owning import lost_disks, owning_vm
 
 __all__ = ["REMEDIATION"]
 
@@ -47,18 +48,13 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     vm = scene.named(VirtualMachine, own.vmi.namespace, own.vmi.name)
     if vm is None:
         return Refused("same_vm", f"VirtualMachine {own.vmi.namespace}/{own.vmi.name} could not be decoded")
-    refused = _unwanted(own, whole) or in_storage_work(whole, vm.name) or _stays(own, vm) or _not_done(vm, whole, scene)
+    refused = _unwanted(own, whole) or saving(whole) or _stays(own, vm) or _not_done(vm, whole, scene)
     if refused:
         return refused
-    return Plan(
-        remediation=REMEDIATION.id,
-        fingerprint=finding.fingerprint,
-        check=finding.check,
-        reason=finding.reason,
-        subject=finding.subject,
+    return REMEDIATION.planned(
+        finding,
+        Call(target=Ref("VirtualMachine", vm.namespace, vm.name, vm.uid), action=Action.STOP, body={}),
         vm=vm.name,
-        step=Call(target=Ref("VirtualMachine", vm.namespace, vm.name, vm.uid), action=Action.STOP, body={}),
-        why=finding.message,
         effect=_effect(own, vm, whole),
         risk=Risk.DOWNTIME,
         undo=_undo(vm, whole),
@@ -143,7 +139,7 @@ REMEDIATION = Remediation(
     writes=(Write("subresources.kubevirt.io", "virtualmachines/stop", ("update",)),),
     plan=_plan,
     preconditions=ONE_KUBEVIRT
-    | NO_SNAPSHOT
+    | NO_SNAPSHOT_OR_RESTORE
     | {
         "owned_by_vm": "the VMI belongs to a VM, which can be stopped",
         "same_vm": "its VM is there, with the UID that the VMI names",

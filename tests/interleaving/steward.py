@@ -88,6 +88,7 @@ class Steward:
             clock=lambda: world.now,
             kept=self._kept,
             reached=self._reached,
+            timer=lambda: world.now,
         )
 
     def _kept(self, entry: Entry) -> None:

@@ -175,6 +175,7 @@ def _made(
         following=following,
         board=board,
         measures=measures,
+        paused=lambda: leader.state.get("paused", ""),
         labels=lambda _: {},
         clock=now,
         timer=lambda: 0.0,
@@ -324,7 +325,10 @@ async def test_what_somebody_reverts_three_times_is_left_alone(tmp_path: Path) -
 
         assert [each.gate for each in running.repair("db", "repair_ipam_claim_metadata").blocked] == ["edit_war"]
         assert len(running.writes()) == 3
-        assert [each.event.value for each in running.ledger.entries()] == ["intended", "done", "returned"] * 3
+        assert [each.event.value for each in running.ledger.entries()] == [
+            *(["intended", "done", "returned"] * 3),
+            "paused",
+        ]
 
 
 async def test_an_attempt_of_the_process_before_is_settled(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from exporter.config.mistakes import Mistakes
 from exporter.config.reader import read
-from reconcile.config import Config, Mode, mode_of, model_of
+from reconcile.config import Config, Mode, may_write, mode_of, model_of
 from reconcile.config_file import Loaded, keys_of, load
 from reconcile.remediations import all_remediations
 from tests.repairs import REPAIR, config
@@ -141,7 +141,7 @@ def test_the_most_specific_mode_counts(values: dict[str, Any], namespace: str, m
         ("prometheus: {gate: up}", "prometheus.gate: there is nobody to ask; set prometheus.url too"),
         ("webhook: {enabled: true}", "webhook.tokenFile: whoever sends alerts must have a token; .*"),
         ("tls: {certFile: /c}", "tls: certFile and keyFile go together; set both or none"),
-        ("lease: {duration: 1s}", "lease.duration: 1s is out of range; it must be 5s to 10m"),
+        ("lease: {duration: 14s}", "lease.duration: 14s is out of range; it must be 15s to 10m"),
         ("- mode", "a list can't stand here; write a mapping with mode, remediations, .*"),
         ("mode: plan\nmode: auto", "mode: written twice, in lines 1 and 2"),
         ("a: &a 1\nb: *a", ".*anchors and aliases are not supported.*"),
@@ -191,3 +191,21 @@ def test_editors_validate_what_is_loaded(tmp_path: Path) -> None:
     ):
         assert validator.is_valid(read(text.encode())[0]) == sound, text
         assert isinstance(attempt(tmp_path, text), Loaded) == sound, text
+
+
+@pytest.mark.parametrize(
+    ("values", "writes"),
+    [
+        ({}, False),
+        ({"mode": "off"}, False),
+        ({"mode": "approve"}, True),
+        ({"remediations": {"release_ipam_claim": {"mode": "auto"}}}, True),
+        ({"remediations": {"release_ipam_claim": {"namespaces": {"shop": "approve"}}}}, True),
+        ({"remediations": {"release_ipam_claim": {"namespaces": {"shop": "off"}}}}, False),
+        ({"remediations": {"clean_feature_gates": {"mode": "auto"}}}, False),  # it only proposes
+    ],
+)
+def test_with_the_defaults_nothing_is_ever_written(values: dict[str, Any], writes: bool) -> None:
+    remediations = all_remediations()
+    config = model_of(remediations).model_validate(values, by_alias=True, by_name=False)
+    assert may_write(config, remediations) is writes
