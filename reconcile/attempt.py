@@ -116,7 +116,7 @@ class Attempts:
         if refused := _same(first, second) or await permit(second):
             return _refused(plan, refused)
         intended = self._intended(second, await self._served(plan), mode=mode, by=by(), undoes=undoes)
-        return await self._written(second, intended, read)
+        return await self._written(second, intended, read if second.read is None else second.read)
 
     def _intended(self, made: Confirmed, served: tuple[ApiKind[Any], str], **asked: str) -> str:
         """Keeps what is about to be sent; gives the attempt. Raises LedgerError."""

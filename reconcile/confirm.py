@@ -12,7 +12,7 @@ been there for no longer than a few requests take.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import msgspec
@@ -24,6 +24,7 @@ from exporter.model.kind import ApiKind
 from exporter.model.record import Ref, UnansweredError
 from exporter.model.source import UNREADABLE, Source, Undecodable
 
+from .fence import boottime
 from .fresh import FreshCluster, UnreadError
 from .owners import claimed
 from .plan import Plan, Refused
@@ -52,13 +53,15 @@ class Hint:
 @dataclass(frozen=True)
 class Confirmed:
     """`plan` and the finding that it is for. `whole` is the object that the write is about, as it was read: its
-    resourceVersion is the precondition. `started` is when the first object was read, by the clock that was given.
+    resourceVersion is the precondition. `started` is when the first object was read, by the clock that was given, and
+    `read` when users were read last, by the timer.
     """
 
     finding: Finding
     plan: Plan
     whole: Mapping[str, Any]
     started: float
+    read: float | None = None
 
 
 async def confirm(
@@ -70,6 +73,7 @@ async def confirm(
     now: float,
     settings: Any = None,
     assumed: str = "",
+    timer: Callable[[], float] = boottime,
 ) -> Confirmed | Refused:
     """The plan for a finding that still holds. Never raises for what the API answers.
 
@@ -95,7 +99,10 @@ async def confirm(
         return Confirmed(finding, plan, whole, now)
 
     kinds = _kinds(check, remediation)
-    return await _settled(ask, _cluster(kinds, check, remediation, assumed), kinds, reads, twice=True)
+    moments: list[float] = []
+    cluster = _cluster(kinds, check, remediation, assumed)
+    answer = await _settled(ask, cluster, kinds, reads, lambda: moments.append(timer()))
+    return answer if isinstance(answer, Refused) else replace(answer, read=moments[0])
 
 
 async def holds(hint: Hint, check: Check, reads: Reads, settings: Any = None, assumed: str = "") -> Finding | Refused:
@@ -136,10 +143,12 @@ async def _settled(
     cluster: FreshCluster,
     kinds: dict[str, ApiKind[Any]],
     reads: Reads,
-    *,
-    twice: bool = False,
+    again: Callable[[], None] | None = None,
 ) -> T | Refused:
-    """What is answered once everything that was asked for is read; with `twice`, what is quick to read of users twice."""
+    """What is answered once everything that was asked for is read.
+
+    With `again` what is quick to read of users is read twice, after a call of it.
+    """
     versions = await survey(cluster, reads, kinds)
     for _ in range(_ROUNDS):
         cluster.take_needs()
@@ -149,9 +158,10 @@ async def _settled(
             answer = None
         needs = cluster.take_needs()
         if not needs and answer is not None:
-            if not twice or isinstance(answer, Refused):
+            if again is None or isinstance(answer, Refused):
                 return answer
-            twice, needs = False, cluster.read_of(USERS)
+            again()
+            again, needs = None, cluster.read_of(USERS)
         await satisfy(cluster, reads, kinds, versions, needs)
     return Refused("everything_seen", f"what is read has no end: {needs[0]} is asked for after {_ROUNDS} rounds")
 

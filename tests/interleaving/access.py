@@ -24,7 +24,7 @@ from .world import Key, Obj, World, meta_of
 
 __all__ = ["COMPLETED", "PAGE", "Faults", "MemoryLedger", "ModelReads", "ModelWriter", "Turn", "Weakened", "Write"]
 
-PAGE = 2.0  # seconds
+PAGE = 3.0  # seconds
 COMPLETED = ("Succeeded", "Failed")
 
 
@@ -55,6 +55,7 @@ class Faults:
     """What goes wrong with calls: asked once for each. A list of the whole cluster may have more pages, each slow."""
 
     pages: Callable[[], int] = lambda: 0
+    paused: Callable[[], float] = lambda: 0.0  # the seconds for which the process stands still then
     read_fails: Callable[[], bool] = lambda: False
     answer_lost: Callable[[], str] = lambda: ""  # "before" it was written, or "after"
 

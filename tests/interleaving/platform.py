@@ -20,7 +20,7 @@ from .world import Change, Obj, World, meta_of, owned_by, with_meta
 
 __all__ = ["LINK", "Platform"]
 
-LINK = 1.0  # seconds
+LINK = 2.0  # seconds
 _NETWORK, _NAD = "tenantblue", "ns/blue"
 _OWN, _FOREGROUND = FINALIZERS["VirtualMachine"][0], "foregroundDeletion"
 

@@ -119,10 +119,16 @@ def _faults(rng: Random) -> Faults:
     def pages() -> int:
         return rng.choice((0, 2, 5)) if large else 0
 
+    stops = rng.random() < 0.2
+
+    def paused() -> float:
+        return rng.choice((3.0, 60.0)) if stops and rng.random() < 0.05 else 0.0
+
     if rng.random() < 0.8:
-        return Faults(pages=pages)
+        return Faults(pages=pages, paused=paused)
     return Faults(
         pages=pages,
+        paused=paused,
         read_fails=lambda: rng.random() < 0.02,
         answer_lost=lambda: rng.choice(("before", "after", "")),
     )

@@ -1,10 +1,13 @@
 """The sidecar in an interleaving: the product's attempts and confirmation, driven one call at a time.
 
-It is killed anywhere, and started again with the ledger that it left. What is assumed of time: between the first read
-of the second plan and the arrival of its write fewer seconds pass than from the creation of a VM to the address of its
-pod, of which the last has three links (`platform.LINK`). In `Attempts.run` only reads, the ledger's entry and the fence
-are between the two; dry run, approval and gates are before. So here every call takes up to `CALL` seconds, and one that
-waits for webhooks or people up to `SLOW`.
+It is killed anywhere, and started again with the ledger that it left.
+
+What is assumed of time: no preconditions of a write can say that no VM was created, so what was read has to be younger
+at the write than the chain from a new VM to the address of its pod is long. That has three links, of `platform.LINK`
+seconds each. The product's share: VMs, VMIs and migrations are read last, right before the second plan
+(`reconcile.confirm`); after that only the gates, the ledger's entry and the fence follow, and if more than 5 seconds
+pass nothing is written (`reconcile.attempt`). So a list, an approval, a dry run or a process that stands still may take
+any time here. Only a write that was sent has to arrive within `CALL` seconds.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ class Steward:
         self._weakened = weakened or Weakened()
         self._dies = dies
         self.ledger = ledger if ledger is not None else MemoryLedger(lambda: world.now)
-        faults = faults or Faults()
+        self._faults = faults = faults or Faults()
         self._reads = ModelReads(world, faults, self._weakened)
         self._writer = ModelWriter(world, name, faults, self._weakened, wrote)
         self.results: list[Result] = []
@@ -110,7 +113,9 @@ class Steward:
                 if self._weakened.made_once:
                     return made[0]
             check = _CHECKS[hint.check]
-            made.append(await confirm(hint, check, remediation, self._reads, now=self._world.now))
+            now = self._world.now
+            timer = lambda: self._world.now  # noqa: E731
+            made.append(await confirm(hint, check, remediation, self._reads, now=now, timer=timer))
             return made[-1]
 
         async def permit(first: Confirmed) -> Refused | None:
@@ -145,6 +150,8 @@ class Steward:
                     work.close()
                     return None
                 took = self._rng.uniform(0.01, SLOW if turn.slow else CALL) + turn.more
+                if turn.what != "write":  # which has been sent by then
+                    took += self._faults.paused()
                 self._clock.passes(took, self.name)
         except StopIteration as ended:
             result: Result = ended.value
