@@ -15,6 +15,7 @@ from reconcile.effects import at
 from reconcile.plan import Delete, Patch, Remove, Test
 
 from .access import COMPLETED, Write
+from .firmware import Firmware
 from .platform import LINK, Platform
 from .steward import Steward
 from .world import Change, Obj, World, meta_of
@@ -44,6 +45,7 @@ class Watch:
     _effects: dict[str, int] = field(default_factory=dict)  # the version after the last effect, by the plan's hash
 
     def __post_init__(self) -> None:
+        self.firmware = Firmware(self.world)
         self.platform.released = self.address_released
         self.world.watches.append(self._deployed)
 
@@ -86,14 +88,13 @@ class Watch:
         for op in plan.step.ops if isinstance(plan.step, Patch) else ():
             if isinstance(op, Test) and at(before, op.path) != op.value:
                 self._violated("content", f"{where}, of which {op.path} is {at(before, op.path)!r}")
-        for invariant, what in self._of_claims(write):
+        of = self._of_claims if plan.subject.kind == "IPAMClaim" else self.firmware.of
+        for invariant, what in of(write):
             self._violated(invariant, f"{where}: {what}")
 
     def _of_claims(self, write: Write) -> Iterator[tuple[str, str]]:
         plan = write.plan
         assert plan is not None
-        if plan.subject.kind != "IPAMClaim":
-            return
         claim = write.before if write.key[0] == "IPAMClaim" else self.world.get("IPAMClaim", plan.subject.name)
         if claim is None:
             return

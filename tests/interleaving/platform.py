@@ -178,6 +178,8 @@ class Platform:
                     self._phase(pod, "Succeeded")
             if not pods:
                 yield
+                self._report(running)
+                yield
                 self._quietly(lambda running=running: self._finish(running))
 
     def _migration_work(self) -> Iterator[None]:
@@ -195,6 +197,13 @@ class Platform:
                 yield
                 self._delete(pods[0])
                 self._phase(migration, "Succeeded")
+
+    def _report(self, running: Obj) -> None:
+        """In the status of its VM that it stops, before there is another one."""
+        vm = self.world.get("VirtualMachine", meta_of(running)["name"])
+        if vm is not None:
+            status = {**(vm.get("status") or {}), "printableStatus": f"Stopping {meta_of(running)['uid']}"}
+            self.world.change(vm, "virt-controller", lambda now: now | {"status": status})
 
     def _finish(self, running: Obj) -> None:
         self.world.change(running, "virt-controller", lambda now: with_meta(now, finalizers=[]))

@@ -221,14 +221,12 @@ class _Steady(Random):
         return b
 
 
-def raced(
-    race: Race, weakened: Weakened | None = None, *, every: int = 1
-) -> Iterator[tuple[str, tuple[Violation, ...]]]:
-    """What is wrong after each interleaving, with the moments of the calls; with `every` only each so many."""
+def raced(race: Race, weakened: Weakened | None = None, *, most: int = 0) -> Iterator[tuple[str, tuple[Violation, ...]]]:
+    """What is wrong after each interleaving, with the moments of the calls; with `most` only so many, spread evenly."""
     moments = _moments(race, weakened)
     slots = combinations_with_replacement(range(len(moments)), len(race.calls))
     possible = [each for each in slots if _possible(race, each, moments)]
-    for slot in possible[::every]:
+    for slot in possible[:: max(1, len(possible) // most) if most else 1]:
         yield f"{race.name} at {slot}", _interleaved(race, slot, weakened, lambda _: False)
     for number in range(len(moments) + _STEPS if race.leaks else 0):
         yield f"{race.name}, killed at {number}", _killed(race, number, weakened)

@@ -9,6 +9,7 @@ from typing import Any
 
 from reconcile.remediations import all_remediations
 
+from . import firmware
 from .access import Faults, Weakened
 from .invariants import Violation, Watch
 from .people import ACTS
@@ -20,6 +21,7 @@ from .world import World
 __all__ = ["Ran", "interleave"]
 
 _STEPS = 20_000
+_OF_FIRMWARE = 0.3  # of the interleavings
 _REMEDIATIONS = {each.id: each for each in all_remediations()}
 
 
@@ -47,11 +49,15 @@ def interleave(
     platform = Platform(world, writes_owner=rng.random() < 0.3)
     watch = Watch(world, platform)
     surroundings(world)
-    begin(world, platform, rng.choice(STATES), rng)
+    of_firmware = Random(f"{seed} area").random() < _OF_FIRMWARE
+    if of_firmware:
+        firmware.begin(world, platform, rng)
+    else:
+        begin(world, platform, rng.choice(STATES), rng)
     clock = Clock(world)
     actors: dict[str, Iterator[None]] = platform.actors()
     for number in range(rng.choice((0, 1, 1, 2, 3))):
-        act = rng.choice(ACTS)
+        act = rng.choice(firmware.ACTS if of_firmware else ACTS)
         actors[f"{act.__name__} {number}"] = act(world, platform, rng)
     for number in range(rng.choice((1, 1, 2))):
         steward = Steward(
@@ -99,10 +105,10 @@ def _scheduled(actors: dict[str, Iterator[None]], rng: Random) -> None:
 def _repairs(world: World, steward: Steward, clock: Clock, rng: Random) -> Iterator[None]:
     """Attempts, each for what was found a while ago."""
     for _ in range(rng.choice((1, 1, 2, 3))):
-        claim = world.get("IPAMClaim", "db.blue")
-        if claim is None:
+        hinted = firmware.hint(world, rng) if world.get("KubeVirt", "kubevirt", "kubevirt") else claim_hint(world, rng)
+        if hinted is None:
             break
-        remediation, hint = claim_hint(world, claim, rng)
+        remediation, hint = hinted
         for _ in range(rng.choice((0, 0, 3, 10))):
             yield
         yield from steward.attempt(_REMEDIATIONS[remediation], hint)

@@ -132,8 +132,11 @@ def _running(world: World, platform: Platform, ips: list[str], *, alone: bool) -
         platform.held[meta_of(pod)["uid"]] = ips[0]
 
 
-def claim_hint(world: World, claim: Obj, rng: Random) -> tuple[str, Hint]:
-    """A remediation, and what may have been found of the IPAMClaim when it was as it is given."""
+def claim_hint(world: World, rng: Random) -> tuple[str, Hint] | None:
+    """A remediation, and what may be found of the IPAMClaim as it is."""
+    claim = world.get("IPAMClaim", "db.blue")
+    if claim is None:
+        return None
     meta = meta_of(claim)
     ref = Ref("IPAMClaim", "ns", meta["name"], meta["uid"])
     if meta.get("deletionTimestamp"):

@@ -53,8 +53,8 @@ class Clock:
         self.world.now += min(seconds, CALL) if self.hurried - {by} else seconds
 
 
-def hint_for(check: str, reason: str, subject: Ref) -> Hint:
-    found = Finding(reason=reason, severity=Severity.INFO, subject=subject, message="")
+def hint_for(check: str, reason: str, subject: Ref, group: str = "") -> Hint:
+    found = Finding(reason=reason, severity=Severity.INFO, subject=subject, message="", group=group)
     return Hint(check, reason, subject, fingerprint(check, found))
 
 

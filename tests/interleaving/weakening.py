@@ -19,10 +19,10 @@ from reconcile.plan import Refused
 
 from .access import Weakened
 
-__all__ = ["Mutant", "applied", "mutants", "together"]
+__all__ = ["COVERED", "Mutant", "applied", "mutants", "together"]
 
-_IPAM = ("release_ipam_claim", "delete_orphan_ipam_claim", "repair_ipam_claim_metadata", "_ipam_claims")
-_MODULES = _IPAM
+_MODULES = ("release_ipam_claim", "delete_orphan_ipam_claim", "repair_ipam_claim_metadata", "_ipam_claims", "_grounds",
+    "persist_firmware_uuid", "reassign_firmware_uuid", "_firmware")
 _KINDS = (
     *("IPAMClaim", "NetworkAttachmentDefinition", "Namespace", "Deployment", "MutatingWebhookConfiguration"),
     *("VirtualMachineInstanceMigration", "VirtualMachineRestore"),
@@ -35,9 +35,22 @@ class Mutant:
     """`codes` are functions with the code that they get instead, `values` module attributes with theirs."""
 
     name: str
-    weakened: Weakened = Weakened()
+    weakened: Weakened = field(default_factory=Weakened)
     codes: tuple[tuple[FunctionType, CodeType], ...] = field(default=(), repr=False)
     values: tuple[tuple[ModuleType, str, Any], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Covered:
+    """What begins with `of` is not needed alone: `why`, and `by` which mutants; without both an invariant is broken."""
+
+    of: str
+    why: str
+    by: tuple[str, ...] = ()
+    invariant: str = ""
+
+
+COVERED: tuple[Covered, ...] = ()
 
 
 def mutants() -> list[Mutant]:
@@ -64,12 +77,13 @@ def _structural() -> list[Mutant]:
     return [
         Mutant("the test of the UID", Weakened(untested=frozenset({"uid"}))),
         Mutant("the test of the resourceVersion", Weakened(untested=frozenset({"version"}))),
-        Mutant("the tests of UID and resourceVersion", Weakened(untested=frozenset({"uid", "version"}))),
         Mutant("the tests of the content", Weakened(untested=frozenset({"content"}))),
         Mutant("the second plan", Weakened(made_once=True)),
         Mutant("that both plans are the same", values=((attempt, "_same", lambda *_: None),)),
+        Mutant("that what was read is young", values=((attempt, "_FRESH", float("inf")),)),
+        Mutant("that VMs are read once more", values=((confirm, "USERS", ()),)),
         Mutant("that users are read last", values=((reading, "USERS", order),)),
-        Mutant("that the check is asked again", values=((confirm, "_finding", _unchecked),)),
+        Mutant("that the check is asked", values=((confirm, "_finding", _unchecked),)),
     ]
 
 
