@@ -4,9 +4,9 @@ The check is evaluated and the remediation plans on a `FreshCluster`, again and 
 not been read. All that both read is read for this one answer: objects by their names, lists where the absence of others
 counts, and what is not there. Anything unknown refuses.
 
-Listing all pods of a large cluster takes seconds, in which a VM can be created and use what had no user. So VMs, VMIs and
-migrations are read once more before a plan is given: a pod that the list lacks is then of one that is seen, or that has
-been there for no longer than a few requests take.
+Listing all pods of a large cluster takes seconds, in which a VM can be created and use what had no user. So VMs, VMIs
+and migrations are read once more before a plan is given: a pod that the list lacks is then of one that is seen, or that
+has been there for no longer than a few requests take.
 """
 
 from __future__ import annotations

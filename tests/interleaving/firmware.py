@@ -16,8 +16,10 @@ from exporter.model.record import Ref
 from reconcile.confirm import Hint
 
 from .access import COMPLETED, Write
+from .made import launched, started
+from .network import LINK
 from .people import migrate, recreate_vm, restored, start_or_stop, vm
-from .platform import LINK, Platform, launched, started
+from .platform import Platform
 from .steward import hint_for
 from .world import Change, Obj, World, meta_of, with_meta
 

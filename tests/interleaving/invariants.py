@@ -16,7 +16,8 @@ from reconcile.plan import Delete, Patch, Remove, Test
 
 from .access import COMPLETED, Write
 from .firmware import Firmware
-from .platform import LINK, Platform
+from .network import LINK
+from .platform import Platform
 from .steward import Steward
 from .world import Change, Obj, World, meta_of
 
@@ -109,7 +110,7 @@ class Watch:
 
     def _repaired(self, write: Write, claim: Obj) -> Iterator[tuple[str, str]]:
         meta = meta_of(write.after or claim)
-        owners = meta.get("ownerReferences") or ()
+        owners = list(meta.get("ownerReferences") or ())
         name = meta.get("labels", {}).get("kubevirt.io/vm", "")
         yield from self._works()
         yield from self._saved(name)
@@ -123,11 +124,15 @@ class Watch:
             lives = self._live(each["kind"], each)
             if lives is None or self._ending(lives):
                 yield "owner lives", f"{each['kind']} {each['name']} is gone, or being deleted"
-            elif each["kind"] == _VM and (running := self.world.get(_VMI, name)) and self.world.age(running) > SEEN:
-                if meta["ownerReferences"][0]["uid"] not in [one["uid"] for one in meta_of(running)["ownerReferences"]]:
-                    yield "owner lives", f"the VMI that uses it is not of VM {each['name']}"
+            elif each["kind"] == _VM and self._runs_another(name, each["uid"]):
+                yield "owner lives", f"the VMI that uses it is not of VM {each['name']}"
         if claim["spec"]["network"] != "tenantblue":
             yield "owner is known", f"it is of network {claim['spec']['network']}"
+
+    def _runs_another(self, name: str, uid: str) -> bool:
+        running = self.world.get(_VMI, name)
+        owners = [each["uid"] for each in meta_of(running).get("ownerReferences") or ()] if running else [uid]
+        return uid not in owners and running is not None and self.world.age(running) > SEEN
 
     def _ending(self, thing: Obj | None) -> bool:
         since = meta_of(thing).get("deletionTimestamp") if thing is not None else None
@@ -162,8 +167,8 @@ class Watch:
     def _unused(self, claim: Obj) -> Iterator[tuple[str, str]]:
         meta = meta_of(claim)
         name = meta.get("labels", {}).get("kubevirt.io/vm")
-        for pod in self._pods_with(set(claim["status"].get("ips") or ())):
-            yield "address in use", f"{pod} has an address of it"
+        for holder in self._pods_with(set(claim["status"].get("ips") or ())):
+            yield "address in use", f"{holder} has an address of it"
         for pod in self.world.all("Pod"):
             refers = meta_of(pod)["labels"].get("reference") == meta["name"]
             of_vm = name and meta_of(pod)["annotations"].get("kubevirt.io/domain") == name
@@ -174,13 +179,13 @@ class Watch:
     def _saved(self, name: str | None) -> Iterator[tuple[str, str]]:
         """Nothing moves it, saves it or brings it back."""
         for each in self.world.all("VirtualMachineInstanceMigration"):
-            if each["spec"]["vmiName"] == name and each["status"]["phase"] not in COMPLETED:
-                if self.world.age(each) > SEEN:
-                    yield "nothing moves", f"migration {meta_of(each)['name']} is {each['status']['phase']}"
+            moves = each["spec"]["vmiName"] == name and each["status"]["phase"] not in COMPLETED
+            if moves and self.world.age(each) > SEEN:
+                yield "nothing moves", f"migration {meta_of(each)['name']} is {each['status']['phase']}"
         for each in self.world.all("VirtualMachineRestore"):
-            if each["spec"]["target"]["name"] == name and not each["status"]["complete"]:
-                if self.world.age(each) > SEEN:
-                    yield "nothing is restored", f"restore {meta_of(each)['name']} is under way"
+            lasts = each["spec"]["target"]["name"] == name and not each["status"]["complete"]
+            if lasts and self.world.age(each) > SEEN:
+                yield "nothing is restored", f"restore {meta_of(each)['name']} is under way"
         vm = self.world.get(_VM, name) if name else None
         if vm is not None and (vm.get("status") or {}).get("snapshotInProgress"):
             yield "nothing is restored", "a snapshot of the VM is being taken"

@@ -18,7 +18,7 @@ from .weakening import COVERED, Mutant, applied, mutants, together
 
 __all__ = ["Found", "sought"]
 
-_OF_A_RACE = 300
+_OF_A_RACE = 150
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def sought(mutant: Mutant, most: int, seed: int = 1, invariant: str = "") -> Fou
             names = tuple(dict.fromkeys(each.invariant for each in ran.violations))
             if names and (not invariant or invariant in names):
                 return Found(mutant.name, count, names, ran.violations[0].what, writes)
-        for race in RACES:
+        for race in RACES if mutant.races else ():
             for name, violations in raced(race, mutant.weakened, most=_OF_A_RACE):
                 count += 1
                 names = tuple(dict.fromkeys(each.invariant for each in violations))

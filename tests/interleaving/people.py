@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from random import Random
+from typing import Any
 
 from exporter.demo import objects
 from exporter.demo.objects import FINALIZERS, IPAM_FINALIZER, owner_of
 from exporter.fakeapi.errors import ApiError
 
-from .platform import Platform, claimed, lacking, launched
+from .made import claimed, lacking, launched
+from .platform import Platform
 from .world import Obj, World, meta_of, with_meta
 
 __all__ = ["ACTS", "Act", "restored", "stand_still", "vm"]
@@ -18,7 +22,7 @@ Act = Callable[[World, Platform, Random], Iterator[None]]
 _NAME = "db"
 
 
-def vm(name: str, strategy: str, *, uuid: str = "", **meta: str) -> Obj:
+def vm(name: str, strategy: str, *, uuid: str = "", **meta: Any) -> Obj:
     """A VM with one interface of a network with persistent addresses."""
     firmware = {"firmware": {"uuid": uuid}} if uuid else {}
     spec = objects.vmi_spec({"blue": "blue"}, domain=firmware)
@@ -27,10 +31,8 @@ def vm(name: str, strategy: str, *, uuid: str = "", **meta: str) -> Obj:
 
 
 def _refused(call: Callable[[], object]) -> None:
-    try:
+    with suppress(ApiError):
         call()
-    except ApiError:
-        pass
 
 
 def create_vm(world: World, _: Platform, rng: Random) -> Iterator[None]:
@@ -51,14 +53,14 @@ def orphan_vm(world: World, _: Platform, rng: Random) -> Iterator[None]:
         for kind in ("VirtualMachineInstance", "IPAMClaim"):
             for thing in world.all(kind):
                 kept = [each for each in meta_of(thing).get("ownerReferences") or () if each["uid"] != _uid(found)]
-                _refused(
-                    lambda thing=thing, kept=kept: world.change(
-                        thing, "user", lambda now: with_meta(now, ownerReferences=kept)
-                    )
-                )
+                _refused(partial(_owned, world, thing, kept))
                 yield
         _refused(lambda: world.change(found, "user", lambda now: with_meta(now, finalizers=[])))
         _refused(lambda: world.delete(("VirtualMachine", "ns", _NAME), "user"))
+
+
+def _owned(world: World, thing: Obj, owners: list[Obj]) -> None:
+    world.change(thing, "user", lambda now: with_meta(now, ownerReferences=owners))
 
 
 def recreate_vm(world: World, platform: Platform, rng: Random) -> Iterator[None]:

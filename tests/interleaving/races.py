@@ -1,14 +1,13 @@
 """The races that reconcilers of IP addresses have lost before, in all interleavings with an attempt.
 
 Each is a sequence of calls of others, every one of which may come before any call of the sidecar, or after all. Between
-the links from a VM to an address there has to be time (`platform.LINK`); an interleaving without is left out.
+the links from a VM to an address there has to be time (`network.LINK`); an interleaving without is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 from random import Random
 
 from exporter.demo.objects import owner_of
@@ -18,8 +17,10 @@ from reconcile.remediations import all_remediations
 
 from .access import Faults, Weakened
 from .invariants import Violation, Watch
+from .made import launched, started
+from .network import LINK
 from .people import vm
-from .platform import LINK, Platform, launched, started
+from .platform import Platform
 from .scenarios import claim_in, surroundings
 from .steward import CALL, SLOW, Clock, Steward, hint_for
 from .world import Obj, World, meta_of, with_meta
@@ -221,11 +222,12 @@ class _Steady(Random):
         return b
 
 
-def raced(race: Race, weakened: Weakened | None = None, *, most: int = 0) -> Iterator[tuple[str, tuple[Violation, ...]]]:
+def raced(
+    race: Race, weakened: Weakened | None = None, *, most: int = 0
+) -> Iterator[tuple[str, tuple[Violation, ...]]]:
     """What is wrong after each interleaving, with the moments of the calls; with `most` only so many, spread evenly."""
     moments = _moments(race, weakened)
-    slots = combinations_with_replacement(range(len(moments)), len(race.calls))
-    possible = [each for each in slots if _possible(race, each, moments)]
+    possible = _slots(race, moments)
     for slot in possible[:: max(1, len(possible) // most) if most else 1]:
         yield f"{race.name} at {slot}", _interleaved(race, slot, weakened, lambda _: False)
     for number in range(len(moments) + _STEPS if race.leaks else 0):
@@ -239,9 +241,17 @@ def _moments(race: Race, weakened: Weakened | None) -> list[float]:
     return [*before, *(run.world.now for _ in run.attempt()), run.world.now + SLOW + CALL]
 
 
-def _possible(race: Race, slot: tuple[int, ...], moments: list[float]) -> bool:
-    gaps = zip(slot, slot[1:], (least for _, least in race.calls[1:]), strict=False)
-    return all(not least or moments[after] - moments[before] > least for before, after, least in gaps)
+def _slots(race: Race, moments: list[float]) -> list[tuple[int, ...]]:
+    """The moments at which the calls can be made, one after the other."""
+    found: list[tuple[int, ...]] = [()]
+    for _, least in race.calls:
+        found = [
+            (*slot, at)
+            for slot in found
+            for at in range(slot[-1] if slot else 0, len(moments))
+            if not slot or not least or moments[at] - moments[slot[-1]] > least
+        ]
+    return found
 
 
 def _interleaved(

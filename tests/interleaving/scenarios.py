@@ -10,8 +10,9 @@ from exporter.demo.surroundings import deployment, nad, webhook
 from exporter.model.record import Ref
 from reconcile.confirm import Hint
 
+from .made import launched, started
 from .people import stand_still, vm
-from .platform import Platform, launched, started
+from .platform import Platform
 from .steward import hint_for
 from .world import Obj, World, meta_of, with_meta
 

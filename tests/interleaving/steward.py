@@ -3,7 +3,7 @@
 It is killed anywhere, and started again with the ledger that it left.
 
 What is assumed of time: no preconditions of a write can say that no VM was created, so what was read has to be younger
-at the write than the chain from a new VM to the address of its pod is long. That has three links, of `platform.LINK`
+at the write than the chain from a new VM to the address of its pod is long. That has three links, of `network.LINK`
 seconds each. The product's share: VMs, VMIs and migrations are read last, right before the second plan
 (`reconcile.confirm`); after that only the gates, the ledger's entry and the fence follow, and if more than 5 seconds
 pass nothing is written (`reconcile.attempt`). So a list, an approval, a dry run or a process that stands still may take
@@ -77,7 +77,9 @@ class Steward:
         self.name, self._world, self._clock, self._rng = name, world, clock, rng
         self._weakened = weakened or Weakened()
         self._dies = dies
-        self.ledger = ledger if ledger is not None else MemoryLedger(lambda: world.now)
+        if ledger is None:
+            ledger = MemoryLedger(lambda: world.now)
+        self.ledger = ledger
         self._faults = faults = faults or Faults()
         self._reads = ModelReads(world, faults, self._weakened)
         self._writer = ModelWriter(world, name, faults, self._weakened, wrote)

@@ -7,7 +7,7 @@ import importlib
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -21,8 +21,16 @@ from .access import Weakened
 
 __all__ = ["COVERED", "Mutant", "applied", "mutants", "together"]
 
-_MODULES = ("release_ipam_claim", "delete_orphan_ipam_claim", "repair_ipam_claim_metadata", "_ipam_claims", "_grounds",
-    "persist_firmware_uuid", "reassign_firmware_uuid", "_firmware")
+_MODULES = (
+    "release_ipam_claim",
+    "delete_orphan_ipam_claim",
+    "repair_ipam_claim_metadata",
+    "_ipam_claims",
+    "_grounds",
+    "persist_firmware_uuid",
+    "reassign_firmware_uuid",
+    "_firmware",
+)
 _KINDS = (
     *("IPAMClaim", "NetworkAttachmentDefinition", "Namespace", "Deployment", "MutatingWebhookConfiguration"),
     *("VirtualMachineInstanceMigration", "VirtualMachineRestore"),
@@ -38,6 +46,7 @@ class Mutant:
     weakened: Weakened = field(default_factory=Weakened)
     codes: tuple[tuple[FunctionType, CodeType], ...] = field(default=(), repr=False)
     values: tuple[tuple[ModuleType, str, Any], ...] = field(default=(), repr=False)
+    races: bool = False  # whether it is tried in the known races too
 
 
 @dataclass(frozen=True)
@@ -69,12 +78,13 @@ def together(*given: Mutant) -> Mutant:
         ),
         tuple(code for each in given for code in each.codes),
         tuple(value for each in given for value in each.values),
+        any(each.races for each in given),
     )
 
 
 def _structural() -> list[Mutant]:
     order = (*reversed(reading.USERS), "NetworkAttachmentDefinition", "IPAMClaim")
-    return [
+    found = [
         Mutant("the test of the UID", Weakened(untested=frozenset({"uid"}))),
         Mutant("the test of the resourceVersion", Weakened(untested=frozenset({"version"}))),
         Mutant("the tests of the content", Weakened(untested=frozenset({"content"}))),
@@ -85,6 +95,7 @@ def _structural() -> list[Mutant]:
         Mutant("that users are read last", values=((reading, "USERS", order),)),
         Mutant("that the check is asked", values=((confirm, "_finding", _unchecked),)),
     ]
+    return [replace(each, races=True) for each in found]
 
 
 def _unchecked(hint: Any, check: Any, cluster: Any, settings: Any) -> Any:

@@ -98,7 +98,7 @@ class World:
     def _signed(self, now: Obj, after: Obj, by: str) -> Obj:
         """With the time at which annotations were written."""
         old, new = (meta_of(each).get("annotations") or {} for each in (now, after))
-        written = {f"f:{name}": {} for name, value in new.items() if old.get(name) != value}
+        written: Obj = {f"f:{name}": {} for name, value in new.items() if old.get(name) != value}
         if not written:
             return after
         fields = {"f:metadata": {"f:annotations": written}}
