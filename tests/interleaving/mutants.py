@@ -40,7 +40,7 @@ def sought(mutant: Mutant, most: int, seed: int = 1, invariant: str = "") -> Fou
     count = writes = 0
     with applied(mutant):
         for number in range(most):
-            ran = interleave(f"{seed}/{number}", mutant.weakened)
+            ran = interleave(f"{seed}/{number}", mutant.weakened, area=mutant.area)
             count, writes = count + 1, writes + ran.writes
             names = tuple(dict.fromkeys(each.invariant for each in ran.violations))
             if names and (not invariant or invariant in names):

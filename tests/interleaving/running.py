@@ -41,15 +41,18 @@ def interleave(
     weakened: Weakened | None = None,
     *,
     traced: bool = False,
+    area: str = "",
     ledger: Callable[[str], Any] = lambda _: None,
 ) -> Ran:
-    """The same seed gives the same interleaving. `ledger` makes that of a sidecar by its name; else it is in memory."""
+    """The same seed gives the same interleaving; `area` is "firmware" or "claims", drawn where it is empty.
+
+    `ledger` makes that of a sidecar by its name; else it is in memory."""
     rng = Random(seed)
     world = World()
     platform = Platform(world, writes_owner=rng.random() < 0.3)
     watch = Watch(world, platform)
     surroundings(world)
-    of_firmware = Random(f"{seed} area").random() < _OF_FIRMWARE
+    of_firmware = area == "firmware" or (not area and Random(f"{seed} area").random() < _OF_FIRMWARE)
     if of_firmware:
         firmware.begin(world, platform, rng)
     else:

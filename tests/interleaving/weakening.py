@@ -46,6 +46,7 @@ class Mutant:
     weakened: Weakened = field(default_factory=Weakened)
     codes: tuple[tuple[FunctionType, CodeType], ...] = field(default=(), repr=False)
     values: tuple[tuple[ModuleType, str, Any], ...] = field(default=(), repr=False)
+    area: str = ""  # where it makes a difference
     races: bool = False  # whether it is tried in the known races too
 
 
@@ -78,6 +79,7 @@ def together(*given: Mutant) -> Mutant:
         ),
         tuple(code for each in given for code in each.codes),
         tuple(value for each in given for value in each.values),
+        given[0].area,
         any(each.races for each in given),
     )
 
@@ -129,6 +131,7 @@ def _preconditions(name: str) -> Iterator[Mutant]:
         yield Mutant(
             f"{name}: {refusal}" + ("" if alone else f" ({nth}, in {function})"),
             codes=((taken, _without(source, module, function, line)),),
+            area="firmware" if "firmware" in name else "claims" if "claim" in name else "",
         )
 
 
