@@ -17,7 +17,7 @@ from reconcile.remediations import all_remediations
 
 from .access import Faults, Weakened
 from .invariants import Violation, Watch
-from .made import launched, started
+from .made import lacking, launched, started
 from .network import LINK
 from .people import vm
 from .platform import Platform
@@ -46,6 +46,7 @@ class Race:
     calls: tuple[tuple[Call, float], ...]
     leaks: bool = False
     pages: int = 0  # that lists of the whole cluster have more than one
+    paused: float = 0.0  # seconds before each call
 
 
 def _vm_created(world: World, _: Platform) -> None:
@@ -97,6 +98,12 @@ def _collected(world: World, _: Platform) -> None:
     world.delete(("IPAMClaim", "ns", "db.blue"), "garbage-collector")
 
 
+def _let_go(world: World, _: Platform) -> None:
+    claim = world.get("IPAMClaim", "db.blue")
+    if claim is not None:
+        world.change(claim, "user", lambda now: lacking(now, "example.org/keep"))
+
+
 def _controller_back(world: World, platform: Platform) -> None:
     platform.restart_controller()
 
@@ -138,8 +145,25 @@ RACES = (
         "the same while listing all pods takes seconds",
         "stuck",
         *_OWNER_GONE,
-        _NAMESAKE,
-        pages=2,
+        _NAMESAKE[:2],
+        pages=3,
+    ),
+    Race(
+        "namesake of a slow process",
+        "whereabouts#176",
+        "the same while the sidecar stands still between any two calls",
+        "stuck",
+        *_OWNER_GONE,
+        _NAMESAKE[:2],
+        paused=2.5,
+    ),
+    Race(
+        "another plan",
+        "",
+        "another finalizer goes, so that the plan is another one than was permitted",
+        "held",
+        *_OWNER_GONE,
+        ((_let_go, 0.0),),
     ),
     Race(
         "owners before claims, released",
@@ -185,7 +209,7 @@ class _Run:
             Clock(self.world),
             _Steady(),
             wrote=self.watch.wrote,
-            faults=Faults(pages=lambda: race.pages),
+            faults=Faults(pages=lambda: race.pages, paused=lambda: race.paused),
             weakened=weakened,
             dies=dies,
         )

@@ -70,8 +70,10 @@ def claim_in(world: World, platform: Platform, state: str) -> Obj:
     meta: Obj = {"created": _OLD, "vm": "db", "owners": [owner("VirtualMachine", "db", "u-db")]}
     if state == "live":
         meta["owners"] = [owner_of(world.create(vm("db", "Halted", uid="u-db", created=_OLD), "user"))]
-    if state == "stuck":
+    if state in ("stuck", "held"):
         meta["deleting"] = world.ago(700)
+    if state == "held":
+        meta["finalizers"] = ["example.org/keep", IPAM_FINALIZER]
     return pods.claim("ns", "db.blue", "tenantblue", _IPS, **meta)
 
 
