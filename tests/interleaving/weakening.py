@@ -60,7 +60,35 @@ class Covered:
     invariant: str = ""
 
 
-COVERED: tuple[Covered, ...] = ()
+_VERSION, _CHECK = ("the test of the resourceVersion",), ("that the check is asked",)
+_NO_PLAN = "nothing is planned without it"
+COVERED = (
+    Covered("the test of the UID", "an object made anew has another resourceVersion", _VERSION, "same object"),
+    Covered("the tests of the content", "what changes it changes the resourceVersion", _VERSION, "content"),
+    Covered("that users are read last", "the object is read first: its resourceVersion is older", _VERSION),
+    Covered("that any IPAMClaim is seen", _NO_PLAN),
+    Covered("that IPAMClaim is read afresh", "its resourceVersion is old then", _VERSION),
+    Covered("that any NetworkAttachmentDefinition is seen", "an address of an unknown network refuses"),
+    Covered("that NetworkAttachmentDefinition is read afresh", "here no NAD changes"),
+    Covered("that any MutatingWebhookConfiguration is seen", "one that is not seen is missing, which refuses"),
+    Covered("that MutatingWebhookConfiguration is read afresh", "here it does not change"),
+    Covered("release_ipam_claim: same_object", _NO_PLAN),
+    Covered("release_ipam_claim: finding_holds", _NO_PLAN),
+    Covered("release_ipam_claim: vm_gone", "the check sees the VM", _CHECK, "nobody of its name lives"),
+    Covered("delete_orphan_ipam_claim: same_object", _NO_PLAN),
+    Covered("delete_orphan_ipam_claim: not_being_deleted", "deleting it again changes nothing"),
+    Covered("delete_orphan_ipam_claim: vm_gone", "the check sees the VM", _CHECK, "nobody of its name lives"),
+    Covered("repair_ipam_claim_metadata: same_object", _NO_PLAN),
+    Covered("repair_ipam_claim_metadata: finding_holds", "a patch without operations changes nothing"),
+    Covered("repair_ipam_claim_metadata: not_being_deleted", "the API server takes no finalizer then", _CHECK),
+    Covered("repair_ipam_claim_metadata: created_by_kubevirt", "the check reports another reason"),
+    Covered("repair_ipam_claim_metadata: owner_lives (1, in _owner)", _NO_PLAN),
+    Covered("repair_ipam_claim_metadata: name_fits_label", "the API server takes no longer label"),
+    Covered("_ipam_claims: everything_seen", "here every annotation can be read"),
+    Covered("persist_firmware_uuid: same_object", _NO_PLAN),
+    Covered("reassign_firmware_uuid: same_object", _NO_PLAN),
+    Covered("reassign_firmware_uuid: is_a_vm", _NO_PLAN),
+)
 
 
 def mutants() -> list[Mutant]:

@@ -10,10 +10,10 @@ from reconcile.ledger import Ledger
 from tests.interleaving.mutants import sought
 from tests.interleaving.races import RACES, Race, raced
 from tests.interleaving.running import interleave
-from tests.interleaving.weakening import mutants
+from tests.interleaving.weakening import applied, mutants
 
-COUNT = 1200
-OF_A_RACE = 60  # interleavings; `python -m tests.interleaving --races` has them all
+COUNT = 1600
+OF_A_RACE = 40  # interleavings; `python -m tests.interleaving --races` has them all
 WITH_FILES = 15
 KNOWN = {each.name: each for each in mutants()}
 
@@ -66,3 +66,19 @@ def test_with_the_ledger_on_a_disk(tmp_path: Path) -> None:
 )
 def test_a_lost_safeguard_is_noticed(name: str, invariant: str) -> None:
     assert invariant in sought(KNOWN[name], most=300, seed=1, invariant=invariant).invariants
+
+
+@pytest.mark.parametrize(
+    ("name", "race", "most"),
+    [
+        ("that VMs are read once more", "namesake in a large cluster", 150),
+        ("that what was read is young", "namesake of a slow process", 400),
+        ("that both plans are the same", "another plan", 0),
+        ("the test of the resourceVersion", "owners before claims, released", 150),
+    ],
+)
+def test_a_race_is_lost_without_its_safeguard(name: str, race: str, most: int) -> None:
+    mutant = KNOWN[name]
+    with applied(mutant):
+        ran = raced(next(each for each in RACES if each.name == race), mutant.weakened, most=most)
+        assert any(violations for _, violations in ran)
