@@ -12,6 +12,7 @@ from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.resources import IPAM_CLAIMS
 from tests.cluster.sidecar import Sidecar, steward
+from tests.waiting import wait_until
 
 HOUR = 3600.0
 AUTO = {"mode": "auto", "minAge": "0s"}
