@@ -13,8 +13,10 @@ from ..checks import all_checks
 from ..config.settings import Config
 from ..kube.probe import EditProbe
 from ..offline.files import DumpError
+from ..repairs import Repairs
 from ..views.edits import EditProbes, unsettled
 from ..views.findings import Report, take
+from ..views.repairs import reconcile_of
 from .cluster import transport_of
 from .configured import configured
 from .dumps import dumps_of
@@ -82,7 +84,16 @@ async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Report, 
     async with steward.watching():
         in_time = await wait_until_seen(steward, arguments.timeout, complain)
         report = take(steward.engine)
+        if steward.follower is not None:
+            await steward.follower.once()
+            report = _repaired(report, steward.repairs)
         if arguments.probe:
             probes = await ask_edits(steward.engine.cluster, EditProbe(transport), most=arguments.probe_most)
             report = msgspec.structs.replace(report, probes=probes)
         return report, in_time
+
+
+def _repaired(report: Report, repairs: Repairs) -> Report:
+    """With what the sidecar says of each finding."""
+    findings = [msgspec.structs.replace(each, repairs=repairs.of(each.fingerprint)) for each in report.findings]
+    return msgspec.structs.replace(report, findings=findings, reconcile=reconcile_of(repairs))

@@ -9,6 +9,7 @@ from ..checks import all_checks
 from ..model.kind import ApiKind
 from ..model.source import FILE, SyncState
 from ..offline.source import command, named_lists
+from ..repairs import Repair
 from ..views.findings import FindingReport, Report, plan_command
 from .junit import junit
 from .sarif import sarif
@@ -91,10 +92,28 @@ def _advice(finding: FindingReport, commands: bool) -> str:
     """What to do: a sentence, and commands to copy; and what the sidecar can do."""
     following = indented((finding.next,), f"{_NEXT}next: ") if finding.next else ""
     following += indented(finding.commands, f"{_NEXT}$ ") if commands else ""
+    if finding.repairs:
+        return following + "".join(_repair(each, commands) for each in finding.repairs)
     if not finding.remediation:
         return following
     following += indented((finding.remediation,), f"{_NEXT}repair: ")
     return following + (indented((plan_command(finding),), f"{_NEXT}$ ") if commands else "")
+
+
+def _repair(repair: Repair, commands: bool) -> str:
+    """What the sidecar would do, or why not, and how to let it."""
+    why = repair.refused.why if repair.refused else "; ".join(each.why for each in repair.blocked)
+    facts = (
+        (f"{repair.remediation}, {repair.state} (mode {repair.mode})", ""),
+        (repair.write, ""),
+        (why, "but: "),
+        (repair.proposal.where if repair.proposal else "", "instead: "),
+        (repair.risk if repair.risk != "none" else "", "risk: "),
+        (", ".join(repair.loses), "loses: "),
+        (repair.undo, "undo: "),
+    )
+    said = "; ".join(f"{name}{text}" for text, name in facts if text)
+    return indented((said,), f"{_NEXT}repair: ") + (indented(repair.commands, f"{_NEXT}$ ") if commands else "")
 
 
 def _summary(report: Report, cluster: str, read: str, several: bool) -> str:

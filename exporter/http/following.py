@@ -10,6 +10,8 @@ import logging
 import random
 import ssl
 import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,22 +55,40 @@ class Follower:
     async def run(self) -> None:
         """Does not return, and raises nothing for what the sidecar or the network does."""
         while True:
-            try:
+            with self._failing():
                 await self._follow()
-            except TimeoutError:
-                self._lost("it did not answer in time")
-            except (aiohttp.ClientError, OSError, KubeError, ValueError) as error:
-                self._lost(str(error) or type(error).__name__)
             self._failures += 1
             grown = self._waits.first * 2 ** min(self._failures - 1, 10)
             await asyncio.sleep(min(grown, self._waits.longest) * random.uniform(0.5, 1.0))  # noqa: S311
 
-    async def _follow(self) -> None:
-        """Until something fails: the CA and the connections are made anew then."""
+    async def once(self) -> None:
+        """Asks once; raises nothing for what the sidecar or the network does."""
+        with self._failing():
+            async with self._session() as session:
+                plans, _ = await self._asked(session, "", "")
+                if plans is not None:
+                    self._answered(plans)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except TimeoutError:
+            self._lost("it did not answer in time")
+        except (aiohttp.ClientError, OSError, KubeError, ValueError) as error:
+            self._lost(str(error) or type(error).__name__)
+
+    @asynccontextmanager
+    async def _session(self) -> AsyncIterator[aiohttp.ClientSession]:
         tls = await asyncio.to_thread(self._tls) if self._url.startswith("https:") else True
-        generation = tag = ""
         # Plain bytes: how much a compressed answer unpacks to is limited where it is read.
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls), auto_decompress=False) as session:
+            yield session
+
+    async def _follow(self) -> None:
+        """Until something fails: the CA and the connections are made anew then."""
+        generation = tag = ""
+        async with self._session() as session:
             while True:
                 plans, tag = await self._asked(session, generation, tag)
                 if plans is not None:

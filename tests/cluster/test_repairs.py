@@ -11,7 +11,8 @@ from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import Exporter, grant
 from tests.cluster.resources import IPAM_CLAIMS
-from tests.cluster.sidecar import Sidecar
+from tests.cluster.sidecar import Sidecar, steward
+from tests.waiting import wait_until
 
 HOUR = 3600.0
 AUTO = {"mode": "auto", "minAge": "0s"}
@@ -53,3 +54,35 @@ def test_an_orphaned_claim_is_deleted_and_then_released(cluster: ApiServer, tmp_
         assert admin.find(IPAM_CLAIMS, namespace, "db.blue") is None
         assert sidecar.events() == ["intended", "done", "verified"] * 2
         assert exporter.found(namespace) == {}
+
+
+def test_check_shows_the_plan_and_what_approves_it(cluster: ApiServer, tmp_path: Path) -> None:
+    admin = cluster.client()
+    namespace = "repair-shown"
+    admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    vm = fleet.vm(namespace, "db", {"blue": "blue"})
+    vm["metadata"]["uid"] = "22222222-2222-4222-8222-222222222222"
+    admin.make(fleet.claim(vm, f"net-{namespace}", "10.0.0.5/24"))
+    kubeconfig = cluster.kubeconfig("steward-exporter")
+    with (
+        Exporter(kubeconfig, graces=0) as exporter,
+        Sidecar(tmp_path, cluster.kubeconfig("admin"), exporter.url) as sidecar,
+    ):
+        exporter.wait_ready()
+        shown = wait_until(
+            lambda: [each for each in sidecar.plans() if each["namespace"] == namespace and each.get("hash")],
+            30,
+            f"the plan is shown; {sidecar}",
+        )
+        config = tmp_path / "exporter.yaml"
+        config.write_text(f"reconcile: {{url: {sidecar.url}}}\n", encoding="utf-8")
+        report = steward("check", "--config", str(config), "--kubeconfig", str(kubeconfig), "-n", namespace).stdout
+
+    (repair,) = shown
+    lines = [line.strip() for line in report.splitlines()]
+    (said,) = (line for line in lines if line.startswith("repair: "))
+    assert said.startswith(
+        "repair: delete_orphan_ipam_claim, planned (mode plan); delete IPAMClaim repair-shown/db.blue"
+    )
+    assert "undo: none" in said
+    assert f"$ steward reconcile approve {repair['fingerprint']} --plan {repair['hash']}" in lines

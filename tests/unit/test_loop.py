@@ -14,6 +14,7 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.config.settings import Config as ExporterConfig
+from exporter.fakeapi.errors import ApiError
 from exporter.kube.transport import Transport
 from reconcile.annotations import APPROVED_PLAN, PAUSED
 from reconcile.app import checks_of, kinds_of
@@ -34,6 +35,7 @@ from reconcile.source import Found, Observed, SourceError
 from reconcile.verifying import Verifying
 from tests.evaluation import NOW, Evaluation
 from tests.fakeapi.apiserver import FakeApiServer
+from tests.fakeapi.faults import Fault
 from tests.rows import full
 from tests.unit.secure_server import config as kubeconfig
 
@@ -245,6 +247,49 @@ async def test_approve_waits_for_the_plan_s_hash(tmp_path: Path) -> None:
             assert await running.run() == writes, running.repair()
 
         assert running.writes() == [("DELETE", "db.blue")]
+
+
+async def test_an_approval_is_for_one_write(tmp_path: Path) -> None:
+    claim = full({"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "finalizers": []})
+    vm, nad = (
+        full({"kind": "VirtualMachine", "name": "db", "uid": "u1"}),
+        full({"kind": "NetworkAttachmentDefinition", "name": "blue"}),
+    )
+    own = {"repair_ipam_claim_metadata": {"mode": "approve", "minAge": "0s"}}
+    async with on(tmp_path, {"remediations": own}, vm, nad, claim) as running:
+        await running.run()
+        plan = running.repair("db", "repair_ipam_claim_metadata").hash
+        approval = f"{plan} by alice until 2026-09-22T10:00:00Z"
+        annotated = {"metadata": {"annotations": {APPROVED_PLAN: approval}, "finalizers": []}}
+        running.server.patch("ipamclaims", "ns", "db.blue", annotated)
+        assert await running.run() == 1
+        running.clock[0] += 300
+        running.server.patch("ipamclaims", "ns", "db.blue", annotated)  # somebody reverts it
+
+        assert await running.run() == 0
+
+        repair = running.repair("db", "repair_ipam_claim_metadata")
+        assert repair.state == "waiting"
+        assert repair.refused is not None
+        assert "has been used" in repair.refused.why
+
+
+async def test_what_is_refused_is_tried_less_and_less_often(tmp_path: Path) -> None:
+    async with on(tmp_path, auto(), orphan("db")) as running:
+        refusal = ApiError(403, "Forbidden", "a policy of somebody")
+        running.server.faults.add(Fault("/ipamclaims/db.blue", method="DELETE", answer=lambda *_: refusal))
+        tries = []
+        for _ in range(20):
+            running.server.requests.clear()
+            await running.run()
+            running.clock[0] += 30
+            tries.append(any(call.method == "DELETE" for call in running.server.requests))
+
+        assert tries == [at in (0, 1, 3, 7, 15) for at in range(20)]
+        refused = running.repair().refused
+        assert refused is not None
+        assert refused.precondition == "dry_run_clean"
+        assert "a policy of somebody" in refused.why
 
 
 async def test_a_finding_that_is_too_young_waits(tmp_path: Path) -> None:
