@@ -222,7 +222,9 @@ async def dry_run(made: Confirmed, writer: Writer, reads: Reads, kinds: Mapping[
     answer = await writer.dry_run(plan.step, kind, await reads.served(kind), made.whole)
     if answer.outcome is Outcome.ACCEPTED:
         return Result(State.DRY, plan)
-    return Result(State.REFUSED, plan, refused="dry_run_clean", why=f"dry run: {answer.why}{_HINT.get(answer.code, '')}")
+    return Result(
+        State.REFUSED, plan, refused="dry_run_clean", why=f"dry run: {answer.why}{_HINT.get(answer.code, '')}"
+    )
 
 
 def _same(first: Confirmed, second: Confirmed) -> Refused | None:
