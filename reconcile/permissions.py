@@ -14,6 +14,7 @@ from typing import Any
 from exporter.checks.base import Check
 from exporter.model.kind import ApiKind
 from exporter.model.kinds import kube_virt, namespace, virtual_machine
+from exporter.model.reader import Reader
 
 from .config import Config, Mode, mode_of
 from .remediation import Remediation
@@ -77,7 +78,7 @@ def read_role(remediations: Iterable[Remediation], checks: Iterable[Check]) -> M
     """What the remediations and the checks that they answer read, and what the gates do."""
     remediations = tuple(remediations)
     answered = {check for each in remediations for check in each.answers}
-    readers = [*remediations, *(each for each in checks if each.id in answered)]
+    readers: list[Reader] = [*remediations, *(each for each in checks if each.id in answered)]
     kinds = [*_FOR_GATES, *(kind for each in readers for kind in (*each.reads, *each.about))]
     groups: dict[str, set[str]] = {}
     for kind in kinds:

@@ -121,7 +121,7 @@ def test_a_role_allows_what_is_sent_and_nothing_else(remediation: Remediation) -
 @pytest.mark.parametrize("remediation", [each for each in ALL if not each.writes], ids=str)
 def test_what_only_proposes_writes_nothing(remediation: Remediation) -> None:
     assert remediation.proposes_only
-    assert list(planned(remediation)) == ()
+    assert planned(remediation) == ()
 
 
 @pytest.mark.parametrize("remediation", ALL, ids=str)
