@@ -5,16 +5,24 @@ The API server asks for the permission to block the deletion of an owner too, as
 
 from __future__ import annotations
 
+import argparse
 import json
+import subprocess
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from exporter.checks import all_checks
 from exporter.demo import instancetypes as its
+from reconcile.cli import add
+from reconcile.config_file import Loaded, load
+from reconcile.permissions import ServiceAccount, needed
+from reconcile.remediations import all_remediations
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer, Setup
 from tests.cluster.client import ApiError, Client
@@ -40,12 +48,12 @@ from tests.cluster.sidecar import Sidecar, steward
 from tests.cluster.test_instancetype_remediations import KIND, SPEC, sized
 from tests.cluster.test_repairs import AUTO, HOUR, KUBEVIRT
 from tests.manifests import Object
+from tests.shared import REPO
 from tests.waiting import wait_until
 
 ACCOUNT = "system:serviceaccount:kv:steward-reconcile"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 LABEL = {"labelSelector": "app.kubernetes.io/name=steward-reconcile"}
-CLUSTER_ROLE_BINDINGS = "clusterrolebindings"
 CLAIMS = {"delete_orphan_ipam_claim": AUTO, "release_ipam_claim": AUTO}
 ASKED_BY_ALL = {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
 
@@ -223,7 +231,7 @@ def test_everything_else_is_refused(cluster: ApiServer, admin: Client, namespace
     assert dry["metadata"]["labels"]["a"] == "b"
 
     note = {"metadata": {"annotations": {"a": "b"}}}
-    refused = {
+    acts: dict[str, Callable[[], object]] = {
         "list secrets": lambda: own.list(SECRETS, namespace),
         "get a secret": lambda: own.get(SECRETS, namespace, "any"),
         "list config maps": lambda: own.list(CONFIG_MAPS, namespace),
@@ -239,11 +247,11 @@ def test_everything_else_is_refused(cluster: ApiServer, admin: Client, namespace
         "create a Lease elsewhere": lambda: own.create(lease(namespace)),
     }
     codes = {}
-    for what, act in refused.items():
+    for what, act in acts.items():
         with pytest.raises(ApiError) as raised:
             act()
         codes[what] = raised.value.code
-    assert codes == dict.fromkeys(refused, 403)
+    assert codes == dict.fromkeys(acts, 403)
 
 
 def lease(namespace: str) -> Object:
@@ -341,3 +349,79 @@ def test_with_the_defaults_it_plans_and_may_write_nothing_but_its_lease(
         written = {verb for verb, *_ in rules(cluster.client(ACCOUNT), namespace)} - {"get", "list"}
     assert written == set()
     assert admin.get(IPAM_CLAIMS, namespace, "db.blue") == claim
+
+
+# -- the deployment
+
+
+def built(binary: Tools) -> list[Object]:
+    """What `kubectl apply -k` would send."""
+    command = [str(binary("kubectl")), "kustomize", str(REPO / "deploy/overlays/repairs")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def test_the_deployment_is_taken_and_may_write_nothing_but_its_lease(
+    binary: Tools, cluster: ApiServer, admin: Client, namespace: str, tmp_path: Path
+) -> None:
+    objects = built(binary)
+    for each in sorted(objects, key=lambda each: each["kind"] != "Namespace"):
+        admin.apply(each)
+    (deployment,) = (each for each in objects if each["kind"] == "Deployment")
+    template = deployment["spec"]["template"]
+    within = deployment["metadata"]["namespace"]
+
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "steward", "namespace": within}}
+    admin.create(pod | {"spec": template["spec"]})  # by the Pod Security Standard `restricted`
+    for container in range(2):
+        lax = deepcopy(template["spec"])
+        del lax["containers"][container]["securityContext"]["allowPrivilegeEscalation"]
+        with pytest.raises(ApiError, match="violates PodSecurity"):
+            admin.create(pod | {"spec": lax})
+
+    account = f"system:serviceaccount:{within}:{template['spec']['serviceAccountName']}"
+    own = cluster.client("admin", **{"Impersonate-User": account})
+    everywhere = rules(own, namespace)
+    assert {verb for verb, *_ in everywhere} == {"get", "list", "watch"}
+    assert not {resource for _, _, resource, _ in everywhere} & {"secrets", "configmaps"}
+    assert {(verb, resource) for verb, _, resource, _ in rules(own, within) - everywhere} == {
+        ("get", "leases"),
+        ("update", "leases"),
+        ("create", "leases"),
+    }
+    base = load(all_remediations(), None)
+    assert isinstance(base, Loaded)
+    wanted = needed(base.config, all_remediations(), all_checks(), ServiceAccount(within))
+    assert {each for found in wanted if found["kind"] == "ClusterRole" for each in map_rules(found)} <= everywhere
+
+
+def test_the_sidecar_of_the_deployment_finds_its_files_and_its_exporter(binary: Tools, tmp_path: Path) -> None:
+    objects = built(binary)
+    (deployment,) = (each for each in objects if each["kind"] == "Deployment")
+    spec = deployment["spec"]["template"]["spec"]
+    exporter, sidecar = spec["containers"]
+    assert (exporter["name"], sidecar["name"]) == ("exporter", "reconcile")
+    mounts = {each["mountPath"]: each["name"] for each in sidecar["volumeMounts"]}
+    volumes = {each["name"]: each for each in spec["volumes"]}
+    file = Path(sidecar["args"][-1])
+    (mounted,) = (each for each in objects if each["kind"] == "ConfigMap")
+    assert volumes[mounts[str(file.parent)]]["configMap"]["name"] == mounted["metadata"]["name"]
+
+    (tmp_path / "reconcile.yaml").write_text(mounted["data"][file.name], encoding="utf-8")
+    loaded = load(all_remediations(), tmp_path / "reconcile.yaml")
+    assert isinstance(loaded, Loaded), str(loaded)
+    config = loaded.config
+    assert config.mode == "plan"
+    ledger = volumes[next(name for path, name in mounts.items() if config.ledger.directory.startswith(f"{path}/"))]
+    claims = [each["metadata"]["name"] for each in objects if each["kind"] == "PersistentVolumeClaim"]
+    assert ledger["persistentVolumeClaim"]["claimName"] in claims
+    assert deployment["spec"]["strategy"]["type"] == "Recreate"  # two pods would want one ledger
+    ports = {each["containerPort"] for each in sidecar["ports"]}
+    assert ports == {int(config.listen.rpartition(":")[2])}
+    assert {each["value"] for each in exporter["env"]} == {f"http://127.0.0.1:{ports.pop()}"}
+    assert config.source.url.rpartition(":")[2] == str(exporter["ports"][0]["containerPort"])
+
+    parser = argparse.ArgumentParser()
+    add(parser.add_subparsers())
+    assert parser.parse_args(sidecar["args"]).config == file
