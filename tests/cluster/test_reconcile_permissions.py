@@ -172,8 +172,9 @@ def test_all_that_is_enabled_is_done_and_nothing_is_asked_for_in_vain(
     of = admin.create(its.kept(KIND, namespace, "small", SPEC))
     lost = its.copy_name({"metadata": {"name": "web"}}, of)
     sized(admin, namespace, "web", of, lost)
+    admin.create(fleet.vm(namespace, "other"))
     before = len(refusals(cluster))
-    settings = {"remediations": {**CLAIMS, "restash_missing_revision": AUTO}}
+    settings = {"budgets": {"fleetShare": 1}, "remediations": {**CLAIMS, "restash_missing_revision": AUTO}}
     with Exporter(cluster.kubeconfig("steward-exporter"), graces=0) as exporter:
         exporter.wait_ready()
         made = sidecar(tmp_path, cluster, exporter.url, settings)
