@@ -2,7 +2,8 @@
 
 One ClusterRole is for reads. Each remediation that writes has one of its own, with what it writes and the Events of it:
 those of `approve` and `auto` are bound, and where only single namespaces have such a mode, they are bound there alone.
-RBAC knows no dry run: whoever may ask for one may also write. So a remediation that only plans asks for none.
+RBAC knows no dry run: whoever may ask for one may also write. So a remediation that only plans asks for none, and where
+all of them do the sidecar needs no Lease either.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from exporter.model.kind import ApiKind
 from exporter.model.kinds import kube_virt, namespace, virtual_machine
 from exporter.model.reader import Reader
 
-from .config import Config, Mode, mode_of
+from .config import Config, Mode, may_write, mode_of
 from .remediation import Remediation
 
-__all__ = ["NAME", "ServiceAccount", "base_roles", "bindings", "lease_role", "needed", "read_role", "write_role"]
+__all__ = ["NAME", "ServiceAccount", "base_roles", "lease_role", "needed", "read_role", "write_role"]
 
 NAME = "steward-reconcile"
 _WRITE = frozenset({Mode.APPROVE, Mode.AUTO})
@@ -51,11 +52,13 @@ def needed(
 ) -> Iterator[Manifest]:
     """Exactly what a configuration needs: roles and bindings."""
     enabled = [each for each in remediations if set(_modes(config, each).values()) != {Mode.OFF}]
-    yield read_role(enabled, checks)
-    lease = lease_role(config.lease.name)
-    lease["metadata"]["namespace"] = config.lease.namespace or account.namespace
-    yield lease
-    yield from bindings(account, lease["metadata"]["namespace"])
+    role = read_role(enabled, checks)
+    yield from (role, _binding(role, account))
+    if may_write(config, enabled):
+        within = config.lease.namespace or account.namespace
+        role = lease_role(config.lease.name)
+        role["metadata"]["namespace"] = within
+        yield from (role, _binding(role, account, within))
     for remediation in enabled:
         role = write_role(remediation)
         where = [each for each, mode in _modes(config, remediation).items() if mode in _WRITE]
@@ -66,12 +69,6 @@ def needed(
             yield _binding(role, account)
         else:
             yield from (_binding(role, account, each) for each in where)
-
-
-def bindings(account: ServiceAccount, lease_namespace: str) -> Iterator[Manifest]:
-    """Those of what is read and of the Lease: without others nothing else can be written."""
-    yield _binding({"kind": "ClusterRole", "metadata": {"name": NAME}}, account)
-    yield _binding({"kind": "Role", "metadata": {"name": NAME}}, account, lease_namespace)
 
 
 def read_role(remediations: Iterable[Remediation], checks: Iterable[Check]) -> Manifest:

@@ -337,18 +337,20 @@ def test_a_mode_of_one_namespace_is_a_permission_there_alone(
     assert admin.get(IPAM_CLAIMS, other, "db.blue") == kept
 
 
-def test_with_the_defaults_it_plans_and_may_write_nothing_but_its_lease(
+def test_with_the_defaults_it_plans_and_may_write_nothing(
     cluster: ApiServer, admin: Client, namespace: str, tmp_path: Path
 ) -> None:
     claim = orphan(admin, namespace)
+    before = len(refusals(cluster))
     with Exporter(cluster.kubeconfig("steward-exporter"), graces=0) as exporter:
         exporter.wait_ready()
         made = sidecar(tmp_path, cluster, exporter.url, {})
         granted(admin, made.config)
         with made:
             wait_until(lambda: "planned" in made.states().values(), 60, "a repair is planned", every=0.2)
-        written = {verb for verb, *_ in rules(cluster.client(ACCOUNT), namespace)} - {"get", "list"}
-    assert written == set()
+        for each in (namespace, "kv"):
+            assert {verb for verb, *_ in rules(cluster.client(ACCOUNT), each)} == {"get", "list"}
+    assert refusals(cluster)[before:] == []
     assert admin.get(IPAM_CLAIMS, namespace, "db.blue") == claim
 
 
@@ -363,7 +365,7 @@ def built(binary: Tools) -> list[Object]:
     return list(yaml.safe_load_all(done.stdout))
 
 
-def test_the_deployment_is_taken_and_may_write_nothing_but_its_lease(
+def test_the_deployment_is_taken_and_may_write_nothing(
     binary: Tools, cluster: ApiServer, admin: Client, namespace: str, tmp_path: Path
 ) -> None:
     objects = built(binary)
@@ -386,11 +388,7 @@ def test_the_deployment_is_taken_and_may_write_nothing_but_its_lease(
     everywhere = rules(own, namespace)
     assert {verb for verb, *_ in everywhere} == {"get", "list", "watch"}
     assert not {resource for _, _, resource, _ in everywhere} & {"secrets", "configmaps"}
-    assert {(verb, resource) for verb, _, resource, _ in rules(own, within) - everywhere} == {
-        ("get", "leases"),
-        ("update", "leases"),
-        ("create", "leases"),
-    }
+    assert rules(own, within) == everywhere
     base = load(all_remediations(), None)
     assert isinstance(base, Loaded)
     wanted = needed(base.config, all_remediations(), all_checks(), ServiceAccount(within))
