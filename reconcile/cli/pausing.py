@@ -22,8 +22,7 @@ def add(commands: Any) -> None:
         (
             "pause",
             "stop repairs",
-            f"Sets annotation {PAUSED} on the Lease, on a Namespace or on an object. It holds until it is resumed, "
-            "whatever restarts.",
+            f"Sets annotation {PAUSED} on the Lease, on a Namespace or on an object. It holds over restarts.",
         ),
         (
             "resume",

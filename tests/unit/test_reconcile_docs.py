@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -64,7 +63,7 @@ def planned(remediation: Remediation) -> tuple[Confirmed, ...]:
 def _planned(remediation: Remediation) -> Iterator[Confirmed]:
     for case in cases_of(remediation).values():
         if "plans" in case:
-            objects = [full(deepcopy(row)) for row in case["given"]]
+            objects = [full(row) for row in case["given"]]
             for each in objects:
                 each["metadata"]["resourceVersion"] = "1"
             reads = MemoryReads(objects, case.get("fails"), case.get("absent", ()))
