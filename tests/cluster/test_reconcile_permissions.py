@@ -22,6 +22,7 @@ from exporter.demo import instancetypes as its
 from reconcile.cli import add
 from reconcile.config_file import Loaded, load
 from reconcile.permissions import ServiceAccount, needed
+from reconcile.plan import Create
 from reconcile.remediations import all_remediations
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer, Setup
@@ -182,12 +183,25 @@ def test_all_that_is_enabled_is_done_and_nothing_is_asked_for_in_vain(
         with made:
             made.wait_for("verified", 3)
             assert made.value("kubevirt_steward_repair_leading") == 1.0
+            assert refusals(cluster)[before:] == []
+            owner = admin.get(CONTROLLER_REVISIONS, namespace, lost)["metadata"]["ownerReferences"][0]
+            assert (owner["name"], owner["blockOwnerDeletion"]) == ("web", True)
+            taken_back_by_whoever_may(made, cluster)
+    assert admin.find(CONTROLLER_REVISIONS, namespace, lost) is None
     assert admin.find(IPAM_CLAIMS, namespace, "db.blue") is None
-    owner = admin.get(CONTROLLER_REVISIONS, namespace, lost)["metadata"]["ownerReferences"][0]
-    assert (owner["name"], owner["blockOwnerDeletion"]) == ("web", True)
     assert {event["reason"] for event in admin.list(EVENTS, namespace)["items"]} == {"Repaired"}
     assert admin.list(LEASES, "kv")["items"] != []
-    assert refusals(cluster)[before:] == []
+
+
+def taken_back_by_whoever_may(made: Sidecar, cluster: ApiServer) -> None:
+    """A creation, beside the sidecar: its own ServiceAccount may delete nothing of that kind."""
+    (attempt,) = (entry.attempt for entry in made.entries() if entry.plan and isinstance(entry.plan.step, Create))
+    undo = ("reconcile", "undo", attempt, "--ledger", str(made.directory), "--yes", "--kubeconfig")
+    own = steward(*undo, str(cluster.kubeconfig(ACCOUNT)))
+    assert own.returncode == 1
+    assert 'cannot delete resource "controllerrevisions"' in own.stderr
+    admins = steward(*undo, str(cluster.kubeconfig("admin")))
+    assert (admins.returncode, admins.stderr) == (0, "")
 
 
 def test_the_service_account_may_do_what_is_printed_and_nothing_else(
