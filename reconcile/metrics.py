@@ -63,6 +63,12 @@ class Measures(Collector):
             self._returned.labels(remediation)
         self.registry.register(self)
 
+    def described(self) -> Iterator[tuple[Metric, tuple[str, ...]]]:
+        """Each family, and its labels."""
+        for counter in (self._done, self._undone, self._returned, self._seconds):
+            yield from ((family, tuple(counter._labelnames)) for family in counter.describe())
+        yield from ((family, tuple(getattr(family, "_labelnames", ()))) for family in self.collect())
+
     def ended(self, remediation: str, mode: str, outcome: str, seconds: float) -> None:
         self._done.labels(remediation, mode, outcome).inc()
         self._seconds.labels(remediation).observe(seconds)

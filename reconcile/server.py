@@ -44,7 +44,7 @@ def build(
 
     app = application({"/api/v1/plans": plans, "/metrics": metrics}, readyz)
     if webhook is not None:
-        app.router.add_post("/alerts", webhook)
+        app.router.add_post("/api/v1/alerts", webhook)
     return app
 
 

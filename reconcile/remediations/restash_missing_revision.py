@@ -170,6 +170,8 @@ REMEDIATION = Remediation(
     ),
     writes=(
         Write("apps", "controllerrevisions", ("create",)),
+        # Its owner reference has blockOwnerDeletion: needed where OwnerReferencesPermissionEnforcement is on.
+        Write("kubevirt.io", "virtualmachines/finalizers", ("update",)),
         Write("kubevirt.io", "virtualmachines/status", ("patch",)),
     ),
     plan=_plan,
