@@ -40,6 +40,7 @@ class Ground:
         """A new namespace."""
         name = f"repair-{uuid.uuid4().hex[:8]}"
         self.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        self.free_lease(name)
         return Stage(self.client, name)
 
     def sidecar(self, namespace: str, settings: Mapping[str, Any], replica: str = "", **how: Any) -> Sidecar:
@@ -57,15 +58,16 @@ class Ground:
         wait_until(lambda: (reason in self.found(namespace)) is there, 30, what)
 
     def free_lease(self, namespace: str) -> None:
-        """Spares the wait for a holder that was killed: the Lease is as if it had been given up."""
-        lease = self.client.find(LEASES, namespace, "steward")
-        process = ((lease or {}).get("metadata", {}).get("annotations") or {}).get(f"{_OURS}lease-process")
-        if process:
-            given_up = {
-                "metadata": {"annotations": {f"{_OURS}lease-released": process}},
-                "spec": {"holderIdentity": None},
-            }
-            self.client.patch(LEASES, namespace, "steward", given_up)
+        """Spares the wait for a holder that was killed, or that there may be: the Lease is as if it was given up."""
+        notes = {f"{_OURS}lease-process": "gone", f"{_OURS}lease-released": "gone"}
+        if self.client.find(LEASES, namespace, "steward") is None:
+            meta = {"namespace": namespace, "name": "steward", "annotations": notes}
+            spec = {"leaseDurationSeconds": 15}
+            kind = {"apiVersion": LEASES.api_version, "kind": "Lease"}
+            self.client.create({**kind, "metadata": meta, "spec": spec})
+            return
+        given_up = {"metadata": {"annotations": notes}, "spec": {"holderIdentity": None}}
+        self.client.patch(LEASES, namespace, "steward", given_up)
 
     def events(self, namespace: str) -> list[Object]:
         return [each for each in self.client.list(EVENTS, namespace)["items"] if each["reason"].startswith("Repair")]
