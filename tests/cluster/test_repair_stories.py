@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from reconcile.annotations import APPROVED_PLAN
+from reconcile.annotations import APPROVED_PLAN, PAUSED
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import FAULTS, LATER, Fault, settings
 from tests.cluster.repair_ground import Ground, ground_of
-from tests.cluster.resources import IPAM_CLAIMS, Resource
+from tests.cluster.resources import IPAM_CLAIMS, VMS, Resource
 from tests.cluster.sidecar import Sidecar, steward
 from tests.cluster.stage import Stage
 from tests.manifests import Object
@@ -129,6 +129,8 @@ def _take_back(
     elif fault.undone == "delete":
         assert done.returncode == 0, done.stderr
         assert after is None
+        of = stage.client.get(VMS, stage.namespace, BOUND[fault.id])
+        assert of["metadata"]["annotations"][PAUSED].startswith("taken back by ")
     else:
         assert done.returncode in (1, 2)
         assert "can't be taken back" in done.stderr
