@@ -113,8 +113,8 @@ def writes(stage: Stage, account: str, verb: str, resource: str) -> list[Object]
     return [
         each
         for each in stage.control_plane.server.audit_events()
-        if (each["verb"], each["objectRef"].get("resource")) == (verb, resource)
-        and each["objectRef"].get("namespace") == stage.namespace
+        if (each["verb"], (of := each.get("objectRef", {})).get("resource")) == (verb, resource)
+        and of.get("namespace") == stage.namespace
         and each["user"]["username"].endswith(account)
         and "dryRun" not in each["requestURI"]
         and each["responseStatus"]["code"] < 300

@@ -166,7 +166,7 @@ def test_a_vm_is_stopped_once_that_is_approved(stage: Stage, repairs: Make, stra
     stage.wait_running("db")
 
 
-@pytest.mark.parametrize("strategy", ["Always", "Once", "Manual", "RerunOnFailure"])
+@pytest.mark.parametrize("strategy", ["Always", "Manual"])
 def test_what_is_written_is_what_virt_api_writes_for_a_stop(
     stage: Stage, exporter: Exporter, repairs: Make, strategy: str
 ) -> None:
