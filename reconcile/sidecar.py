@@ -68,10 +68,12 @@ class Sidecar:
         while True:
             standing.leading = self._election.leading
             standing.ledger_writable = self._ledger.writable
+            standing.unfinished = len(self._ledger.unfinished())
             if self._election.leading:
                 await self.once()
             else:
                 self._storm = None
+                standing.follow()
                 await self._parts.board.keep(())
             await self._wait()
 
@@ -118,6 +120,7 @@ class Sidecar:
             log.info(
                 'event="attempt settled" attempt=%s outcome=%s why="%s"', intended.attempt, result.state, result.why
             )
+        self._parts.measures.standing.unfinished = len(self._ledger.unfinished())
 
     async def _situation(self, observed: Observed) -> Situation:
         parts, alerts = self._parts, self._alerts
