@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from exporter.kube.errors import KubeError
 
+from .board import Board
 from .config import Mode
 from .gates import Alert, Ask, QueryAnswer, Situation
 from .history import History
@@ -56,6 +57,10 @@ class Sidecar:
         self._loop = Loop(parts)
         self._storm: Storm | None = None
         self._problem = ""  # why there are no findings, as last logged
+
+    @property
+    def board(self) -> Board:
+        return self._parts.board
 
     def kept(self, entry: Entry) -> None:
         """Takes in a new entry of the ledger."""
