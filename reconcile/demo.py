@@ -76,7 +76,7 @@ class Demo:
         """Until the finding is gone; the attempt, None where somebody else was faster."""
         await self._until(lambda: bool(self._waiting(remediation)))
         repair = self._waiting(remediation)[0]
-        say(f"The sidecar would {repair.write}: {repair.why}. It waits for an approval of plan {repair.hash}.")
+        say(f"The sidecar would {repair.write}, since {repair.why}. It waits for an approval of plan {repair.hash}.")
         await asyncio.sleep(pace)
         words = self._command("approve", repair.fingerprint, "--plan", repair.hash, exporter=exporter)
         await self._run(say, words)
@@ -140,6 +140,5 @@ def _config(ledger: Path) -> Config:
         "verifyAfter": "1s",
         "listen": "127.0.0.1:0",
         "ledger": {"directory": str(ledger)},
-        "lease": {"duration": "5s"},
     }
     return model_of(all_remediations()).model_validate(settings, by_alias=True, by_name=False)

@@ -16,6 +16,7 @@ import pytest
 
 from exporter.cli.demo import Part, Say, demo
 from exporter.engine.engine import Engine
+from reconcile.annotations import PREFIX
 from reconcile.demo import join
 from reconcile.ledger import Event, Ledger
 from tests.shared import REPO
@@ -42,11 +43,26 @@ class Once:
         self.over.set()
 
 
+def server_of(kubeconfig: Path) -> str:
+    server: str = json.loads(kubeconfig.read_text(encoding="utf-8"))["clusters"][0]["cluster"]["server"]
+    return server
+
+
+async def given_up(kubeconfig: Path) -> None:
+    """The Lease, which its last holder gave up: the sidecar leads without waiting for its end."""
+    annotations = {f"{PREFIX}lease-process": "p", f"{PREFIX}lease-released": "p"}
+    lease = {"metadata": {"name": "kubevirt-steward-reconcile", "annotations": annotations}, "spec": {}}
+    url = f"{server_of(kubeconfig)}/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    async with aiohttp.ClientSession() as session, session.post(url, json=lease) as answer:
+        assert answer.status == 201
+
+
 async def test_a_repair_is_approved_and_stays_and_another_is_taken_back(capsys: pytest.CaptureFixture[str]) -> None:
     joined: asyncio.Future[Once] = asyncio.get_running_loop().create_future()
 
     @asynccontextmanager
     async def watched(kubeconfig: Path, engine: Awaitable[Engine]) -> AsyncIterator[Once]:
+        await given_up(kubeconfig)
         async with join(kubeconfig, engine) as part:
             joined.set_result(Once(part, kubeconfig))
             yield joined.result()
