@@ -55,10 +55,11 @@ class Demo:
     def __init__(self, url: str, board: Board, kubeconfig: Path, ledger: Path) -> None:
         self.url = url
         self._board, self._kubeconfig, self._ledger = board, kubeconfig, ledger
+        self._kept = ["--ledger", str(ledger)]
 
     def commands(self, exporter: str) -> Iterator[str]:
-        yield shlex.join(self._command("plan", exporter=exporter))
-        yield shlex.join(["steward", "reconcile", "ledger", "--ledger", str(self._ledger)])
+        yield shlex.join(["steward", "reconcile", "plan", *self._cluster(exporter)])
+        yield shlex.join(["steward", "reconcile", "ledger", *self._kept])
 
     async def play(self, exporter: str, say: Say, pace: float) -> None:
         """A repair that is approved, carried out and stays; then one that is taken back."""
@@ -67,7 +68,8 @@ class Demo:
         if intended is None or intended.plan is None:
             return
         await asyncio.sleep(pace)
-        await self._run(say, [*self._command("undo", intended.attempt), "--ledger", str(self._ledger), "--yes"])
+        undo = ["steward", "reconcile", "undo", intended.attempt, "--yes"]
+        await self._run(say, [*undo, *self._cluster(), *self._kept])
         plan = intended.plan
         await self._until(lambda: self._board.get(plan.fingerprint, _UNDONE) is not None)
         say(f"Finding {plan.fingerprint} is back; {plan.bound_to} is paused, so that it is not repaired again.")
@@ -78,14 +80,13 @@ class Demo:
         repair = self._waiting(remediation)[0]
         say(f"The sidecar would {repair.write}, since {repair.why}. It waits for an approval of plan {repair.hash}.")
         await asyncio.sleep(pace)
-        words = self._command("approve", repair.fingerprint, "--plan", repair.hash, exporter=exporter)
-        await self._run(say, words)
+        await self._run(say, [*shlex.split(repair.commands[0]), *self._cluster(exporter)])
         await self._until(lambda: self._board.get(repair.fingerprint, remediation) is None)
         say(f"Finding {repair.fingerprint} is gone.")
         found = (each for each in Ledger.read(self._ledger) if each.plan is not None and each.plan.hash == repair.hash)
         intended = next(found, None)
         if intended is not None:
-            await self._run(say, ["steward", "reconcile", "ledger", intended.attempt, "--ledger", str(self._ledger)])
+            await self._run(say, ["steward", "reconcile", "ledger", intended.attempt, *self._kept])
             say(f"Event: {await self._event(intended)}")
         return intended
 
@@ -113,9 +114,8 @@ class Demo:
         async with self._board.changed:
             await self._board.changed.wait_for(holds)
 
-    def _command(self, *words: str, exporter: str = "") -> list[str]:
-        of_findings = ["--exporter", exporter] if exporter else []
-        return ["steward", "reconcile", *words, "--kubeconfig", str(self._kubeconfig), *of_findings]
+    def _cluster(self, exporter: str = "") -> list[str]:
+        return ["--kubeconfig", str(self._kubeconfig), *(["--exporter", exporter] if exporter else [])]
 
     async def _run(self, say: Say, command: list[str]) -> None:
         """In a thread, since commands have a loop of their own."""
