@@ -68,7 +68,9 @@ async def _run(arguments: argparse.Namespace) -> int:
                 make, permit, mode=Mode.UNDO.value, by=lambda: by, undoes=intended.attempt
             )
     if result.state == State.DONE:
-        say(f"Taken back, attempt {result.attempt}. The object is paused: steward reconcile resume\n")
+        bound = first.plan.bound_to
+        resume = f"steward reconcile resume {bound.kind} {bound.path}"
+        say(f"Taken back, attempt {result.attempt}. {bound} is paused; to resume it: {resume}\n")
         return 0
     return ended(result)
 
