@@ -114,6 +114,10 @@ def migrating(scene: Scene, claim: IPAMClaim) -> Refused | None:
     for each in scene.within(VirtualMachineInstanceMigration, claim.namespace):
         if each.vmi in names and not each.finished:
             return Refused("not_migrating", f"{each.ref} of VMI {each.vmi} is {each.phase or 'not started yet'}")
+    for name in names:
+        vmi = scene.named(VirtualMachineInstance, claim.namespace, name)
+        if vmi is not None and vmi.migrating:  # even where its migration object is gone
+            return Refused("not_migrating", f"the status of {vmi.ref} says that it is migrating")
     return None
 
 
