@@ -142,8 +142,7 @@ async def _settled(
 ) -> T | Refused:
     """What is answered once everything that was asked for is read."""
     versions = await survey(cluster, reads, kinds)
-    for _ in range(_ROUNDS):
-        cluster.take_needs()
+    for _ in range(_ROUNDS):  # what indexes were read through since the last answer is needed too
         try:
             answer: T | Refused | None = ask(cluster)
         except UnreadError:
