@@ -108,7 +108,9 @@ def _early(finding: Finding, check: Check, now: float) -> str:
     grace = check.reasons[finding.reason].grace
     if finding.since is None or now >= finding.since + grace:
         return ""
-    return f"{finding.reason} of {finding.subject} is {now - finding.since:.0f}s old, and is reported after {grace:.0f}s"
+    return (
+        f"{finding.reason} of {finding.subject} is {now - finding.since:.0f}s old, and is reported after {grace:.0f}s"
+    )
 
 
 def _planned(remediation: Remediation, finding: Finding, scene: Scene) -> Plan | Refused:
