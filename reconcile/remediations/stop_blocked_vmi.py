@@ -19,8 +19,10 @@ from typing import Any
 
 from exporter.findings import Finding
 from exporter.model.departure.vmi import VMIContext
+from exporter.model.instancetypes.matching import ROLES, Role
+from exporter.model.instancetypes.resolving import Failure, resolve, undecodable
 from exporter.model.kinds import controller_revision, virtual_machine
-from exporter.model.kinds.controller_revision import ControllerRevision
+from exporter.model.kinds.kube_virt import KubeVirt
 from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.record import Ref
 
@@ -30,6 +32,7 @@ from ..remediation import Remediation, Scene, Write
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, saving
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
 from ._owning import lost_disks, owning_vm
+from ._sources import KINDS
 
 __all__ = ["REMEDIATION"]
 
@@ -52,7 +55,8 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     vm = scene.named(VirtualMachine, own.vmi.namespace, own.vmi.name)
     if vm is None:
         return Refused("same_vm", f"VirtualMachine {own.vmi.namespace}/{own.vmi.name} could not be decoded")
-    refused = _unwanted(own, whole) or saving(whole) or _stays(own, vm) or _not_done(vm, whole, scene)
+    kubevirt = own.node.drain.kubevirt
+    refused = _unwanted(own, whole) or saving(whole) or _stays(own, vm) or _not_done(vm, whole, scene, kubevirt)
     if refused:
         return refused
     return REMEDIATION.planned(
@@ -94,17 +98,35 @@ def _stays(own: VMIContext, vm: VirtualMachine) -> Refused | None:
     return None
 
 
-def _not_done(vm: VirtualMachine, whole: Mapping[str, Any], scene: Scene) -> Refused | None:
+def _not_done(vm: VirtualMachine, whole: Mapping[str, Any], scene: Scene, kubevirt: KubeVirt | None) -> Refused | None:
     """Why KubeVirt would accept the stop and not carry it out, or something else would be dropped for it."""
     if (whole.get("status") or {}).get("stateChangeRequests"):
         return Refused("no_request", f"VM {vm.name} has a request to start or stop that is not done yet")
-    for reference in (vm.instancetype, vm.preference):
-        revision = (reference.pin or reference.revision) if reference is not None and reference.wanted else ""
-        if revision and scene.named(ControllerRevision, vm.namespace, revision) is None:
-            return Refused("resolvable", f"ControllerRevision {revision} of VM {vm.name} does not exist: {_LATER}")
+    for role in ROLES:
+        if why := _lost(vm, role, scene, kubevirt):
+            return Refused("resolvable", f"{why}: {_LATER}")
     if vm.failure in _NOT_FOUND:
         return Refused("resolvable", f"VM {vm.name} has the condition {vm.failure}: {_LATER}")
     return None
+
+
+def _lost(vm: VirtualMachine, role: Role, scene: Scene, kubevirt: KubeVirt | None) -> str:
+    """Why KubeVirt can't get the VM's instancetype or preference; empty where it can. The VM's condition is not enough:
+    KubeVirt sets it only when something else changes in the VM.
+    """
+    found = resolve(vm, role, scene.named, kubevirt)
+    if found is None:
+        return ""
+    what = f"{role.value} {found.reference.name} of VM {vm.name}"
+    if found.failure is Failure.REVISION:
+        return f"ControllerRevision {found.revision_name} of VM {vm.name} does not exist"
+    if found.failure is Failure.KIND:
+        return f"{what} is of kind {found.reference.kind}, which KubeVirt does not know"
+    if found.failure is Failure.OBJECT:
+        return f"{what} does not exist"
+    release = kubevirt.release if kubevirt is not None else (0, 0)
+    why = undecodable(found.revision, role, release) if found.revision is not None else ""
+    return f"ControllerRevision {found.revision_name} of VM {vm.name} can't be decoded: {why}" if why else ""
 
 
 _LATER = "KubeVirt would accept the stop, and do it whenever that is repaired"
@@ -149,7 +171,7 @@ REMEDIATION = Remediation(
     id="stop_blocked_vmi",
     title="Stop a VM that blocks a drain, with its owner's consent",
     answers={"evictions": ("NotMigratable", "NotMigratableAfterRequest")},
-    reads=(*READS, virtual_machine.KIND, controller_revision.KIND),
+    reads=(*READS, *KINDS, virtual_machine.KIND, controller_revision.KIND),
     indexes=INDEXES,
     writes=(
         Write("kubevirt.io", "virtualmachines", ("patch",)),
