@@ -115,3 +115,12 @@ class Sidecar:
             wait_until(lambda: self.events().count(event) >= count, seconds, f"{count} times {event}", every=0.1)
         except TimeoutError as error:
             raise TimeoutError(f"{error}; {self}") from error
+
+    def runs_again(self, count: int = 2) -> None:
+        """Waits for so many runs: what it does not do in them it does not do."""
+        for _ in range(count):
+            before = self._last_run()
+            wait_until(lambda before=before: self._last_run() > before, 30, "another run", every=0.1)  # type: ignore[misc]
+
+    def _last_run(self) -> float:
+        return self.value("kubevirt_steward_repair_last_run_timestamp_seconds") or 0.0

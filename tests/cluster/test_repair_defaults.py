@@ -82,6 +82,9 @@ async def test_an_hour_with_the_defaults_writes_nothing(ground: Ground, tmp_path
     planned = {(each["namespace"], each["remediation"]) for each in repairs if each["state"] == "planned"}
     assert planned >= {(stages[fault.id].namespace, fault.remediation) for fault in FAULTS}
     assert ground.sent() == []
-    assert ground.client.list(LEASES)["items"] == []
+    assert ground.server.audit_log.read_text("utf-8").count(ACCOUNT) > RUNS  # it reads, and is seen there
+    for stage in stages.values():
+        assert ground.client.list(LEASES, stage.namespace)["items"] == []
+    assert ground.client.find(LEASES, "default", "kubevirt-steward-reconcile") is None
     assert {fault.id: fault.target(stages[fault.id]) for fault in FAULTS} == before
     assert list(Ledger.read(tmp_path / "ledger")) == []

@@ -45,7 +45,7 @@ def test_from_the_plan_to_its_undo(ground: Ground, fault: Fault) -> None:
 
     with ground.sidecar(namespace, approve, ahead=ahead) as sidecar:
         waiting = _waiting(sidecar, fault, namespace)
-        _runs_again(sidecar)
+        sidecar.runs_again()
         assert ground.writes(namespace) == []
         assert fault.target(stage) == before
         _approve(ground, stage, fault, waiting, ahead)
@@ -60,7 +60,7 @@ def test_from_the_plan_to_its_undo(ground: Ground, fault: Fault) -> None:
         assert (event["reason"], event["involvedObject"]["name"]) == ("Repaired", BOUND.get(fault.id, name))
         assert attempt in event["message"]
         _take_back(ground, stage, fault, sidecar, before, attempt)
-        _runs_again(sidecar)
+        sidecar.runs_again()
         assert sidecar.events().count("intended") == 1
 
 
@@ -84,15 +84,6 @@ def _waiting(sidecar: Sidecar, fault: Fault, namespace: str) -> Object:
         return wait_until(found, 40, "a plan waits for its approval", every=0.1)
     except TimeoutError as error:
         raise TimeoutError(f"{error}; {sidecar}") from error
-
-
-def _runs_again(sidecar: Sidecar) -> None:
-    def last() -> float:
-        return sidecar.value("kubevirt_steward_repair_last_run_timestamp_seconds") or 0.0
-
-    for _ in range(2):
-        before = last()
-        wait_until(lambda before=before: last() > before, 30, "another run", every=0.1)  # type: ignore[misc]
 
 
 def _approve(ground: Ground, stage: Stage, fault: Fault, waiting: Object, ahead: float) -> None:

@@ -95,7 +95,7 @@ def test_three_returns_pause_it_for_good_and_a_person_resumes_it(ground: Ground,
     with operator(rival, fault, stage, revert):
         with ground.sidecar(namespace, auto) as sidecar:
             sidecar.wait_for("paused")
-            runs_again(sidecar)
+            sidecar.runs_again(3)
             assert sidecar.events() == [*(["intended", "done", "returned"] * 3), "paused"]
             paused = sidecar.entries()[-1]
             assert (paused.scope, paused.why) == (f"{kind} {namespace}/{name}", f"{RIVAL} wrote it back")
@@ -107,7 +107,7 @@ def test_three_returns_pause_it_for_good_and_a_person_resumes_it(ground: Ground,
             assert RIVAL in notes[PAUSED]
         with ground.sidecar(namespace, auto) as sidecar:
             wait_until(lambda: blocked(sidecar, fault), 40, "it is held back after a restart as well")
-            runs_again(sidecar)
+            sidecar.runs_again(3)
             assert "edit_war" in {each["gate"] for each in blocked(sidecar, fault)}
             assert sidecar.events().count("intended") == 3
 
@@ -119,12 +119,3 @@ def test_three_returns_pause_it_for_good_and_a_person_resumes_it(ground: Ground,
         assert sidecar.events()[-4:] == ["resumed", "intended", "done", "verified"]
         ground.wait_found(namespace, fault.reason, there=False)
         assert sidecar.value("kubevirt_steward_repair_edit_wars") == 0
-
-
-def runs_again(sidecar: Sidecar) -> None:
-    def last() -> float:
-        return sidecar.value("kubevirt_steward_repair_last_run_timestamp_seconds") or 0.0
-
-    for _ in range(3):
-        before = last()
-        wait_until(lambda before=before: last() > before, 30, "another run", every=0.1)  # type: ignore[misc]
