@@ -63,7 +63,7 @@ def _checks(checks: Iterable[Check]) -> Iterator[str]:
         for name, reason in check.reasons.items():
             severity = ", ".join(s.value for s in reason.severities)
             alert = f"[{reason.alert}](../rules/runbooks/{reason.alert}.md)" if reason.alert else ""
-            repair = f"`{reason.remediation}`" if reason.remediation else ""
+            repair = f"[{reason.remediation}](repairs.md#{reason.remediation})" if reason.remediation else ""
             grace = write_duration(timedelta(seconds=reason.grace)) if reason.grace else ""
             yield f"| {name} | {severity} | {reason.meaning} | {grace} | `{reason.family.name}` | {alert} | {repair} |"
         yield ""

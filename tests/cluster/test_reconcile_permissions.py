@@ -207,7 +207,7 @@ def taken_back_by_whoever_may(made: Sidecar, cluster: ApiServer) -> None:
 def test_the_service_account_may_do_what_is_printed_and_nothing_else(
     cluster: ApiServer, admin: Client, namespace: str, tmp_path: Path
 ) -> None:
-    settings = {"remediations": {**CLAIMS, "delete_orphan_pdb": {"mode": "plan"}, "stop_blocked_vmi": AUTO}}
+    settings = {"remediations": {**CLAIMS, "delete_orphan_pdb": {"mode": "plan"}, "cancel_stale_evacuation": AUTO}}
     manifests = granted(admin, configured(tmp_path, settings))
     own = cluster.client(ACCOUNT)
 
@@ -218,8 +218,8 @@ def test_the_service_account_may_do_what_is_printed_and_nothing_else(
         ("update", "coordination.k8s.io", "leases", ("kubevirt-steward-reconcile",)),
         ("create", "coordination.k8s.io", "leases", ()),
     }
-    assert allowed(own, "update", "subresources.kubevirt.io", "virtualmachines/stop", namespace)
-    assert not allowed(own, "update", "subresources.kubevirt.io", "virtualmachines/start", namespace)
+    assert allowed(own, "update", "subresources.kubevirt.io", "virtualmachineinstances/evacuate/cancel", namespace)
+    assert not allowed(own, "update", "subresources.kubevirt.io", "virtualmachines/stop", namespace)
     assert not allowed(own, "delete", "policy", "poddisruptionbudgets", namespace)
 
 
