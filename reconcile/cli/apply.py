@@ -24,7 +24,7 @@ from ..storm import Storm
 from ..surroundings import of_namespace, of_vm, upgrading
 from .desk import Desk, add_options, desk, finish, named
 from .shown import shown
-from .writing import add_ledger_option, agreed, attempts, directory_of, opened, who
+from .writing import add_ledger_option, agreed, attempts, directory_of, opened, same_ledger, who
 
 __all__ = ["add", "ended"]
 
@@ -71,13 +71,14 @@ async def _run(arguments: argparse.Namespace) -> int:
                 return await _permitted(at, found, remediation, confirmed, situation)
 
             result = await attempts(at, ledger).run(make, permit, mode=Mode.APPLY.value, by=lambda: by)
-    return ended(result)
+    return ended(result, arguments)
 
 
-def ended(result: Result) -> int:
+def ended(result: Result, arguments: argparse.Namespace) -> int:
     """Says how an attempt ended, and gives the exit code."""
     if result.state == State.DONE:
-        say(f"Done, attempt {result.attempt}. To take it back: steward reconcile undo {result.attempt}\n")
+        undo = f"steward reconcile undo {result.attempt}{same_ledger(arguments)}"
+        say(f"Done, attempt {result.attempt}. To take it back: {undo}\n")
         return 0
     what = f"refused, {result.refused}" if result.state == State.REFUSED else result.state
     complain(f"{what}: {result.why}")

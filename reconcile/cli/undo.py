@@ -72,7 +72,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         resume = f"steward reconcile resume {bound.kind} {bound.path}"
         say(f"Taken back, attempt {result.attempt}. {bound} is paused; to resume it: {resume}\n")
         return 0
-    return ended(result)
+    return ended(result, arguments)
 
 
 def _attempt(entries: list[Entry], attempt: str) -> tuple[Entry, Mapping[str, Any] | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import getpass
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from ..execute import Writer
 from ..ledger import Entry, Ledger, LedgerError
 from .desk import Desk
 
-__all__ = ["add_ledger_option", "agreed", "attempts", "directory_of", "entries_of", "opened", "who"]
+__all__ = ["add_ledger_option", "agreed", "attempts", "directory_of", "entries_of", "opened", "same_ledger", "who"]
 
 _PERSON = "by-hand"  # beside the sidecar's ledger, which only the sidecar writes
 
@@ -43,6 +44,12 @@ def directory_of(arguments: argparse.Namespace, at: Desk | None) -> Path:
         return Path(at.config.ledger.directory)
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "kubevirt-steward" / "ledger"
+
+
+def same_ledger(arguments: argparse.Namespace) -> str:
+    """The options again that named the ledger, for a command that is shown."""
+    given = (("--ledger", arguments.ledger), ("--config", getattr(arguments, "config", None)))
+    return "".join(f" {option} {shlex.quote(str(value))}" for option, value in given if value is not None)
 
 
 @contextmanager
