@@ -24,7 +24,7 @@ from ..storm import Storm
 from ..surroundings import of_namespace, of_vm, upgrading
 from .desk import Desk, add_options, desk, finish, named
 from .shown import shown
-from .writing import add_ledger_option, agreed, attempts, directory_of, opened, same_ledger, who
+from .writing import add_ledger_option, agreed, attempts, directory_of, opened, taking_back, who
 
 __all__ = ["add", "ended"]
 
@@ -77,8 +77,8 @@ async def _run(arguments: argparse.Namespace) -> int:
 def ended(result: Result, arguments: argparse.Namespace) -> int:
     """Says how an attempt ended, and gives the exit code."""
     if result.state == State.DONE:
-        undo = f"steward reconcile undo {result.attempt}{same_ledger(arguments)}"
-        say(f"Done, attempt {result.attempt}. To take it back: {undo}\n")
+        back = taking_back(result.plan, result.attempt, arguments) if result.plan is not None else ""
+        say(f"Done, attempt {result.attempt}. {back}\n")
         return 0
     what = f"refused, {result.refused}" if result.state == State.REFUSED else result.state
     complain(f"{what}: {result.why}")

@@ -21,9 +21,20 @@ from exporter.kube.errors import KubeError
 from ..attempt import Attempts
 from ..execute import Writer
 from ..ledger import Entry, Ledger, LedgerError
+from ..plan import Delete, Plan
 from .desk import Desk
 
-__all__ = ["add_ledger_option", "agreed", "attempts", "directory_of", "entries_of", "opened", "same_ledger", "who"]
+__all__ = [
+    "add_ledger_option",
+    "agreed",
+    "attempts",
+    "directory_of",
+    "entries_of",
+    "opened",
+    "same_ledger",
+    "taking_back",
+    "who",
+]
 
 _PERSON = "by-hand"  # beside the sidecar's ledger, which only the sidecar writes
 
@@ -50,6 +61,16 @@ def same_ledger(arguments: argparse.Namespace) -> str:
     """The options again that named the ledger, for a command that is shown."""
     given = (("--ledger", arguments.ledger), ("--config", getattr(arguments, "config", None)))
     return "".join(f" {option} {shlex.quote(str(value))}" for option, value in given if value is not None)
+
+
+def taking_back(plan: Plan, attempt: str, arguments: argparse.Namespace) -> str:
+    """How a write is taken back, as a sentence with a command where there is one."""
+    ledger = same_ledger(arguments)
+    if isinstance(plan.step, Delete):
+        return f"To create the object again: steward reconcile ledger {attempt}{ledger} --object | kubectl create -f -"
+    if plan.undo.startswith("none"):
+        return f"It can't be taken back: {plan.undo}"
+    return f"To take it back: steward reconcile undo {attempt}{ledger}"
 
 
 @contextmanager
