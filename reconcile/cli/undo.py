@@ -22,7 +22,17 @@ from ..plan import Delete, Patch, Plan, Refused, Risk
 from ..reading import document, object_path
 from .apply import ended
 from .desk import Desk, add_options, desk, finish
-from .writing import add_ledger_option, agreed, attempts, directory_of, entries_of, opened, taking_back, who
+from .writing import (
+    add_ledger_option,
+    agreed,
+    attempts,
+    directory_of,
+    entries_of,
+    named_directory,
+    opened,
+    taking_back,
+    who,
+)
 
 __all__ = ["add"]
 
@@ -50,7 +60,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         if isinstance(first, Refused):
             complain(f"refused, {first.precondition}: {first.why}")
             if intended.plan is not None and isinstance(intended.plan.step, Delete):
-                complain(taking_back(intended.plan, intended.attempt, arguments))
+                complain(taking_back(intended.plan, intended.attempt, named_directory(arguments, at)))
             return 1
         say(f"{sentence(first.plan)}\n")
         if not agreed(arguments, "Take it back?"):
@@ -74,7 +84,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         resume = f"steward reconcile resume {bound.kind} {bound.path}"
         say(f"Taken back, attempt {result.attempt}. {bound} is paused; to resume it: {resume}\n")
         return 0
-    return ended(result, arguments)
+    return ended(result, named_directory(arguments, at))
 
 
 def _attempt(entries: list[Entry], attempt: str) -> tuple[Entry, Mapping[str, Any] | None]:

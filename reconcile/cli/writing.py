@@ -30,8 +30,8 @@ __all__ = [
     "attempts",
     "directory_of",
     "entries_of",
+    "named_directory",
     "opened",
-    "same_ledger",
     "taking_back",
     "who",
 ]
@@ -57,15 +57,17 @@ def directory_of(arguments: argparse.Namespace, at: Desk | None) -> Path:
     return Path(state) / "kubevirt-steward" / "ledger"
 
 
-def same_ledger(arguments: argparse.Namespace) -> str:
-    """The options again that named the ledger, for a command that is shown."""
-    given = (("--ledger", arguments.ledger), ("--config", getattr(arguments, "config", None)))
-    return "".join(f" {option} {shlex.quote(str(value))}" for option, value in given if value is not None)
+def named_directory(arguments: argparse.Namespace, at: Desk | None) -> Path | None:
+    """That of the ledger, if an option or the configuration names it."""
+    named = arguments.ledger is not None or getattr(arguments, "config", None) is not None
+    return directory_of(arguments, at) if named else None
 
 
-def taking_back(plan: Plan, attempt: str, arguments: argparse.Namespace) -> str:
-    """How a write is taken back, as a sentence with a command where there is one."""
-    ledger = same_ledger(arguments)
+def taking_back(plan: Plan, attempt: str, directory: Path | None) -> str:
+    """How a write is taken back, as a sentence with a command where there is one; `directory` is that of the ledger,
+    None for the default.
+    """
+    ledger = f" --ledger {shlex.quote(str(directory))}" if directory is not None else ""
     if isinstance(plan.step, Delete):
         return f"To create the object again: steward reconcile ledger {attempt}{ledger} --object | kubectl create -f -"
     if plan.undo.startswith("none"):

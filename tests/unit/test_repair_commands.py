@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from reconcile.board import Repair
-from reconcile.cli.writing import taking_back
+from reconcile.cli.writing import named_directory, taking_back
 from reconcile.confirm import Confirmed
 from reconcile.findings import finding_of
 from reconcile.plan import Delete, Plan
@@ -17,6 +17,7 @@ from tests.unit.ledgers import plan
 
 PLAN = plan()
 DELETION: Plan = msgspec.structs.replace(PLAN, step=Delete(target=PLAN.target), undo="create it again")
+CREATE = "steward reconcile ledger a-1 --ledger '/the ledger' --object | kubectl create -f -"
 UNDOABLE: Plan = msgspec.structs.replace(PLAN, undo="put the finalizer back")
 
 
@@ -44,20 +45,14 @@ def test_a_plan_is_shown_with_what_carries_it_out_in_its_mode(mode: str, verb: s
     [
         (UNDOABLE, "To take it back: steward reconcile undo a-1 --ledger '/the ledger'"),
         (PLAN, "It can't be taken back: none"),
-        (
-            DELETION,
-            "To create the object again: "
-            "steward reconcile ledger a-1 --ledger '/the ledger' --object | kubectl create -f -",
-        ),
+        (DELETION, f"To create the object again: {CREATE}"),
     ],
 )
 def test_what_was_written_is_shown_with_what_takes_it_back(written: Plan, sentence: str) -> None:
-    arguments = argparse.Namespace(ledger=Path("/the ledger"))
-
-    assert taking_back(written, "a-1", arguments) == sentence
+    assert taking_back(written, "a-1", Path("/the ledger")) == sentence
 
 
-def test_the_ledger_of_a_configuration_is_named_by_it() -> None:
-    arguments = argparse.Namespace(ledger=None, config=Path("reconcile.yaml"))
+def test_a_default_ledger_is_not_named() -> None:
+    directory = named_directory(argparse.Namespace(ledger=None, config=None), None)
 
-    assert taking_back(UNDOABLE, "a-1", arguments).endswith("undo a-1 --config reconcile.yaml")
+    assert taking_back(UNDOABLE, "a-1", directory).endswith("undo a-1")
