@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from exporter.cli.terminal import complain, say
@@ -24,7 +25,7 @@ from ..storm import Storm
 from ..surroundings import of_namespace, of_vm, upgrading
 from .desk import Desk, add_options, desk, finish, named
 from .shown import shown
-from .writing import add_ledger_option, agreed, attempts, directory_of, opened, who
+from .writing import add_ledger_option, agreed, attempts, directory_of, named_directory, opened, taking_back, who
 
 __all__ = ["add", "ended"]
 
@@ -71,13 +72,14 @@ async def _run(arguments: argparse.Namespace) -> int:
                 return await _permitted(at, found, remediation, confirmed, situation)
 
             result = await attempts(at, ledger).run(make, permit, mode=Mode.APPLY.value, by=lambda: by)
-    return ended(result)
+    return ended(result, named_directory(arguments, at))
 
 
-def ended(result: Result) -> int:
-    """Says how an attempt ended, and gives the exit code."""
+def ended(result: Result, directory: Path | None) -> int:
+    """Says how an attempt ended, and gives the exit code; `directory` is as of `taking_back`."""
     if result.state == State.DONE:
-        say(f"Done, attempt {result.attempt}. To take it back: steward reconcile undo {result.attempt}\n")
+        back = taking_back(result.plan, result.attempt, directory) if result.plan is not None else ""
+        say(f"Done, attempt {result.attempt}. {back}\n")
         return 0
     what = f"refused, {result.refused}" if result.state == State.REFUSED else result.state
     complain(f"{what}: {result.why}")

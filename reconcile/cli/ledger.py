@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from exporter.cli.terminal import complain, one_line, say
 from ..board import sentence
 from ..ledger import Entry, Event, LedgerError, verify
 from ..plan import Delete
-from .writing import add_ledger_option, directory_of, entries_of
+from .writing import add_ledger_option, directory_of, entries_of, taking_back
 
 __all__ = ["add"]
 
@@ -67,7 +68,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.object:
         say(yaml_of(_created_again(own[0].whole or {})), "yaml")
         return 0
-    say(_structured(own, arguments.output) or _one(own), arguments.output)
+    say(_structured(own, arguments.output) or _one(own, arguments.ledger), arguments.output)
     return 0
 
 
@@ -91,7 +92,7 @@ def _list(entries: list[Entry]) -> str:
     return "".join(f"{one_line(line)}\n" for line in lines) or "Nothing was written.\n"
 
 
-def _one(entries: list[Entry]) -> str:
+def _one(entries: list[Entry], directory: Path | None) -> str:
     lines = []
     for each in entries:
         what = (
@@ -102,8 +103,7 @@ def _one(entries: list[Entry]) -> str:
         lines.append(f"{_moment(each.at)}  {each.event:<9}  {each.mode:<8} {each.by}  {what}")
     intended = entries[0]
     if intended.plan is not None and isinstance(intended.plan.step, Delete):
-        again = f"steward reconcile ledger {intended.attempt} --object | kubectl create -f -"
-        lines.append(f"To create the object again: {again}")
+        lines.append(taking_back(intended.plan, intended.attempt, directory))
         if intended.plan.loses:
             lines.append(f"Gone for good: {', '.join(intended.plan.loses)}")
     return "".join(f"{one_line(line)}\n" for line in lines)

@@ -22,7 +22,17 @@ from ..plan import Delete, Patch, Plan, Refused, Risk
 from ..reading import document, object_path
 from .apply import ended
 from .desk import Desk, add_options, desk, finish
-from .writing import add_ledger_option, agreed, attempts, directory_of, entries_of, opened, who
+from .writing import (
+    add_ledger_option,
+    agreed,
+    attempts,
+    directory_of,
+    entries_of,
+    named_directory,
+    opened,
+    taking_back,
+    who,
+)
 
 __all__ = ["add"]
 
@@ -31,8 +41,8 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "undo",
         help="take one write back",
-        description="Puts back what a patch changed, if nobody else changed it since, and pauses the object. What was "
-        "deleted is printed, to be created again.",
+        description="Puts back what a patch changed, if nobody else changed it since, and pauses the object. Of what "
+        "was deleted it says how to create it again.",
     )
     parser.add_argument("attempt", metavar="ATTEMPT", help="as `steward reconcile ledger` lists it")
     parser.add_argument("--yes", action="store_true", help="do not ask")
@@ -49,6 +59,8 @@ async def _run(arguments: argparse.Namespace) -> int:
         first = await _inverted(at, intended, after, by)
         if isinstance(first, Refused):
             complain(f"refused, {first.precondition}: {first.why}")
+            if intended.plan is not None and isinstance(intended.plan.step, Delete):
+                complain(taking_back(intended.plan, intended.attempt, named_directory(arguments, at)))
             return 1
         say(f"{sentence(first.plan)}\n")
         if not agreed(arguments, "Take it back?"):
@@ -72,7 +84,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         resume = f"steward reconcile resume {bound.kind} {bound.path}"
         say(f"Taken back, attempt {result.attempt}. {bound} is paused; to resume it: {resume}\n")
         return 0
-    return ended(result)
+    return ended(result, named_directory(arguments, at))
 
 
 def _attempt(entries: list[Entry], attempt: str) -> tuple[Entry, Mapping[str, Any] | None]:

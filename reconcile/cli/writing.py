@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import getpass
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -20,9 +21,20 @@ from exporter.kube.errors import KubeError
 from ..attempt import Attempts
 from ..execute import Writer
 from ..ledger import Entry, Ledger, LedgerError
+from ..plan import Delete, Plan
 from .desk import Desk
 
-__all__ = ["add_ledger_option", "agreed", "attempts", "directory_of", "entries_of", "opened", "who"]
+__all__ = [
+    "add_ledger_option",
+    "agreed",
+    "attempts",
+    "directory_of",
+    "entries_of",
+    "named_directory",
+    "opened",
+    "taking_back",
+    "who",
+]
 
 _PERSON = "by-hand"  # beside the sidecar's ledger, which only the sidecar writes
 
@@ -43,6 +55,24 @@ def directory_of(arguments: argparse.Namespace, at: Desk | None) -> Path:
         return Path(at.config.ledger.directory)
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "kubevirt-steward" / "ledger"
+
+
+def named_directory(arguments: argparse.Namespace, at: Desk | None) -> Path | None:
+    """That of the ledger, if an option or the configuration names it."""
+    named = arguments.ledger is not None or getattr(arguments, "config", None) is not None
+    return directory_of(arguments, at) if named else None
+
+
+def taking_back(plan: Plan, attempt: str, directory: Path | None) -> str:
+    """How a write is taken back, as a sentence with a command where there is one; `directory` is that of the ledger,
+    None for the default.
+    """
+    ledger = f" --ledger {shlex.quote(str(directory))}" if directory is not None else ""
+    if isinstance(plan.step, Delete):
+        return f"To create the object again: steward reconcile ledger {attempt}{ledger} --object | kubectl create -f -"
+    if plan.undo.startswith("none"):
+        return f"It can't be taken back: {plan.undo}"
+    return f"To take it back: steward reconcile undo {attempt}{ledger}"
 
 
 @contextmanager

@@ -241,6 +241,7 @@ async def test_approve_waits_for_the_plan_s_hash(tmp_path: Path) -> None:
     async with on(tmp_path, settings, orphan("db")) as running:
         assert await running.run() == 0
         assert running.state() == "waiting"
+        assert running.repair().commands[0].startswith("steward reconcile approve ")
         plan = running.repair().hash
         for hash_, writes in (("0" * 16, 0), (plan, 1)):
             approval = f"{hash_} by alice until 2026-09-21T15:00:00Z"

@@ -1,0 +1,58 @@
+"""The commands that are shown with a plan, or after a write: they are those that work then."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from reconcile.board import Repair
+from reconcile.cli.writing import named_directory, taking_back
+from reconcile.confirm import Confirmed
+from reconcile.findings import finding_of
+from reconcile.plan import Delete, Plan
+from tests.unit.ledgers import plan
+
+PLAN = plan()
+DELETION: Plan = msgspec.structs.replace(PLAN, step=Delete(target=PLAN.target), undo="create it again")
+CREATE = "steward reconcile ledger a-1 --ledger '/the ledger' --object | kubectl create -f -"
+UNDOABLE: Plan = msgspec.structs.replace(PLAN, undo="put the finalizer back")
+
+
+@pytest.mark.parametrize(
+    ("mode", "verb"), [("plan", "apply"), ("approve", "approve"), ("auto", "apply"), ("apply", None)]
+)
+def test_a_plan_is_shown_with_what_carries_it_out_in_its_mode(mode: str, verb: str | None) -> None:
+    repair = Repair(
+        fingerprint=PLAN.fingerprint,
+        remediation=PLAN.remediation,
+        check=PLAN.check,
+        reason=PLAN.reason,
+        namespace="ns",
+        mode=mode,
+        state="",
+        at=0.0,
+    ).planned(Confirmed(finding_of(PLAN), PLAN, {}, 0.0))
+    command = f"steward reconcile {verb} 3f9c2a --remediation release_ipam_claim --plan {PLAN.hash}"
+
+    assert repair.commands == ((command,) if verb else ())
+
+
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        (UNDOABLE, "To take it back: steward reconcile undo a-1 --ledger '/the ledger'"),
+        (PLAN, "It can't be taken back: none"),
+        (DELETION, f"To create the object again: {CREATE}"),
+    ],
+)
+def test_what_was_written_is_shown_with_what_takes_it_back(written: Plan, sentence: str) -> None:
+    assert taking_back(written, "a-1", Path("/the ledger")) == sentence
+
+
+def test_a_default_ledger_is_not_named() -> None:
+    directory = named_directory(argparse.Namespace(ledger=None, config=None), None)
+
+    assert taking_back(UNDOABLE, "a-1", directory).endswith("undo a-1")
