@@ -12,7 +12,7 @@ from tests.interleaving.races import RACES, Race, raced
 from tests.interleaving.running import interleave
 from tests.interleaving.weakening import applied, mutants
 
-COUNT = 1600
+COUNT = 1400
 OF_A_RACE = 40  # interleavings; `python -m tests.interleaving --races` has them all
 WITH_FILES = 15
 KNOWN = {each.name: each for each in mutants()}
