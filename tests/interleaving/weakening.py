@@ -63,6 +63,9 @@ class Covered:
 _VERSION, _CHECK = ("the test of the resourceVersion",), ("that the check is asked",)
 _NO_PLAN = "nothing is planned without it"
 _RACES = {
+    "the test of the UID": "created anew",
+    "the tests of the content": "another plan",
+    "the second plan": "namesake",
     "the test of the resourceVersion": "owners before claims, released",
     "that both plans are the same": "another plan",
     "that what was read is young": "namesake of a slow process",
@@ -71,6 +74,12 @@ _RACES = {
 COVERED = (
     Covered("the test of the UID", "an object made anew has another resourceVersion", _VERSION, "same object"),
     Covered("the tests of the content", "what changes it changes the resourceVersion", _VERSION, "content"),
+    Covered(
+        "the second plan",
+        "what was read for the first is too old",
+        ("that what was read is young",),
+        "nobody of its name lives",
+    ),
     Covered("that users are read last", "the object is read first: its resourceVersion is older", _VERSION),
     Covered("that any IPAMClaim is seen", _NO_PLAN),
     Covered("that IPAMClaim is read afresh", "its resourceVersion is old then", _VERSION),
@@ -114,6 +123,7 @@ def together(*given: Mutant) -> Mutant:
         tuple(code for each in given for code in each.codes),
         tuple(value for each in given for value in each.values),
         given[0].area,
+        given[0].race,
     )
 
 
