@@ -27,6 +27,7 @@ contracts: $(VENV)/.dev ## which package may import which
 
 verify: $(VENV)/.dev ## generated files are up to date
 	$(BIN)/python -m exporter.docgen --verify
+	$(BIN)/python -m reconcile.docgen --verify
 
 test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use
 	@echo "make test: without the real parts in the cache it first builds them, 10 to 15 minutes on two cores"
@@ -54,6 +55,7 @@ mutants: $(VENV)/.dev ## whether the tests notice changes of the core; MUTANTS="
 
 generate: $(VENV)/.dev ## write the generated files again
 	$(BIN)/python -m exporter.docgen
+	$(BIN)/python -m reconcile.docgen
 
 clean: ## remove .venv and caches of the checkout
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -97,7 +97,8 @@ async def run(
         election = _election(config, transport, identity) if may_write(config, remediations) else Unelected()
         board, reads, writer = Board(), ApiReads(transport), Writer(transport)
         modes = {each.id: mode_of(config, each.id, "").value for each in remediations}
-        measures = Measures(remediations, modes, board)
+        enabled = {each.id for each in remediations if may_write(config, [each])}
+        measures = Measures(remediations, modes, board, enabled)
 
         def kept(entry: Entry) -> None:
             history.add(entry)

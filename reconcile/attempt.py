@@ -32,6 +32,10 @@ from .requests import request
 __all__ = ["Attempts", "Fence", "Make", "Permit", "Result", "State", "dry_run"]
 
 
+# A webhook may answer with it as well.
+_HINT = {403: "; where that is RBAC, apply what `steward reconcile role` prints for the configuration"}
+
+
 class Fence(Protocol):
     async def assure(self, seconds: float) -> None:
         """Raises NotLeadingError unless nobody else writes for so many seconds."""
@@ -218,7 +222,9 @@ async def dry_run(made: Confirmed, writer: Writer, reads: Reads, kinds: Mapping[
     answer = await writer.dry_run(plan.step, kind, await reads.served(kind), made.whole)
     if answer.outcome is Outcome.ACCEPTED:
         return Result(State.DRY, plan)
-    return Result(State.REFUSED, plan, refused="dry_run_clean", why=f"dry run: {answer.why}")
+    return Result(
+        State.REFUSED, plan, refused="dry_run_clean", why=f"dry run: {answer.why}{_HINT.get(answer.code, '')}"
+    )
 
 
 def _same(first: Confirmed, second: Confirmed) -> Refused | None:

@@ -55,8 +55,14 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
             undo=plan.undo,
             loses=plan.loses,
             proposal=plan.proposal,
-            commands=() if proposed else (f"steward reconcile approve {plan.fingerprint} --plan {plan.hash}",),
+            commands=() if proposed or self.mode == "apply" else (_command(self.mode, plan),),
         )
+
+
+def _command(mode: str, plan: Plan) -> str:
+    """What carries the plan out. In mode plan no approval does: then it is for a person."""
+    verb = "approve" if mode == "approve" else "apply"
+    return f"steward reconcile {verb} {plan.fingerprint} --remediation {plan.remediation} --plan {plan.hash}"
 
 
 def sentence(plan: Plan) -> str:

@@ -89,6 +89,8 @@ async def confirm(
             return Refused("everything_seen", unseen)
         if isinstance(plan, Refused):
             return plan
+        if early := _early(finding, check, now):
+            return Refused("finding_holds", early)
         bound_to = plan.bound_to
         kind = next(each for each in kinds.values() if each.name == bound_to.kind)
         whole = cluster.whole(kind, bound_to.namespace, bound_to.name)
@@ -110,6 +112,16 @@ async def holds(hint: Hint, check: Check, reads: Reads, settings: Any = None, as
     kinds = _kinds(check, None)
     cluster = _cluster(kinds, check, None, assumed)
     return await _settled(lambda cluster: _finding(hint, check, cluster, settings), cluster, kinds, reads)
+
+
+def _early(finding: Finding, check: Check, now: float) -> str:
+    """Why a finding would not be reported yet: what it is about began anew after the hint; empty where it would."""
+    grace = check.reasons[finding.reason].grace
+    if finding.since is None or now >= finding.since + grace:
+        return ""
+    return (
+        f"{finding.reason} of {finding.subject} is {now - finding.since:.0f}s old, and is reported after {grace:.0f}s"
+    )
 
 
 def _planned(remediation: Remediation, finding: Finding, scene: Scene) -> Plan | Refused:
@@ -150,8 +162,7 @@ async def _settled(
     With `again` what is quick to read of users is read twice, after a call of it.
     """
     versions = await survey(cluster, reads, kinds)
-    for _ in range(_ROUNDS):
-        cluster.take_needs()
+    for _ in range(_ROUNDS):  # what indexes were read through since the last answer is needed too
         try:
             answer: T | Refused | None = ask(cluster)
         except UnreadError:

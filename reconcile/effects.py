@@ -13,12 +13,13 @@ import msgspec
 from exporter.model.record import Ref
 
 from .annotations import PAUSED
-from .plan import Action, Add, Call, Create, Delete, Op, Patch, Remove, Replace, Step, Test
+from .plan import Add, Call, Create, Delete, Op, Patch, Remove, Replace, Step, Test
 from .requests import metadata
 
-__all__ = ["ABSENT", "at", "happened", "inverse"]
+__all__ = ["ABSENT", "REQUESTS", "at", "happened", "inverse"]
 
 ABSENT: Any = msgspec.UNSET  # what is not there; null is something else
+REQUESTS = "/status/stateChangeRequests"  # where a VM is asked to start or stop
 
 
 def happened(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | None) -> bool:
@@ -36,7 +37,8 @@ def happened(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | Non
         return isinstance(step, Patch) and any("/finalizers" in op.path for op in step.ops if isinstance(op, Remove))
     if isinstance(step, Patch):
         return all(_applied(op, before, now) for op in step.ops if not isinstance(op, Test))
-    return _called(step, now)
+    node = at(now, "/status/evacuationNodeName")
+    return node is ABSENT or not node or node != step.body.get("evacuationNodeName")
 
 
 def _applied(op: Op, before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
@@ -46,7 +48,7 @@ def _applied(op: Op, before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
         parent, _, _ = op.path.rpartition("/")
         if isinstance(at(before, parent), list):
             return op.value in _listed(at(now, parent))
-        return _has(at(now, op.path), op.value)
+        return _has(at(now, op.path), op.value) or (op.path == REQUESTS and _stopped(before, now))
     parent, _, _ = op.path.rpartition("/")
     if isinstance(at(before, parent), list):
         return at(before, op.path) not in _listed(at(now, parent))
@@ -61,13 +63,9 @@ def _has(found: Any, value: Any) -> bool:
     return bool(found == value)
 
 
-def _called(step: Call, now: Mapping[str, Any]) -> bool:
-    if step.action is Action.CANCEL_EVACUATION:
-        node = at(now, "/status/evacuationNodeName")
-        return node is ABSENT or not node or node != step.body.get("evacuationNodeName")
-    requests = _listed(at(now, "/status/stateChangeRequests"))
-    asked = any(isinstance(each, dict) and each.get("action") == "Stop" for each in requests)
-    return asked or at(now, "/spec/runStrategy") == "Halted" or at(now, "/spec/running") is False
+def _stopped(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether a VM has no VMI any more: KubeVirt then takes the request to stop off its status, in the same write."""
+    return at(before, "/status/created") is True and at(now, "/status/created") is not True
 
 
 def inverse(step: Step, before: Mapping[str, Any], after: Mapping[str, Any] | None, why: str) -> Step | str:
@@ -82,19 +80,14 @@ def inverse(step: Step, before: Mapping[str, Any], after: Mapping[str, Any] | No
         return "the object is gone"
     if isinstance(step, Create):
         return Delete(target=_with_uid(step.target, after))
-    if isinstance(step, Call) and step.action is Action.CANCEL_EVACUATION:
+    if isinstance(step, Call):
         return "an evacuation request is made by the next eviction, and by nothing else"
-    paths = [op.path for op in step.ops if not isinstance(op, Test)] if isinstance(step, Patch) else list(_RUN)
+    paths = [op.path for op in step.ops if not isinstance(op, Test)]
     ops = [op for path in dict.fromkeys(_restorable(paths, before)) for op in _restored(path, before, after)]
     if not ops:
-        return (
-            "the write left nothing in the object's spec that could be put back; start the VM again with virtctl start"
-        )
-    subresource = step.subresource if isinstance(step, Patch) else ""
+        return "the write left nothing in the object that could be put back"
+    subresource = step.subresource
     return Patch(target=step.target, ops=(*ops, *(() if subresource else _pause(after, why))), subresource=subresource)
-
-
-_RUN = ("/spec/runStrategy", "/spec/running")
 
 
 def _restorable(paths: Sequence[str], before: Mapping[str, Any]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Count
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -15,6 +15,8 @@ from .remediation import Remediation
 __all__ = ["Measures", "Standing"]
 
 PREFIX = "kubevirt_steward_repair"
+_MODES = ("off", "plan", "approve", "auto")
+_OUTCOMES = ("done", "failed", "unclear")
 _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -23,6 +25,7 @@ class Standing:
 
     leading = False
     ledger_writable = False
+    unfinished = 0  # attempts without an end in the ledger
     storm = "normal"
     paused = 0  # scopes: global, namespaces, objects
     edit_wars = 0
@@ -30,15 +33,26 @@ class Standing:
     source_up = False
     gates: tuple[str, ...] = ()  # ids of those that block everything now
 
+    def follow(self) -> None:
+        """Forgets what only the replica knows that leads: another one reports it from now on."""
+        self.storm, self.paused, self.edit_wars = "normal", 0, 0
+
 
 class Measures(Collector):
     """Counters of what was done, and gauges of what is known."""
 
-    def __init__(self, remediations: Iterable[Remediation], modes: dict[str, str], board: Board) -> None:
+    def __init__(
+        self,
+        remediations: Iterable[Remediation],
+        modes: dict[str, str],
+        board: Board,
+        enabled: Collection[str] = (),
+    ) -> None:
+        """`enabled` are the remediations that may write somewhere, be it in one namespace."""
         self.registry = CollectorRegistry()
         self.standing = Standing()
         self._ids = [each.id for each in remediations]
-        self._modes, self._board = modes, board
+        self._modes, self._board, self._enabled = modes, board, enabled
         self._done = Counter(
             f"{PREFIX}s", "Attempts by how they ended.", ("remediation", "mode", "outcome"), registry=self.registry
         )
@@ -59,9 +73,18 @@ class Measures(Collector):
             registry=self.registry,
         )
         for remediation in self._ids:
+            for mode in _MODES[2:]:  # from 0 on, so that the first one counts as an increase
+                for outcome in _OUTCOMES:
+                    self._done.labels(remediation, mode, outcome)
             self._undone.labels(remediation)
             self._returned.labels(remediation)
         self.registry.register(self)
+
+    def described(self) -> Iterator[tuple[Metric, tuple[str, ...]]]:
+        """Each family, and its labels."""
+        for counter in (self._done, self._undone, self._returned, self._seconds):
+            yield from ((family, tuple(counter._labelnames)) for family in counter.describe())
+        yield from ((family, tuple(getattr(family, "_labelnames", ()))) for family in self.collect())
 
     def ended(self, remediation: str, mode: str, outcome: str, seconds: float) -> None:
         self._done.labels(remediation, mode, outcome).inc()
@@ -79,11 +102,13 @@ class Measures(Collector):
             "mode",
             "The mode of each remediation: 1 for the one that holds.",
             ("remediation", "mode"),
-            (
-                ((each, mode), float(self._modes.get(each) == mode))
-                for each in self._ids
-                for mode in ("off", "plan", "approve", "auto")
-            ),
+            (((each, mode), float(self._modes.get(each) == mode)) for each in self._ids for mode in _MODES),
+        )
+        yield _family(
+            "enabled",
+            "1 if the remediation may write: its mode is approve or auto, for all namespaces or for some.",
+            ("remediation",),
+            (((each,), float(each in self._enabled)) for each in self._ids),
         )
         states = Count((each.remediation, each.state) for each in repairs)
         yield _family(
@@ -119,6 +144,7 @@ class Measures(Collector):
                 "1 while the ledger can be written; nothing is repaired while it can't.",
                 float(now.ledger_writable),
             ),
+            ("unfinished", "Attempts without an end in the ledger: what came of them is not known.", now.unfinished),
             ("source_up", "1 while the findings can be read.", float(now.source_up)),
             ("paused", "Pauses in effect: of everything, of namespaces, of objects.", float(now.paused)),
             ("edit_wars", "Objects that are paused since somebody reverts each repair.", float(now.edit_wars)),

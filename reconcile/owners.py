@@ -14,13 +14,10 @@ import msgspec
 
 from .known_owners import JSON_PATCH, Owner, known_owners
 from .managed_fields import applied, entries, touches
-from .plan import Action, Call, Create, Delete, Op, Patch, Plan, Proposal, Remove, Replace, Step, Test
+from .plan import Create, Delete, Op, Patch, Plan, Proposal, Remove, Step, Test
 from .requests import MANAGER
 
 __all__ = ["claimed", "rival"]
-
-# Run strategies that a stop changes, the last one in old releases (kubevirt/kubevirt/pkg/virt-api/rest/subresource.go).
-_STARTED = ("Always", "Once", "RerunOnFailure")
 
 
 def claimed(plan: Plan, whole: Mapping[str, Any]) -> Proposal | None:
@@ -29,7 +26,7 @@ def claimed(plan: Plan, whole: Mapping[str, Any]) -> Proposal | None:
     `whole` is the object that the plan is bound to. The first that is found is named.
     """
     step = plan.step
-    ops = _ops(step, whole)
+    ops = step.ops if isinstance(step, Patch) else ()
     if isinstance(step, Create) or not (ops or isinstance(step, Delete)):
         return None  # a new object is nobody's, and of the rest nothing is kept in a spec
     written = [op.path for op in ops if not isinstance(op, Test)]
@@ -59,19 +56,6 @@ def rival(before: Mapping[str, Any], after: Mapping[str, Any], ops: tuple[Op, ..
     owning = [each for each in since if touches(each.get("fieldsV1"), after, again)]
     newest = max(owning or since, key=lambda each: str(each.get("time") or ""), default={})
     return str(newest.get("manager") or "")
-
-
-def _ops(step: Step, whole: Mapping[str, Any]) -> tuple[Op, ...]:
-    """What a step changes. A stop writes the run strategy of a VM that would be started again."""
-    if isinstance(step, Patch):
-        return step.ops
-    spec = whole.get("spec")
-    if not isinstance(step, Call) or step.action is not Action.STOP or not isinstance(spec, dict):
-        return ()
-    if spec.get("running") is True:
-        return (Replace("/spec/running", value=False),)
-    strategy = spec.get("runStrategy")
-    return (Replace("/spec/runStrategy", value="Halted"),) if strategy in _STARTED else ()
 
 
 def _applying(step: Step, ops: tuple[Op, ...], whole: Mapping[str, Any]) -> Owner | None:

@@ -102,7 +102,6 @@ class Action(StrEnum):
     """KubeVirt's subresources that take a PUT."""
 
     CANCEL_EVACUATION = "evacuate/cancel"
-    STOP = "stop"
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", tag="call"):

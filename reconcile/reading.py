@@ -161,6 +161,8 @@ async def satisfy(
         except KubeError as error:
             where = "in all namespaces" if need.namespace is None else f"in namespace {need.namespace}"
             what = f"list {kind.resource} {where}" if need.name is None else f"get {kind.resource} {need.name} {where}"
-            cluster.served(kind, SyncState.FAILING, f"cannot {what}: {error}")
+            forbidden = isinstance(error, StatusError) and error.code == 403
+            hint = "; apply what `steward reconcile role` prints for the configuration" if forbidden else ""
+            cluster.served(kind, SyncState.FAILING, f"cannot {what}: {error}{hint}")
             versions.pop(kind.name, None)
             cluster.found(need, kind, ())

@@ -40,11 +40,13 @@ def build(
         return web.Response(body=body, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     def readyz() -> str:
-        return "" if measures.standing.source_up else "the findings could not be read yet"
+        """A replica that waits for the Lease is ready; it reads no findings until it leads."""
+        now = measures.standing
+        return "" if now.source_up or not now.leading else "the findings could not be read yet"
 
     app = application({"/api/v1/plans": plans, "/metrics": metrics}, readyz)
     if webhook is not None:
-        app.router.add_post("/alerts", webhook)
+        app.router.add_post("/api/v1/alerts", webhook)
     return app
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from exporter.kube.errors import KubeError
 
+from .board import Board
 from .config import Mode
 from .gates import Alert, Ask, QueryAnswer, Situation
 from .history import History
@@ -57,6 +58,10 @@ class Sidecar:
         self._storm: Storm | None = None
         self._problem = ""  # why there are no findings, as last logged
 
+    @property
+    def board(self) -> Board:
+        return self._parts.board
+
     def kept(self, entry: Entry) -> None:
         """Takes in a new entry of the ledger."""
         self._history.add(entry)
@@ -68,10 +73,12 @@ class Sidecar:
         while True:
             standing.leading = self._election.leading
             standing.ledger_writable = self._ledger.writable
+            standing.unfinished = len(self._ledger.unfinished())
             if self._election.leading:
                 await self.once()
             else:
                 self._storm = None
+                standing.follow()
                 await self._parts.board.keep(())
             await self._wait()
 
@@ -118,6 +125,7 @@ class Sidecar:
             log.info(
                 'event="attempt settled" attempt=%s outcome=%s why="%s"', intended.attempt, result.state, result.why
             )
+        self._parts.measures.standing.unfinished = len(self._ledger.unfinished())
 
     async def _situation(self, observed: Observed) -> Situation:
         parts, alerts = self._parts, self._alerts

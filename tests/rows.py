@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from exporter.demo import surroundings as around
@@ -23,6 +24,7 @@ Row = dict[str, Any]
 
 def full(row: Row) -> Row:
     """The object of one row. Raises KeyError for a kind that no row can have, ValueError for an impossible state."""
+    row = deepcopy(row)  # `over` is put into what may be part of other rows
     kind, name = row["kind"], row["name"]
     meta = {
         "uid": row.get("uid") or f"uid-{kind}-{row.get('namespace', 'ns')}-{name}",

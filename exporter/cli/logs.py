@@ -18,6 +18,7 @@ __all__ = ["log_as", "safe", "say"]
 
 _VALUE = 2_000  # characters of one value
 _TRACE = 16_000  # and of a traceback
+_OURS = (__name__.partition(".")[0], "reconcile")  # packages whose messages are key="value" already
 _ESCAPED = re.compile(r'[^ -~]|["\\]')
 
 
@@ -57,7 +58,7 @@ def _argument(value: object) -> object:
 
 
 def _ours(record: logging.LogRecord) -> bool:
-    return record.name.partition(".")[0] == __name__.partition(".")[0]
+    return record.name.partition(".")[0] in _OURS
 
 
 class _Formatter(logging.Formatter):

@@ -10,9 +10,9 @@ from ..checks.base import Check
 from .keys import CONFIG_VARIABLE, Key
 from .loading import Loaded
 from .reader import scalar
-from .settings import model_of
+from .settings import Section, model_of
 
-__all__ = ["as_rows", "as_yaml", "pages", "schema"]
+__all__ = ["as_rows", "as_yaml", "in_yaml", "pages", "schema", "schema_of"]
 
 _INTRODUCTION = f"""\
 One YAML file, `--config FILE` or `${CONFIG_VARIABLE}`; each key may also come from the environment, some from a flag.
@@ -48,9 +48,13 @@ def pages(keys: Iterable[Key], note: str) -> Iterator[str]:
 
 
 def schema(checks: Iterable[Check]) -> dict[str, Any]:
+    """JSON schema of the exporter's configuration."""
+    return schema_of(model_of(tuple(checks)), "kubevirt-steward")
+
+
+def schema_of(model: type[Section], title: str) -> dict[str, Any]:
     """JSON schema, draft 2020-12."""
-    dialect = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": dialect, "title": "kubevirt-steward", **model_of(tuple(checks)).model_json_schema()}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **model.model_json_schema()}
 
 
 def as_rows(loaded: Loaded) -> list[tuple[str, str, str]]:

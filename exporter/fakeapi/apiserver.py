@@ -1,4 +1,4 @@
-"""The server: its objects are written from within, and read over HTTP.
+"""The server: its objects are written from within and over HTTP, and read over HTTP.
 
     server = ApiServer()
     server.load(objects)
@@ -8,7 +8,7 @@ It behaves as kube-apiserver 1.36 was seen to behave, where a client could notic
 difference. Calls from within are plain and synchronous, take the whole object including
 its status, and reach watches like any other write.
 
-Not here: writes over HTTP, authentication, authorization, admission, schemas, managed fields, protobuf,
+Not here: authentication, authorization, admission, schemas, managed fields, protobuf,
 tables, garbage collection, and every controller.
 """
 
@@ -18,14 +18,15 @@ from collections.abc import Iterable
 from aiohttp import web
 
 from . import wire
-from .calls import Call, Target, target
+from .calls import Call, Target, read, target
 from .discovery import document
-from .errors import ApiError, method_not_allowed, no_such_subresource, page_not_found
+from .errors import ApiError, no_such_subresource, page_not_found
 from .listing import list_body
 from .registry import Registry, merged
 from .resources import RESOURCES, Obj, Resource
 from .storage import Storage
 from .watching import Pace, Watches
+from .writing import Writer
 
 __all__ = ["ApiServer"]
 
@@ -37,6 +38,7 @@ class ApiServer:
         self.pace = pace or Pace()
         self._storage = Storage(history)
         self._registry = Registry(self._storage)
+        self._writer = Writer(self._storage)
         self._watches = Watches(self._storage, self.pace)
         self._served = list(RESOURCES)
         self._http: web.Server | None = None
@@ -105,11 +107,11 @@ class ApiServer:
             return wire.refusal(err)
 
     async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
-        return await wire.send(request, self._answer(Call(request.method, request.path, dict(request.query))))
+        return await wire.send(request, self._answer(await read(request)))
 
     def _answer(self, call: Call) -> wire.Answer:
         if call.method != "GET":
-            raise method_not_allowed()
+            return self._writer.write(call, self._target(call))
         found = document(call.path, self._served, VERSION)
         if found is not None:
             return 200, wire.encode(found)

@@ -1,10 +1,16 @@
 """One request as the API server sees it: the call, and what its path leads to."""
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from .errors import page_not_found
-from .resources import Resource
+from aiohttp import web
+
+from .errors import bad_request, page_not_found
+from .resources import Obj, Resource
+
+NOTED = ("Accept", "Accept-Encoding", "Authorization", "Content-Type", "User-Agent")
+"""Request headers that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,10 +18,26 @@ class Call:
     method: str
     path: str
     query: Mapping[str, str]
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
 
     @property
     def watch(self) -> bool:
         return self.method == "GET" and self.query.get("watch", "") in ("1", "true")
+
+    def json(self) -> Obj:
+        try:
+            body = json.loads(self.body)
+        except ValueError as err:
+            raise bad_request(f"couldn't parse the body as JSON: {err}") from err
+        if not isinstance(body, dict):
+            raise bad_request("the body of the request is no object")
+        return body
+
+
+async def read(request: web.BaseRequest) -> Call:
+    headers = {name: request.headers[name] for name in NOTED if name in request.headers}
+    return Call(request.method, request.path, dict(request.query), headers, await request.read())
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-__all__ = ["add"]
+__all__ = ["add", "described"]
 
 
 def add(commands: Any) -> None:
@@ -21,3 +23,17 @@ def add(commands: Any) -> None:
         module = import_module(f"{__name__}.{found.name}")
         if callable(getattr(module, "add", None)):
             module.add(own)
+
+
+def described(reconcile: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
+    """Each command as it is typed, and what it does, of the parser of `reconcile`."""
+    for action in reconcile._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for parser in action.choices.values():
+                words = [_word(each) for each in parser._actions if not each.option_strings]
+                yield f"`{' '.join(['steward', *parser.prog.split()[1:], *words])}`", parser.description or ""
+
+
+def _word(action: argparse.Action) -> str:
+    word = str(action.metavar or action.dest)
+    return f"[{word}{'…' if action.nargs == '*' else ''}]" if action.nargs in ("?", "*") else word

@@ -25,7 +25,8 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "approve",
         help="let the sidecar carry out one plan",
-        description="Confirms a finding, and annotates the object with the plan's hash, your name and an end.",
+        description="Confirms a finding, and annotates the object with the plan's hash, your name and an end. The "
+        "sidecar carries it out where the remediation's mode is approve; `steward reconcile apply` needs no sidecar.",
     )
     parser.add_argument("fingerprint", metavar="FINGERPRINT", help="of the finding; its first digits are enough")
     parser.add_argument("--remediation", metavar="ID", help="which one, where there are several")
@@ -50,7 +51,10 @@ async def _run(arguments: argparse.Namespace) -> int:
             complain(f"the plan is {plan.hash} now, and not {arguments.plan}: {sentence(plan)}; look at it anew")
             return 1
         text = write(plan, await who(at), time.time() + arguments.lasting)
-        return await annotate(at, plan, made.whole, APPROVED_PLAN, text)
+        code = await annotate(at, plan, made.whole, APPROVED_PLAN, text)
+        if not code:
+            say(f"The sidecar carries it out where the mode of {remediation.id} is approve.\n")
+        return code
 
 
 async def annotate(at: Desk, plan: Plan, whole: Any, name: str, text: str) -> int:

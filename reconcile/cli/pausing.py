@@ -18,12 +18,22 @@ __all__ = ["add"]
 
 
 def add(commands: Any) -> None:
-    for name, text in (("pause", "stop repairs"), ("resume", "let repairs go on")):
+    for name, text, story in (
+        (
+            "pause",
+            "stop repairs",
+            f"Sets annotation {PAUSED} on the Lease, on a Namespace or on an object. It holds over restarts.",
+        ),
+        (
+            "resume",
+            "let repairs go on",
+            f"Takes annotation {PAUSED} off, and sets {RESUMED}: what was reverted before does not count any more.",
+        ),
+    ):
         parser = commands.add_parser(
             name,
             help=f"{text} of everything, of a namespace, or of one object",
-            description=f"Sets annotation {PAUSED} on the Lease, on a Namespace or on an object. It holds until it is "
-            "resumed, whatever restarts.",
+            description=story,
         )
         parser.add_argument("kind", nargs="?", metavar="KIND", help="such as VirtualMachine; default: everything")
         parser.add_argument("name", nargs="?", metavar="NAMESPACE/NAME")

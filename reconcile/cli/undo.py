@@ -9,15 +9,17 @@ from typing import Any
 
 from exporter.cli.terminal import complain, say
 
+from ..annotations import PAUSED
 from ..attempt import State
 from ..board import sentence
 from ..config import Mode
 from ..confirm import Confirmed
 from ..effects import inverse
+from ..execute import Outcome, Writer
 from ..findings import finding_of
 from ..ledger import Entry, Event
-from ..plan import Patch, Plan, Refused, Risk
-from ..reading import document
+from ..plan import Delete, Patch, Plan, Refused, Risk
+from ..reading import document, object_path
 from .apply import ended
 from .desk import Desk, add_options, desk, finish
 from .writing import add_ledger_option, agreed, attempts, directory_of, entries_of, opened, who
@@ -58,12 +60,17 @@ async def _run(arguments: argparse.Namespace) -> int:
         async def permit(_: Confirmed) -> Refused | None:
             return None
 
+        if isinstance(first.plan.step, Delete) and (why := await _pause(at, intended, by)):
+            complain(f"nothing was taken back: {why}")
+            return 2
         with opened(directory) as ledger:
             result = await attempts(at, ledger).run(
                 make, permit, mode=Mode.UNDO.value, by=lambda: by, undoes=intended.attempt
             )
     if result.state == State.DONE:
-        say(f"Taken back, attempt {result.attempt}. The object is paused: steward reconcile resume\n")
+        bound = first.plan.bound_to
+        resume = f"steward reconcile resume {bound.kind} {bound.path}"
+        say(f"Taken back, attempt {result.attempt}. {bound} is paused; to resume it: {resume}\n")
         return 0
     return ended(result)
 
@@ -76,12 +83,30 @@ def _attempt(entries: list[Entry], attempt: str) -> tuple[Entry, Mapping[str, An
         raise ValueError(f"the ledger has no attempt {attempt}; `steward reconcile ledger` lists them")
     if isinstance(intended.plan.step, Patch) and intended.plan.undo.startswith("none"):
         raise ValueError(f"attempt {attempt} can't be taken back: {intended.plan.undo}")
-    ends = [each for each in own if each.event is Event.DONE or (each.event is Event.RESOLVED and each.happened)]
+    ends = [each for each in own if _happened(each)]
     if not ends:
         raise ValueError(f"attempt {attempt} changed nothing, as far as the ledger knows")
-    if any(each.undoes == attempt for each in entries):
+    undos = {each.attempt for each in entries if each.undoes == attempt}
+    if any(each.attempt in undos and _happened(each) for each in entries):
         raise ValueError(f"attempt {attempt} was taken back before; see `steward reconcile ledger {attempt}`")
     return intended, ends[-1].whole
+
+
+def _happened(entry: Entry) -> bool:
+    return entry.event is Event.DONE or (entry.event is Event.RESOLVED and bool(entry.happened))
+
+
+async def _pause(at: Desk, intended: Entry, by: str) -> str:
+    """Pauses the object for which another one was created; a patch that takes back another one does so itself.
+
+    Before it is taken back: whatever runs would create it again at once. Gives why it could not be, or nothing.
+    """
+    assert intended.plan is not None
+    ref = intended.plan.bound_to
+    kind = at.kinds[ref.kind]
+    path = object_path(kind, await at.reads.served(kind), ref.namespace, ref.name)
+    answer = await Writer(at.transport).annotate(path, {PAUSED: f"taken back by {by}"})
+    return "" if answer.outcome is Outcome.ACCEPTED else f"{ref} cannot be paused: {answer.why}"
 
 
 async def _inverted(at: Desk, intended: Entry, after: Mapping[str, Any] | None, by: str) -> Confirmed | Refused:

@@ -23,6 +23,7 @@ from ..remediation import Scene
 
 __all__ = [
     "NOT_MIGRATING",
+    "NO_OTHER_HOLDER",
     "NO_POD_USES_IT",
     "STACK_HEALTHY",
     "in_use",
@@ -32,6 +33,7 @@ __all__ = [
     "names_of",
     "namesakes",
     "restored",
+    "shared",
     "stack_broken",
 ]
 
@@ -40,6 +42,7 @@ NO_POD_USES_IT = {
     "no_pod_uses_it": "no pod of the cluster that is not completed refers to the IPAMClaim, has one of its addresses "
     "in its network, or is of a VM that it names"
 }
+NO_OTHER_HOLDER = {"no_other_holder": "no other IPAMClaim of its network has one of the IPAMClaim's addresses"}
 STACK_HEALTHY = {
     "stack_healthy": "KubeVirt's IPAM controller with its webhook, and OVN-Kubernetes' control plane, work as far as "
     "they are seen"
@@ -111,6 +114,10 @@ def migrating(scene: Scene, claim: IPAMClaim) -> Refused | None:
     for each in scene.within(VirtualMachineInstanceMigration, claim.namespace):
         if each.vmi in names and not each.finished:
             return Refused("not_migrating", f"{each.ref} of VMI {each.vmi} is {each.phase or 'not started yet'}")
+    for name in names:
+        vmi = scene.named(VirtualMachineInstance, claim.namespace, name)
+        if vmi is not None and vmi.migrating:  # even where its migration object is gone
+            return Refused("not_migrating", f"the status of {vmi.ref} says that it is migrating")
     return None
 
 
@@ -140,6 +147,16 @@ def _use(scene: Scene, claim: IPAMClaim, pod: Pod) -> str:
             if nad.network == claim.network:
                 return f"has {address} in network {claim.network}"
     return ""
+
+
+def shared(scene: Scene, claim: IPAMClaim) -> Refused | None:
+    """OVN-Kubernetes releases the addresses of an IPAMClaim that is gone, even one that another IPAMClaim has too
+    (ovn-kubernetes/ovn-kubernetes, go-controller/pkg/persistentips/allocator.go).
+    """
+    for each in scene.all(IPAMClaim):
+        if each.network == claim.network and each.ref != claim.ref and (both := set(each.hosts) & set(claim.hosts)):
+            return Refused("no_other_holder", f"{each.ref} has {min(both)} of network {claim.network} too")
+    return None
 
 
 def restored(scene: Scene, claim: IPAMClaim) -> Refused | None:

@@ -5,7 +5,7 @@ KubeVirt's finalizer stays on it: deleting alone releases no address. The IPAMCl
 deleted, since its addresses would be released at once.
 
 It waits while the IPAM controller or OVN-Kubernetes' control plane does not work: what they would have written, such as
-the IPAMClaim's own addresses, may be missing.
+the IPAMClaim's own addresses, may be missing. One whose address another IPAMClaim has too is for a person to resolve.
 
 Undo: none. A deletion can't be taken back; the ledger keeps the IPAMClaim whole.
 """
@@ -33,6 +33,7 @@ from ..plan import Delete, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
 from ._grounds import NO_SNAPSHOT_OR_RESTORE
 from ._ipam_claims import (
+    NO_OTHER_HOLDER,
     NO_POD_USES_IT,
     NOT_MIGRATING,
     STACK_HEALTHY,
@@ -40,10 +41,13 @@ from ._ipam_claims import (
     migrating,
     namesakes,
     restored,
+    shared,
     stack_broken,
 )
 
 __all__ = ["REMEDIATION"]
+
+_COLLECTOR_SECONDS = 600.0  # garbage collection that works needs seconds
 
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
@@ -55,9 +59,13 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return Refused("not_being_deleted", f"{ref} is being deleted already")
     if FINALIZER not in claim.finalizers:
         return Refused("protected", f"{ref} has no finalizer {FINALIZER}: deleting it releases its addresses")
+    if claim.created is None or scene.now - claim.created < _COLLECTOR_SECONDS:
+        return Refused("collector_had_time", f"{ref} was not created before the last 10 minutes")
     if owners := [*namesakes(scene, VirtualMachine, claim), *namesakes(scene, VirtualMachineInstance, claim)]:
         return Refused("vm_gone", f"{owners[0].ref} exists")
-    if refused := migrating(scene, claim) or restored(scene, claim) or stack_broken(scene) or in_use(scene, claim):
+    if refused := migrating(scene, claim) or restored(scene, claim) or stack_broken(scene):
+        return refused
+    if refused := in_use(scene, claim) or shared(scene, claim):
         return refused
     return REMEDIATION.planned(
         finding,
@@ -89,12 +97,15 @@ REMEDIATION = Remediation(
     plan=_plan,
     preconditions={
         "protected": "the IPAMClaim has KubeVirt's finalizer, so that deleting it releases nothing yet",
+        "collector_had_time": "the IPAMClaim was created at least 10 minutes ago, in which garbage collection would "
+        "have deleted it",
         "vm_gone": "no VM or VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, "
         "exists",
         **NOT_MIGRATING,
         **NO_SNAPSHOT_OR_RESTORE,
         **STACK_HEALTHY,
         **NO_POD_USES_IT,
+        **NO_OTHER_HOLDER,
     },
     risk=Risk.NONE,
     undo="none: a deletion can't be taken back; the ledger keeps the IPAMClaim whole",

@@ -3,7 +3,9 @@
 KubeVirt leaves one behind when a VM changes to another object, is pinned, or is expanded (kubevirt/kubevirt#13117).
 That no VM, VMI, snapshot or restore needs it is what the check reports, on fresh reads: a VMI needs the ones that it
 was started with, since without them KubeVirt no longer sees that a restart is required. One is left alone for a day
-after its creation, since KubeVirt makes it first and refers to it then.
+after its creation, since KubeVirt makes it first and refers to it then. It is left alone too while a VM that its name
+begins with has no copy of the object that it wants: KubeVirt takes the one that has that name
+(pkg/instancetype/revision/store.go of kubevirt/kubevirt).
 
 Backups outside of the cluster may name it. A VM that comes back from one then has no ControllerRevision, for which
 `restash_missing_revision` is.
@@ -14,6 +16,8 @@ Undo: create it again from the ledger, which keeps it whole; VMs refer to it by 
 from __future__ import annotations
 
 from exporter.findings import Finding
+from exporter.model.instancetypes.matching import ROLES
+from exporter.model.instancetypes.resolving import reference
 from exporter.model.kinds import (
     controller_revision,
     namespace,
@@ -24,6 +28,7 @@ from exporter.model.kinds import (
     virtual_machine_snapshot_content,
 )
 from exporter.model.kinds.controller_revision import ControllerRevision
+from exporter.model.kinds.virtual_machine import VirtualMachine
 
 from ..plan import Delete, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
@@ -47,12 +52,15 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     if refused is not None:
         return refused
     for owner in map(table, meta.get("ownerReferences") or ()):
-        if owner.get("kind") != "VirtualMachine":
-            return Refused("owned_by_a_vm", f"{ref} belongs to {owner.get('kind')} {owner.get('name')}")
+        group = str(owner.get("apiVersion")).partition("/")[0]
+        if (group, owner.get("kind")) != ("kubevirt.io", "VirtualMachine"):
+            return Refused("owned_by_a_vm", f"{ref} belongs to {owner.get('kind')} {owner.get('name')} of {group}")
     if meta.get("finalizers"):
         return Refused("no_finalizer", f"{ref} has finalizer {meta['finalizers'][0]}: somebody waits for its deletion")
     if revision.created is None or scene.now - revision.created < _LEFT_ALONE:
         return Refused("a_day_old", f"{ref} is younger than a day: KubeVirt may be about to refer to it")
+    if vm := _awaiting(revision, scene):
+        return Refused("not_awaited", f"{vm.ref} has no copy of what it wants: KubeVirt may be about to refer to {ref}")
     stash = revision.stash
     return REMEDIATION.planned(
         finding,
@@ -62,6 +70,21 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         risk=Risk.NONE,
         undo=_UNDO,
     )
+
+
+def _awaiting(revision: ControllerRevision, scene: Scene) -> VirtualMachine | None:
+    """A VM that wants an object, has no copy of it, and would name its copy as this one is named."""
+    for vm in scene.within(VirtualMachine, revision.namespace):
+        for role in ROLES:
+            wanted = reference(vm, role)
+            if wanted is None or not wanted.wanted or wanted.pin:
+                continue
+            if not revision.name.startswith(f"{vm.name}-{wanted.name}-"):
+                continue
+            has = scene.named(ControllerRevision, vm.namespace, wanted.revision) if wanted.revision else None
+            if has is None or has.stash is None or has.stash.object_name != wanted.name:
+                return vm
+    return None
 
 
 REMEDIATION = Remediation(
@@ -83,6 +106,7 @@ REMEDIATION = Remediation(
         "owned_by_a_vm": "the ControllerRevision has no owner but VMs",
         "no_finalizer": "the ControllerRevision has no finalizer",
         "a_day_old": "the ControllerRevision was created at least a day ago",
+        "not_awaited": "no VM without a copy of what it wants would take the ControllerRevision, by its name",
         **NO_SNAPSHOT_OR_RESTORE,
     },
     risk=Risk.NONE,

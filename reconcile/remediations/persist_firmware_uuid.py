@@ -121,19 +121,21 @@ def _effect(scene: Scene, vmi: VirtualMachineInstance | None, *, as_started: boo
     if vmi is None or vmi.final:
         return "The VM starts with the UUID that it has in use: nothing changes for its guest."
     same = "Nothing changes for the guest, which runs with it already"
-    if as_started:
-        return f"{same}; its condition RestartRequired goes, unless something else in the spec differs."
     asking = [each.version or "of an unknown version" for each in scene.all(KubeVirt) if not _ignores_equal(each)]
     if not asking:
-        return f"{same}."
+        goes = "; its condition RestartRequired goes, unless something else in the spec differs" if as_started else ""
+        return f"{same}{goes}."
+    what = "keeps a condition RestartRequired that it has reported" if as_started else "may report RestartRequired"
     return (
-        f"{same}; but KubeVirt {asking[0]} may report RestartRequired, and then changes no CPUs, memory, affinity or "
-        "tolerations while it runs."
+        f"{same}; but KubeVirt {asking[0]} {what}, and then changes no CPUs, memory, affinity or tolerations while it "
+        "runs."
     )
 
 
 def _ignores_equal(kubevirt: KubeVirt) -> bool:
-    """Whether it reports no RestartRequired for the UUID that the VMI has (kubevirt/kubevirt#16329, #16606)."""
+    """Whether it reports no RestartRequired for the UUID that the VMI has, and takes back one that is over
+    (kubevirt/kubevirt#16329, #16606). Before, a VM has it until it is started again.
+    """
     patch = kubevirt.patch
     return patch >= (1, 8, 0) or (1, 7, 1) <= patch < (1, 8, 0) or (1, 6, 4) <= patch < (1, 7, 0)
 

@@ -5,8 +5,8 @@ the VM is still in deletion, it is annotated first: that is such an event, and t
 finalizers of all its IPAMClaims. Only if the IPAMClaim still exists 2 minutes later is the finalizer removed here.
 
 The network allocates an address anew once the IPAMClaim is gone, even if a pod still uses it. So it is refused while
-anything of a name that the IPAMClaim gives exists, or any pod of the cluster may use it. That the IPAM controller is
-down does not refuse: it is what leaves IPAMClaims behind.
+anything of a name that the IPAMClaim gives exists, any pod of the cluster may use it, or another IPAMClaim has one of
+its addresses. That the IPAM controller is down does not refuse: it is what leaves IPAMClaims behind.
 
 Undo: none. The network may allocate the addresses to another VM or pod at once; the ledger keeps the IPAMClaim whole.
 """
@@ -36,6 +36,7 @@ from ..plan import Add, Op, Patch, Plan, Refused, Remove, Replace, Risk, Test
 from ..remediation import Remediation, Scene, Write
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, saving, table
 from ._ipam_claims import (
+    NO_OTHER_HOLDER,
     NO_POD_USES_IT,
     NOT_MIGRATING,
     in_use,
@@ -43,6 +44,7 @@ from ._ipam_claims import (
     names_of,
     namesakes,
     restored,
+    shared,
 )
 
 __all__ = ["NUDGED", "REMEDIATION"]
@@ -69,7 +71,8 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         blocked.append(vm)
     if vmis := namesakes(scene, VirtualMachineInstance, claim):
         return Refused("vmi_gone", f"{vmis[0].ref} exists")
-    if refused := migrating(scene, claim) or restored(scene, claim) or in_use(scene, claim):
+    refused = migrating(scene, claim) or restored(scene, claim) or in_use(scene, claim) or shared(scene, claim)
+    if refused:
         return refused
     return _nudge(finding, scene, claim, blocked) or _release(finding, claim, whole)
 
@@ -228,6 +231,7 @@ REMEDIATION = Remediation(
         "nudge_had_time": "the VM in deletion was annotated for this IPAMClaim at least 2 minutes ago",
         **NOT_MIGRATING,
         **NO_POD_USES_IT,
+        **NO_OTHER_HOLDER,
         **NO_SNAPSHOT_OR_RESTORE,
     },
     risk=Risk.ADDRESS,

@@ -102,6 +102,8 @@ def _unsettled(scene: Scene, ref: Ref, kubevirt: KubeVirt | None) -> Refused | N
     for migration in scene.within(VirtualMachineInstanceMigration, ref.namespace):
         if migration.vmi == ref.name and not migration.finished:
             return Refused("no_migration", f"{migration.ref} is not finished")
+    if (count := len(list(scene.all(KubeVirt)))) > 1:
+        return Refused("one_kubevirt", f"there are {count} KubeVirt objects: whose referencePolicy holds is not known")
     if kubevirt is None or kubevirt.upgrading:
         return Refused("not_upgrading", "KubeVirt is being upgraded, or there is none")
     if kubevirt.reference_policy == "expandAll":
@@ -170,12 +172,15 @@ REMEDIATION = Remediation(
     ),
     writes=(
         Write("apps", "controllerrevisions", ("create",)),
+        # Its owner reference has blockOwnerDeletion: needed where OwnerReferencesPermissionEnforcement is on.
+        Write("kubevirt.io", "virtualmachines/finalizers", ("update",)),
         Write("kubevirt.io", "virtualmachines/status", ("patch",)),
     ),
     plan=_plan,
     preconditions={
         **NO_SNAPSHOT_OR_RESTORE,
         "no_migration": "no migration of its VMI is unfinished",
+        "one_kubevirt": "there are not several KubeVirt objects, so that version and referencePolicy are known",
         "not_upgrading": "KubeVirt is not being upgraded",
         "references_kept": "KubeVirt keeps references to instancetypes and preferences, and expands no VM",
         "not_pinned": "without an exact copy: the spec does not name the ControllerRevision",

@@ -1,16 +1,19 @@
 """Stops a VM that keeps its node from being drained: its VMI may only be migrated, and can't be.
 
-Its owner has to agree beforehand, by the annotation `steward.kubevirt-steward.io/stop-allowed: "true"` on the VM. It is
-KubeVirt's own subresource stop (StopVMRequestHandler in pkg/virt-api/rest/lifecycle.go of kubevirt/kubevirt): the guest
-has the time to shut down that its spec gives it, and nothing starts it again by itself. KubeVirt accepts a stop that it
-does not carry out where the VM's instancetype or preference can't be found; there is none then.
+Its owner has to agree beforehand, by the annotation `steward.kubevirt-steward.io/stop-allowed: "true"` on the VM. What
+is written is what KubeVirt's own subresource stop writes (StopVMRequestHandler in pkg/virt-api/rest/lifecycle.go of
+kubevirt/kubevirt), which knows no preconditions: run strategies Always and Once are set to Halted; with Manual and
+RerunOnFailure the VM's status requests that this VMI is stopped, and no later one. The guest has the time to shut down
+that its spec gives it, and nothing starts it again by itself. KubeVirt accepts a stop that it does not carry out where
+the VM's instancetype or preference can't be found; there is none then.
 
-Undo: the VM has to be started. Run strategies Always and Once, which the stop sets to Halted, are put back, and the VM
-starts; with Manual and RerunOnFailure it is started by `virtctl start`. What its disks did not keep is lost.
+Undo: the VM has to be started. A run strategy that was set to Halted is put back, and the VM starts; with Manual and
+RerunOnFailure it is started by `virtctl start`. What its disks did not keep is lost.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +24,8 @@ from exporter.model.kinds.controller_revision import ControllerRevision
 from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.record import Ref
 
-from ..plan import Action, Call, Plan, Refused, Risk
+from ..effects import REQUESTS
+from ..plan import Add, Patch, Plan, Refused, Replace, Risk, Test
 from ..remediation import Remediation, Scene, Write
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, saving
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
@@ -53,7 +57,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return refused
     return REMEDIATION.planned(
         finding,
-        Call(target=Ref("VirtualMachine", vm.namespace, vm.name, vm.uid), action=Action.STOP, body={}),
+        _step(own, vm, whole),
         vm=vm.name,
         effect=_effect(own, vm, whole),
         risk=Risk.DOWNTIME,
@@ -106,10 +110,20 @@ def _not_done(vm: VirtualMachine, whole: Mapping[str, Any], scene: Scene) -> Ref
 _LATER = "KubeVirt would accept the stop, and do it whenever that is repaired"
 
 
-def _field(whole: Mapping[str, Any]) -> tuple[str, str, str]:
-    """The field that the stop changes, with what it is set to and what it was, as JSON."""
+def _step(own: VMIContext, vm: VirtualMachine, whole: Mapping[str, Any]) -> Patch:
+    target = Ref("VirtualMachine", vm.namespace, vm.name, vm.uid)
+    if vm.run_strategy in _REQUESTED:
+        kept = Test("/spec/runStrategy", vm.run_strategy)
+        asked = Add(REQUESTS, [{"action": "Stop", "uid": own.vmi.uid}])
+        return Patch(target=target, ops=(kept, asked), subresource="status")
+    field, now, before = _field(whole)
+    return Patch(target=target, ops=(Test(f"/spec/{field}", before), Replace(f"/spec/{field}", now)))
+
+
+def _field(whole: Mapping[str, Any]) -> tuple[str, str | bool, str | bool]:
+    """The field that the stop changes, with what it is set to and what it was."""
     strategy = (whole.get("spec") or {}).get("runStrategy")
-    return ("runStrategy", '"Halted"', f'"{strategy}"') if strategy else ("running", "false", "true")
+    return ("runStrategy", "Halted", strategy) if strategy else ("running", False, True)
 
 
 def _effect(own: VMIContext, vm: VirtualMachine, whole: Mapping[str, Any]) -> str:
@@ -117,15 +131,16 @@ def _effect(own: VMIContext, vm: VirtualMachine, whole: Mapping[str, Any]) -> st
     if vm.run_strategy in _REQUESTED:
         return f"{shut}; run strategy {vm.run_strategy} is kept, and nothing starts the VM again by itself."
     field, now, before = _field(whole)
-    return f"{shut}, and changes spec.{field} of the VM from {before} to {now}: nothing starts it again by itself."
+    change = f"changes spec.{field} of the VM from {json.dumps(before)} to {json.dumps(now)}"
+    return f"{shut}, and {change}: nothing starts it again by itself."
 
 
 def _undo(vm: VirtualMachine, whole: Mapping[str, Any]) -> str:
     if vm.run_strategy in _REQUESTED:
-        return f"virtctl start -n {vm.namespace} {vm.name}; its spec is as it was"
+        return f"none by a write; start it by virtctl start -n {vm.namespace} {vm.name}, its spec is as it was"
     field, now, before = _field(whole)
-    test = f'{{"op":"test","path":"/spec/{field}","value":{now}}}'
-    back = f'{{"op":"replace","path":"/spec/{field}","value":{before}}}'
+    test = f'{{"op":"test","path":"/spec/{field}","value":{json.dumps(now)}}}'
+    back = f'{{"op":"replace","path":"/spec/{field}","value":{json.dumps(before)}}}'
     patch = f"kubectl patch virtualmachines.kubevirt.io -n {vm.namespace} {vm.name} --type=json -p '[{test},{back}]'"
     return f"{patch}, which starts it"
 
@@ -136,7 +151,10 @@ REMEDIATION = Remediation(
     answers={"evictions": ("NotMigratable", "NotMigratableAfterRequest")},
     reads=(*READS, virtual_machine.KIND, controller_revision.KIND),
     indexes=INDEXES,
-    writes=(Write("subresources.kubevirt.io", "virtualmachines/stop", ("update",)),),
+    writes=(
+        Write("kubevirt.io", "virtualmachines", ("patch",)),
+        Write("kubevirt.io", "virtualmachines/status", ("patch",)),
+    ),
     plan=_plan,
     preconditions=ONE_KUBEVIRT
     | NO_SNAPSHOT_OR_RESTORE

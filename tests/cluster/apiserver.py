@@ -126,7 +126,7 @@ class ApiServer:
 
     def kubeconfig(self, account: str, token: str | None = None) -> Path:
         """A file, readable for its owner alone, with which any client gets in as `account`, or with the token given."""
-        path = self.folder / f"{account}.kubeconfig"
+        path = self.folder / f"{account.replace(':', '-')}.kubeconfig"  # a colon separates two files
         content = {
             "apiVersion": "v1",
             "kind": "Config",

@@ -11,6 +11,7 @@ from typing import Any
 
 from reconcile.ledger import Entry, Ledger
 from tests.cluster.process import Process, answers, free_ports
+from tests.cluster.sidecar_process import Fork, How
 from tests.manifests import Object
 from tests.shared import REPO
 from tests.waiting import wait_until
@@ -37,9 +38,12 @@ class Sidecar:
         *,
         ahead: float = 0.0,
         kill_at: str = "",
+        stop_at: str = "",
+        forked: bool = False,
     ) -> None:
         """`settings` are put over those of tests, which do not wait. Its clock is so many seconds `ahead`, and it kills
-        itself when it reaches the step `kill_at` of an attempt.
+        itself when it reaches the step `kill_at` of an attempt, or stops itself at `stop_at`. With `forked` it is no
+        command that is run, which takes seconds, but a fork.
         """
         folder.mkdir(parents=True, exist_ok=True)
         self.kubeconfig, self.directory = kubeconfig, folder / "ledger"
@@ -61,9 +65,14 @@ class Sidecar:
         if ahead or kill_at:
             own: list[str | Path] = [sys.executable, "-m", "tests.cluster.sidecar_process", self.config, kubeconfig]
             command = [*own, "--ahead", str(ahead), "--kill-at", kill_at]
-        self.process = Process("sidecar", command, folder / "sidecar.log")
+        log = folder / "sidecar.log"
+        self.fork = Fork(How(self.config, kubeconfig, ahead, kill_at, stop_at), log)
+        self.process = self.fork if forked or stop_at else Process("sidecar", command, log)
 
     def __enter__(self) -> Sidecar:
+        return self.start()
+
+    def start(self) -> Sidecar:
         self.process.start(lambda: answers(f"{self.url}/healthz"), 60)
         return self
 

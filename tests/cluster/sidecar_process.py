@@ -1,15 +1,22 @@
 """`steward reconcile run` with a clock that is ahead, so that what waits an hour need not, and with an end at one step.
 
 python -m tests.cluster.sidecar_process CONFIG KUBECONFIG --ahead 7200 --kill-at written
+
+`Fork` does the same in a process that is forked off one which has imported everything: that takes no seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from exporter.cli.listening import run_until_signalled
@@ -19,34 +26,111 @@ from exporter.kube.transport import Transport
 from reconcile.app import run
 from reconcile.config_file import Loaded, load
 from reconcile.remediations import all_remediations
+from tests.waiting import wait_until
+
+__all__ = ["Fork", "How"]
+
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["tests.cluster.sidecar_process"])
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("config", type=Path)
-    parser.add_argument("kubeconfig")
-    parser.add_argument("--ahead", type=float, default=0.0)
-    parser.add_argument("--kill-at", default="")
-    arguments = parser.parse_args()
+@dataclass(frozen=True)
+class How:
+    """Its clock is so many seconds `ahead`; at a step of an attempt it kills or stops itself, by a signal."""
+
+    config: Path
+    kubeconfig: Path
+    ahead: float = 0.0
+    kill_at: str = ""
+    stop_at: str = ""
+
+
+class Fork:
+    """One process of its own, with the methods of `tests.cluster.process.Process`."""
+
+    def __init__(self, how: How, log: Path) -> None:
+        self._how, self.log = how, log
+        self._child: BaseProcess | None = None
+
+    @property
+    def running(self) -> bool:
+        return self._child is not None and self._child.is_alive()
+
+    @property
+    def pid(self) -> int | None:
+        return self._child.pid if self._child is not None else None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a signal has stopped it."""
+        stat = Path(f"/proc/{self.pid}/stat").read_text("utf-8")
+        return stat.rpartition(")")[2].split()[0] == "T"
+
+    def start(self, ready: Callable[[], bool], timeout: float = 60) -> None:
+        child = _FORKS.Process(target=_forked, args=(self._how, self.log))
+        child.start()
+        self._child = child
+        wait_until(lambda: not child.is_alive() or ready(), timeout, "the sidecar is ready")
+
+    def ended(self, seconds: float = 60) -> int | None:
+        """Waits for its end; its exit code, negative for a signal."""
+        child = self._child
+        assert child is not None
+        child.join(seconds)
+        return child.exitcode
+
+    def proceed(self) -> None:
+        assert self.pid is not None
+        os.kill(self.pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        if self._child is not None:
+            self._child.kill()
+            self._child.join()
+
+    def stop(self, timeout: float = 15) -> None:
+        if self._child is not None:
+            self._child.terminate()
+            self._child.join(timeout)
+            self.kill()
+
+
+def _forked(how: How, log: Path) -> None:
+    with log.open("ab") as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    raise SystemExit(_main(how))
+
+
+def _main(how: How) -> int:
     log_as("info", "logfmt")
-    return run_until_signalled(_serve(arguments))
+    return run_until_signalled(_serve(how))
 
 
-async def _serve(arguments: argparse.Namespace) -> int:
-    loaded = load(all_remediations(), arguments.config)
+async def _serve(how: How) -> int:
+    loaded = load(all_remediations(), how.config)
     if not isinstance(loaded, Loaded):
         raise SystemExit(str(loaded))
+    stops = [how.stop_at]
 
     def reached(step: str) -> None:
-        if step == arguments.kill_at:
+        if step == how.kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
+        with contextlib.suppress(ValueError):
+            stops.remove(step)  # once
+            os.kill(os.getpid(), signal.SIGSTOP)
 
-    transport = Transport.from_environment(arguments.kubeconfig)
-    clock = lambda: time.time() + arguments.ahead  # noqa: E731
+    transport = Transport.from_environment(str(how.kubeconfig))
+    clock = lambda: time.time() + how.ahead  # noqa: E731
     async with run(loaded.config, transport, ExporterConfig(), clock=clock, reached=reached):
         await asyncio.Event().wait()
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    parser = argparse.ArgumentParser()
+    parser.add_argument("config", type=Path)
+    parser.add_argument("kubeconfig", type=Path)
+    parser.add_argument("--ahead", type=float, default=0.0)
+    parser.add_argument("--kill-at", default="")
+    raise SystemExit(_main(How(**vars(parser.parse_args()))))

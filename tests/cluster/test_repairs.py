@@ -85,4 +85,5 @@ def test_check_shows_the_plan_and_what_approves_it(cluster: ApiServer, tmp_path:
         "repair: delete_orphan_ipam_claim, planned (mode plan); delete IPAMClaim repair-shown/db.blue"
     )
     assert "undo: none" in said
-    assert f"$ steward reconcile approve {repair['fingerprint']} --plan {repair['hash']}" in lines
+    chosen = f"--remediation delete_orphan_ipam_claim --plan {repair['hash']}"
+    assert f"$ steward reconcile apply {repair['fingerprint']} {chosen}" in lines

@@ -1,1 +1,1 @@
-"""The product's API server with what only tests need: faults, writes over HTTP, and a look at who is connected."""
+"""The product's API server with what only tests need: faults, and a look at who is connected."""

@@ -1,4 +1,4 @@
-"""An API server that can be made to fail, that takes writes over HTTP, and that keeps what was asked of it.
+"""An API server that can be made to fail, and that keeps what was asked of it.
 
 server = FakeApiServer()
 server.faults.add(Fault("/ipamclaims", watch=True, times=2, cut_after=300))
@@ -11,17 +11,15 @@ from contextlib import aclosing
 
 from aiohttp import web
 
-from exporter.fakeapi import calls, watching, wire
+from exporter.fakeapi import watching, wire
 from exporter.fakeapi.apiserver import ApiServer
-from exporter.fakeapi.calls import Target
+from exporter.fakeapi.calls import Call, Target, read
 from exporter.fakeapi.errors import ApiError
 from exporter.fakeapi.storage import Backup
 from exporter.fakeapi.watching import Pace
 
-from .calls import Call, read
 from .faults import Faults
 from .faulty_wire import send
-from .writing import Writer
 
 __all__ = ["FakeApiServer"]
 
@@ -39,7 +37,6 @@ class FakeApiServer(ApiServer):
         """The last requests, oldest first."""
         self.streaming_lists = True
         """False answers streaming lists as an API server on etcd 3.4: 200, then one ERROR event."""
-        self._writer = Writer(self._storage)
         self._changed = asyncio.Condition()
 
     @property
@@ -115,9 +112,7 @@ class FakeApiServer(ApiServer):
             raise fault.answer(call, self._target_or_none(call))
         return await send(request, self._answer(call), fault)
 
-    def _answer(self, call: calls.Call) -> wire.Answer:
-        if isinstance(call, Call) and call.method != "GET":
-            return self._writer.write(call, self._target(call))
+    def _answer(self, call: Call) -> wire.Answer:
         if call.watch and "sendInitialEvents" in call.query and not self.streaming_lists:
             return _only(watching.error(ApiError(500, "", NO_STREAMING_LIST)))
         answer = super()._answer(call)

@@ -15,16 +15,15 @@ from reconcile.plan import Create
 from reconcile.remediation import Remediation
 from reconcile.remediations import cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi
 from tests.cluster.client import ApiError
-from tests.cluster.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, VMS
+from tests.cluster.resources import VMS
 from tests.confirming import hint_of
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.installation import NODES
+from tests.kubevirt.repairs import ACCOUNT, forbid, permit, request_to_leave
 from tests.kubevirt.stage import Stage
 from tests.repairing import repairing
-from tests.waiting import wait_until
 
 HERE, ELSEWHERE, _ = NODES
-ACCOUNT = "steward-reconcile"
 CANCEL, MIGRATE, STOP = (each.REMEDIATION for each in (cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi))
 
 
@@ -35,7 +34,7 @@ class Repairs:
         self.stage, self.folder = stage, folder
 
     def run(self, remediation: Remediation, reason: str) -> Result:
-        self._permit(remediation)
+        permit(self.stage, remediation)
         about = {
             "check": "evictions",
             "reason": reason,
@@ -52,60 +51,17 @@ class Repairs:
         async with repairing(kubeconfig, self.folder / "ledger") as made:
             return await made.repair(remediation, hint_of(about, [vmi]))
 
-    def _permit(self, remediation: Remediation) -> None:
-        rules = [
-            {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": ["get", "list"]}
-            for kind in remediation.reads
-        ]
-        rules += [
-            {"apiGroups": [write.group], "resources": [write.resource], "verbs": list(write.verbs)}
-            for write in remediation.writes
-        ]
-        rules.append({"apiGroups": [""], "resources": ["events"], "verbs": ["create"]})
-        kind = CLUSTER_ROLES.api_version
-        subject = {"apiGroup": CLUSTER_ROLES.group, "kind": "User", "name": ACCOUNT}
-        role = {"apiGroup": CLUSTER_ROLES.group, "kind": "ClusterRole", "name": ACCOUNT}
-        meta = {"name": ACCOUNT}
-        client = self.stage.client
-        client.apply({"apiVersion": kind, "kind": "ClusterRole", "metadata": meta, "rules": rules})
-        client.apply(
-            {"apiVersion": kind, "kind": "ClusterRoleBinding", "metadata": meta, "roleRef": role, "subjects": [subject]}
-        )
-
-    def clear(self) -> None:
-        self.stage.client.delete(CLUSTER_ROLE_BINDINGS, None, ACCOUNT)
-        self.stage.client.delete(CLUSTER_ROLES, None, ACCOUNT)
-
 
 @pytest.fixture
 def repairs(kubevirt: ControlPlane, stage: Stage, tmp_path: Path) -> Iterator[Repairs]:
-    made = Repairs(stage, tmp_path)
-    yield made
-    made.clear()
-
-
-def request(stage: Stage, node: str) -> None:
-    """As the eviction webhook writes it where the VMI has just left its node."""
-
-    def written() -> bool:
-        vmi = stage.vmi("db")
-        assert vmi is not None
-        vmi["status"]["evacuationNodeName"] = node
-        try:
-            stage.control_plane.vms.handler(vmi["status"]["nodeName"]).update(vmi)
-        except ApiError as error:
-            if error.code == 409:
-                return False
-            raise
-        return True
-
-    wait_until(written, 30, f"db is asked to leave {node}")
+    yield Repairs(stage, tmp_path)
+    forbid(stage)
 
 
 def test_a_request_for_another_node_is_cancelled_and_the_next_eviction_is_heard(stage: Stage, repairs: Repairs) -> None:
     with stage.only_on(HERE):
         stage.running("db", eviction="LiveMigrate")
-    request(stage, ELSEWHERE)
+    request_to_leave(stage, ELSEWHERE)
     assert "Evacuation in progress" in stage.evict("db").message
 
     done = repairs.run(CANCEL, "StaleEvacuationRequest")
@@ -120,7 +76,7 @@ def test_a_request_for_another_node_is_cancelled_and_the_next_eviction_is_heard(
 def test_a_request_for_a_node_that_is_gone_is_cleared_by_a_migration(stage: Stage, repairs: Repairs) -> None:
     with stage.only_on(HERE):
         stage.running("db", eviction="LiveMigrate")
-    request(stage, "gone")
+    request_to_leave(stage, "gone")
     assert repairs.run(CANCEL, "StaleEvacuationRequest").refused == "node_exists"
     stage.orders.unplaced.add(stage.key("db"))
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from exporter.fakeapi.patching import JSON, patched
 from exporter.model.firmware import comparable, legacy
 from exporter.model.kinds import namespace
 from exporter.model.record import Ref
@@ -20,7 +21,6 @@ from reconcile.remediations._grounds import ending
 from reconcile.remediations.persist_firmware_uuid import REMEDIATION as PERSIST
 from reconcile.remediations.reassign_firmware_uuid import REMEDIATION as REASSIGN
 from tests.confirming import MemoryReads, confirmed, hint_of
-from tests.fakeapi.patching import JSON, patched
 from tests.rows import full
 from tests.unit.test_remediations import cases_of
 

@@ -104,6 +104,13 @@ def test_nothing_is_logged_where_nothing_can_be_written(form: str, monkeypatch: 
     monkeypatch.undo()
 
 
+def test_lines_of_the_sidecar_have_their_keys_too(capsys: pytest.CaptureFixture[str]) -> None:
+    log_as("info")
+    logging.getLogger("reconcile.loop").info('event="storm" state=%s', "normal")
+
+    assert capsys.readouterr().err == 'level=INFO logger=reconcile.loop event="storm" state=normal\n'
+
+
 async def test_an_answer_of_the_api_server_forges_no_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def lying(server: FakeApiServer) -> None:
         plain_lists(server)

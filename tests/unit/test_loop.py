@@ -197,7 +197,10 @@ async def test_by_default_it_is_planned_and_nothing_is_sent(tmp_path: Path) -> N
 
         repair = running.repair()
         assert (repair.state, repair.mode, repair.write) == ("planned", "plan", "delete IPAMClaim ns/db.blue")
-        assert repair.commands == (f"steward reconcile approve {repair.fingerprint} --plan {repair.hash}",)
+        command = (
+            f"steward reconcile apply {repair.fingerprint} --remediation {repair.remediation} --plan {repair.hash}"
+        )
+        assert repair.commands == (command,)
         assert {call.method for call in running.server.requests} == {"GET"}
 
 

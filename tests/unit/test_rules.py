@@ -5,7 +5,9 @@ Whether the rules do what they should is tried by tests/cluster/test_rules.py, w
 
 from __future__ import annotations
 
+import argparse
 import re
+import shlex
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain
@@ -17,10 +19,14 @@ import yaml
 
 from exporter.checks import all_checks
 from exporter.checks.base import PER_FLEET, Check, Family
+from exporter.cli import all_commands
 from exporter.findings import Severity
 from exporter.metrics.exposition import LABELS
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.states import all_states
+from reconcile.board import Board
+from reconcile.metrics import Measures
+from reconcile.remediations import all_remediations
 from tests.rules import FILES, RULES, TESTS, Rule, Selector, alternatives, blocks, rules_of, selectors
 
 ROOT = RULES.parent
@@ -55,6 +61,8 @@ def exported() -> Iterator[str]:
     yield from (gauge.name for state in all_states() for gauge in state.gauges)
     for name, described in METRICS.items():
         yield from (PREFIX + name + suffix for suffix in SUFFIXES[described.type])
+    for sidecar in Measures(all_remediations(), {}, Board()).registry.collect():
+        yield from (sidecar.name + suffix for suffix in SUFFIXES[sidecar.type])
 
 
 KNOWN = {*exported(), "up"}  # up is Prometheus's own
@@ -93,7 +101,7 @@ def test_a_check_has_cases(check: Check) -> None:
 def test_rules_and_their_tests_have_the_same_stems() -> None:
     alerting = [check for check in all_checks() if any(reason.alert for reason in check.reasons.values())]
     assert [file.stem for file in TESTS] == [file.stem for file in FILES]
-    assert {file.stem for file in FILES} == {stem(check) for check in alerting}
+    assert {file.stem for file in FILES} == {stem(check) for check in alerting} | {"reconcile"}
 
 
 @pytest.mark.parametrize("file", TESTS, ids=lambda file: file.stem)
@@ -289,6 +297,17 @@ def test_a_runbook_sends_nobody_to_an_alert_that_does_not_exist(runbook: Path) -
     )
 
     assert set(sent) <= set(NAMES)
+
+
+@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+def test_commands_of_the_steward_in_a_runbook_exist(runbook: Path) -> None:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    commands = parser.add_subparsers()
+    for add in all_commands():
+        add(commands)
+    for block, _ in blocks(runbook, "sh"):
+        for command in re.findall(r"(?:^|-- )steward ([^\n|]*)", block, re.MULTILINE):
+            assert callable(parser.parse_args(shlex.split(command)).run), command
 
 
 @pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)

@@ -38,7 +38,7 @@ ALLOWED = (
     r"(?:provided by|provided by the|selected) instance type",  # what KubeVirt's webhook answers
     r"custom resource definitions?",
     r"disruption budgets?",
-    r"budgets(?=[.:`])",  # keys of the sidecar's configuration
+    r'budgets(?="?[.:`])',  # keys of the sidecar's configuration
     r"service accounts?|into account",
 )
 # Codes of notes that no reader has.

@@ -4,11 +4,9 @@ import copy
 import json
 from typing import Any
 
-from exporter.fakeapi.errors import bad_request
-from exporter.fakeapi.registry import merged
-from exporter.fakeapi.resources import Obj
-
-from .errors import patch_failed, unsupported_patch
+from .errors import bad_request, patch_failed, unsupported_patch
+from .registry import merged
+from .resources import Obj
 
 MERGE = "application/merge-patch+json"
 JSON = "application/json-patch+json"

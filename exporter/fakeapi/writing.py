@@ -7,15 +7,21 @@ And `status` sent to the resource itself, or metadata sent to `/status`, is drop
 
 import uuid
 
-from exporter.fakeapi.calls import Target
-from exporter.fakeapi.errors import ApiError, bad_request, invalid, method_not_allowed, not_found
-from exporter.fakeapi.registry import Registry
-from exporter.fakeapi.resources import RESOURCES, Obj, Resource
-from exporter.fakeapi.storage import Key, Storage, Stored, stored
-
-from .calls import Call
-from .errors import invalid_object, modified, precondition
+from .calls import Call, Target
+from .errors import (
+    ApiError,
+    bad_request,
+    invalid,
+    invalid_object,
+    method_not_allowed,
+    modified,
+    not_found,
+    precondition,
+)
 from .patching import patched
+from .registry import Registry
+from .resources import RESOURCES, Obj, Resource
+from .storage import Key, Storage, Stored, stored
 
 __all__ = ["Writer"]
 

@@ -1,0 +1,101 @@
+"""A sidecar that is killed at any step of a repair, and started anew: one write, one Event, and a ledger with an end.
+
+`REPAIRS=all` does so for each fault and each step; else each step comes once, and each fault.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from itertools import cycle, product
+from pathlib import Path
+
+import pytest
+
+from reconcile import attempt
+from reconcile.ledger import Ledger
+from tests.cluster.conftest import MakeApiServer
+from tests.cluster.repair_faults import FAULTS, LATER, Fault, settings
+from tests.cluster.repair_ground import Ground, ground_of
+from tests.cluster.sidecar import Sidecar
+from tests.waiting import wait_until
+
+STEPS = ("made", "dry_run", "made_again", "intended", "fenced", "written", "read_back", "event", "done")
+SETTLING = ("settle_read", "settle_event", "settled")
+ALL = (*STEPS, *SETTLING)
+SAMPLE = list(zip(cycle(FAULTS), ALL, strict=False))
+CASES = list(product(FAULTS, ALL)) if os.environ.get("REPAIRS") == "all" else SAMPLE
+NOT_WRITTEN = ("intended", "fenced")  # what was intended turns out not to have happened
+
+
+@pytest.fixture(scope="module")
+def ground(module_api_server: MakeApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    with ground_of(module_api_server, tmp_path_factory.mktemp("sidecars")) as made:
+        yield made
+
+
+def test_each_step_is_here() -> None:
+    there = re.findall(r'_reached\("(\w+)"\)', Path(attempt.__file__).read_text("utf-8"))
+    assert sorted(there) == sorted(ALL)
+    assert {fault for fault, _ in SAMPLE} == set(FAULTS)
+
+
+@pytest.mark.parametrize(("fault", "step"), CASES, ids=lambda each: str(each))
+def test_one_write_one_event_and_an_end(ground: Ground, fault: Fault, step: str) -> None:
+    stage = ground.stage()
+    namespace = stage.namespace
+    fault.seed(stage)
+    name = fault.name(stage)
+    ground.wait_found(namespace, fault.reason)
+    auto = settings({(fault.remediation, namespace): "auto"}, verifyAfter="1s")
+    ahead = LATER if fault.aged else 0.0
+
+    for killed_at in ("written", step) if step in SETTLING else (step,):
+        dying = ground.sidecar(namespace, auto, ahead=ahead, kill_at=killed_at)
+        dying.fork.start(lambda: True)
+        assert dying.fork.ended() == -signal.SIGKILL, dying
+        ground.free_lease(namespace)
+    with ground.sidecar(namespace, auto, ahead=ahead) as sidecar:
+        _ended(sidecar, fault)
+        runs = sidecar.value("kubevirt_steward_repair_last_run_timestamp_seconds") or 0.0
+        wait_until(lambda: (_last_run(sidecar)) > runs, 30, "another run")
+
+        ends = [(each.event.value, each.happened) for each in sidecar.entries() if each.event != "verified"]
+    assert ends == _wanted(step)
+    written = [(fault.verb, fault.resource.plural, name)]
+    assert [(verb, each.partition("/")[0], of) for verb, each, of in ground.writes(namespace)] == written
+    (event,) = ground.events(namespace)
+    assert event["reason"] == "Repaired"
+    assert event["count"] == 1
+    with Ledger.open(sidecar.directory, clock=lambda: 0.0) as ledger:
+        assert ledger.verify() == []
+        assert ledger.unfinished() == []
+
+
+def _last_run(sidecar: Sidecar) -> float:
+    return sidecar.value("kubevirt_steward_repair_last_run_timestamp_seconds") or 0.0
+
+
+def _ended(sidecar: Sidecar, fault: Fault) -> None:
+    def ended() -> bool:
+        entries = sidecar.entries()
+        if fault.settles:
+            return "verified" in [each.event for each in entries]
+        return any(each.event == "done" or each.happened for each in entries)
+
+    try:
+        wait_until(ended, 60, "the repair ends", every=0.1)
+    except TimeoutError as error:
+        raise TimeoutError(f"{error}; {sidecar}") from error
+
+
+def _wanted(step: str) -> list[tuple[str, bool | None]]:
+    """What the ledger has of it, but for the look at the finding."""
+    whole: list[tuple[str, bool | None]] = [("intended", None), ("done", None)]
+    if step in NOT_WRITTEN:
+        return [("intended", None), ("resolved", False), *whole]
+    if step in ("written", "read_back", "event", *SETTLING):
+        return [("intended", None), ("resolved", True)]
+    return whole

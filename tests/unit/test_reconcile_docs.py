@@ -1,0 +1,320 @@
+"""What the sidecar declares is what it does: the permissions of its roles, its reasons, its names, and its manual."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from exporter.__main__ import main
+from exporter.checks import all_checks
+from reconcile.app import kinds_of
+from reconcile.board import Board
+from reconcile.config import model_of
+from reconcile.config_file import Loaded, keys_of, load
+from reconcile.confirm import Confirmed
+from reconcile.docgen import generated
+from reconcile.gates import GATES
+from reconcile.metrics import Measures
+from reconcile.permissions import NAME, ServiceAccount, base_roles, needed, write_role
+from reconcile.plan import Create, Plan
+from reconcile.remediation import COMMON_PRECONDITIONS, Remediation
+from reconcile.remediations import all_remediations
+from reconcile.requests import Request, request
+from reconcile.server import build
+from tests.confirming import MemoryReads, confirmed, hint_of
+from tests.evaluation import NOW
+from tests.rows import full
+from tests.unit.test_remediations import cases_of
+
+ALL = all_remediations()
+BY_ID = {each.id: each for each in ALL}
+KINDS = kinds_of(ALL)
+VERBS = {"POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}
+ACCOUNT = ServiceAccount("kv")
+
+Access = tuple[str, str, str]  # verb, group, resource
+
+
+def access(rules: Iterable[dict[str, Any]]) -> set[Access]:
+    return {
+        (verb, group, resource)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+# -- requests and permissions
+
+
+@cache
+def planned(remediation: Remediation) -> tuple[Confirmed, ...]:
+    """What the cases of a remediation plan, but for proposals."""
+    return tuple(_planned(remediation))
+
+
+def _planned(remediation: Remediation) -> Iterator[Confirmed]:
+    for case in cases_of(remediation).values():
+        if "plans" in case:
+            objects = [full(row) for row in case["given"]]
+            for each in objects:
+                each["metadata"]["resourceVersion"] = "1"
+            reads = MemoryReads(objects, case.get("fails"), case.get("absent", ()))
+            made = confirmed(remediation, hint_of(case["about"], objects), reads, NOW + case.get("later", 0))
+            assert isinstance(made, Confirmed)
+            if made.plan.proposal is None:
+                yield made
+
+
+def asked(sent: Request, plan: Plan) -> Iterator[Access]:
+    """What RBAC asks of a request: of a subresource in several parts the API server its first, virt-api all of it."""
+    parts = sent.path.strip("/").split("/")
+    group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:])
+    if rest[0] == "namespaces":
+        rest = rest[2:]
+    verb, resource, subresource = VERBS[sent.method], rest[0], rest[2:]
+    yield from (
+        (verb, group, "/".join((resource, *subresource[:n]))) for n in {min(1, len(subresource)), len(subresource)}
+    )
+    yield from ((("update", *owner)) for owner in blocking(plan))
+
+
+def blocking(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The owners whose deletion a new owner reference blocks: OwnerReferencesPermissionEnforcement asks for them."""
+    step = plan.step
+    found: list[Any] = []
+    if isinstance(step, Create):
+        found = step.manifest["metadata"].get("ownerReferences", [])
+    else:
+        for op in getattr(step, "ops", ()):
+            if "/ownerReferences" in op.path and hasattr(op, "value"):
+                found += op.value if isinstance(op.value, list) else [op.value]
+    for owner in found:
+        if owner.get("blockOwnerDeletion"):
+            yield KINDS[owner["kind"]].group, f"{KINDS[owner['kind']].plural}/finalizers"
+
+
+@pytest.mark.parametrize("remediation", [each for each in ALL if each.writes], ids=str)
+def test_a_role_allows_what_is_sent_and_nothing_else(remediation: Remediation) -> None:
+    sent: set[Access] = set()
+    for made in planned(remediation):
+        kind = KINDS[made.plan.target.kind]
+        real, dry = (request(made.plan.step, kind, kind.versions[0], made.whole, dry=dry) for dry in (False, True))
+        assert (real.method, real.path) == (dry.method, dry.path)
+        sent |= set(asked(real, made.plan))
+    allowed = access(write_role(remediation)["rules"]) - {("create", "", "events")}
+    if remediation.id == "guard_instancetype":  # its cases are of some of the four kinds, which it treats alike
+        assert sent <= allowed
+        assert {verb for verb, _, _ in allowed} == {"patch"}
+    else:
+        assert sent == allowed
+
+
+@pytest.mark.parametrize("remediation", [each for each in ALL if not each.writes], ids=str)
+def test_what_only_proposes_writes_nothing(remediation: Remediation) -> None:
+    assert remediation.proposes_only
+    assert planned(remediation) == ()
+
+
+@pytest.mark.parametrize("remediation", ALL, ids=str)
+def test_a_write_is_in_the_namespace_of_the_finding(remediation: Remediation) -> None:
+    """A mode is that of the finding's namespace, and so is what its RoleBinding allows."""
+    for made in planned(remediation):
+        assert made.plan.target.namespace == made.finding.subject.namespace
+
+
+@pytest.mark.parametrize("remediation", ALL, ids=str)
+def test_all_that_is_read_may_be_read(remediation: Remediation, tmp_path: Path) -> None:
+    given = f"mode: off\nremediations:\n  {remediation.id}: {{mode: plan}}"
+    (read, *_) = manifests(tmp_path, given)
+    allowed = access(read["rules"])
+    for case in cases_of(remediation).values():
+        objects = [full(row) for row in case["given"]]
+        reads = MemoryReads(objects, case.get("fails"), case.get("absent", ()))
+        confirmed(remediation, hint_of(case["about"], objects), reads, NOW + case.get("later", 0))
+        for kind, _, name in reads.asked:
+            assert ("list" if name is None else "get", KINDS[kind].group, KINDS[kind].plural) in allowed
+
+
+# -- what a configuration needs
+
+
+def manifests(tmp_path: Path, text: str) -> list[dict[str, Any]]:
+    file = tmp_path / "reconcile.yaml"
+    file.write_text(text, encoding="utf-8")
+    got = load(ALL, file)
+    assert isinstance(got, Loaded), str(got)
+    return list(needed(got.config, ALL, all_checks(), ACCOUNT))
+
+
+def bound(found: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    """The role of each binding, and its namespace."""
+    return {
+        (each["roleRef"]["name"].removeprefix(f"{NAME}-"), each["metadata"].get("namespace", ""))
+        for each in found
+        if each["kind"].endswith("Binding")
+    }
+
+
+OWN = {(NAME, "")}
+LEASE = {(NAME, "kv")}
+RELEASE = "remediations: {release_ipam_claim: %s}"
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ("", set()),
+        ("mode: off", set()),
+        (RELEASE % "{mode: auto}", {("release-ipam-claim", "")}),
+        (RELEASE % "{mode: approve}", {("release-ipam-claim", "")}),
+        (RELEASE % "{namespaces: {a: auto, b: approve, c: plan}}", {("release-ipam-claim", each) for each in "ab"}),
+        (RELEASE % "{mode: auto, namespaces: {a: off}}", {("release-ipam-claim", "")}),
+        ("mode: auto\n" + RELEASE % "{mode: plan}", {(id_, "") for id_ in (
+            "cancel-stale-evacuation", "delete-orphan-ipam-claim", "delete-orphan-pdb", "delete-orphan-revision",
+            "guard-instancetype", "migrate-marked-vmi", "persist-firmware-uuid", "reassign-firmware-uuid",
+            "repair-ipam-claim-metadata", "restash-missing-revision", "stop-blocked-vmi",
+        )}),
+    ],
+)  # fmt: skip
+def test_what_may_write_is_bound_where_it_may(text: str, more: set[tuple[str, str]], tmp_path: Path) -> None:
+    found = manifests(tmp_path, text)
+    assert bound(found) == OWN | more | (LEASE if more else set())
+    assert all(
+        each["subjects"] == [{"kind": "ServiceAccount", "namespace": "kv", "name": NAME}]
+        for each in found
+        if "subjects" in each
+    )
+    roles = {(each["kind"], each["metadata"]["name"]) for each in found if "rules" in each}
+    assert {(each["roleRef"]["kind"], each["roleRef"]["name"]) for each in found if "roleRef" in each} == roles
+
+
+def test_in_plan_mode_nothing_may_be_written(tmp_path: Path) -> None:
+    found = access(rule for each in manifests(tmp_path, "") for rule in each.get("rules", ()))
+    assert {verb for verb, _, _ in found} == {"get", "list"}
+
+
+def test_what_is_off_is_not_read(tmp_path: Path) -> None:
+    found = manifests(tmp_path, "mode: off\nremediations: {delete_orphan_pdb: {namespaces: {a: plan}}}")
+    resources = {resource for _, _, resource in access(found[0]["rules"])}
+    assert {"poddisruptionbudgets", "namespaces", "kubevirts"} <= resources
+    assert not {"ipamclaims", "controllerrevisions"} & resources
+
+
+def test_the_lease_is_that_of_the_configuration(tmp_path: Path) -> None:
+    found = manifests(tmp_path, "mode: auto\nlease: {namespace: elsewhere, name: own}")
+    lease = next(each for each in found if each["kind"] == "Role")
+    assert lease["metadata"]["namespace"] == "elsewhere"
+    assert lease["rules"][1]["resourceNames"] == ["own"]
+    assert (NAME, "elsewhere") in bound(found)
+
+
+def test_nobody_may_read_secrets_or_delete_vms() -> None:
+    found = access(rule for each in base_roles(ALL, all_checks()) for rule in each["rules"])
+    assert not {resource for _, _, resource in found} & {"secrets", "configmaps", "pods/exec", "pods/eviction", "*"}
+    assert not {verb for verb, _, _ in found} & {"*", "deletecollection", "escalate", "bind", "impersonate"}
+    written = {each for each in found if each[2].partition("/")[0] in ("virtualmachines", "pods")}
+    assert {(verb, resource) for verb, _, resource in written} == {
+        ("get", "pods"),
+        ("list", "pods"),
+        ("get", "virtualmachines"),
+        ("list", "virtualmachines"),
+        ("patch", "virtualmachines"),
+        ("patch", "virtualmachines/status"),
+        ("update", "virtualmachines/finalizers"),
+        ("update", "virtualmachines/stop"),
+    }
+
+
+def test_the_command_prints_what_a_file_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "reconcile.yaml"
+    file.write_text(RELEASE % "{namespaces: {a: auto}}", encoding="utf-8")
+    assert main(["reconcile", "role", "--config", str(file), "-n", "kv"]) == 0
+    printed = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert printed == manifests(tmp_path, file.read_text(encoding="utf-8"))
+
+
+def test_a_file_with_mistakes_needs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "reconcile.yaml"
+    file.write_text(RELEASE % "{mode: atuo}", encoding="utf-8")
+    assert main(["reconcile", "role", "--config", str(file), "-n", "kv"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "remediations.release_ipam_claim.mode" in shown.err
+
+
+# -- what is declared twice agrees
+
+
+def test_each_reason_names_a_remediation_that_answers_it() -> None:
+    named = {
+        (check.id, name, reason.remediation)
+        for check in all_checks()
+        for name, reason in check.reasons.items()
+        if reason.remediation
+    }
+    assert [each for each in named if each[1] not in BY_ID[each[2]].answers.get(each[0], ())] == []
+
+
+def test_each_reason_that_is_answered_says_so() -> None:
+    checks = {check.id: check for check in all_checks()}
+    answered = {(check, name) for each in ALL for check, names in each.answers.items() for name in names}
+    assert [each for each in sorted(answered) if not checks[each[0]].reasons[each[1]].remediation] == []
+
+
+def test_names_of_gates_and_preconditions_are_not_mixed_up() -> None:
+    gates = Counter(gate.id for gate in GATES)
+    assert gates.most_common(1)[0][1] == 1
+    for remediation in ALL:
+        assert not remediation.preconditions.keys() & (COMMON_PRECONDITIONS.keys() | gates.keys())
+    assert not COMMON_PRECONDITIONS.keys() & gates.keys()
+
+
+# -- the manual
+
+
+@pytest.mark.parametrize("remediation", ALL, ids=str)
+def test_the_manual_has_all_of_a_remediation(remediation: Remediation) -> None:
+    _, _, rest = generated()["docs/repairs.md"].partition(f"\n### {remediation.id}\n")
+    own, _, _ = rest.partition("\n### ")
+    assert remediation.title in own
+    assert "\nUndo: " in own
+    assert f"- Risk: {remediation.risk.value}\n" in own
+    for name, what in remediation.preconditions.items():
+        assert f"| `{name}` | {what} |" in own
+    for write in remediation.writes:
+        resource, _, subresource = write.resource.partition("/")
+        assert f"`{resource}.{write.group}{subresource and '/'}{subresource}`" in own
+    for reasons in remediation.answers.values():
+        assert ", ".join(reasons) in own
+
+
+def test_the_manual_has_every_key_command_gate_and_metric() -> None:
+    files = generated()
+    manual = files["docs/repairs.md"]
+    for key in keys_of(model_of(())):
+        assert f"| `{key.name}` |" in manual
+    for command in ("run", "plan", "approve", "apply", "undo", "ledger", "pause", "resume", "role"):
+        assert f"| `steward reconcile {command}" in manual
+    for gate in GATES:
+        assert f"| `{gate.id}` | {gate.title} |" in files["docs/gates.md"]
+    for family in Measures(ALL, {}, Board()).registry.collect():
+        assert f"| `{family.name}{'_total' if family.type == 'counter' else ''}` |" in manual
+
+
+async def test_alerts_are_received_where_the_manual_says() -> None:
+    async def receive(_: Any) -> Any:
+        raise NotImplementedError
+
+    board = Board()
+    app = build(board, Measures(ALL, {}, board), {}, "one", receive)
+    posted = {route.resource.canonical for route in app.router.routes() if route.method == "POST" and route.resource}
+    (key,) = [key for key in keys_of(model_of(())) if key.name == "webhook.enabled"]
+    assert key.meaning == f"Take alerts at {posted.pop()}."
