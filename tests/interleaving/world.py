@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from exporter.fakeapi.errors import ApiError
-from tests.fakeapi.patching import JSON, patched
+from exporter.fakeapi.patching import JSON, patched
 
 __all__ = ["EPOCH", "Change", "Key", "Obj", "World", "key_of", "meta_of", "owned_by", "with_meta"]
 
