@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 
+from .invariants import Violation
 from .races import RACES, raced
 from .running import interleave
 from .weakening import COVERED, Mutant, applied, mutants, together
 
 __all__ = ["Found", "sought"]
-
-_OF_A_RACE = 150
 
 
 @dataclass(frozen=True)
@@ -36,22 +36,27 @@ class Found:
 
 
 def sought(mutant: Mutant, most: int, seed: int = 1, invariant: str = "") -> Found:
-    """By any invariant, or by a certain one; in drawn interleavings first, then in those of the races."""
+    """By any invariant, or by a certain one: in all interleavings of its race first, then in drawn ones."""
     count = writes = 0
     with applied(mutant):
+        for name, violations in _of_its_race(mutant):
+            count += 1
+            names = tuple(dict.fromkeys(each.invariant for each in violations))
+            if names and (not invariant or invariant in names):
+                return Found(mutant.name, count, names, f"{name}: {violations[0].what}", writes)
         for number in range(most):
             ran = interleave(f"{seed}/{number}", mutant.weakened, area=mutant.area)
             count, writes = count + 1, writes + ran.writes
             names = tuple(dict.fromkeys(each.invariant for each in ran.violations))
             if names and (not invariant or invariant in names):
                 return Found(mutant.name, count, names, ran.violations[0].what, writes)
-        for race in RACES if mutant.races else ():
-            for name, violations in raced(race, mutant.weakened, most=_OF_A_RACE):
-                count += 1
-                names = tuple(dict.fromkeys(each.invariant for each in violations))
-                if names and (not invariant or invariant in names):
-                    return Found(mutant.name, count, names, f"{name}: {violations[0].what}", writes)
     return Found(mutant.name, 0, writes=writes)
+
+
+def _of_its_race(mutant: Mutant) -> Iterator[tuple[str, tuple[Violation, ...]]]:
+    for race in RACES:
+        if race.name == mutant.race:
+            yield from raced(race, mutant.weakened)
 
 
 def _row(most: int, seed: int, number: int) -> tuple[str, bool]:

@@ -17,7 +17,7 @@ from reconcile.remediations import all_remediations
 
 from .access import Faults, Weakened
 from .invariants import Violation, Watch
-from .made import lacking, launched, started
+from .made import claimed, lacking, launched, started
 from .network import LINK
 from .people import vm
 from .platform import Platform
@@ -96,6 +96,19 @@ def _vm_gone(world: World, platform: Platform) -> None:
 
 def _collected(world: World, _: Platform) -> None:
     world.delete(("IPAMClaim", "ns", "db.blue"), "garbage-collector")
+
+
+def _claim_gone(world: World, _: Platform) -> None:
+    claim = world.get("IPAMClaim", "db.blue")
+    if claim is not None:
+        world.change(claim, "user", lambda now: with_meta(now, finalizers=[]))
+        if not meta_of(claim).get("deletionTimestamp"):
+            world.delete(("IPAMClaim", "ns", "db.blue"), "user")
+
+
+def _claim_again(world: World, platform: Platform) -> None:
+    _vm_created(world, platform)
+    world.create(claimed(_there(world, "VirtualMachine", "db"), ["10.0.0.5/16"]), "restore")
 
 
 def _let_go(world: World, _: Platform) -> None:
@@ -181,6 +194,15 @@ RACES = (
         "delete_orphan_ipam_claim",
         "OrphanClaim",
         _ADOPTED,
+    ),
+    Race(
+        "created anew",
+        "",
+        "the IPAMClaim goes, and one of its name comes with a new VM",
+        "orphan",
+        "delete_orphan_ipam_claim",
+        "OrphanClaim",
+        ((_claim_gone, 0.0), (_claim_again, 0.0)),
     ),
     Race(
         "deleted while down",

@@ -73,7 +73,7 @@ def claim_in(world: World, platform: Platform, state: str) -> Obj:
     if state in ("stuck", "held"):
         meta["deleting"] = world.ago(700)
     if state == "held":
-        meta["finalizers"] = ["example.org/keep", IPAM_FINALIZER]
+        meta["finalizers"] = ["example.org/keep", IPAM_FINALIZER, "example.org/too"]
     return pods.claim("ns", "db.blue", "tenantblue", _IPS, **meta)
 
 

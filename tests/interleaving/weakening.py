@@ -47,7 +47,7 @@ class Mutant:
     codes: tuple[tuple[FunctionType, CodeType], ...] = field(default=(), repr=False)
     values: tuple[tuple[ModuleType, str, Any], ...] = field(default=(), repr=False)
     area: str = ""  # where it makes a difference
-    races: bool = False  # whether it is tried in the known races too
+    race: str = ""  # of which all interleavings are tried first
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,24 @@ class Covered:
 
 _VERSION, _CHECK = ("the test of the resourceVersion",), ("that the check is asked",)
 _NO_PLAN = "nothing is planned without it"
+_RACES = {
+    "the test of the UID": "created anew",
+    "the tests of the content": "another plan",
+    "the second plan": "namesake",
+    "the test of the resourceVersion": "owners before claims, released",
+    "that both plans are the same": "another plan",
+    "that what was read is young": "namesake of a slow process",
+    "that VMs are read once more": "namesake in a large cluster",
+}
 COVERED = (
     Covered("the test of the UID", "an object made anew has another resourceVersion", _VERSION, "same object"),
     Covered("the tests of the content", "what changes it changes the resourceVersion", _VERSION, "content"),
+    Covered(
+        "the second plan",
+        "what was read for the first is too old",
+        ("that what was read is young",),
+        "nobody of its name lives",
+    ),
     Covered("that users are read last", "the object is read first: its resourceVersion is older", _VERSION),
     Covered("that any IPAMClaim is seen", _NO_PLAN),
     Covered("that IPAMClaim is read afresh", "its resourceVersion is old then", _VERSION),
@@ -108,7 +123,7 @@ def together(*given: Mutant) -> Mutant:
         tuple(code for each in given for code in each.codes),
         tuple(value for each in given for value in each.values),
         given[0].area,
-        any(each.races for each in given),
+        given[0].race,
     )
 
 
@@ -125,7 +140,7 @@ def _structural() -> list[Mutant]:
         Mutant("that users are read last", values=((reading, "USERS", order),)),
         Mutant("that the check is asked", values=((confirm, "_finding", _unchecked),)),
     ]
-    return [replace(each, races=True) for each in found]
+    return [replace(each, race=_RACES.get(each.name, "")) for each in found]
 
 
 def _unchecked(hint: Any, check: Any, cluster: Any, settings: Any) -> Any:
