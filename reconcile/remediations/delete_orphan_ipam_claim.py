@@ -47,8 +47,6 @@ from ._ipam_claims import (
 
 __all__ = ["REMEDIATION"]
 
-_COLLECTOR_SECONDS = 600.0  # garbage collection that works needs seconds
-
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
@@ -59,8 +57,6 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return Refused("not_being_deleted", f"{ref} is being deleted already")
     if FINALIZER not in claim.finalizers:
         return Refused("protected", f"{ref} has no finalizer {FINALIZER}: deleting it releases its addresses")
-    if claim.created is None or scene.now - claim.created < _COLLECTOR_SECONDS:
-        return Refused("collector_had_time", f"{ref} was not created before the last 10 minutes")
     if owners := [*namesakes(scene, VirtualMachine, claim), *namesakes(scene, VirtualMachineInstance, claim)]:
         return Refused("vm_gone", f"{owners[0].ref} exists")
     if refused := migrating(scene, claim) or restored(scene, claim) or stack_broken(scene):
@@ -97,8 +93,6 @@ REMEDIATION = Remediation(
     plan=_plan,
     preconditions={
         "protected": "the IPAMClaim has KubeVirt's finalizer, so that deleting it releases nothing yet",
-        "collector_had_time": "the IPAMClaim was created at least 10 minutes ago, in which garbage collection would "
-        "have deleted it",
         "vm_gone": "no VM or VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, "
         "exists",
         **NOT_MIGRATING,
