@@ -59,7 +59,6 @@ def test_with_the_ledger_on_a_disk(tmp_path: Path) -> None:
         ("that any VirtualMachine is seen", "nobody of its name lives"),
         ("that any Pod is seen", "address in use"),
         ("that any VirtualMachineInstanceMigration is seen", "nothing moves"),
-        ("release_ipam_claim: controller_had_time", "controllers come first"),
         ("release_ipam_claim: no_other_owner", "owner is known"),
         ("_ipam_claims: no_pod_uses_it", "address in use"),
     ],
