@@ -161,6 +161,7 @@ FAULTS = (
         _CLAIM,
         verb="delete",
         undone="created again",
+        aged=True,
     ),
     _fault(
         "stuck_claim",

@@ -73,11 +73,13 @@ class Fork:
         wait_until(lambda: not child.is_alive() or ready(), timeout, "the sidecar is ready")
 
     def ended(self, seconds: float = 60) -> int | None:
-        """Waits for its end; its exit code, negative for a signal."""
+        """Waits for its end; its exit code, negative for a signal, and None for one that had to be ended."""
         child = self._child
         assert child is not None
         child.join(seconds)
-        return child.exitcode
+        code = child.exitcode
+        self.kill()
+        return code
 
     def proceed(self) -> None:
         assert self.pid is not None

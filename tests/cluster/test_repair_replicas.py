@@ -8,7 +8,7 @@ import pytest
 
 from tests.cluster import fleet
 from tests.cluster.conftest import MakeApiServer
-from tests.cluster.repair_faults import FAULTS, Fault, settings
+from tests.cluster.repair_faults import FAULTS, LATER, Fault, settings
 from tests.cluster.repair_ground import Ground, ground_of
 from tests.cluster.resources import IPAM_CLAIMS
 from tests.cluster.sidecar import Sidecar
@@ -71,10 +71,11 @@ def test_one_that_was_stopped_before_its_write_writes_nothing_when_it_wakes_up(
     name = fault.name(stage)
     ground.wait_found(namespace, fault.reason)
     auto = settings({(fault.remediation, namespace): "auto"}, verifyAfter="1s")
-    first = ground.sidecar(namespace, auto, "-a", stop_at=step)
+    ahead = LATER if fault.aged else 0.0
+    first = ground.sidecar(namespace, auto, "-a", stop_at=step, ahead=ahead)
     first.fork.start(lambda: first.fork.stopped)
     try:
-        with ground.sidecar(namespace, auto, "-b") as second:
+        with ground.sidecar(namespace, auto, "-b", ahead=ahead) as second:
             second.wait_for("verified")
             first.fork.proceed()
             first.wait_for("failed")
