@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter as Count
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from .board import Board
@@ -31,7 +32,7 @@ class Standing:
     edit_wars = 0
     last_run: float = 0.0  # seconds since 1970
     source_up = False
-    gates: tuple[str, ...] = ()  # ids of those that block everything now
+    undone: Mapping[str, int] = MappingProxyType({})  # repairs that people took back, by remediation
 
     def follow(self) -> None:
         """Forgets what only the replica knows that leads: another one reports it from now on."""
@@ -56,9 +57,6 @@ class Measures(Collector):
         self._done = Counter(
             f"{PREFIX}s", "Attempts by how they ended.", ("remediation", "mode", "outcome"), registry=self.registry
         )
-        self._undone = Counter(
-            f"{PREFIX}s_undone", "Repairs that were taken back.", ("remediation",), registry=self.registry
-        )
         self._returned = Counter(
             f"{PREFIX}s_returned",
             "Repairs that somebody reverted: the finding came back.",
@@ -76,22 +74,18 @@ class Measures(Collector):
             for mode in _MODES[2:]:  # from 0 on, so that the first one counts as an increase
                 for outcome in _OUTCOMES:
                     self._done.labels(remediation, mode, outcome)
-            self._undone.labels(remediation)
             self._returned.labels(remediation)
         self.registry.register(self)
 
     def described(self) -> Iterator[tuple[Metric, tuple[str, ...]]]:
         """Each family, and its labels."""
-        for counter in (self._done, self._undone, self._returned, self._seconds):
+        for counter in (self._done, self._returned, self._seconds):
             yield from ((family, tuple(counter._labelnames)) for family in counter.describe())
         yield from ((family, tuple(getattr(family, "_labelnames", ()))) for family in self.collect())
 
     def ended(self, remediation: str, mode: str, outcome: str, seconds: float) -> None:
         self._done.labels(remediation, mode, outcome).inc()
         self._seconds.labels(remediation).observe(seconds)
-
-    def undone(self, remediation: str) -> None:
-        self._undone.labels(remediation).inc()
 
     def returned(self, remediation: str) -> None:
         self._returned.labels(remediation).inc()
@@ -110,6 +104,10 @@ class Measures(Collector):
             ("remediation",),
             (((each,), float(each in self._enabled)) for each in self._ids),
         )
+        undone = CounterMetricFamily(f"{PREFIX}s_undone", "Repairs that were taken back.", labels=("remediation",))
+        for each in self._ids:
+            undone.add_metric((each,), float(self.standing.undone.get(each, 0)))
+        yield undone
         states = Count((each.remediation, each.state) for each in repairs)
         yield _family(
             "findings",

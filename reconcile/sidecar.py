@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from exporter.kube.errors import KubeError
 
 from .board import Board
+from .by_hand import ByHand
 from .config import Mode
 from .gates import Alert, Ask, QueryAnswer, Situation
 from .history import History
@@ -56,6 +57,7 @@ class Sidecar:
         self._pauses = Pauses(history, ledger, parts.reads, parts.kinds, kept=self.kept, annotate=annotate)
         self._loop = Loop(parts)
         self._storm: Storm | None = None
+        self._by_hand = ByHand(ledger.directory)
         self._problem = ""  # why there are no findings, as last logged
 
     @property
@@ -74,6 +76,7 @@ class Sidecar:
             standing.leading = self._election.leading
             standing.ledger_writable = self._ledger.writable
             standing.unfinished = len(self._ledger.unfinished())
+            standing.undone = self._by_hand.undone()
             if self._election.leading:
                 await self.once()
             else:

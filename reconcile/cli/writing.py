@@ -19,6 +19,7 @@ from exporter.kube.body import whole
 from exporter.kube.errors import KubeError
 
 from ..attempt import Attempts
+from ..by_hand import folder
 from ..execute import Writer
 from ..ledger import Entry, Ledger, LedgerError
 from ..plan import Delete, Plan
@@ -35,8 +36,6 @@ __all__ = [
     "taking_back",
     "who",
 ]
-
-_PERSON = "by-hand"  # beside the sidecar's ledger, which only the sidecar writes
 
 
 def add_ledger_option(parser: argparse.ArgumentParser) -> None:
@@ -81,14 +80,14 @@ def opened(directory: Path) -> Iterator[Ledger]:
     try:
         ledger = Ledger.open(directory, clock=time.time)
     except LedgerError:
-        ledger = Ledger.open(directory / _PERSON, clock=time.time)
+        ledger = Ledger.open(folder(directory), clock=time.time)
     with ledger:
         yield ledger
 
 
 def entries_of(directory: Path) -> list[Entry]:
     """All entries, those of commands among them. Raises LedgerError."""
-    own = directory / _PERSON
+    own = folder(directory)
     found = [*Ledger.read(directory), *(Ledger.read(own) if own.is_dir() else ())]
     return sorted(found, key=lambda entry: entry.at)
 

@@ -28,7 +28,7 @@ _TEXTS = ("attempt", "mode", "by", "why", "undoes", "scope")
 class Ledger:
     def __init__(self, directory: Path, lock: int, clock: Callable[[], float], disk: Disk) -> None:
         """For `open`, which see. Raises LedgerError and OSError."""
-        self._directory, self._lock, self._clock = directory, lock, clock
+        self.directory, self._lock, self._clock = directory, lock, clock
         self.max_bytes = _MAX_BYTES
         self.keep: int | None = None
         self._appending = threading.Lock()
@@ -95,7 +95,7 @@ class Ledger:
 
     def entries(self) -> Iterator[Entry]:
         """All entries, oldest first. Raises LedgerError."""
-        return read(self._directory)
+        return read(self.directory)
 
     def unfinished(self) -> list[Entry]:
         """The intended entries of attempts that are neither done, failed nor resolved, oldest first."""
@@ -103,7 +103,7 @@ class Ledger:
 
     def verify(self) -> list[str]:
         """What is altered or missing on disk, one sentence each."""
-        return verify(self._directory)
+        return verify(self.directory)
 
     @property
     def writable(self) -> bool:
@@ -132,7 +132,7 @@ class Ledger:
                 entry, line = _sealed(_encodable(given))
             except ValueError as error:
                 raise LedgerError(
-                    f"cannot record {event} {attempt} in {self._directory}: {error}; what can't be recorded is not done"
+                    f"cannot record {event} {attempt} in {self.directory}: {error}; what can't be recorded is not done"
                 ) from error
             self._writer.append(line, self.max_bytes)
             self._chain.seq, self._chain.sum = entry.seq, entry.sum

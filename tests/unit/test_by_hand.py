@@ -1,0 +1,44 @@
+"""What people took back in the sidecar's pod counts for its metrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prometheus_client import generate_latest
+
+from reconcile.board import Board
+from reconcile.by_hand import ByHand, folder
+from reconcile.ledger import Event, Ledger
+from reconcile.metrics import Measures
+from reconcile.remediations import all_remediations
+from tests.confirming import MemoryReads, confirmed, hint_of
+from tests.evaluation import NOW
+from tests.rows import full
+
+ABOUT = {"check": "ipam_claims", "reason": "OrphanClaim", "kind": "IPAMClaim", "subject": "db.blue"}
+
+
+def test_what_was_taken_back_is_counted_once_it_is_done(tmp_path: Path) -> None:
+    objects = [
+        full({"kind": "Namespace", "name": "ns"}),
+        full({"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "ips": ["10.0.0.5/24"]}),
+    ]
+    remediation = next(each for each in all_remediations() if each.id == "delete_orphan_ipam_claim")
+    made = confirmed(remediation, hint_of(ABOUT, objects), MemoryReads(objects))
+    by_hand, measures = ByHand(tmp_path), Measures(all_remediations(), {}, Board())
+    sample = 'kubevirt_steward_repairs_undone_total{remediation="delete_orphan_ipam_claim"}'
+
+    def shown() -> float:
+        measures.standing.undone = by_hand.undone()
+        lines = generate_latest(measures.registry).decode().splitlines()
+        return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(sample))
+
+    assert shown() == 0
+    with Ledger.open(folder(tmp_path), clock=lambda: NOW) as ledger:
+        intended = ledger.append(Event.INTENDED, plan=made.plan, mode="undo", whole={}, undoes="another")  # type: ignore[union-attr]
+        assert shown() == 0
+        ledger.append(Event.DONE, attempt=intended.attempt)
+        assert shown() == 1
+        other = ledger.append(Event.INTENDED, plan=made.plan, mode="apply", whole={})  # type: ignore[union-attr]
+        ledger.append(Event.DONE, attempt=other.attempt)
+        assert shown() == 1
