@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from tests.cluster.resources import VMS
 from tests.confirming import hint_of
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.installation import NODES
-from tests.kubevirt.repairs import ACCOUNT, forbid, permit, request_to_leave
+from tests.kubevirt.repairs import ACCOUNT, LATER, forbid, permit, request_to_leave
 from tests.kubevirt.stage import Stage
 from tests.repairing import repairing
 
@@ -49,6 +50,7 @@ class Repairs:
     async def _repaired(self, remediation: Remediation, about: dict[str, str], vmi: dict[str, object]) -> Result:
         kubeconfig = str(self.stage.control_plane.kubeconfig(ACCOUNT))
         async with repairing(kubeconfig, self.folder / "ledger") as made:
+            made.now = time.time() + LATER
             return await made.repair(remediation, hint_of(about, [vmi]))
 
 
