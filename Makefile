@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint types contracts test test-unit test-rules test-kubevirt fuzz mutants generate verify clean
+.PHONY: help demo check lint types contracts test test-unit test-rules test-kubevirt test-repairs fuzz mutants generate verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ test-kubevirt: $(VENV)/.dev ## against KubeVirt's own control plane, as root or 
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl kube-controller-manager \
 	  virt-operator virt-api virt-controller resource-generator
 	$(BIN)/pytest tests/kubevirt
+
+test-repairs: $(VENV)/.dev ## repairs that are killed at every step, replicas, storms: a quarter of an hour; not part of check
+	REPAIRS=all $(BIN)/pytest tests/cluster/test_repair_crashes.py tests/cluster/test_repair_replicas.py \
+	  tests/cluster/test_repair_storms.py
 
 fuzz: $(VENV)/.dev ## every shape of every object of every case, where test-unit takes one of each form; not part of check
 	FUZZ=all $(BIN)/pytest -n auto tests/unit/test_any_shape.py tests/unit/test_engine_scenes.py

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from exporter.model.nesting import cut
 from tests.cluster.apiserver import ApiServer
@@ -22,7 +25,11 @@ from tests.cluster.stage import Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
 
-__all__ = ["ACCOUNT", "Ground", "Written", "ground_of"]
+__all__ = ["ACCOUNT", "THOROUGH", "Ground", "Written", "ground_of"]
+
+THOROUGH = pytest.mark.skipif(
+    os.environ.get("REPAIRS") != "all", reason="takes minutes: `make test-repairs` runs it, and not `make check`"
+)
 
 ACCOUNT = "steward-reconcile"  # the sidecar's
 _OURS = "steward.kubevirt-steward.io/"

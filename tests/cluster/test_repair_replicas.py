@@ -9,11 +9,12 @@ import pytest
 from tests.cluster import fleet
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import FAULTS, LATER, Fault, settings
-from tests.cluster.repair_ground import Ground, ground_of
+from tests.cluster.repair_ground import THOROUGH, Ground, ground_of
 from tests.cluster.resources import IPAM_CLAIMS
 from tests.cluster.sidecar import Sidecar
 from tests.waiting import wait_until
 
+pytestmark = THOROUGH
 BY_ID = {each.id: each for each in FAULTS}
 LEADING = "kubevirt_steward_repair_leading"
 

@@ -11,11 +11,12 @@ import pytest
 
 from tests.cluster import fleet
 from tests.cluster.conftest import MakeApiServer
-from tests.cluster.repair_ground import Ground, ground_of
+from tests.cluster.repair_ground import THOROUGH, Ground, ground_of
 from tests.cluster.resources import LEASES, VMS
 from tests.cluster.sidecar import Sidecar
 from tests.waiting import wait_until
 
+pytestmark = THOROUGH
 VMS_IN_ALL, BAD, LEFT = 1000, 300, 15  # a tenth is a storm
 RUN = 5
 PERSIST = "persist_firmware_uuid"
