@@ -178,11 +178,10 @@ def _in_hyperconverged(gate: str, lists: _Lists) -> Proposal:
         if gate in map(_named, listed)
     ]
     annotated = JSON_PATCH in way.place
-    there = " What adds it there is to be taken out." if annotated else ""
+    there = f" Take out of it: {msgspec.json.encode(added).decode()}." if annotated else ""
     return Proposal(
         owner="the HyperConverged Cluster Operator",
         where=f"{way.sentence(None)}{there} {REVERTED}",
-        patch=msgspec.json.encode(added).decode() if annotated else "",
     )
 
 

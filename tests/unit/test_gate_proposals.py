@@ -72,11 +72,12 @@ HCO = {"labels": {"app.kubernetes.io/managed-by": "hco-operator"}, "version": "v
 
 
 def test_hyperconverged_has_it_from_its_annotation() -> None:
-    """The text is the operation as it stands there: with it, KubeVirt has the lists that were found."""
+    """What is to be taken out is named as it stands there; there is no patch that somebody could send by mistake."""
     found = proposed(HCO | {"gates": ["HostDisk", "HotDisk"]}, "UnknownGate", "HotDisk")
     assert found.owner == "the HyperConverged Cluster Operator"
     assert "annotation kubevirt.kubevirt.io/jsonpatch of HyperConverged kubevirt-hyperconverged" in found.where
-    (op,) = json.loads(found.patch)
+    assert found.patch == ""
+    (op,) = json.loads(found.where.partition("Take out of it: ")[2].partition("]. ")[0] + "]")
     ops: list[Op] = [Add(op["path"], op["value"])]
     without = {"spec": {"configuration": {"developerConfiguration": {"featureGates": ["HostDisk"]}}}}
     made = applied(without, ops)
