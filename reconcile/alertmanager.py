@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from exporter.config.mistakes import quoted
+from exporter.kube.errors import MALFORMED
 
 from .asking import AskError, ask
 from .config import AlertmanagerSettings, PrometheusSettings
@@ -84,7 +85,7 @@ class Silences:
         except AskError as error:
             log.warning('event="silences not read" why=%s', quoted(str(error)))
             return None
-        except (msgspec.DecodeError, RecursionError) as error:
+        except MALFORMED as error:
             log.warning('event="silences not read" why=%s', quoted(f"GET {url} gave no list of silences: {error}"))
             return None
         return self._kept.put(found, asked)
@@ -124,7 +125,7 @@ class PromQLGate:
             return self._kept.put(await self._asked(), asked)
         except AskError as error:
             return QueryAnswer(Query.ERROR, str(error))
-        except (msgspec.DecodeError, RecursionError) as error:
+        except MALFORMED as error:
             return QueryAnswer(Query.ERROR, f"{self._settings.url} gave no answer to a query: {error}")
 
     async def _asked(self) -> QueryAnswer:

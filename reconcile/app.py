@@ -127,7 +127,15 @@ async def run(
             timer=time.monotonic,
         )
         verifying = Verifying(
-            following, ledger, reads, kinds, checks.by_id, checks.settings, measures=measures, kept=kept
+            following,
+            ledger,
+            reads,
+            kinds,
+            checks.by_id,
+            checks.settings,
+            assumed=checks.assumed,
+            measures=measures,
+            kept=kept,
         )
         found = source or _exporter(config, clock)
         firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)

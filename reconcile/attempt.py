@@ -219,7 +219,10 @@ async def dry_run(made: Confirmed, writer: Writer, reads: Reads, kinds: Mapping[
     """Whether the API server and its webhooks would take the write. Raises KubeError."""
     plan = made.plan
     kind = kinds[plan.target.kind]
-    answer = await writer.dry_run(plan.step, kind, await reads.served(kind), made.whole)
+    try:
+        answer = await writer.dry_run(plan.step, kind, await reads.served(kind), made.whole)
+    except ValueError as error:  # it was read without what the preconditions are made of
+        return Result(State.REFUSED, plan, refused="everything_seen", why=str(error))
     if answer.outcome is Outcome.ACCEPTED:
         return Result(State.DRY, plan)
     return Result(

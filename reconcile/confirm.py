@@ -206,7 +206,9 @@ def _finding(hint: Hint, check: Check, cluster: FreshCluster, settings: Any) -> 
 
 def _same(hint: Hint, check: Check, answer: Answer) -> Finding | None:
     for found in answer.findings:
-        if found.reason == hint.reason and fingerprint(check.id, found) == hint.fingerprint:
+        same = found.reason == hint.reason and fingerprint(check.id, found) == hint.fingerprint
+        # Modes, pauses and budgets were looked up by the hint's subject: a finding of another object has passed none.
+        if same and str(found.subject) == str(hint.subject):
             return msgspec.structs.replace(found, check=check.id, fingerprint=hint.fingerprint)
     return None
 

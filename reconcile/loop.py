@@ -109,12 +109,28 @@ class Loop:
         self._plans = {each.key: plan for each in candidates if (plan := self._plans.get(each.key)) is not None}
         self._reads_left, self._namespaces, written = _READS, {}, 0
         for candidate in candidates:
-            if candidate.mode is Mode.PLAN or candidate.remediation.proposes_only:
-                await self._show(candidate)
-            else:
-                written += await self._pursue(candidate, situation, written)
+            try:
+                if candidate.mode is Mode.PLAN or candidate.remediation.proposes_only:
+                    await self._show(candidate)
+                else:
+                    written += await self._pursue(candidate, situation, written)
+            except (NotLeadingError, LedgerError, KubeError):
+                raise
+            except Exception as error:  # one finding must not keep all others from being repaired
+                await self._raised(candidate, error)
+                written += 1  # it may have been: the ledger then has an attempt without an end
             await asyncio.sleep(0)
         return written
+
+    async def _raised(self, candidate: Candidate, error: Exception) -> None:
+        """Reports what nobody thought of, and lets the finding rest."""
+        log.exception('event="repair raised" remediation=%s finding=%s', *reversed(candidate.key))
+        why = f"{candidate.remediation} raised {type(error).__name__}: {error}; please report it"
+        refused = Refused("everything_seen", why)
+        self._rest(candidate, Result(State.REFUSED, refused=refused.precondition))
+        await self._parts.board.put(
+            msgspec.structs.replace(self._repair(candidate), state="refused", refused=refused)
+        )
 
     def _outdated(self, candidate: Candidate) -> bool:
         shown = self._parts.board.get(*candidate.key)

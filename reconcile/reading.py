@@ -10,11 +10,13 @@ from typing import Any, Protocol
 
 import msgspec
 
+from exporter.decode import name_of
 from exporter.kube.body import whole
 from exporter.kube.client import Client
 from exporter.kube.errors import MALFORMED, AbsentError, KubeError, MalformedError, StatusError
 from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
+from exporter.model.nesting import decoded
 from exporter.model.source import SyncState
 
 from .fresh import FreshCluster, Need
@@ -157,7 +159,7 @@ async def satisfy(
                 cluster.found(need, kind, await reads.listed(kind, version, need.namespace))
             else:
                 found = await reads.get(kind, version, need.namespace or "", need.name)
-                cluster.found(need, kind, () if found is None else (found,))
+                cluster.found(need, kind, () if found is None else (_asked_for(found, kind, need),))
         except KubeError as error:
             where = "in all namespaces" if need.namespace is None else f"in namespace {need.namespace}"
             what = f"list {kind.resource} {where}" if need.name is None else f"get {kind.resource} {need.name} {where}"
@@ -166,3 +168,23 @@ async def satisfy(
             cluster.served(kind, SyncState.FAILING, f"cannot {what}: {error}{hint}")
             versions.pop(kind.name, None)
             cluster.found(need, kind, ())
+
+
+class _Named(msgspec.Struct, frozen=True):
+    kind: Any = None
+
+
+_NAMED = msgspec.json.Decoder(_Named)
+
+
+def _asked_for(raw: bytes, kind: ApiKind[Any], need: Need) -> bytes:
+    """The object that was answered. Raises MalformedError for another one: that proves nothing of the one asked for."""
+    meta = name_of(raw)
+    try:
+        said = decoded(_NAMED, raw).kind or kind.name
+    except MALFORMED as error:
+        raise MalformedError(f"the response is no {kind.name}: {error}") from error
+    within = need.namespace if kind.namespaced else None
+    if (said, meta.name) != (kind.name, need.name) or (meta.namespace or None) != (within or None):
+        raise MalformedError(f"the response is {said} {meta.namespace or ''}/{meta.name}, which was not asked for")
+    return raw

@@ -16,7 +16,7 @@ import msgspec
 from exporter.engine.engine import Engine
 from exporter.findings import Finding
 from exporter.kube.body import whole
-from exporter.kube.errors import KubeError
+from exporter.kube.errors import MALFORMED, KubeError
 from exporter.model.record import Ref
 from exporter.views.fleet import fleet_of
 
@@ -167,6 +167,13 @@ class ExporterSource:
     async def observed(self) -> Observed:
         report = await self._report()
         self._generation = report.generation
+        try:
+            return self._observed(report)
+        except (ValueError, OverflowError) as error:
+            raise SourceError(f"the findings at {self._url} can't be read: {error}") from error
+
+    def _observed(self, report: _Report) -> Observed:
+        """Raises ValueError or OverflowError for a time that is none."""
         return Observed(
             tuple(
                 Found(
@@ -209,5 +216,5 @@ class ExporterSource:
                     text = body[:200].decode("utf-8", "replace").strip()
                     raise SourceError(f"GET {url} was answered with {response.status}: {text}")
                 return _REPORT.decode(body)
-        except (aiohttp.ClientError, OSError, ValueError, KubeError, msgspec.DecodeError, TimeoutError) as error:
+        except (aiohttp.ClientError, OSError, ValueError, KubeError, TimeoutError, *MALFORMED) as error:
             raise SourceError(f"cannot read the findings at {url}: {error or type(error).__name__}") from error

@@ -31,11 +31,13 @@ class Verifying:
         checks: Mapping[str, Check],
         settings: Mapping[str, Any],
         *,
+        assumed: str = "",
         measures: Measures,
         kept: Callable[[Entry], None],
     ) -> None:
         self._following, self._ledger, self._reads, self._kinds = following, ledger, reads, kinds
         self._checks, self._settings, self._measures, self._kept = checks, settings, measures, kept
+        self._assumed = assumed
 
     async def look(self, now: float, after: float, found: set[str]) -> None:
         """Looks at what is due; `found` are the fingerprints of the findings now. Raises LedgerError."""
@@ -43,7 +45,7 @@ class Verifying:
             check = self._checks.get(followed.plan.check)
             if check is None:
                 continue
-            answer = await holds(followed.hint, check, self._reads, self._settings.get(check.id))
+            answer = await holds(followed.hint, check, self._reads, self._settings.get(check.id), self._assumed)
             if isinstance(answer, Refused):
                 if answer.precondition != "everything_seen" and followed.state == "done":
                     self._keep(Event.VERIFIED, followed, "the finding is gone")

@@ -13,7 +13,7 @@ from ..fresh import UnreadError
 from ..plan import Refused
 from ..remediation import Scene
 
-__all__ = ["NO_SNAPSHOT_OR_RESTORE", "controller", "ending", "saving", "table", "tables", "wholes"]
+__all__ = ["NO_SNAPSHOT_OR_RESTORE", "controller", "ending", "saving", "table", "tables", "texts", "wholes"]
 
 NO_SNAPSHOT_OR_RESTORE = {"no_snapshot_or_restore": "neither a snapshot of the VM nor a restore into it is in progress"}
 
@@ -26,6 +26,11 @@ def table(value: Any) -> Mapping[str, Any]:
 def tables(value: Any) -> list[Mapping[str, Any]]:
     """The maps of a list; none in place of anything else."""
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def texts(value: Any) -> list[str]:
+    """The texts of a list, such as finalizers; none in place of anything else."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def wholes(scene: Scene, kind: ApiKind[Any], records: Iterable[Record]) -> list[Mapping[str, Any]]:

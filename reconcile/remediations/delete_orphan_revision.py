@@ -32,7 +32,7 @@ from exporter.model.kinds.virtual_machine import VirtualMachine
 
 from ..plan import Delete, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
-from ._grounds import NO_SNAPSHOT_OR_RESTORE, ending, saving, table
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, ending, saving, table, tables, texts
 
 __all__ = ["REMEDIATION"]
 
@@ -51,12 +51,12 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         refused = saving(scene.whole(virtual_machine.KIND, ref.namespace, revision.owner_name) or {})
     if refused is not None:
         return refused
-    for owner in map(table, meta.get("ownerReferences") or ()):
+    for owner in tables(meta.get("ownerReferences")):
         group = str(owner.get("apiVersion")).partition("/")[0]
         if (group, owner.get("kind")) != ("kubevirt.io", "VirtualMachine"):
             return Refused("owned_by_a_vm", f"{ref} belongs to {owner.get('kind')} {owner.get('name')} of {group}")
-    if meta.get("finalizers"):
-        return Refused("no_finalizer", f"{ref} has finalizer {meta['finalizers'][0]}: somebody waits for its deletion")
+    if finalizers := texts(meta.get("finalizers")):
+        return Refused("no_finalizer", f"{ref} has finalizer {finalizers[0]}: somebody waits for its deletion")
     if revision.created is None or scene.now - revision.created < _LEFT_ALONE:
         return Refused("a_day_old", f"{ref} is younger than a day: KubeVirt may be about to refer to it")
     if vm := _awaiting(revision, scene):

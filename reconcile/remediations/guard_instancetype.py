@@ -31,7 +31,7 @@ from exporter.model.kinds import (
 from ..annotations import PREFIX
 from ..plan import Add, Op, Patch, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
-from ._grounds import ending, table
+from ._grounds import ending, table, texts
 
 __all__ = ["ALLOWED", "FINALIZER", "REMEDIATION"]
 
@@ -50,8 +50,8 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     if refused := ending(scene, ref, whole):
         return refused
     meta = table(whole.get("metadata"))
-    finalizers = meta.get("finalizers")
-    if FINALIZER in (finalizers or ()):
+    finalizers = texts(meta.get("finalizers"))
+    if FINALIZER in finalizers:
         return Refused("unguarded", f"{ref} has the finalizer {FINALIZER} already")
     manager = table(meta.get("labels")).get(_MANAGED_BY)
     if manager in _OPERATORS or meta.get("ownerReferences"):
