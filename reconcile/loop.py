@@ -116,7 +116,7 @@ class Loop:
                     written += await self._pursue(candidate, situation, written)
             except (NotLeadingError, LedgerError, KubeError):
                 raise
-            except Exception as error:  # one finding must not keep all others from being repaired
+            except Exception as error:  # noqa: BLE001 # one finding must not keep all others from being repaired
                 await self._raised(candidate, error)
                 written += 1  # it may have been: the ledger then has an attempt without an end
             await asyncio.sleep(0)
@@ -128,9 +128,7 @@ class Loop:
         why = f"{candidate.remediation} raised {type(error).__name__}: {error}; please report it"
         refused = Refused("everything_seen", why)
         self._rest(candidate, Result(State.REFUSED, refused=refused.precondition))
-        await self._parts.board.put(
-            msgspec.structs.replace(self._repair(candidate), state="refused", refused=refused)
-        )
+        await self._parts.board.put(msgspec.structs.replace(self._repair(candidate), state="refused", refused=refused))
 
     def _outdated(self, candidate: Candidate) -> bool:
         shown = self._parts.board.get(*candidate.key)

@@ -55,8 +55,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         group = str(owner.get("apiVersion")).partition("/")[0]
         if (group, owner.get("kind")) != ("kubevirt.io", "VirtualMachine"):
             return Refused("owned_by_a_vm", f"{ref} belongs to {owner.get('kind')} {owner.get('name')} of {group}")
-    if finalizers := texts(meta.get("finalizers")):
-        return Refused("no_finalizer", f"{ref} has finalizer {finalizers[0]}: somebody waits for its deletion")
+    if finalizers := meta.get("finalizers"):
+        name = next(iter(texts(finalizers)), "of an unknown name")
+        return Refused("no_finalizer", f"{ref} has finalizer {name}: somebody waits for its deletion")
     if revision.created is None or scene.now - revision.created < _LEFT_ALONE:
         return Refused("a_day_old", f"{ref} is younger than a day: KubeVirt may be about to refer to it")
     if vm := _awaiting(revision, scene):

@@ -73,6 +73,8 @@ NO_ANSWER = [
     lambda: web.Response(status=302, headers={"Location": "/other"}),
     lambda: web.Response(text="<html>"),
     lambda: web.Response(body=b"\xff\xfe"),
+    lambda: web.Response(body=b'[{"id": "\xff"}]'),
+    lambda: web.Response(body=b'{"status": "\xff"}'),
     lambda: web.Response(text="[" * 100_000),
     as_json({"status": "success"}),
     as_json([{"id": "x"}]),

@@ -1,0 +1,49 @@
+"""Another object than the one that was asked for proves nothing: neither that the one is there, nor that it is not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from exporter.model.kind import ApiKind
+from reconcile.plan import Refused
+from reconcile.remediations import all_remediations
+from tests.confirming import MemoryReads, confirmed, hint_of
+from tests.rows import full
+from tests.unit.test_remediations import cases_of
+
+
+class OtherReads(MemoryReads):
+    """Answers a GET of a namespace with something else."""
+
+    def __init__(self, objects: list[dict[str, Any]], answer: bytes) -> None:
+        super().__init__(objects)
+        self._answer = answer
+
+    async def get(self, kind: ApiKind[Any], version: str, namespace: str, name: str) -> bytes | None:
+        found = await super().get(kind, version, namespace, name)
+        return self._answer if kind.name == "Namespace" else found
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other", "uid": "u9"}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "ns", "namespace": "ns", "uid": "u9"}},
+        {"apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Success"},
+        {"kind": "Namespace", "metadata": None},
+        {},
+        [],
+        None,
+    ],
+)
+def test_another_object_is_no_answer(answer: Any) -> None:
+    remediation = next(each for each in all_remediations() if each.id == "cancel_stale_evacuation")
+    case = cases_of(remediation)["its_namespace_is_being_deleted"]
+    objects = [full(row) for row in case["given"]]
+    refused = confirmed(remediation, hint_of(case["about"], objects), OtherReads(objects, json.dumps(answer).encode()))
+    assert isinstance(refused, Refused)
+    assert refused.precondition == "everything_seen"
+    assert "namespaces" in refused.why
