@@ -21,6 +21,7 @@ def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -
     namespace = target.namespace or "default"
     moment = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     done = outcome == "done"
+    # The reason alone: whoever reads Events here need not know what the finding says of other namespaces.
     return namespace, {
         "apiVersion": "v1",
         "kind": "Event",
@@ -33,7 +34,9 @@ def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -
             "uid": target.uid,
         },
         "reason": "Repaired" if done else "RepairFailed",
-        "message": f"{plan.remediation}: {plan.effect} Because: {plan.why} (attempt {attempt})"[:_LONGEST_MESSAGE],
+        "message": f"{plan.remediation}: {plan.effect} Because: {plan.check} reports {plan.reason} (attempt {attempt})"[
+            :_LONGEST_MESSAGE
+        ],
         "type": "Normal" if done else "Warning",
         "firstTimestamp": moment,
         "lastTimestamp": moment,

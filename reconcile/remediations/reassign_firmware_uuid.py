@@ -3,6 +3,10 @@
 Only where the check `firmware_duplicates` proposes another VM as the one that keeps the UUID. The new UUID follows from
 the VM's UID and the old UUID, so that the plan is the same each time. The serial stays as it is.
 
+Whoever creates and starts a VM with the UUID of one in another namespace makes it the one that keeps it. So where the
+keeper is in another namespace, only a VM with the annotation
+`steward.kubevirt-steward.io/new-uuid-allowed: "true"` gets a new one.
+
 The guest sees a new identity at its next start: Windows and other licences may ask to be activated again, cloud-init
 takes it for its first boot and runs what runs once (host keys, users, network), and inventories, backups and monitoring
 see another VM. Hence it never changes a VM that runs or is about to start, nor one that keeps a persistent TPM, the
@@ -37,13 +41,15 @@ from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
+from ..annotations import PREFIX
 from ..plan import Patch, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
 from ._firmware import PRECONDITIONS, READS, firmware_of, forbidden, put
 from ._grounds import table, tables
 
-__all__ = ["REMEDIATION"]
+__all__ = ["ALLOWED", "REMEDIATION"]
 
+ALLOWED = f"{PREFIX}new-uuid-allowed"
 _NAMESPACE = UUID("0b6f2c1e-5f0a-4d0c-9c1b-6a4b1e1d7a55")  # of the new UUIDs; never to be changed
 _STAYS_DOWN = ("Halted", "Manual")
 
@@ -55,7 +61,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
     if whole is None or vm is None:
         return Refused("same_object", f"{ref} does not exist")
-    if refused := forbidden(scene, vm, whole) or _kept_by_another(finding) or _stopped(scene, vm, whole):
+    if refused := forbidden(scene, vm, whole) or _kept_by_another(finding, whole) or _stopped(scene, vm, whole):
         return refused
     old = vm.uuid or legacy(vm.name)
     new = str(uuid5(_NAMESPACE, f"{vm.uid} {vm.identity or old}"))
@@ -71,13 +77,17 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     )
 
 
-def _kept_by_another(finding: Finding) -> Refused | None:
+def _kept_by_another(finding: Finding, whole: Mapping[str, Any]) -> Refused | None:
     keeper = finding.evidence.get("keeper")
     if not keeper:
         why = finding.evidence.get("keeperWhy", "the check proposes none")
         return Refused("keeper_known", f"nobody can say which VM keeps the UUID: {why}")
     if keeper == vm_key(finding.subject.namespace, finding.subject.name):
         return Refused("another_keeps_it", f"{finding.subject} should keep the UUID, and the others get a new one")
+    allowed = table(table(whole.get("metadata")).get("annotations")).get(ALLOWED) == "true"
+    if not allowed and str(keeper).partition("/")[0] != finding.subject.namespace:
+        where = f"{keeper}, which should keep the UUID, is in another namespace"
+        return Refused("allowed_across", f'{where}; set annotation {ALLOWED}: "true" on {finding.subject} if it may go')
     return None
 
 
@@ -157,6 +167,8 @@ REMEDIATION = Remediation(
         "is_a_vm": "the subject is a VM: the firmware of a VMI is immutable",
         "keeper_known": "the check proposes which VM keeps the UUID",
         "another_keeps_it": "that is another VM than this one",
+        "allowed_across": "the VM that keeps the UUID is in the same namespace, or the VM has the annotation "
+        f'{ALLOWED}: "true"',
         "stopped": "the VM has no VMI and no launcher pod, and nothing starts it by itself",
         "keeps_no_state": "neither its spec nor its preference gives it a persistent TPM or persistent EFI variables",
         "new_uuid_is_free": "no VM has the new UUID",
