@@ -12,6 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from exporter.model.record import Ref
+from reconcile.events import event
 from reconcile.loop import Loop
 from reconcile.plan import Refused
 from reconcile.remediations import all_remediations
@@ -73,6 +74,18 @@ def test_a_fingerprint_of_another_object_is_not_followed_to_it() -> None:
     )
     assert isinstance(answer, Refused)
     assert answer.precondition == "finding_holds"
+
+
+def test_an_event_names_nothing_of_another_namespace() -> None:
+    remediation = next(each for each in all_remediations() if each.id == "reassign_firmware_uuid")
+    case = cases_of(remediation)["unseen_twin_is_in_another_namespace"]
+    objects = [full(row) for row in case["given"]]
+    made = confirmed(remediation, hint_of(case["about"], objects), MemoryReads(objects))
+    assert not isinstance(made, Refused)
+    assert "other/b" in made.plan.why
+    _, manifest = event(made.plan, "a1", "done", NOW, "kubevirt.io/v1")
+    assert "other" not in manifest["message"].replace("another", "")
+    assert "firmware_duplicates reports LatentDuplicate" in manifest["message"]
 
 
 async def test_one_finding_that_raises_keeps_no_other_from_being_repaired(tmp_path: Path) -> None:
