@@ -30,7 +30,7 @@ def leading(_: Ask, situation: Situation, __: Config) -> str | None:
 
 def not_paused(ask: Ask, situation: Situation, _: Config) -> str | None:
     if situation.paused is None:
-        return "whether everything is paused could not be read from the Lease; wait until it can"
+        return "whether everything is paused could not be read from the Lease (lease.namespace, lease.name)"
     if situation.paused:
         return f"everything is paused: {quoted(situation.paused)}; take annotation {PAUSED} off the Lease to resume"
     for scope in dict.fromkeys(("", ask.namespace)):

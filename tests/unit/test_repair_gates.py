@@ -261,8 +261,8 @@ REPAIRS = {gate.id for gate in GATES}
     [
         (Mode.AUTO, REPAIRS),
         (Mode.APPROVE, REPAIRS - {"firing"}),
-        (Mode.APPLY, REPAIRS - {"firing", "window", "min_age"}),
-        (Mode.UNDO, {"paused", "object_paused", "leading", "ledger", "upgrade"}),
+        (Mode.APPLY, REPAIRS - {"leading", "storm", "window", "min_age", "silence", "query", "firing"}),
+        (Mode.UNDO, {"ledger", "upgrade"}),
         (Mode.PLAN, set()),
         (Mode.OFF, {"mode"}),
     ],
