@@ -39,7 +39,7 @@ async def create(server: ApiServer, namespace: str, name: str = LEASE) -> None:
             assert answer.status == 201
 
 
-async def annotations(server: ApiServer, namespace: str, name: str = LEASE) -> dict[str, str]:
+async def found_on(server: ApiServer, namespace: str, name: str = LEASE) -> dict[str, str]:
     async with aiohttp.ClientSession() as session, session.get(f"{path(server, namespace)}/{name}") as answer:
         found: dict[str, str] = (await answer.json())["metadata"].get("annotations", {})
     return found
@@ -55,12 +55,12 @@ async def test_the_lease_is_found_in_whatever_namespace_it_is(server: ApiServer,
     await create(server, "steward", "another")
 
     assert await steward("pause", tmp_path, server, "--because", "change freeze") == 0
-    paused = await annotations(server, "steward")
+    paused = await found_on(server, "steward")
     assert paused[PAUSED].startswith("change freeze (")
-    assert PAUSED not in await annotations(server, "steward", "another")
+    assert PAUSED not in await found_on(server, "steward", "another")
 
     assert await steward("resume", tmp_path, server) == 0
-    resumed = await annotations(server, "steward")
+    resumed = await found_on(server, "steward")
     assert PAUSED not in resumed
     assert RESUMED in resumed
 
@@ -75,4 +75,4 @@ async def test_none_and_several_leases_pause_nothing(
     assert await steward("pause", tmp_path, server) == 2
     said = capsys.readouterr().err
     assert f"Lease {LEASE} is {where}; name that of the sidecar in --config" in said
-    assert not any([PAUSED in await annotations(server, namespace) for namespace in namespaces])
+    assert not any([PAUSED in await found_on(server, namespace) for namespace in namespaces])
