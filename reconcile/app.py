@@ -45,7 +45,7 @@ from .unelected import Unelected
 from .verifying import Verifying
 from .webhook import Firing, receiver
 
-__all__ = ["Checks", "checks_of", "kinds_of", "lease_namespace", "run"]
+__all__ = ["Checks", "checks_of", "kinds_of", "lease_namespace", "pod_namespace", "run"]
 
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
@@ -187,8 +187,11 @@ def _exporter(config: Config, clock: Callable[[], float]) -> ExporterSource:
 
 def lease_namespace(config: Config) -> str:
     """The configured one, else the pod's."""
-    if config.lease.namespace:
-        return config.lease.namespace
+    return config.lease.namespace or pod_namespace() or "default"
+
+
+def pod_namespace() -> str:
+    """Empty outside of a pod."""
     if _POD_NAMESPACE.exists():
         return _POD_NAMESPACE.read_text("utf-8").strip()
-    return os.environ.get("POD_NAMESPACE", "") or "default"
+    return os.environ.get("POD_NAMESPACE", "")

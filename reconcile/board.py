@@ -9,20 +9,24 @@ import msgspec
 
 from .confirm import Confirmed
 from .gates import Blocked
-from .plan import Create, Delete, Patch, Plan, Proposal, Refused, Test
+from .plan import Add, Create, Delete, Patch, Plan, Proposal, Refused, Remove, Replace, Test
 
 __all__ = ["Board", "Repair", "sentence"]
+
+_LONGEST = 120  # characters of a value in a sentence
 
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One finding and one remediation. `state`: planned, refused, blocked, waiting for approval, proposed, verifying,
-    failed. `at` is when it was looked at, in seconds since 1970.
+    failed. `subject` is what the finding is about, `target` what is written. `at` is when it was looked at, in seconds
+    since 1970.
     """
 
     fingerprint: str
     remediation: str
     check: str
     reason: str
+    subject: str = ""
     namespace: str
     mode: str
     state: str
@@ -74,10 +78,18 @@ def sentence(plan: Plan) -> str:
         return f"create {step.target}"
     if isinstance(step, Patch):
         changes = [op for op in step.ops if not isinstance(op, Test)]
-        words = ", ".join(f"{type(op).__name__.lower()} {op.path}" for op in changes)
+        words = ", ".join(map(_change, changes))
         where = f"/{step.subresource}" if step.subresource else ""
         return f"patch {step.target}{where}: {words}" if words else "nothing"
     return f"call {step.action} of {step.target}"
+
+
+def _change(op: Add | Replace | Remove) -> str:
+    """One operation of a patch, with the value that it writes as JSON."""
+    if isinstance(op, Remove):
+        return f"remove {op.path}"
+    value = msgspec.json.encode(op.value).decode()
+    return f"{type(op).__name__.lower()} {op.path}: {value if len(value) <= _LONGEST else value[:_LONGEST] + '…'}"
 
 
 class Board:

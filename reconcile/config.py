@@ -39,9 +39,7 @@ class RemediationSettings(Section):
     namespaces: dict[NamespaceName, ConfiguredMode] = setting(
         {}, "Modes of single namespaces, which take precedence.", "mapping of namespaces to modes"
     )
-    min_age: Duration = setting(
-        "10m", "How old a finding is before something is written unasked.", low="0s", high="30d"
-    )
+    min_age: Duration = setting("10m", "How old a finding is before the sidecar writes for it.", low="0s", high="30d")
 
 
 class BudgetSettings(Section):
@@ -162,7 +160,7 @@ class Config(Section):
     budgets: BudgetSettings = Field(default_factory=BudgetSettings)
     storm: StormSettings = Field(default_factory=StormSettings)
     windows: Annotated[tuple[Window, ...], Strict(False)] = setting(
-        (), "When something may be written unasked; always where there is none.", "list of windows"
+        (), "When the sidecar may write; always where there is none.", "list of windows"
     )
     breaker: BreakerSettings = Field(default_factory=BreakerSettings)
     edit_war: EditWarSettings = Field(default_factory=EditWarSettings)

@@ -299,6 +299,7 @@ class Loop:
             remediation=candidate.remediation.id,
             check=hint.check,
             reason=hint.reason,
+            subject=str(hint.subject),
             namespace=candidate.found.namespace,
             mode=candidate.mode.value,
             state="planned",

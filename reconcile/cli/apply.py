@@ -24,6 +24,7 @@ from ..source import Found, Observed
 from ..storm import Storm
 from ..surroundings import of_namespace, of_vm, upgrading
 from .desk import Desk, add_options, desk, finish, named
+from .leases import paused
 from .shown import shown
 from .writing import add_ledger_option, agreed, attempts, directory_of, named_directory, opened, taking_back, who
 
@@ -92,7 +93,7 @@ async def _situation(at: Desk, observed: Observed, ledger: Ledger) -> Situation:
     return Situation(
         now=now,
         leading=True,
-        paused="",
+        paused=await paused(at),
         namespaces={},
         history=History.of(ledger.entries(), now),
         storm=Storm(),
@@ -139,6 +140,7 @@ def _repair(found: Found, remediation: Remediation, made: Confirmed | Refused) -
         remediation=remediation.id,
         check=hint.check,
         reason=hint.reason,
+        subject=str(hint.subject),
         namespace=found.namespace,
         mode=Mode.APPLY.value,
         state="refused",

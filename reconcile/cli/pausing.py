@@ -9,9 +9,9 @@ from typing import Any
 from exporter.cli.terminal import complain, say
 
 from ..annotations import PAUSED, RESUMED
-from ..app import lease_namespace
 from ..execute import Outcome, Writer
 from .desk import Desk, add_options, desk, finish
+from .leases import lease_path
 from .writing import who
 
 __all__ = ["add"]
@@ -46,7 +46,7 @@ def add(commands: Any) -> None:
 
 async def _run(arguments: argparse.Namespace, verb: str) -> int:
     async with desk(arguments) as at:
-        what, path = _path(arguments, at)
+        what, path = _object(arguments, at) or ("everything", await lease_path(at))
         by = await who(at)
         if verb == "pause":
             annotations = {PAUSED: f"{arguments.because or 'paused'} ({by})", RESUMED: None}
@@ -60,8 +60,11 @@ async def _run(arguments: argparse.Namespace, verb: str) -> int:
     return 0
 
 
-def _path(arguments: argparse.Namespace, at: Desk) -> tuple[str, str]:
-    """What is paused, in words, and the URL path of the object that bears the annotation. Raises ValueError."""
+def _object(arguments: argparse.Namespace, at: Desk) -> tuple[str, str] | None:
+    """What is paused, in words, and the URL path of the object that bears the annotation; None for everything.
+
+    Raises ValueError.
+    """
     if arguments.kind:
         kind = at.kinds.get(arguments.kind)
         if kind is None:
@@ -73,9 +76,7 @@ def _path(arguments: argparse.Namespace, at: Desk) -> tuple[str, str]:
         return f"{kind.name} {arguments.name}", f"{kind.base(kind.versions[0])}{within}/{kind.plural}/{name}"
     if arguments.namespace:
         return f"namespace {arguments.namespace}", f"/api/v1/namespaces/{arguments.namespace}"
-    lease = at.config.lease
-    where = f"/apis/coordination.k8s.io/v1/namespaces/{lease_namespace(at.config)}/leases/{lease.name}"
-    return "everything", where
+    return None
 
 
 def _now() -> str:

@@ -69,6 +69,7 @@ async def _repair(at: Desk, found: Found, remediation: Remediation) -> Repair:
         remediation=remediation.id,
         check=hint.check,
         reason=hint.reason,
+        subject=str(hint.subject),
         namespace=found.namespace,
         mode=mode_of(at.config, remediation.id, found.namespace).value,
         state="planned",

@@ -18,7 +18,8 @@ def shown(repairs: list[Repair]) -> str:
 
 
 def _lines(repair: Repair) -> Iterator[str]:
-    yield f"{repair.remediation}: {repair.reason} ({repair.check}), finding {repair.fingerprint}, mode {repair.mode}"
+    finding = f"finding {repair.fingerprint}, {repair.reason} ({repair.check})"
+    yield f"{repair.remediation}: {one_line(repair.subject)}, {finding}, mode {repair.mode}"
     rows = (
         ("write", repair.write),
         ("why", repair.why),

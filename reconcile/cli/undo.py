@@ -20,6 +20,7 @@ from ..findings import finding_of
 from ..ledger import Entry, Event
 from ..plan import Delete, Patch, Plan, Refused, Risk
 from ..reading import document, object_path
+from ..surroundings import upgrading
 from .apply import ended
 from .desk import Desk, add_options, desk, finish
 from .writing import (
@@ -70,7 +71,10 @@ async def _run(arguments: argparse.Namespace) -> int:
             return await _inverted(at, intended, after, by)
 
         async def permit(_: Confirmed) -> Refused | None:
-            return None
+            under_way = await upgrading(at.reads)
+            if under_way is None:
+                return Refused("upgrade", "whether KubeVirt is being upgraded could not be seen")
+            return Refused("upgrade", "KubeVirt is being upgraded; wait until that is over") if under_way else None
 
         if isinstance(first.plan.step, Delete) and (why := await _pause(at, intended, by)):
             complain(f"nothing was taken back: {why}")

@@ -1,8 +1,9 @@
 """Gates: what must hold of us before anything is written. Pure; every one that is closed is reported, in order.
 
-What could not be seen closes a gate. A plan that is only shown passes none; what a person asks for (`apply`) skips
-windows, the least age and the alert that must fire; taking a write back (`undo`) asks only who leads, whether the
-ledger can be written, pauses, and KubeVirt's upgrade.
+What could not be seen closes a gate. A plan that is only shown passes none. What a person asks for (`apply`) needs no
+Lease, and skips what holds up the sidecar: storms, windows, the least age, silences, Prometheus and alerts. Taking a
+write back (`undo`) asks only whether the ledger can be written, and for KubeVirt's upgrade: who pauses repairs may have
+to take one back.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ _UNASKED = _REPAIRS - {Mode.APPLY}
 _AUTO = frozenset({Mode.AUTO})
 
 GATES: tuple[Gate, ...] = (
-    Gate("paused", "neither everything nor the namespace is paused", standing.not_paused, _ALL),
-    Gate("object_paused", "neither the object nor its VM is paused", standing.object_not_paused, _ALL, reads=True),
+    Gate("paused", "neither everything nor the namespace is paused", standing.not_paused, _REPAIRS),
+    Gate("object_paused", "neither the object nor its VM is paused", standing.object_not_paused, _REPAIRS, reads=True),
     Gate("opt_in", "the VM allows what only some may have", standing.opted_in, _REPAIRS, reads=True),
-    Gate("leading", "this replica holds the Lease", standing.leading, _ALL),
+    Gate("leading", "this replica holds the Lease", standing.leading, _UNASKED),
     Gate("ledger", "the ledger can be written", standing.ledger_writable, _ALL),
     Gate("source_age", "the exporter is ready, and its answer is recent", standing.source_fresh, _REPAIRS),
     Gate("unknown_check", "the check has an answer everywhere", standing.check_known, _REPAIRS),
     Gate("upgrade", "KubeVirt is not being upgraded", standing.no_upgrade, _ALL),
-    Gate("storm", "findings are few", amounts.no_storm, _REPAIRS),
+    Gate("storm", "findings are few", amounts.no_storm, _UNASKED),
     Gate("budget_run", "the run has writes left", amounts.run_left, _REPAIRS),
     Gate("budget_hour", "the hour has writes left", amounts.hour_left, _REPAIRS),
     Gate("budget_namespace", "the hour has writes left for the namespace", amounts.namespace_left, _REPAIRS),
@@ -36,8 +37,8 @@ GATES: tuple[Gate, ...] = (
     Gate("min_age", "the finding is old enough", moments.old_enough, _UNASKED),
     Gate("breaker", "the remediation does not fail again and again", amounts.no_failures, _REPAIRS),
     Gate("edit_war", "nobody undoes what is repaired", amounts.no_edit_war, _REPAIRS),
-    Gate("silence", "no silence of Alertmanager is for it", moments.not_silenced, _REPAIRS),
-    Gate("query", "the PromQL gate has no result", moments.query_clear, _REPAIRS),
+    Gate("silence", "no silence of Alertmanager is for it", moments.not_silenced, _UNASKED),
+    Gate("query", "the PromQL gate has no result", moments.query_clear, _UNASKED),
     Gate("firing", "the alert fires, where the webhook is enabled", moments.alert_fires, _AUTO),
 )
 

@@ -92,8 +92,8 @@ def no_edit_war(ask: Ask, situation: Situation, config: Config) -> str | None:
     war = situation.history.edit_war(keys, settings.returns, settings.within.total_seconds())
     if war is None:
         return None
-    what = f"what was repaired of {ask.target or ask.subject} came back {war.times} times, last {moment(war.last)}"
-    return (
-        f"{what}: {quoted(war.why) if war.why else 'somebody else writes it'}; change it where it comes from, "
-        f"then resume {ask.target or ask.subject} (editWar: {settings.returns} in {write_duration(settings.within)})"
-    )
+    subject = ask.target or ask.subject
+    what = f"what was repaired of {subject} came back {war.times} times, last {moment(war.last)}"
+    why = quoted(war.why) if war.why else "somebody else writes it"
+    limit = f"(editWar: {settings.returns} in {write_duration(settings.within)})"
+    return f"{what}: {why} {limit}; change it where it comes from, then: steward reconcile resume {subject}"

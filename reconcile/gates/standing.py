@@ -7,7 +7,7 @@ from datetime import timedelta
 from exporter.config.forms import write_duration
 from exporter.config.mistakes import quoted
 
-from ..annotations import PAUSED, paused_by
+from ..annotations import paused_by
 from ..config import Config
 from ..moments import moment
 from .base import Ask, Situation
@@ -30,21 +30,28 @@ def leading(_: Ask, situation: Situation, __: Config) -> str | None:
 
 def not_paused(ask: Ask, situation: Situation, _: Config) -> str | None:
     if situation.paused is None:
-        return "whether everything is paused could not be read from the Lease; wait until it can"
+        return "whether everything is paused could not be read from the Lease (lease.namespace, lease.name)"
     if situation.paused:
-        return f"everything is paused: {quoted(situation.paused)}; take annotation {PAUSED} off the Lease to resume"
+        return f"everything is paused: {quoted(situation.paused)}; to resume: steward reconcile resume"
     for scope in dict.fromkeys(("", ask.namespace)):
         if pause := situation.history.paused(scope):
             what = f"namespace {scope}" if scope else "everything"
-            return f"{what} is paused since {moment(pause.at)} by {quoted(pause.by)}: {quoted(pause.why)}; resume it"
+            since = f"{moment(pause.at)} by {quoted(pause.by)}: {quoted(pause.why)}"
+            option = f" -n {scope}" if scope else ""
+            return f"{what} has been paused since {since}; to resume: steward reconcile resume{option}"
     if not ask.namespace:
         return None
     annotations = situation.namespaces.get(ask.namespace)
     if annotations is None:
         return f"the annotations of namespace {ask.namespace} could not be read; it may be paused"
     if (value := paused_by(annotations)) is not None:
-        return f"namespace {ask.namespace} is paused: {PAUSED} is {quoted(value)}; take the annotation off to resume"
+        resume = f"to resume: steward reconcile resume -n {ask.namespace}"
+        return f"namespace {ask.namespace} is paused: {_reason(value)}; {resume}"
     return None
+
+
+def _reason(value: str) -> str:
+    return quoted(value) if value else "no reason given"
 
 
 def object_not_paused(ask: Ask, situation: Situation, _: Config) -> str | None:
@@ -56,10 +63,11 @@ def object_not_paused(ask: Ask, situation: Situation, _: Config) -> str | None:
         if found is None:
             return f"the annotations of {name} could not be read; it may be paused"
         if (value := paused_by(found)) is not None:
-            return f"{name} is paused: {PAUSED} is {quoted(value)}; take the annotation off to resume"
+            return f"{name} is paused: {_reason(value)}; to resume: steward reconcile resume {name}"
     for scope in dict.fromkeys((*_names(ask), *ask.annotations)):
         if pause := situation.history.paused(scope):
-            return f"{scope} is paused since {moment(pause.at)} by {quoted(pause.by)}: {quoted(pause.why)}; resume it"
+            since = f"{moment(pause.at)} by {quoted(pause.by)}: {quoted(pause.why)}"
+            return f"{scope} has been paused since {since}; to resume: steward reconcile resume {scope}"
     return None
 
 

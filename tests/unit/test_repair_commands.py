@@ -8,11 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from reconcile.board import Repair
+from reconcile.board import Repair, sentence
+from reconcile.cli.shown import shown
 from reconcile.cli.writing import named_directory, taking_back
 from reconcile.confirm import Confirmed
 from reconcile.findings import finding_of
-from reconcile.plan import Delete, Plan
+from reconcile.plan import Add, Delete, Patch, Plan, Refused, Remove
 from tests.unit.ledgers import plan
 
 PLAN = plan()
@@ -41,18 +42,48 @@ def test_a_plan_is_shown_with_what_carries_it_out_in_its_mode(mode: str, verb: s
 
 
 @pytest.mark.parametrize(
-    ("written", "sentence"),
+    ("written", "back"),
     [
         (UNDOABLE, "To take it back: steward reconcile undo a-1 --ledger '/the ledger'"),
         (PLAN, "It can't be taken back: none"),
         (DELETION, f"To create the object again: {CREATE}"),
     ],
 )
-def test_what_was_written_is_shown_with_what_takes_it_back(written: Plan, sentence: str) -> None:
-    assert taking_back(written, "a-1", Path("/the ledger")) == sentence
+def test_what_was_written_is_shown_with_what_takes_it_back(written: Plan, back: str) -> None:
+    assert taking_back(written, "a-1", Path("/the ledger")) == back
 
 
 def test_a_default_ledger_is_not_named() -> None:
     directory = named_directory(argparse.Namespace(ledger=None, config=None), None)
 
     assert taking_back(UNDOABLE, "a-1", directory).endswith("undo a-1")
+
+
+def test_what_is_refused_names_the_object_of_the_finding() -> None:
+    refused = Repair(
+        fingerprint="3f9c2a",
+        remediation="release_ipam_claim",
+        check="ipam_claims",
+        reason="StuckTerminatingOwnerGone",
+        subject="IPAMClaim ns/db.blue",
+        namespace="ns",
+        mode="plan",
+        state="refused",
+        at=0.0,
+        refused=Refused("vm_gone", "VM ns/db exists"),
+    )
+
+    assert shown([refused]).splitlines() == [
+        "release_ipam_claim: IPAMClaim ns/db.blue, finding 3f9c2a, StuckTerminatingOwnerGone (ipam_claims), mode plan",
+        "  refused  vm_gone: VM ns/db exists",
+    ]
+
+
+def test_a_patch_is_shown_with_the_values_that_it_writes() -> None:
+    ops = (Add(path="/spec/uuid", value="6f"), Remove(path="/spec/serial"))
+    written = msgspec.structs.replace(PLAN, step=Patch(target=PLAN.target, ops=ops))
+    long = msgspec.structs.replace(PLAN, step=Patch(target=PLAN.target, ops=(Add(path="/spec/l", value=["x" * 200]),)))
+
+    assert sentence(written) == f'patch {PLAN.target}: add /spec/uuid: "6f", remove /spec/serial'
+    assert sentence(long).endswith("x…")
+    assert len(sentence(long)) < 200

@@ -311,6 +311,20 @@ def test_commands_of_the_steward_in_a_runbook_exist(runbook: Path) -> None:
 
 
 @pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+def test_a_runbook_has_what_the_sidecar_can_do_about_its_alert(runbook: Path) -> None:
+    reasons = [(check.id, str(name), reason.alert) for check in all_checks() for name, reason in check.reasons.items()]
+    about = {(check, name) for check, name, alert in reasons if alert == runbook.stem}
+    ids = {
+        remediation.id
+        for remediation in all_remediations()
+        if any((check, name) in about for check, names in remediation.answers.items() for name in names)
+    }
+    section = runbook.read_text(encoding="utf-8").partition("## Remediation")[2]
+    assert set(re.findall(r"\(\.\./\.\./docs/repairs\.md#(\w+)\)", section)) == ids
+    assert bool(ids) is ("steward reconcile plan" in section)
+
+
+@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
 def test_what_no_test_runs_says_why(runbook: Path) -> None:
     for found in re.findall(r"^```sh (.*)$", runbook.read_text(encoding="utf-8"), re.MULTILINE):
         assert re.fullmatch(r"not-in-tests: \w.+", found)

@@ -1,0 +1,74 @@
+"""The sidecar's Lease, for commands of a person: where it is, and whether it pauses everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from exporter.kube.body import whole
+from exporter.kube.errors import MALFORMED, KubeError, MalformedError, StatusError
+
+from ..annotations import annotations_of, paused_by
+from ..app import pod_namespace
+from .desk import Desk
+
+__all__ = ["lease_path", "paused"]
+
+_API = "/apis/coordination.k8s.io/v1"
+_BYTES = 1 << 22
+
+
+async def lease_path(at: Desk) -> str:
+    """The URL path of the Lease: in the configured namespace, else in the pod's, else in the one that has it.
+
+    Raises KubeError; ValueError where that is none, or several.
+    """
+    name = at.config.lease.name
+    if namespace := at.config.lease.namespace or pod_namespace():
+        return _path(namespace, name)
+    found = [_namespace(each) for each in await _found(at)]
+    if len(found) == 1:
+        return _path(found[0], name)
+    where = f"in namespaces {', '.join(sorted(found))}" if found else "nowhere"
+    raise ValueError(
+        f"Lease {name} is {where}; name that of the sidecar in --config, as lease.namespace and lease.name"
+    )
+
+
+async def paused(at: Desk) -> str | None:
+    """Why a Lease of the sidecar's name pauses everything: empty where none does, None where it can't be read."""
+    namespace = at.config.lease.namespace or pod_namespace()
+    try:
+        found = [await _get(at, _path(namespace, at.config.lease.name))] if namespace else await _found(at)
+    except StatusError as error:
+        return "" if error.not_found else None
+    except KubeError:
+        return None
+    values = [paused_by(annotations_of(each) or {}) for each in found]
+    return next((value or "(no reason given)" for value in values if value is not None), "")
+
+
+async def _found(at: Desk) -> list[dict[str, Any]]:
+    """The Leases of the configured name, of all namespaces. Raises KubeError."""
+    listed = await _get(at, f"{_API}/leases", (("fieldSelector", f"metadata.name={at.config.lease.name}"),))
+    return [each for each in listed.get("items") or () if isinstance(each, dict)]
+
+
+async def _get(at: Desk, path: str, query: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+    """Raises KubeError."""
+    async with at.transport.open("GET", path, query, read_seconds=10.0) as response:
+        content = await whole(response, _BYTES)
+    try:
+        return msgspec.json.decode(content, type=dict[str, Any])
+    except MALFORMED as error:
+        raise MalformedError(f"GET {path} was not answered with a Lease: {error}") from error
+
+
+def _namespace(lease: Mapping[str, Any]) -> str:
+    return str((lease.get("metadata") or {}).get("namespace", ""))
+
+
+def _path(namespace: str, name: str) -> str:
+    return f"{_API}/namespaces/{namespace}/leases/{name}"
