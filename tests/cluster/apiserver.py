@@ -182,6 +182,7 @@ class ApiServer:
             *("--endpoint-reconciler-type", "none", *self._setup.flags),
             *("--authorization-mode", "RBAC", "--token-auth-file", self.folder / "tokens.csv"),
             *("--audit-policy-file", self.folder / "audit.yaml", "--audit-log-path", self.audit_log),
+            *("--audit-log-maxsize", "100000"),  # MB: past 100 by default, it goes on in another file
         ]
 
 
