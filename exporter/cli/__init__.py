@@ -19,9 +19,13 @@ __all__ = ["all_commands"]
 
 @cache
 def all_commands() -> tuple[Callable[[Any], None], ...]:
-    """The `add` of every command, sorted by name; those of other packages come last."""
-    names = sorted(f"{__name__}.{found.name}" for found in iter_modules(__path__))
-    adds = (getattr(import_module(name), "add", None) for name in names)
-    plugged = sorted(entry_points(group="kubevirt_steward.commands"), key=lambda each: each.name)
-    others = (each.load() for each in plugged)
-    return (*(add for add in adds if callable(add) and add.__module__ in names), *others)
+    """The `add` of every command, sorted by name."""
+    modules = ((found.name, import_module(f"{__name__}.{found.name}")) for found in iter_modules(__path__))
+    own = {name: module.add for name, module in modules if _of(module)}
+    plugged = {each.name: each.load() for each in entry_points(group="kubevirt_steward.commands")}
+    return tuple(add for _, add in sorted((own | plugged).items()))
+
+
+def _of(module: Any) -> bool:
+    add = getattr(module, "add", None)
+    return callable(add) and add.__module__ == module.__name__

@@ -376,4 +376,6 @@ def test_help_lists_every_command_once_by_its_name(capsys: pytest.CaptureFixture
     listed = re.findall(r"^    (\w+) +\S", shown[shown.index("COMMAND") :], re.MULTILINE)
 
     assert listed == sorted(set(listed))
-    assert {"check", "config", "demo", "explain", "features", "instancetypes", "networks", "serve"} <= set(listed)
+    assert {"check", "config", "demo", "explain", "features", "instancetypes", "networks", "reconcile", "serve"} <= set(
+        listed
+    )
