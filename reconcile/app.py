@@ -32,8 +32,8 @@ from .gates import Labels
 from .history import History
 from .lease import Election
 from .ledger import Entry, Ledger
-from .loop import Parts
 from .metrics import Measures
+from .parts import Parts
 from .reading import ApiReads
 from .remediation import Remediation
 from .remediations import all_remediations

@@ -10,72 +10,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
-from exporter.checks.base import Check
 from exporter.kube.errors import KubeError
-from exporter.model.kind import ApiKind
 
-from .annotations import APPROVED_PLAN, annotations_of
-from .approval import approved
-from .attempt import Attempts, Result, State
-from .board import Board, Repair
-from .config import Config, Mode, mode_of
+from .annotations import APPROVED_PLAN
+from .attempt import Result, State
+from .board import Repair
+from .config import Mode, mode_of
 from .confirm import Confirmed, confirm
-from .following import Following
-from .gates import Ask, Labels, Situation, blocked
+from .gates import Situation
 from .lease import NotLeadingError
 from .ledger import LedgerError
-from .metrics import Measures
+from .parts import Candidate, Parts
+from .permits import Permits, approval
 from .plan import Plan, Refused
-from .reading import Reads
-from .remediation import Remediation
-from .source import Found, Observed
-from .surroundings import annotated, of_namespace, of_vm, upgrading
+from .source import Observed
+from .surroundings import annotated
 
-__all__ = ["Candidate", "Loop", "Parts"]
+__all__ = ["Loop"]
 
 log = logging.getLogger(__name__)
 _RANK = {"critical": 0, "warning": 1, "info": 2}
 _READS = 50  # plans that are made for display in one run
 _LONGEST_REST = 600.0
 _LASTS = 600.0  # seconds that such a plan is shown
-
-
-@dataclass(frozen=True)
-class Candidate:
-    found: Found
-    remediation: Remediation
-    mode: Mode
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.found.hint.fingerprint, self.remediation.id
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What a loop works with."""
-
-    config: Config
-    remediations: tuple[Remediation, ...]
-    checks: Mapping[str, Check]
-    settings: Mapping[str, Any]  # of the checks
-    assumed: str  # the upstream version to take KubeVirt for; empty for the one that it reports
-    kinds: Mapping[str, ApiKind[Any]]
-    reads: Reads
-    attempts: Attempts
-    following: Following
-    board: Board
-    measures: Measures
-    paused: Callable[[], str]  # why everything is paused now, as the Lease says; empty where it is not
-    labels: Callable[[Found], Labels]  # of the alert of a finding
-    clock: Callable[[], float]  # seconds since 1970
-    timer: Callable[[], float]
 
 
 class Loop:
@@ -85,7 +46,6 @@ class Loop:
         self._plans: dict[tuple[str, str], Plan] = {}  # the last ones of those that may be carried out
         self._refused: dict[tuple[str, str], tuple[int, float]] = {}  # how often in a row, and until when it rests
         self._reads_left = 0
-        self._namespaces: dict[str, Mapping[str, Any] | None] = {}  # annotations
 
     def candidates(self, observed: Observed) -> list[Candidate]:
         """Whatever has a remediation that is not off: the worst first, then the oldest."""
@@ -107,13 +67,14 @@ class Loop:
         self._first_seen = {each: self._first_seen.get(each, now) for each in seen}
         self._refused = {each.key: rest for each in candidates if (rest := self._refused.get(each.key)) is not None}
         self._plans = {each.key: plan for each in candidates if (plan := self._plans.get(each.key)) is not None}
-        self._reads_left, self._namespaces, written = _READS, {}, 0
+        self._reads_left, written = _READS, 0
+        permits = Permits(self._parts, situation, self._first_seen)
         for candidate in candidates:
             try:
                 if candidate.mode is Mode.PLAN or candidate.remediation.proposes_only:
                     await self._show(candidate)
                 else:
-                    written += await self._pursue(candidate, situation, written)
+                    written += await self._pursue(candidate, permits, written)
             except (NotLeadingError, LedgerError, KubeError):
                 raise
             except Exception as error:  # noqa: BLE001 # one finding must not keep all others from being repaired
@@ -149,14 +110,13 @@ class Loop:
         await self._parts.board.put(repair)
         return repair
 
-    async def _pursue(self, candidate: Candidate, situation: Situation, written: int) -> int:
+    async def _pursue(self, candidate: Candidate, permits: Permits, written: int) -> int:
         """Carries out what nothing blocks; how many writes were made."""
         parts, repair = self._parts, self._repair(candidate)
         if parts.following.awaited(candidate.found.hint.fingerprint):
             await parts.board.put(msgspec.structs.replace(repair, state="verifying"))
             return 0
-        situation = await self._about(candidate, situation)
-        if gates := blocked(self._asked(candidate, written), situation, parts.config, reads=False):
+        if gates := await permits.blocked(candidate, written):
             shown = await self._show(candidate)
             await parts.board.put(msgspec.structs.replace(shown, state="blocked", blocked=gates))
             return 0
@@ -173,10 +133,10 @@ class Loop:
             return answer
 
         async def permit(confirmed: Confirmed) -> Refused | None:
-            return await self._permitted(candidate, confirmed, situation, written)
+            return await permits.refused(candidate, confirmed, written)
 
         def asked() -> str:
-            return _approval(made) if candidate.mode is Mode.APPROVE else ""
+            return approval(made[-1]) if candidate.mode is Mode.APPROVE else ""
 
         if parts.clock() < self._refused.get(candidate.key, (0, 0.0))[1]:
             return 0
@@ -196,13 +156,6 @@ class Loop:
         if result.state == State.REFUSED and result.refused != "approved":
             pause = min(self._parts.config.interval.total_seconds() * 2**times, _LONGEST_REST)
             self._refused[candidate.key] = (min(times + 1, 20), self._parts.clock() + pause)
-
-    async def _about(self, candidate: Candidate, situation: Situation) -> Situation:
-        """With the annotations of the namespace, which are read once in a run; right before a write they are again."""
-        namespace = candidate.found.namespace
-        if namespace not in self._namespaces:
-            self._namespaces[namespace] = await of_namespace(self._parts.reads, namespace)
-        return replace(situation, namespaces=self._namespaces)
 
     async def _still_waits(self, candidate: Candidate) -> bool:
         """Whether nobody has approved of the plan that is shown: one read, where a plan takes many."""
@@ -236,34 +189,6 @@ class Loop:
         )
         await parts.board.put(msgspec.structs.replace(repair, state=state, refused=refused))
 
-    async def _permitted(
-        self, candidate: Candidate, made: Confirmed, situation: Situation, written: int
-    ) -> Refused | None:
-        """By the gates, with what is read now of the object, its VM and its namespace; and by the approval."""
-        parts, namespace = self._parts, candidate.found.namespace
-        now = replace(
-            situation,
-            now=parts.clock(),
-            upgrading=await upgrading(parts.reads),
-            paused=parts.paused(),
-            namespaces={**situation.namespaces, namespace: await of_namespace(parts.reads, namespace)},
-        )
-        bound = made.plan.bound_to
-        annotations = {str(bound): annotations_of(made.whole)}
-        vm = made.plan.vm or candidate.found.vm
-        if vm and (bound.kind, bound.name) != ("VirtualMachine", vm):
-            annotations[f"VirtualMachine {namespace}/{vm}"] = await of_vm(parts.reads, namespace, vm)
-        ask = replace(self._asked(candidate, written), target=bound, vm=vm, annotations=annotations)
-        if gates := blocked(ask, now, parts.config):
-            return Refused(gates[0].gate, gates[0].why)
-        if candidate.mode is not Mode.APPROVE:
-            return None
-        if why := approved(made.plan, made.whole, now.now, parts.config.approval.longest):
-            return Refused("approved", why)
-        if situation.history.used(_approval([made])):
-            return Refused("approved", f"the approval of plan {made.plan.hash} has been used; approve anew")
-        return None
-
     async def _make(self, candidate: Candidate) -> Confirmed | Refused:
         hint = candidate.found.hint
         check = self._parts.checks[hint.check]
@@ -275,21 +200,6 @@ class Loop:
             now=self._parts.clock(),
             settings=self._parts.settings.get(check.id),
             assumed=self._parts.assumed,
-        )
-
-    def _asked(self, candidate: Candidate, written: int) -> Ask:
-        found, hint = candidate.found, candidate.found.hint
-        return Ask(
-            remediation=candidate.remediation,
-            namespace=found.namespace,
-            subject=hint.subject,
-            check=hint.check,
-            fingerprint=hint.fingerprint,
-            mode=candidate.mode,
-            vm=found.vm,
-            since=self._first_seen.get(hint.fingerprint, self._parts.clock()),
-            labels=self._parts.labels(found),
-            planned=written,
         )
 
     def _repair(self, candidate: Candidate) -> Repair:
@@ -305,11 +215,6 @@ class Loop:
             state="planned",
             at=self._parts.clock(),
         )
-
-
-def _approval(made: list[Confirmed]) -> str:
-    """The approval that the object bears, as it was last read; empty where there is none."""
-    return str((annotations_of(made[-1].whole) or {}).get(APPROVED_PLAN, "")) if made else ""
 
 
 def _urgency(candidate: Candidate) -> tuple[Any, ...]:

@@ -17,7 +17,8 @@ from .gates import Alert, Ask, QueryAnswer, Situation
 from .history import History
 from .lease import Election, NotLeadingError
 from .ledger import Entry, Ledger, LedgerError
-from .loop import Loop, Parts
+from .loop import Loop
+from .parts import Parts
 from .pauses import Annotate, Pauses
 from .source import Observed, Source, SourceError
 from .storm import Storm

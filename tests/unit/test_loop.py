@@ -26,8 +26,8 @@ from reconcile.execute import Writer
 from reconcile.following import Following
 from reconcile.history import History
 from reconcile.ledger import Entry, Ledger
-from reconcile.loop import Parts
 from reconcile.metrics import Measures
+from reconcile.parts import Parts
 from reconcile.reading import ApiReads
 from reconcile.remediations import all_remediations
 from reconcile.sidecar import Sidecar
