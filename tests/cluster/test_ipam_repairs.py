@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -24,6 +25,7 @@ from tests.repairing import Repairing, repairing
 from tests.rows import full
 
 RELEASE, DELETE = release_ipam_claim.REMEDIATION, delete_orphan_ipam_claim.REMEDIATION
+DAY = 86_400.0
 REPAIR = repair_ipam_claim_metadata.REMEDIATION
 
 
@@ -124,6 +126,7 @@ async def test_a_vm_in_deletion_is_annotated_before_its_ipam_claim_is_released(s
 async def test_what_ipam_extensions_wrote_is_there_again(stage: Stage, missing: str) -> None:
     vm = stage.make(kind="VirtualMachine", name="db")
     claim = stage.claim(vm="db", owner=vm["metadata"]["uid"])
+    stage.made.now = time.time() + 2 * DAY
     whole = claim["metadata"][missing]
     del claim["metadata"][missing]
     claim = stage.client.update(claim)

@@ -83,7 +83,9 @@ def test_three_thousand_levels_in_one_vm_hide_no_vm(
         deep["spec"]["template"]["spec"]["domain"]["firmware"]["uuid"] = "8e1c2bd1-6c3c-4bd6-8a53-7c6f20f0a4d1"
         write("replace", deep)
         wait_until(lambda: found(running, namespace, "firmware_duplicates") == {"later", "plain"}, 20, "two are left")
-        assert main(["check", "--kubeconfig", str(kubeconfig), "-o", "json"]) == 1
+        # Only this check: what other tests left on this server leaves others without an answer.
+        words = ["check", "--kubeconfig", str(kubeconfig), "--check", "firmware_duplicates", "-o", "json"]
+        assert main(words) == 1
         report = json.loads(capsys.readouterr().out)
         assert {each["subject"]["name"] for each in report["findings"] if each["check"] == "firmware_duplicates"} >= {
             "later",
