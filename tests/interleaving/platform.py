@@ -68,7 +68,8 @@ class Platform(Network):
             name = meta_of(vm)["name"]
             running = self.world.get("VirtualMachineInstance", name)
             ends = bool(meta_of(vm).get("deletionTimestamp")) or vm["spec"].get("runStrategy") == "Halted"
-            if running is None and not ends and self.ripe(vm):
+            asked = vm["spec"].get("runStrategy") != "Manual"  # nobody asks for a start of these here
+            if running is None and asked and not ends and self.ripe(vm):
                 yield
                 self._quietly(self._start, vm)
             elif running is not None and ends and not meta_of(running).get("deletionTimestamp"):
