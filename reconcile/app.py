@@ -34,6 +34,7 @@ from .lease import Election
 from .ledger import Entry, Ledger
 from .metrics import Measures
 from .parts import Parts
+from .pauses import Pauses
 from .reading import ApiReads
 from .remediation import Remediation
 from .remediations import all_remediations
@@ -139,7 +140,8 @@ async def run(
         )
         found = source or _exporter(config, clock)
         firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)
-        sidecar = Sidecar(parts, found, ledger, election, verifying, history, _alerts(config, firing), annotate)
+        pauses = Pauses(history, ledger, reads, kinds, kept=kept, annotate=annotate)
+        sidecar = Sidecar(parts, found, ledger, election, verifying, history, pauses, _alerts(config, firing))
         webhook = receiver(config.webhook, firing) if config.webhook.enabled else None
         app = build(board, measures, modes, secrets.token_hex(4), webhook)
         async with (

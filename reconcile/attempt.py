@@ -26,14 +26,13 @@ from .fence import boottime
 from .ledger import Entry, Ledger
 from .ledger import Event as Kept
 from .plan import Plan, Refused
-from .reading import Reads, document
+from .reading import APPLY_ROLE, Reads, document
 from .requests import request
 
 __all__ = ["Attempts", "Fence", "Make", "Permit", "Result", "State", "dry_run"]
 
 
-# A webhook may answer with it as well.
-_HINT = {403: "; where that is RBAC, apply what `steward reconcile role` prints for the configuration"}
+_HINT = {403: f"; where that is RBAC, {APPLY_ROLE}"}  # a webhook may answer with it as well
 
 
 class Fence(Protocol):
@@ -111,7 +110,7 @@ class Attempts:
             return _refused(plan, refused)
         dry = await dry_run(first, self._writer, self._reads, self._kinds)
         self._reached("dry_run")
-        if dry.state is not State.DRY:
+        if dry.state != State.DRY:
             return dry
         second, read = await make(), self._timer()
         self._reached("made_again")
@@ -119,8 +118,9 @@ class Attempts:
             return _refused(plan, second)
         if refused := _same(first, second) or await permit(second):
             return _refused(plan, refused)
-        intended = self._intended(second, await self._served(plan), mode=mode, by=by(), undoes=undoes)
-        return await self._written(second, intended, read if second.read is None else second.read)
+        served = await self._served(plan)
+        intended = self._intended(second, served, mode=mode, by=by(), undoes=undoes)
+        return await self._written(second, served, intended, read if second.read is None else second.read)
 
     def _intended(self, made: Confirmed, served: tuple[ApiKind[Any], str], **asked: str) -> str:
         """Keeps what is about to be sent; gives the attempt. Raises LedgerError."""
@@ -129,10 +129,9 @@ class Attempts:
         self._reached("intended")
         return kept.attempt
 
-    async def _written(self, made: Confirmed, attempt: str, read: float) -> Result:
+    async def _written(self, made: Confirmed, served: tuple[ApiKind[Any], str], attempt: str, read: float) -> Result:
         """Right after everything was `read`; what ends it before the write is sent has written nothing."""
         plan = made.plan
-        kind, version = await self._served(plan)
         try:
             await self._fence.assure(self._writer.seconds)
         except Exception as error:
@@ -143,7 +142,7 @@ class Attempts:
             self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {why}")
             return _refused(plan, Refused("read_just_now", why), attempt)
         self._reached("fenced")
-        answer = await self._writer.write(plan.step, kind, version, made.whole)
+        answer = await self._writer.write(plan.step, *served, made.whole)
         self._reached("written")
         return await self._ended(plan, attempt, made.whole, answer)
 

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 
 import msgspec
 
+from .config import Mode
 from .confirm import Confirmed
 from .gates import Blocked
 from .plan import Add, Create, Delete, Patch, Plan, Proposal, Refused, Remove, Replace, Test
+from .source import Found
 
 __all__ = ["Board", "Repair", "sentence"]
 
@@ -43,6 +45,24 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     refused: Refused | None = None
     blocked: tuple[Blocked, ...] = ()
     commands: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, found: Found, remediation: str, mode: Mode, at: float) -> Repair:
+        """Of a finding, before anything is planned."""
+        return cls(
+            fingerprint=found.hint.fingerprint,
+            remediation=remediation,
+            check=found.hint.check,
+            reason=found.hint.reason,
+            subject=str(found.hint.subject),
+            namespace=found.namespace,
+            mode=mode.value,
+            state="planned",
+            at=at,
+        )
+
+    def unplanned(self, refused: Refused) -> Repair:
+        return msgspec.structs.replace(self, state="refused", refused=refused)
 
     def planned(self, confirmed: Confirmed) -> Repair:
         plan = confirmed.plan

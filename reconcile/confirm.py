@@ -52,15 +52,12 @@ class Hint:
 
 @dataclass(frozen=True)
 class Confirmed:
-    """`plan` and the finding that it is for. `whole` is the object that the write is about, as it was read: its
-    resourceVersion is the precondition. `started` is when the first object was read, by the clock that was given, and
-    `read` when users were read last, by the timer.
+    """A plan. `whole` is the object that the write is about, as it was read: its resourceVersion is the precondition.
+    `read` is when users were read last, by the timer; None where there are none.
     """
 
-    finding: Finding
     plan: Plan
     whole: Mapping[str, Any]
-    started: float
     read: float | None = None
 
 
@@ -98,7 +95,7 @@ async def confirm(
             return Refused("same_object", f"{bound_to} with UID {bound_to.uid} is no longer there")
         if plan.proposal is None:
             plan = msgspec.structs.replace(plan, proposal=claimed(plan, whole))
-        return Confirmed(finding, plan, whole, now)
+        return Confirmed(plan, whole)
 
     kinds = _kinds(check, remediation)
     moments: list[float] = []

@@ -16,7 +16,7 @@ from .annotations import PAUSED
 from .plan import Add, Call, Create, Delete, Op, Patch, Remove, Replace, Step, Test
 from .requests import metadata
 
-__all__ = ["ABSENT", "REQUESTS", "at", "happened", "inverse"]
+__all__ = ["ABSENT", "REQUESTS", "annotation", "at", "happened", "inverse"]
 
 ABSENT: Any = msgspec.UNSET  # what is not there; null is something else
 REQUESTS = "/status/stateChangeRequests"  # where a VM is asked to start or stop
@@ -87,7 +87,11 @@ def inverse(step: Step, before: Mapping[str, Any], after: Mapping[str, Any] | No
     if not ops:
         return "the write left nothing in the object that could be put back"
     subresource = step.subresource
-    return Patch(target=step.target, ops=(*ops, *(() if subresource else _pause(after, why))), subresource=subresource)
+    return Patch(
+        target=step.target,
+        ops=(*ops, *(() if subresource else (annotation(after, PAUSED, why),))),
+        subresource=subresource,
+    )
 
 
 def _restorable(paths: Sequence[str], before: Mapping[str, Any]) -> Iterator[str]:
@@ -110,11 +114,11 @@ def _restored(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) ->
     yield Remove(path) if was is ABSENT else Replace(path, was)
 
 
-def _pause(after: Mapping[str, Any], why: str) -> Iterator[Op]:
-    if not isinstance(at(after, "/metadata/annotations"), dict):
-        yield Add("/metadata/annotations", {PAUSED: why})
-    else:
-        yield Add(f"/metadata/annotations/{PAUSED.replace('/', '~1')}", why)
+def annotation(whole: Mapping[str, Any], name: str, text: str) -> Op:
+    """Sets an annotation of an object, together with the map of them where there is none."""
+    if isinstance(at(whole, "/metadata/annotations"), dict):
+        return Add(f"/metadata/annotations/{name.replace('/', '~1')}", text)
+    return Add("/metadata/annotations", {name: text})
 
 
 def at(whole: Any, path: str) -> Any:

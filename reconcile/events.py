@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
+from .moments import moment
 from .plan import Plan
 from .requests import MANAGER
 
@@ -19,7 +19,6 @@ def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -
     """Its namespace, and the Event. Its name is that of the attempt: written twice, it is there once."""
     target = plan.bound_to
     namespace = target.namespace or "default"
-    moment = datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     done = outcome == "done"
     # The reason alone: whoever reads Events here need not know what the finding says of other namespaces.
     return namespace, {
@@ -38,8 +37,8 @@ def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -
             :_LONGEST_MESSAGE
         ],
         "type": "Normal" if done else "Warning",
-        "firstTimestamp": moment,
-        "lastTimestamp": moment,
+        "firstTimestamp": moment(at),
+        "lastTimestamp": moment(at),
         "count": 1,
         "source": {"component": MANAGER},
         "reportingComponent": MANAGER,

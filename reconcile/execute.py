@@ -10,17 +10,19 @@ from typing import Any
 import msgspec
 
 from exporter.kube.body import whole as body_of
-from exporter.kube.errors import KubeError, StatusError
+from exporter.kube.errors import KubeError, MalformedError, StatusError
 from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
 
 from .plan import Step
+from .reading import document
 from .requests import Request, annotating, event_request, request
 
 __all__ = ["Answer", "Outcome", "Writer"]
 
 _SECONDS = 10.0
 _OBJECT_BYTES = 16 * 2**20
+_TRIES = 5  # of an annotation, while others write too: a Lease is renewed every few seconds
 _CONFLICT, _INVALID, _NOT_FOUND = 409, 422, 404
 
 
@@ -64,10 +66,22 @@ class Writer:
         return f"cannot create an Event in namespace {namespace}: {answer.why}"
 
     async def annotate(self, path: str, annotations: Mapping[str, str | None]) -> Answer:
-        """Sets our own annotations on an object by its URL path, and takes off those that are None: whatever it is now,
-        since who pauses something means all that it will be.
+        """Sets our own annotations on an object by its URL path, and takes off those that are None.
+
+        It is read right before, and again where somebody else wrote in between: who pauses something means whatever
+        else is written to it. Raises KubeError where it can't be read.
         """
-        return await self._sent(annotating(path, annotations))
+        for _ in range(_TRIES):
+            async with self._transport.open("GET", path, read_seconds=self._seconds) as response:
+                whole = document(await body_of(response, _OBJECT_BYTES))
+            try:
+                wanted = annotating(path, whole, annotations)
+            except ValueError as error:
+                raise MalformedError(f"GET {path} was answered with something else: {error}") from error
+            answer = await self._sent(wanted)
+            if answer.outcome is not Outcome.CHANGED:
+                break
+        return answer
 
     async def _sent(self, wanted: Request) -> Answer:
         try:

@@ -58,10 +58,9 @@ class Loop:
         ]
         return sorted(found, key=_urgency)
 
-    async def run(self, observed: Observed, situation: Situation) -> int:
+    async def run(self, candidates: list[Candidate], situation: Situation) -> int:
         """One run; how many writes it made. Raises NotLeadingError, LedgerError."""
         now = self._parts.clock()
-        candidates = self.candidates(observed)
         await self._parts.board.keep(each.key for each in candidates)
         seen = {each.found.hint.fingerprint for each in candidates}
         self._first_seen = {each: self._first_seen.get(each, now) for each in seen}
@@ -89,7 +88,7 @@ class Loop:
         why = f"{candidate.remediation} raised {type(error).__name__}: {error}; please report it"
         refused = Refused("everything_seen", why)
         self._rest(candidate, Result(State.REFUSED, refused=refused.precondition))
-        await self._parts.board.put(msgspec.structs.replace(self._repair(candidate), state="refused", refused=refused))
+        await self._parts.board.put(self._repair(candidate).unplanned(refused))
 
     def _outdated(self, candidate: Candidate) -> bool:
         shown = self._parts.board.get(*candidate.key)
@@ -103,10 +102,7 @@ class Loop:
         self._reads_left -= 1
         made = await self._make(candidate)
         repair = self._repair(candidate)
-        if isinstance(made, Refused):
-            repair = msgspec.structs.replace(repair, state="refused", refused=made)
-        else:
-            repair = repair.planned(made)
+        repair = repair.unplanned(made) if isinstance(made, Refused) else repair.planned(made)
         await self._parts.board.put(repair)
         return repair
 
@@ -203,18 +199,7 @@ class Loop:
         )
 
     def _repair(self, candidate: Candidate) -> Repair:
-        hint = candidate.found.hint
-        return Repair(
-            fingerprint=hint.fingerprint,
-            remediation=candidate.remediation.id,
-            check=hint.check,
-            reason=hint.reason,
-            subject=str(hint.subject),
-            namespace=candidate.found.namespace,
-            mode=candidate.mode.value,
-            state="planned",
-            at=self._parts.clock(),
-        )
+        return Repair.of(candidate.found, candidate.remediation.id, candidate.mode, self._parts.clock())
 
 
 def _urgency(candidate: Candidate) -> tuple[Any, ...]:

@@ -13,9 +13,11 @@ from .confirm import Confirmed
 from .gates import Ask, Blocked, Situation, blocked
 from .parts import Candidate, Parts
 from .plan import Refused
+from .reading import Reads
+from .source import Found
 from .surroundings import of_namespace, of_vm, upgrading
 
-__all__ = ["Permits", "approval"]
+__all__ = ["Permits", "approval", "pausable"]
 
 
 class Permits:
@@ -43,12 +45,12 @@ class Permits:
             paused=parts.paused(),
             namespaces={namespace: await of_namespace(parts.reads, namespace)},
         )
-        bound = made.plan.bound_to
-        annotations = {str(bound): annotations_of(made.whole)}
-        vm = made.plan.vm or candidate.found.vm
-        if vm and (bound.kind, bound.name) != ("VirtualMachine", vm):
-            annotations[f"VirtualMachine {namespace}/{vm}"] = await of_vm(parts.reads, namespace, vm)
-        ask = replace(self._asked(candidate, written), target=bound, vm=vm, annotations=annotations)
+        ask = replace(
+            self._asked(candidate, written),
+            target=made.plan.bound_to,
+            vm=made.plan.vm or candidate.found.vm,
+            annotations=await pausable(parts.reads, made, candidate.found),
+        )
         if gates := blocked(ask, now, parts.config):
             return Refused(gates[0].gate, gates[0].why)
         if candidate.mode is not Mode.APPROVE:
@@ -73,6 +75,15 @@ class Permits:
             labels=self._parts.labels(found),
             planned=written,
         )
+
+
+async def pausable(reads: Reads, made: Confirmed, found: Found) -> dict[str, Mapping[str, Any] | None]:
+    """The annotations of the object of a plan, and of its VM, as `Ask` has them."""
+    bound, vm = made.plan.bound_to, made.plan.vm or found.vm
+    annotations = {str(bound): annotations_of(made.whole)}
+    if vm and (bound.kind, bound.name) != ("VirtualMachine", vm):
+        annotations[f"VirtualMachine {found.namespace}/{vm}"] = await of_vm(reads, found.namespace, vm)
+    return annotations
 
 
 def approval(made: Confirmed) -> str:

@@ -6,11 +6,11 @@ Only the API server's NotFound proves that an object does not exist: any other f
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from exporter.decode import name_of
+from exporter.decode import NameMeta
 from exporter.kube.body import whole
 from exporter.kube.client import Client
 from exporter.kube.errors import MALFORMED, AbsentError, KubeError, MalformedError, StatusError
@@ -21,8 +21,10 @@ from exporter.model.source import SyncState
 
 from .fresh import FreshCluster, Need
 
-__all__ = ["USERS", "ApiReads", "Reads", "document", "object_path", "satisfy", "survey"]
+__all__ = ["APPLY_ROLE", "USERS", "ApiReads", "Reads", "document", "object_path", "satisfy", "survey"]
 
+Raw = TypeVar("Raw", bytes, msgspec.Raw)
+APPLY_ROLE = "apply what `steward reconcile role` prints for the configuration"
 _READ_SECONDS = 30.0
 _OBJECT_BYTES = 16 * 2**20
 _PAGE_BYTES = 256 * 2**20
@@ -51,6 +53,7 @@ class _Meta(msgspec.Struct, frozen=True):
 
 
 class _List(msgspec.Struct, frozen=True):
+    kind: str
     metadata: _Meta = _Meta()
     items: list[msgspec.Raw] | None = None
 
@@ -116,8 +119,8 @@ class ApiReads:
                 page = _LIST.decode(body)
             except MALFORMED as error:
                 raise MalformedError(f"GET {path} was not answered with a list: {error}") from error
-            if page.items is None:
-                raise MalformedError(f"GET {path} was not answered with a list")
+            if page.items is None or not page.kind.endswith("List"):
+                raise MalformedError(f"GET {path} was answered with {page.kind}, which is no list")
             found += page.items
             rest = page.metadata.rest or ""
             if not rest:
@@ -156,7 +159,8 @@ async def satisfy(
             continue
         try:
             if need.name is None:
-                cluster.found(need, kind, await reads.listed(kind, version, need.namespace))
+                listed = await reads.listed(kind, version, need.namespace)
+                cluster.found(need, kind, [_asked_for(each, kind, need) for each in listed])
             else:
                 found = await reads.get(kind, version, need.namespace or "", need.name)
                 cluster.found(need, kind, () if found is None else (_asked_for(found, kind, need),))
@@ -164,27 +168,30 @@ async def satisfy(
             where = "in all namespaces" if need.namespace is None else f"in namespace {need.namespace}"
             what = f"list {kind.resource} {where}" if need.name is None else f"get {kind.resource} {need.name} {where}"
             forbidden = isinstance(error, StatusError) and error.code == 403
-            hint = "; apply what `steward reconcile role` prints for the configuration" if forbidden else ""
+            hint = f"; {APPLY_ROLE}" if forbidden else ""
             cluster.served(kind, SyncState.FAILING, f"cannot {what}: {error}{hint}")
             versions.pop(kind.name, None)
             cluster.found(need, kind, ())
 
 
 class _Named(msgspec.Struct, frozen=True):
-    kind: Any = None
+    kind: Any = None  # built-in objects have none in a list
+    metadata: NameMeta = NameMeta()
 
 
 _NAMED = msgspec.json.Decoder(_Named)
 
 
-def _asked_for(raw: bytes, kind: ApiKind[Any], need: Need) -> bytes:
-    """The object that was answered. Raises MalformedError for another one: that proves nothing of the one asked for."""
-    meta = name_of(raw)
+def _asked_for(raw: Raw, kind: ApiKind[Any], need: Need) -> Raw:
+    """What was answered. Raises MalformedError for another object: it proves nothing of what was asked for."""
     try:
-        said = decoded(_NAMED, raw).kind or kind.name
+        found = decoded(_NAMED, raw)
     except MALFORMED as error:
         raise MalformedError(f"the response is no {kind.name}: {error}") from error
-    within = need.namespace if kind.namespaced else None
-    if (said, meta.name) != (kind.name, need.name) or (meta.namespace or None) != (within or None):
-        raise MalformedError(f"the response is {said} {meta.namespace or ''}/{meta.name}, which was not asked for")
+    said, meta = found.kind or kind.name, found.metadata
+    another = said != kind.name or (need.name is not None and meta.name != need.name)
+    if kind.namespaced and need.namespace is not None:
+        another = another or meta.namespace != need.namespace
+    if another or bool(meta.namespace) is not kind.namespaced:
+        raise MalformedError(f"the response has {said} {meta.namespace or ''}/{meta.name}, which was not asked for")
     return raw

@@ -84,13 +84,18 @@ def event_request(namespace: str, manifest: Mapping[str, Any]) -> Request:
     return Request(method="POST", path=f"/api/v1/namespaces/{namespace}/events", body=dict(manifest), dry=False)
 
 
-def annotating(path: str, annotations: Mapping[str, str | None]) -> Request:
+def annotating(path: str, whole: Mapping[str, Any], annotations: Mapping[str, str | None]) -> Request:
+    """Sets annotations on an object by its URL path, as it was read, and takes off those that are None.
+
+    Raises ValueError for one without UID or resourceVersion.
+    """
+    uid, resource_version = _identity(whole)
     return Request(
         method="PATCH",
         path=path,
-        query=(("fieldManager", MANAGER),),
+        query=_STRICT,
         headers={"Content-Type": "application/merge-patch+json"},
-        body={"metadata": {"annotations": dict(annotations)}},
+        body={"metadata": {"uid": uid, "resourceVersion": resource_version, "annotations": dict(annotations)}},
         dry=False,
     )
 

@@ -16,10 +16,10 @@ from .config import Mode
 from .gates import Alert, Ask, QueryAnswer, Situation
 from .history import History
 from .lease import Election, NotLeadingError
-from .ledger import Entry, Ledger, LedgerError
+from .ledger import Ledger, LedgerError
 from .loop import Loop
-from .parts import Parts
-from .pauses import Annotate, Pauses
+from .parts import Candidate, Parts
+from .pauses import Pauses
 from .source import Observed, Source, SourceError
 from .storm import Storm
 from .surroundings import upgrading
@@ -50,12 +50,12 @@ class Sidecar:
         election: Election | Unelected,
         verifying: Verifying,
         history: History,
+        pauses: Pauses,
         alerts: Alerts | None = None,
-        annotate: Annotate | None = None,
     ) -> None:
         self._parts, self._source, self._ledger, self._election = parts, source, ledger, election
         self._verifying, self._history, self._alerts = verifying, history, alerts or Alerts()
-        self._pauses = Pauses(history, ledger, parts.reads, parts.kinds, kept=self.kept, annotate=annotate)
+        self._pauses = pauses
         self._loop = Loop(parts)
         self._storm: Storm | None = None
         self._by_hand = ByHand(ledger.directory)
@@ -64,11 +64,6 @@ class Sidecar:
     @property
     def board(self) -> Board:
         return self._parts.board
-
-    def kept(self, entry: Entry) -> None:
-        """Takes in a new entry of the ledger."""
-        self._history.add(entry)
-        self._parts.following.add(entry)
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -98,7 +93,8 @@ class Sidecar:
             verify_after = parts.config.verify_after.total_seconds()
             await self._verifying.look(parts.clock(), verify_after, found)
             await self._pauses.look(parts.clock(), parts.config.edit_war, self._election.state)
-            written = await self._loop.run(observed, await self._situation(observed))
+            candidates = self._loop.candidates(observed)
+            written = await self._loop.run(candidates, await self._situation(observed, candidates))
         except SourceError as error:
             standing.source_up = False
             if str(error) != self._problem:
@@ -131,11 +127,11 @@ class Sidecar:
             )
         self._parts.measures.standing.unfinished = len(self._ledger.unfinished())
 
-    async def _situation(self, observed: Observed) -> Situation:
+    async def _situation(self, observed: Observed, candidates: list[Candidate]) -> Situation:
         parts, alerts = self._parts, self._alerts
         now = parts.clock()
         self._history.forget(now)
-        storm = await self._weather(observed, now)
+        storm = await self._weather(observed, candidates, now)
         paused = parts.paused()
         standing = parts.measures.standing
         standing.storm = storm.weather.value
@@ -160,10 +156,9 @@ class Sidecar:
             ledger=self._ledger.probe(),
         )
 
-    async def _weather(self, observed: Observed, now: float) -> Storm:
+    async def _weather(self, observed: Observed, candidates: list[Candidate], now: float) -> Storm:
         """By the findings that would be repaired unasked or when approved; it travels with the Lease."""
         before = self._storm or Storm.decode(self._election.state.get(_STORM))
-        candidates = self._loop.candidates(observed)
         repairable = {each.found.hint.fingerprint for each in candidates if each.mode is not Mode.PLAN}
         self._storm = before.next(len(repairable), observed.fleet, now, self._parts.config.storm)
         if self._storm.encode() != self._election.state.get(_STORM, Storm().encode()):

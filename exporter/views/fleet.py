@@ -8,7 +8,6 @@ import msgspec
 
 from ..model.cluster import Cluster
 from ..model.kinds.virtual_machine import VirtualMachine
-from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..model.source import Source, SyncState, unseen
 from .times import rfc3339
 
@@ -18,7 +17,7 @@ _WITHOUT_CONNECTION = (SyncState.STARTING, SyncState.BEHIND, SyncState.STALE, Sy
 
 
 class Fleet(msgspec.Struct, frozen=True, rename="camel"):
-    """A number is None where the kind can't be seen.
+    """`virtual_machines` is None where they can't be seen.
 
     `out_of_date_since` is RFC 3339 in UTC: since when the kind that is longest without a connection has none; empty
     while all have one. Kinds that may not be listed or are not served are not meant: without them the checks that read
@@ -26,21 +25,17 @@ class Fleet(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     virtual_machines: int | None
-    stand_alone_vmis: int | None
     out_of_date_since: str
 
 
-NO_FLEET = Fleet(0, 0, "")
-UNSEEN_FLEET = Fleet(None, None, "")
+NO_FLEET = Fleet(0, "")
+UNSEEN_FLEET = Fleet(None, "")
 
 
 def fleet_of(cluster: Cluster) -> Fleet:
     vms = None if unseen(cluster, (VirtualMachine,)) else cluster.count(VirtualMachine)
-    vmis = None
-    if not unseen(cluster, (VirtualMachineInstance,)):
-        vmis = sum(not each.vm_uid and not each.final for each in cluster.all(VirtualMachineInstance))
     since = (each.since for each in cluster.all(Source) if each.sync_state in _WITHOUT_CONNECTION)
-    return Fleet(vms, vmis, rfc3339(min(since, default=None)))
+    return Fleet(vms, rfc3339(min(since, default=None)))
 
 
 def fleet_of_all(fleets: Iterable[Fleet]) -> Fleet:
@@ -48,7 +43,6 @@ def fleet_of_all(fleets: Iterable[Fleet]) -> Fleet:
     every = tuple(fleets)
     return Fleet(
         _sum(each.virtual_machines for each in every),
-        _sum(each.stand_alone_vmis for each in every),
         min((each.out_of_date_since for each in every if each.out_of_date_since), default=""),
     )
 

@@ -10,23 +10,33 @@ from typing import Any
 
 from exporter.cli.terminal import complain, say
 
-from ..annotations import annotations_of
 from ..attempt import Result, State
 from ..board import Repair
 from ..config import Mode
 from ..confirm import Confirmed
 from ..gates import Ask, QueryAnswer, Situation, blocked
 from ..history import History
-from ..ledger import Ledger
+from ..ledger import Entry, Ledger
+from ..permits import pausable
 from ..plan import Refused
 from ..remediation import Remediation
 from ..source import Found, Observed
 from ..storm import Storm
-from ..surroundings import of_namespace, of_vm, upgrading
+from ..surroundings import of_namespace, upgrading
 from .desk import Desk, add_options, desk, finish, named
 from .leases import paused
 from .shown import shown
-from .writing import add_ledger_option, agreed, attempts, directory_of, named_directory, opened, taking_back, who
+from .writing import (
+    add_ledger_option,
+    agreed,
+    attempts,
+    directory_of,
+    entries_of,
+    named_directory,
+    opened,
+    taking_back,
+    who,
+)
 
 __all__ = ["add", "ended"]
 
@@ -60,8 +70,9 @@ async def _run(arguments: argparse.Namespace) -> int:
         if not agreed(arguments, "Carry it out?"):
             return 1
         by = await who(at)
-        with opened(directory_of(arguments, at)) as ledger:
-            situation = await _situation(at, observed, ledger)
+        directory = directory_of(arguments, at)
+        with opened(directory) as ledger:
+            situation = await _situation(at, observed, ledger, entries_of(directory))
 
             async def make() -> Confirmed | Refused:
                 again = await at.planned(found, remediation)
@@ -87,15 +98,18 @@ def ended(result: Result, directory: Path | None) -> int:
     return 2 if result.state == State.UNCLEAR else 1
 
 
-async def _situation(at: Desk, observed: Observed, ledger: Ledger) -> Situation:
-    """A person needs no Lease: the preconditions of the write keep two of them apart."""
+async def _situation(at: Desk, observed: Observed, ledger: Ledger, entries: list[Entry]) -> Situation:
+    """A person needs no Lease: the preconditions of the write keep two of them apart.
+
+    `entries` are those of the sidecar and of people.
+    """
     now = time.time()
     return Situation(
         now=now,
         leading=True,
         paused=await paused(at),
         namespaces={},
-        history=History.of(ledger.entries(), now),
+        history=History.of(entries, now),
         storm=Storm(),
         fleet=observed.fleet,
         source_age=observed.age,
@@ -112,11 +126,7 @@ async def _situation(at: Desk, observed: Observed, ledger: Ledger) -> Situation:
 async def _permitted(
     at: Desk, found: Found, remediation: Remediation, made: Confirmed, situation: Situation
 ) -> Refused | None:
-    bound, plan = made.plan.bound_to, made.plan
-    annotations = {str(bound): annotations_of(made.whole)}
-    vm = plan.vm or found.vm
-    if vm and (bound.kind, bound.name) != ("VirtualMachine", vm):
-        annotations[f"VirtualMachine {found.namespace}/{vm}"] = await of_vm(at.reads, found.namespace, vm)
+    annotations = await pausable(at.reads, made, found)
     situation = replace(situation, namespaces={found.namespace: await of_namespace(at.reads, found.namespace)})
     ask = Ask(
         remediation=remediation,
@@ -125,8 +135,8 @@ async def _permitted(
         check=found.hint.check,
         fingerprint=found.hint.fingerprint,
         mode=Mode.APPLY,
-        target=bound,
-        vm=vm,
+        target=made.plan.bound_to,
+        vm=made.plan.vm or found.vm,
         annotations=annotations,
     )
     gates = blocked(ask, situation, at.config)
@@ -134,17 +144,5 @@ async def _permitted(
 
 
 def _repair(found: Found, remediation: Remediation, made: Confirmed | Refused) -> Repair:
-    hint = found.hint
-    repair = Repair(
-        fingerprint=hint.fingerprint,
-        remediation=remediation.id,
-        check=hint.check,
-        reason=hint.reason,
-        subject=str(hint.subject),
-        namespace=found.namespace,
-        mode=Mode.APPLY.value,
-        state="refused",
-        at=time.time(),
-        refused=made if isinstance(made, Refused) else None,
-    )
-    return repair if isinstance(made, Refused) else repair.planned(made)
+    repair = Repair.of(found, remediation.id, Mode.APPLY, time.time())
+    return repair.unplanned(made) if isinstance(made, Refused) else repair.planned(made)

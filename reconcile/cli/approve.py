@@ -8,15 +8,16 @@ from typing import Any
 
 from exporter.cli.terminal import complain, say
 
-from ..annotations import APPROVED_PLAN, annotations_of
+from ..annotations import APPROVED_PLAN
 from ..approval import write
 from ..board import sentence
+from ..effects import annotation
 from ..execute import Outcome, Writer
-from ..plan import Add, Op, Patch, Plan, Refused
+from ..plan import Patch, Plan, Refused
 from .desk import Desk, add_options, desk, finish, named
 from .writing import who
 
-__all__ = ["add", "annotate"]
+__all__ = ["add"]
 
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -51,29 +52,23 @@ async def _run(arguments: argparse.Namespace) -> int:
             complain(f"the plan is {plan.hash} now, and not {arguments.plan}: {sentence(plan)}; look at it anew")
             return 1
         text = write(plan, await who(at), time.time() + arguments.lasting)
-        code = await annotate(at, plan, made.whole, APPROVED_PLAN, text)
+        code = await _annotate(at, plan, made.whole, APPROVED_PLAN, text)
         if not code:
             say(f"The sidecar carries it out where the mode of {remediation.id} is approve.\n")
         return code
 
 
-async def annotate(at: Desk, plan: Plan, whole: Any, name: str, text: str) -> int:
+async def _annotate(at: Desk, plan: Plan, whole: Any, name: str, text: str) -> int:
     """Puts an annotation on the object that a plan is bound to; the exit code."""
     ref = plan.bound_to
     kind = at.kinds[ref.kind]
-    step = Patch(target=ref, ops=tuple(annotating(whole, name, text)))
+    step = Patch(target=ref, ops=(annotation(whole, name, text),))
     answer = await Writer(at.transport).write(step, kind, await at.reads.served(kind), whole)
     if answer.outcome is not Outcome.ACCEPTED:
         complain(f"cannot annotate {ref}: {answer.why}")
         return 2
     say(f"{ref} has annotation {name}: {text}\n")
     return 0
-
-
-def annotating(whole: Any, name: str, text: str) -> list[Op]:
-    if annotations_of(whole):
-        return [Add(f"/metadata/annotations/{name.replace('/', '~1')}", text)]
-    return [Add("/metadata/annotations", {name: text})]
 
 
 def _duration(text: str) -> float:

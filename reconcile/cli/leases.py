@@ -46,14 +46,20 @@ async def paused(at: Desk) -> str | None:
         return "" if error.not_found else None
     except KubeError:
         return None
-    values = [paused_by(annotations_of(each) or {}) for each in found]
+    annotations = [annotations_of(each) for each in found]
+    if None in annotations:
+        return None
+    values = [paused_by(each) for each in annotations if each is not None]
     return next((value or "(no reason given)" for value in values if value is not None), "")
 
 
 async def _found(at: Desk) -> list[dict[str, Any]]:
     """The Leases of the configured name, of all namespaces. Raises KubeError."""
     listed = await _get(at, f"{_API}/leases", (("fieldSelector", f"metadata.name={at.config.lease.name}"),))
-    return [each for each in listed.get("items") or () if isinstance(each, dict)]
+    items = listed.get("items")
+    if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
+        raise MalformedError("the list of Leases was answered with something else")
+    return items
 
 
 async def _get(at: Desk, path: str, query: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:

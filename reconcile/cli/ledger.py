@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from exporter.cli.terminal import complain, one_line, say
 
 from ..board import sentence
 from ..ledger import Entry, Event, LedgerError, verify
+from ..moments import moment
 from ..plan import Delete
 from .writing import add_ledger_option, directory_of, entries_of, taking_back
 
@@ -84,7 +84,7 @@ def _list(entries: list[Entry]) -> str:
             ends[entry.attempt] = f"{entry.event}" if entry.happened is None else _resolved(entry)
     undone = {entry.undoes: "taken back" for entry in entries if entry.undoes and ends.get(entry.attempt) == "done"}
     lines = [
-        f"{_moment(each.at)}  {each.attempt}  {(undone | {}).get(each.attempt) or ends.get(each.attempt, 'no end'):<12}"
+        f"{moment(each.at)}  {each.attempt}  {(undone | {}).get(each.attempt) or ends.get(each.attempt, 'no end'):<12}"
         f"  {each.plan.remediation}  {sentence(each.plan)}"
         for each in entries
         if each.event is Event.INTENDED and each.plan is not None
@@ -100,7 +100,7 @@ def _one(entries: list[Entry], directory: Path | None) -> str:
             if each.plan is not None
             else each.why or ("" if each.happened is None else _resolved(each))
         )
-        lines.append(f"{_moment(each.at)}  {each.event:<9}  {each.mode:<8} {each.by}  {what}")
+        lines.append(f"{moment(each.at)}  {each.event:<9}  {each.mode:<8} {each.by}  {what}")
     intended = entries[0]
     if intended.plan is not None and isinstance(intended.plan.step, Delete):
         lines.append(taking_back(intended.plan, intended.attempt, directory))
@@ -117,7 +117,3 @@ def _created_again(whole: dict[str, Any]) -> dict[str, Any]:
     """Without what the API server gives an object."""
     metadata = {name: each for name, each in (whole.get("metadata") or {}).items() if name not in _OF_THE_SERVER}
     return {**whole, "metadata": metadata}
-
-
-def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from exporter.cli.terminal import complain, say
+from exporter.kube.errors import KubeError
 
 from ..annotations import PAUSED, RESUMED
 from ..execute import Outcome, Writer
@@ -52,10 +53,14 @@ async def _run(arguments: argparse.Namespace, verb: str) -> int:
             annotations = {PAUSED: f"{arguments.because or 'paused'} ({by})", RESUMED: None}
         else:
             annotations = {PAUSED: None, RESUMED: _now()}
-        answer = await Writer(at.transport).annotate(path, annotations)
-        if answer.outcome is not Outcome.ACCEPTED:
-            complain(f"cannot {verb} {what}: {answer.why}")
-            return 2
+        try:
+            answer = await Writer(at.transport).annotate(path, annotations)
+            why = "" if answer.outcome is Outcome.ACCEPTED else answer.why
+        except KubeError as error:
+            why = str(error)
+    if why:
+        complain(f"cannot {verb} {what}: {why}")
+        return 2
     say(f"{what} {'is paused' if verb == 'pause' else 'is not paused any more'}.\n")
     return 0
 

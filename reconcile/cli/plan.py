@@ -6,8 +6,6 @@ import argparse
 import time
 from typing import Any
 
-import msgspec
-
 from exporter.cli.structured import written
 from exporter.cli.terminal import say
 
@@ -63,25 +61,14 @@ def _chosen(found: Found, arguments: argparse.Namespace) -> bool:
 
 
 async def _repair(at: Desk, found: Found, remediation: Remediation) -> Repair:
-    hint = found.hint
-    repair = Repair(
-        fingerprint=hint.fingerprint,
-        remediation=remediation.id,
-        check=hint.check,
-        reason=hint.reason,
-        subject=str(hint.subject),
-        namespace=found.namespace,
-        mode=mode_of(at.config, remediation.id, found.namespace).value,
-        state="planned",
-        at=time.time(),
-    )
+    mode = mode_of(at.config, remediation.id, found.namespace)
+    repair = Repair.of(found, remediation.id, mode, time.time())
     made = await at.planned(found, remediation)
     if isinstance(made, Refused):
-        return msgspec.structs.replace(repair, state="refused", refused=made)
+        return repair.unplanned(made)
     repair = repair.planned(made)
     if at.arguments.dry_run and made.plan.proposal is None:
         result = await dry_run(made, Writer(at.transport), at.reads, at.kinds)
         if result.state != State.DRY:
-            refused = Refused(result.refused, result.why)
-            return msgspec.structs.replace(repair, state="refused", refused=refused)
+            return repair.unplanned(Refused(result.refused, result.why))
     return repair

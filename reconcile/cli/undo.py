@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +15,6 @@ from ..config import Mode
 from ..confirm import Confirmed
 from ..effects import inverse
 from ..execute import Outcome, Writer
-from ..findings import finding_of
 from ..ledger import Entry, Event
 from ..plan import Delete, Patch, Plan, Refused, Risk
 from ..reading import document, object_path
@@ -151,4 +149,4 @@ async def _inverted(at: Desk, intended: Entry, after: Mapping[str, Any] | None, 
         risk=Risk.NONE,
         undo="repair it again",
     )
-    return Confirmed(finding_of(undone), undone, whole, time.time())
+    return Confirmed(undone, whole)

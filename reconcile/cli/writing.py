@@ -21,7 +21,7 @@ from exporter.kube.errors import KubeError
 from ..attempt import Attempts
 from ..by_hand import folder
 from ..execute import Writer
-from ..ledger import Entry, Ledger, LedgerError
+from ..ledger import Entry, Ledger, LedgerLockedError
 from ..plan import Delete, Plan
 from .desk import Desk
 
@@ -79,7 +79,7 @@ def opened(directory: Path) -> Iterator[Ledger]:
     """The ledger; where the sidecar writes it, one beside it. Raises LedgerError."""
     try:
         ledger = Ledger.open(directory, clock=time.time)
-    except LedgerError:
+    except LedgerLockedError:
         ledger = Ledger.open(folder(directory), clock=time.time)
     with ledger:
         yield ledger

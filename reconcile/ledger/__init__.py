@@ -8,8 +8,8 @@
 An entry is on disk when `append` returns. Lines are chained by checksums over all files, `ledger-000001.jsonl` and on.
 """
 
-from .entry import Entry, Event, LedgerError
+from .entry import Entry, Event, LedgerError, LedgerLockedError
 from .ledger import Ledger
 from .reading import verify
 
-__all__ = ["Entry", "Event", "Ledger", "LedgerError", "verify"]
+__all__ = ["Entry", "Event", "Ledger", "LedgerError", "LedgerLockedError", "verify"]

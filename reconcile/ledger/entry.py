@@ -16,13 +16,17 @@ from exporter.model.nesting import cut
 
 from ..plan import Plan
 
-__all__ = ["Entry", "Event", "LedgerError", "opened", "sealed"]
+__all__ = ["Entry", "Event", "LedgerError", "LedgerLockedError", "opened", "sealed"]
 
 _LEVELS = 500  # an entry of about 1000 could be encoded, but not decoded where the stack is higher
 
 
 class LedgerError(Exception):
     """The ledger can't be read or written; its text is one sentence with the file, what came back and what to do."""
+
+
+class LedgerLockedError(LedgerError):
+    """Another process writes it."""
 
 
 class Event(StrEnum):

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from .disk import Disk
-from .entry import Entry, Event, LedgerError, sealed
+from .entry import Entry, Event, LedgerError, LedgerLockedError, sealed
 from .open_items import OpenItems
 from .reading import Chain, extent, read, verify
 from .recovery import recovered
@@ -171,7 +171,7 @@ def _take(lock: int, directory: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         holder = os.pread(lock, 32, 0).decode("ascii", "replace").strip()
-        raise LedgerError(
+        raise LedgerLockedError(
             f"cannot open the ledger in {directory} for writing: process {holder or 'of unknown id'} writes it; "
             "end that one first, or give each its own directory"
         ) from error

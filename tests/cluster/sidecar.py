@@ -65,7 +65,7 @@ class Sidecar:
         if ahead or kill_at:
             own: list[str | Path] = [sys.executable, "-m", "tests.cluster.sidecar_process", self.config, kubeconfig]
             command = [*own, "--ahead", str(ahead), "--kill-at", kill_at]
-        log = folder / "sidecar.log"
+        self.log = log = folder / "sidecar.log"
         self.fork = Fork(How(self.config, kubeconfig, ahead, kill_at, stop_at), log)
         self.process = self.fork if forked or stop_at else Process("sidecar", command, log)
 
@@ -108,7 +108,8 @@ class Sidecar:
         shown = [
             (each["remediation"], each["state"], each.get("refused"), each.get("blocked")) for each in self.plans()
         ]
-        return f"repairs: {shown}; ledger: {self.events()}"
+        log = self.log.read_text("utf-8", "replace")[-4000:] if self.log.exists() else ""
+        return f"repairs: {shown}; ledger: {self.events()}; its log ends with:\n{log}"
 
     def wait_for(self, event: str, count: int = 1, seconds: float = 60) -> None:
         try:

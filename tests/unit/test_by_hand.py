@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from prometheus_client import generate_latest
 
 from reconcile.board import Board
 from reconcile.by_hand import ByHand, folder
-from reconcile.ledger import Event, Ledger
+from reconcile.cli.writing import opened
+from reconcile.ledger import Event, Ledger, LedgerError
 from reconcile.metrics import Measures
 from reconcile.remediations import all_remediations
 from tests.confirming import MemoryReads, confirmed, hint_of
@@ -42,3 +44,20 @@ def test_what_was_taken_back_is_counted_once_it_is_done(tmp_path: Path) -> None:
         other = ledger.append(Event.INTENDED, plan=made.plan, mode="apply", whole={})  # type: ignore[union-attr]
         ledger.append(Event.DONE, attempt=other.attempt)
         assert shown() == 1
+
+
+def test_a_person_writes_beside_the_sidecar_that_holds_the_ledger(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path, clock=lambda: NOW), opened(tmp_path) as ledger:
+        assert ledger.directory == folder(tmp_path)
+
+
+def test_a_ledger_that_was_altered_is_not_passed_over(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path, clock=lambda: NOW) as ledger:
+        ledger.append(Event.PAUSED, scope="", why="a")
+        ledger.append(Event.PAUSED, scope="", why="b")
+    (file,) = tmp_path.glob("*.jsonl")
+    file.write_text(file.read_text("utf-8").replace('"why":"a"', '"why":"c"'), encoding="utf-8")
+
+    with pytest.raises(LedgerError), opened(tmp_path):
+        pass
+    assert not folder(tmp_path).exists()

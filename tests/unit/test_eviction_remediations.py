@@ -88,7 +88,7 @@ def test_a_migration_is_sent_under_one_name_until_it_has_ended() -> None:
 
     assert isinstance(first.plan.step, Create)
     assert first.plan.target == again.plan.target != later.plan.target
-    assert first.plan.bound_to == first.finding.subject
+    assert first.plan.bound_to == first.plan.subject
     assert first.whole["metadata"]["uid"] == first.plan.bound_to.uid
     assert first.plan.step.manifest["spec"] == {"vmiName": "db"}  # a priority is refused by KubeVirt's webhook
     assert "annotations" not in first.plan.step.manifest["metadata"]

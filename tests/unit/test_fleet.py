@@ -29,20 +29,18 @@ def guests(evaluation: Evaluation) -> None:
     evaluation.seen(full({"kind": "VirtualMachineInstance", "name": "ended", "vm": "", "phase": "Succeeded"}))
 
 
-def test_vms_and_vmis_without_one_are_counted() -> None:
+def test_vms_are_counted() -> None:
     evaluation = Evaluation(CHECKS)
-    assert fleet(evaluation) == Fleet(0, 0, "")
+    assert fleet(evaluation) == Fleet(0, "")
     guests(evaluation)
-    assert fleet(evaluation) == Fleet(3, 1, "")
+    assert fleet(evaluation) == Fleet(3, "")
 
 
 def test_what_can_not_be_seen_is_not_counted() -> None:
     evaluation = Evaluation(CHECKS)
     guests(evaluation)
     evaluation.sync_state("VirtualMachine", SyncState.FORBIDDEN)
-    assert fleet(evaluation) == Fleet(None, 1, "")
-    evaluation.sync_state("VirtualMachineInstance", SyncState.STALE)
-    assert (fleet(evaluation).virtual_machines, fleet(evaluation).stand_alone_vmis) == (None, None)
+    assert fleet(evaluation) == Fleet(None, "")
 
 
 def test_the_kind_that_is_longest_without_a_connection_counts() -> None:
@@ -62,9 +60,9 @@ def test_the_kind_that_is_longest_without_a_connection_counts() -> None:
 
 
 def test_several_clusters_are_one_fleet() -> None:
-    one = Report(1, [], [], [], [], fleet=Fleet(3, 1, "2026-09-21T14:15:20Z"))
-    other = Report(1, [], [], [], [], fleet=Fleet(2, 0, "2026-09-21T14:14:20Z"))
-    assert (merged((one, other)).fleet, merged((one, other)).ready) == (Fleet(5, 1, "2026-09-21T14:14:20Z"), True)
+    one = Report(1, [], [], [], [], fleet=Fleet(3, "2026-09-21T14:15:20Z"))
+    other = Report(1, [], [], [], [], fleet=Fleet(2, "2026-09-21T14:14:20Z"))
+    assert (merged((one, other)).fleet, merged((one, other)).ready) == (Fleet(5, "2026-09-21T14:14:20Z"), True)
     unread = Report(0, [], [], [], [], ready=False, fleet=UNSEEN_FLEET)
     assert (merged((one, unread)).fleet.virtual_machines, merged((one, unread)).ready) == (None, False)
 
@@ -78,7 +76,7 @@ async def test_the_api_says_whether_it_is_ready() -> None:
         whole = await report()
         assert (whole["ready"], whole["fleet"]) == (
             True,
-            {"virtualMachines": 0, "standAloneVmis": 0, "outOfDateSince": ""},
+            {"virtualMachines": 0, "outOfDateSince": ""},
         )
         guests(server.evaluation)
         assert (await report())["fleet"]["virtualMachines"] == 3

@@ -28,6 +28,7 @@ from reconcile.history import History
 from reconcile.ledger import Entry, Ledger
 from reconcile.metrics import Measures
 from reconcile.parts import Parts
+from reconcile.pauses import Pauses
 from reconcile.reading import ApiReads
 from reconcile.remediations import all_remediations
 from reconcile.sidecar import Sidecar
@@ -183,7 +184,8 @@ def _made(
         timer=lambda: 0.0,
     )
     verifying = Verifying(following, ledger, reads, kinds, checks.by_id, checks.settings, measures=measures, kept=kept)
-    sidecar = Sidecar(parts, source, ledger, leader, verifying, history)  # type: ignore[arg-type]
+    pauses = Pauses(history, ledger, reads, kinds, kept=kept)
+    sidecar = Sidecar(parts, source, ledger, leader, verifying, history, pauses)  # type: ignore[arg-type]
     return Running(server, sidecar, board, ledger, leader, source, clock)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from exporter.model.kind import ApiKind
@@ -47,3 +48,39 @@ def test_another_object_is_no_answer(answer: Any) -> None:
     assert isinstance(refused, Refused)
     assert refused.precondition == "everything_seen"
     assert "namespaces" in refused.why
+
+
+class OtherList(MemoryReads):
+    """Answers a list of VMs with something else in it."""
+
+    def __init__(self, objects: list[dict[str, Any]], item: bytes) -> None:
+        super().__init__(objects)
+        self._item = item
+
+    async def listed(self, kind: ApiKind[Any], version: str, namespace: str | None) -> list[msgspec.Raw]:
+        found = await super().listed(kind, version, namespace)
+        return [*found, msgspec.Raw(self._item)] if kind.name == "VirtualMachine" else found
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"kind": "Pod", "metadata": {"name": "db", "namespace": "ns", "uid": "u9"}},
+        {"metadata": {"name": "db", "uid": "u9"}},
+        {"kind": ["VirtualMachine"], "metadata": {"name": "db", "namespace": "ns"}},
+        {"metadata": None},
+        [],
+    ],
+)
+def test_a_list_with_another_object_is_no_list(item: Any) -> None:
+    remediation = next(each for each in all_remediations() if each.id == "reassign_firmware_uuid")
+    case = cases_of(remediation)["twin_of_one_that_runs"]
+    objects = [full(row) for row in case["given"]]
+    hint = hint_of(case["about"], objects)
+    assert not isinstance(confirmed(remediation, hint, MemoryReads(objects)), Refused)
+
+    refused = confirmed(remediation, hint, OtherList(objects, json.dumps(item).encode()))
+
+    assert isinstance(refused, Refused)
+    assert refused.precondition == "everything_seen"
+    assert "list virtualmachines" in refused.why

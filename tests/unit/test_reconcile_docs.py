@@ -126,7 +126,7 @@ def test_what_only_proposes_writes_nothing(remediation: Remediation) -> None:
 def test_a_write_is_in_the_namespace_of_the_finding(remediation: Remediation) -> None:
     """A mode is that of the finding's namespace, and so is what its RoleBinding allows."""
     for made in planned(remediation):
-        assert made.plan.target.namespace == made.finding.subject.namespace
+        assert made.plan.target.namespace == made.plan.subject.namespace
 
 
 @pytest.mark.parametrize("remediation", ALL, ids=str)

@@ -12,7 +12,6 @@ from reconcile.board import Repair, sentence
 from reconcile.cli.shown import shown
 from reconcile.cli.writing import named_directory, taking_back
 from reconcile.confirm import Confirmed
-from reconcile.findings import finding_of
 from reconcile.plan import Add, Delete, Patch, Plan, Refused, Remove
 from tests.unit.ledgers import plan
 
@@ -35,7 +34,7 @@ def test_a_plan_is_shown_with_what_carries_it_out_in_its_mode(mode: str, verb: s
         mode=mode,
         state="",
         at=0.0,
-    ).planned(Confirmed(finding_of(PLAN), PLAN, {}, 0.0))
+    ).planned(Confirmed(PLAN, {}))
     command = f"steward reconcile {verb} 3f9c2a --remediation release_ipam_claim --plan {PLAN.hash}"
 
     assert repair.commands == ((command,) if verb else ())
