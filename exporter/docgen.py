@@ -23,6 +23,8 @@ from .metrics.exposition import LABELS
 from .metrics.telemetry import METRICS, PREFIX
 from .model.kind import ApiKind
 from .model.reader import Reader, watched
+from .rules import Values, groups
+from .rules.formats import files
 from .states import all_states
 from .states.base import State
 from .views import all_views
@@ -44,6 +46,7 @@ def generated() -> dict[str, str]:
         "docs/features.md": between(TOP / "docs/features.md", _BEGIN, manual()),
         "docs/config.md": "\n".join(pages(keys_of(all_checks()), NOTE)) + "\n",
         "docs/config.schema.json": json.dumps(schema(all_checks()), indent=2, ensure_ascii=False) + "\n",
+        **{f"rules/{name}": text for name, text in files("prometheus", groups(Values()), Values()).items()},
         "deploy/base/exporter/clusterrole.yaml": "\n".join(_cluster_role(all_checks(), all_states())) + "\n",
     }
 

@@ -34,7 +34,7 @@ _REASONS = {
             "kubectl auth can-i watch RESOURCE -A --as=USER",
             "kubectl apply -f deploy/base/exporter/clusterrole.yaml",
         ),
-        alert="StewardKindForbidden",
+        alert="StewardBlind",
     ),
     "KindFailing": Reason(
         (Severity.CRITICAL,),
@@ -42,7 +42,7 @@ _REASONS = {
         _UNSEEN,
         next="Check whether listing the kind fails for you too: then repair the API server, else the steward's access.",
         commands=_API_SERVER,
-        alert="StewardKindFailing",
+        alert="StewardBlind",
     ),
     "KindStale": Reason(
         (Severity.WARNING,),
@@ -50,7 +50,7 @@ _REASONS = {
         _UNSEEN,
         next="Check whether the API server answers you: then repair the network of the steward's pod.",
         commands=_API_SERVER,
-        alert="StewardKindStale",
+        alert="StewardBlind",
     ),
     "KindAbsent": Reason(
         (Severity.WARNING,),
@@ -61,7 +61,7 @@ _REASONS = {
             "kubectl get customresourcedefinitions.apiextensions.k8s.io -o name | grep -F -e kubevirt.io",
             "kubectl get kubevirts.kubevirt.io -A",
         ),
-        alert="StewardKindAbsent",
+        alert="StewardBlind",
     ),
     "UndecodableObject": Reason(
         (Severity.WARNING,),

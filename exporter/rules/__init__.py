@@ -1,0 +1,12 @@
+"""The alert pack as data, and what makes Prometheus rules of it.
+
+    definitions (one module per area) ─> held.py, findings.py ─> groups of rules ─> formats.py ─> rules/*.yaml, CLI
+
+An area that is added is one module in `definitions`. Nothing here reads a cluster.
+"""
+
+from .areas import all_areas, groups
+from .model import Alerting, Area, FindingAlert, Group, Recording, Rule
+from .values import Values
+
+__all__ = ["Alerting", "Area", "FindingAlert", "Group", "Recording", "Rule", "Values", "all_areas", "groups"]

@@ -1,0 +1,40 @@
+"""All areas, and the groups of rules that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from . import definitions
+from .findings import alerts_of, families_of
+from .held import held, storm_of
+from .model import Area, Group, Rule
+from .values import Values
+
+__all__ = ["all_areas", "groups"]
+
+
+@cache
+def all_areas() -> tuple[Area, ...]:
+    """One of each module in `definitions`, sorted by name."""
+    names = sorted(each.name for each in iter_modules(definitions.__path__))
+    return tuple(import_module(f"{definitions.__name__}.{name}").AREA for name in names)
+
+
+def groups(values: Values) -> tuple[Group, ...]:
+    """One group of rules for each area, in the order in which they have to be evaluated."""
+    return tuple(Group(area.name, area.note, tuple(_rules(area, values))) for area in all_areas())
+
+
+def _rules(area: Area, values: Values) -> Iterator[Rule]:
+    yield from area.before(values)
+    families = families_of(area)
+    for family in families:
+        yield from held(family, values, quiet=family.name in area.quiet)
+    if any(not alert.counted for alert in area.findings):
+        yield storm_of(area.name, [family.name for family in families], values)
+    for alert in area.findings:
+        yield from alerts_of(alert, area.name, values)
+    yield from area.after(values)

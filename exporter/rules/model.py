@@ -1,0 +1,88 @@
+"""Rules, and the alerts that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from .values import Values
+
+__all__ = ["Alerting", "Area", "FindingAlert", "Group", "Recording", "Rule"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    record: str
+    expr: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alerting:
+    """An alert. `wait` is its `for`, `keep` its `keep_firing_for`.
+
+    `impact` is `operator_health_impact`: other than none only where KubeVirt's own parts fail, since the health of a
+    HyperConverged follows from it. `own` alerts are about the steward, or about what has no namespace: their label
+    `namespace` is that of the steward. `area` is empty where the series has that label.
+    """
+
+    alert: str
+    expr: str
+    wait: str
+    keep: str = "5m"
+    severity: str = "warning"
+    impact: str = "none"
+    own: bool = True
+    area: str | None = None
+    summary: str
+    description: str
+
+
+Rule = Recording | Alerting
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingAlert:
+    """One alert for all findings whose reason names it (`Reason.alert`); what only informs has none.
+
+    `by` are the labels that an alert keeps beside `cluster`: without `reason` one whose reason changes fires on.
+    `critical` has the reasons whose critical findings are critical alerts; all else is a warning, whatever the severity
+    of the finding is. `impact` is that of the critical ones. `counted` gives one alert for all findings of the same
+    labels: its value is their number, and else the time since which it is so, which the description gets to say at its
+    end. `says` is a sentence for each reason, put into the description. In texts `{object}` is namespace and name.
+    """
+
+    name: str
+    summary: str
+    description: str
+    wait: str
+    keep: str = "5m"
+    by: tuple[str, ...] = ("kind", "namespace", "name", "reason")
+    critical: tuple[str, ...] = ()
+    impact: str = "none"
+    counted: bool = False
+    cluster_wide: bool = False  # its objects have no namespace
+    says: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Area:
+    """What one file of rules has: the alerts of findings and, before and after them, rules of its own.
+
+    `quiet` are the families of which nothing new is reported while KubeVirt is upgraded. `note` is the comment at the
+    top of the file.
+    """
+
+    name: str
+    note: str
+    findings: tuple[FindingAlert, ...] = ()
+    quiet: tuple[str, ...] = ()
+    before: Callable[[Values], Iterable[Rule]] = lambda _: ()
+    after: Callable[[Values], Iterable[Rule]] = lambda _: ()
+
+
+@dataclass(frozen=True)
+class Group:
+    name: str
+    note: str
+    rules: tuple[Rule, ...]

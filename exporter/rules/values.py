@@ -1,0 +1,75 @@
+"""What a site may set of the rules: `steward rules render --set KEY=VALUE`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+__all__ = ["KEYS", "Values"]
+
+_SEVERITIES = ("critical", "warning", "info")
+_ALERT = re.compile(r"[A-Z][A-Za-z]+")
+_DURATION = re.compile(r"[1-9][0-9]{0,4}[smhdw]")
+
+
+@dataclass(frozen=True)
+class Values:
+    """`exported` says that `namespace` of a finding's series is `exported_namespace`: where Prometheus enforces its own
+    `namespace`. Percentages are of a subnet's addresses.
+    """
+
+    job: str = ".*steward.*"
+    runbook_url: str = "https://github.com/kubevirt-steward/kubevirt-steward/blob/main/rules/runbooks"
+    namespace: str = "kubevirt-steward"
+    hold: str = "1d"
+    storm: int = 100
+    pool_warning: int = 80
+    pool_full: int = 100
+    severities: dict[str, str] = field(default_factory=dict)
+    exported: bool = False
+
+    @property
+    def namespace_label(self) -> str:
+        return "exported_namespace" if self.exported else "namespace"
+
+    def severity(self, alert: str, usual: str) -> str:
+        return self.severities.get(alert, usual)
+
+    def with_set(self, settings: Iterable[str], alerts: Iterable[str]) -> Values:
+        """With each KEY=VALUE taken in; `alerts` are the names that there are. Raises ValueError, one sentence."""
+        values, known = self, set(alerts)
+        for setting in settings:
+            key, given, value = setting.partition("=")
+            if not given:
+                raise ValueError(f"--set {setting} has no value; write it as KEY=VALUE")
+            values = values._with(key, value, known)
+        return values
+
+    def _with(self, key: str, value: str, alerts: set[str]) -> Values:
+        if key.startswith("severity."):
+            name = key.removeprefix("severity.")
+            if name not in alerts:
+                raise ValueError(f"--set {key}: there is no alert {name}")
+            if value not in _SEVERITIES:
+                raise ValueError(f"--set {key}={value}: a severity is one of {', '.join(_SEVERITIES)}")
+            return replace(self, severities={**self.severities, name: value})
+        if key not in KEYS:
+            raise ValueError(f"--set {key}: there is no such value; known are {', '.join(KEYS)} and severity.ALERT")
+        field_name, form, hint = KEYS[key]
+        if not re.fullmatch(form, value):
+            raise ValueError(f"--set {key}={value}: it has to be {hint}")
+        found: dict[str, Any] = {field_name: int(value) if value.isdecimal() else value.rstrip("/")}
+        return replace(self, **found)
+
+
+KEYS: dict[str, tuple[str, str, str]] = {
+    "job": ("job", r'[^"\\\n]+', "a regular expression that the label job of the steward's targets matches"),
+    "runbookUrl": ("runbook_url", r"https?://\S+", "the URL under which NAME.md is the runbook of alert NAME"),
+    "namespace": ("namespace", r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", "the namespace that the steward runs in"),
+    "hold": ("hold", _DURATION.pattern, "how long a finding is held while nothing answers, such as 1d"),
+    "storm": ("storm", r"[1-9][0-9]{0,5}", "a number of findings"),
+    "pool.warning": ("pool_warning", r"[1-9][0-9]?|100", "a percentage from 1 to 100"),
+    "pool.full": ("pool_full", r"[1-9][0-9]?|100", "a percentage from 1 to 100"),
+}
