@@ -41,7 +41,7 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class Mutant:
-    """`codes` are functions with the code that they get instead, `values` attributes of modules and classes with theirs."""
+    """`codes` are functions with the code that they get instead, `values` attributes with their values."""
 
     name: str
     weakened: Weakened = field(default_factory=Weakened)
