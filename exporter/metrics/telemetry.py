@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
@@ -18,6 +18,7 @@ from ..model.source import UNREADABLE, Source, SyncState
 from .check_states import CheckState, check_states
 from .event_delay import EventDelay
 from .exposition import Exposition
+from .histogram import Histogram
 
 __all__ = ["METRICS", "PREFIX", "Described", "Scrapes", "Telemetry", "registry_of"]
 
@@ -42,6 +43,12 @@ METRICS: dict[str, Described] = {
         "counter", ("check", "reason"), "Findings that opened, those of the first look after a start among them."
     ),
     "findings_closed": Described("counter", ("check", "reason"), "Findings that closed."),
+    "finding_open_seconds": Described(
+        "histogram",
+        ("check", "reason"),
+        "How long findings that closed were true: from their since, or where no object records it from when the "
+        "steward first saw them. Reasons of which none has closed have no series.",
+    ),
     "check_state": Described(
         "gauge", ("check", "state"), "The state of every check there is: 1 for the one that holds."
     ),
@@ -112,9 +119,10 @@ class Telemetry(Collector):
 
     def collect(self) -> Iterator[Metric]:
         values = {**self._own(), **self._checks(), **self._kinds()}
+        histograms = self._histograms()
         for name, described in METRICS.items():
             if described.type == "histogram":
-                yield self._histogram(PREFIX + name, described.help)
+                yield _histogram(PREFIX + name, described, histograms[name])
                 continue
             make = CounterMetricFamily if described.type == "counter" else GaugeMetricFamily
             family = make(PREFIX + name, described.help, labels=described.labels)
@@ -122,10 +130,11 @@ class Telemetry(Collector):
                 family.add_metric(labels, value)
             yield family
 
-    def _histogram(self, name: str, text: str) -> Metric:
-        family = HistogramMetricFamily(name, text)
-        family.add_metric((), self._delay.buckets(), self._delay.total)
-        return family
+    def _histograms(self) -> dict[str, Mapping[tuple[str, ...], Histogram]]:
+        return {
+            "event_delay_seconds": {(): self._delay.histogram},
+            "finding_open_seconds": dict(self._exposition.open_seconds.items()),
+        }
 
     def _own(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:
         return {
@@ -181,6 +190,13 @@ class Telemetry(Collector):
             "kind_last_bookmark_timestamp_seconds": [((kind.name,), stats.last_bookmark) for kind, stats in reported],
             "kind_last_connect_timestamp_seconds": [((kind.name,), stats.last_connect) for kind, stats in reported],
         }
+
+
+def _histogram(name: str, described: Described, histograms: Mapping[tuple[str, ...], Histogram]) -> Metric:
+    family = HistogramMetricFamily(name, described.help, labels=described.labels)
+    for labels, each in histograms.items():
+        family.add_metric(labels, each.buckets(), each.total)
+    return family
 
 
 def registry_of(telemetry: Telemetry) -> CollectorRegistry:

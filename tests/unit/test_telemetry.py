@@ -25,7 +25,7 @@ class Watched(Evaluation):
 
     def __init__(self, *without: str) -> None:
         super().__init__([check for check in all_checks() if check.id not in without])
-        self.exposition = Exposition(self.engine.checks)
+        self.exposition = Exposition(self.engine.checks, clock=lambda: self.now)
         self.engine.listen(self.exposition.update)
         self.registry = registry_of(Telemetry(self.engine, self.exposition, (), Scrapes(), Status()))
 
@@ -82,6 +82,29 @@ def test_findings_are_counted_as_they_open_and_close() -> None:
     assert (watched.samples("findings_opened_total")[key], watched.samples("findings_closed_total")[key]) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("age", "first"),
+    [(-30.0, "60.0"), (60.0, "60.0"), (61.0, "300.0"), (86_400.0, "86400.0"), (40 * 86_400.0, "+Inf")],
+)
+def test_how_long_a_finding_was_open_is_counted_when_it_closes(age: float, first: str) -> None:
+    watched = Watched()
+    key = ("ipam_claims", "OrphanClaim")
+    watched.seen(full(CLAIM))
+    watched.evaluate()
+    assert not watched.samples("finding_open_seconds_count")
+
+    (since,) = [each.since for each in watched.engine.findings() if each.reason == "OrphanClaim"]
+    assert since
+    watched.now = since + age
+    watched.gone("IPAMClaim", "ns", "a.blue")
+    watched.evaluate()
+    assert watched.samples("finding_open_seconds_count") == {key: 1}
+    assert watched.samples("finding_open_seconds_sum") == {key: max(age, 0.0)}
+    (family,) = [each for each in watched.families() if each.name == PREFIX + "finding_open_seconds"]
+    counts = {sample.labels["le"]: sample.value for sample in family.samples if "le" in sample.labels}
+    assert (len(counts), next(bound for bound, count in counts.items() if count)) == (11, first)
+
+
 def test_series_stand_beside_their_limit() -> None:
     watched = Watched()
     watched.seen(full(CLAIM))
@@ -111,7 +134,7 @@ def test_every_family_that_is_described_can_be_scraped_in_both_formats() -> None
 
 def counted(delay: EventDelay) -> dict[float, float]:
     """How many events are in each bucket that has any, by its upper bound."""
-    cumulative = [(float(bound), count) for bound, count in delay.buckets()]
+    cumulative = [(float(bound), count) for bound, count in delay.histogram.buckets()]
     before = (0.0, *(count for _, count in cumulative))
     return {bound: count - less for (bound, count), less in zip(cumulative, before, strict=False) if count > less}
 
@@ -126,7 +149,7 @@ def test_an_event_is_timed_when_the_findings_reflect_it() -> None:
     assert counted(delay) == {2.5: 1}
     delay.reflected(100.0, 100.0)
     assert counted(delay) == {2.5: 1, float("inf"): 1}
-    assert delay.total == 2 + 89
+    assert delay.histogram.total == 2 + 89
 
 
 def test_events_of_one_millisecond_are_timed_together_and_all_counted() -> None:
