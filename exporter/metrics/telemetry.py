@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -20,7 +22,7 @@ from .event_delay import EventDelay
 from .exposition import Exposition
 from .histogram import Histogram
 
-__all__ = ["METRICS", "PREFIX", "Described", "Scrapes", "Telemetry", "registry_of"]
+__all__ = ["METRICS", "PREFIX", "Described", "Served", "Telemetry", "registry_of"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,18 @@ METRICS: dict[str, Described] = {
     "kind_last_event_timestamp_seconds": Described("gauge", ("kind",), "When the kind last reported us something."),
     "kind_last_bookmark_timestamp_seconds": Described("gauge", ("kind",), "When the last bookmark came; 0 for never."),
     "kind_last_connect_timestamp_seconds": Described("gauge", ("kind",), "When the kind's watch was last connected."),
+    "api_requests": Described(
+        "counter",
+        ("verb", "kind", "code"),
+        "Requests that were sent to the API server for a kind, by the status of the response; error without one. The "
+        "verb get is API discovery.",
+    ),
+    "http_requests": Described(
+        "counter",
+        ("path", "code"),
+        "Requests that the steward answered, by the status of its answer; error where the client left before there was "
+        "one. Of paths that are not served the path is other.",
+    ),
     "event_delay_seconds": Described(
         "histogram", (), "From the arrival of an event to the findings of the checks that have an answer."
     ),
@@ -97,9 +111,12 @@ METRICS: dict[str, Described] = {
 
 
 @dataclass(slots=True)
-class Scrapes:
+class Served:
+    """What the HTTP server says of itself: its last scrape, and its requests by path, as the route has it, and code."""
+
     seconds: float = 0.0
     size: int = 0
+    requests: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 class Telemetry(Collector):
@@ -108,12 +125,13 @@ class Telemetry(Collector):
         engine: Engine,
         exposition: Exposition,
         reflectors: Iterable[Reflector],
-        scrapes: Scrapes,
+        served: Served,
         config: Status,
+        requests: Mapping[tuple[str, str, str], int] = MappingProxyType({}),
     ) -> None:
-        """From now on the engine's events are timed."""
+        """From now on the engine's events are timed. `requests` are those to the API server, by verb, kind and code."""
         self._engine, self._exposition, self._config = engine, exposition, config
-        self._reflectors, self._scrapes = tuple(reflectors), scrapes
+        self._reflectors, self._served, self._requests = tuple(reflectors), served, requests
         self._disabled = {check.id for check in all_checks()} - {check.id for check in engine.checks}
         self._delay = engine.delays = EventDelay()
 
@@ -150,8 +168,10 @@ class Telemetry(Collector):
             "series": [((family,), count) for family, count in self._exposition.series.items()],
             "series_limit": [((family,), self._exposition.series_limit.family) for family in self._exposition.series],
             "series_dropped": [((family,), count) for family, count in self._exposition.left_out.items()],
-            "scrape_duration_seconds": [((), self._scrapes.seconds)],
-            "scrape_size_bytes": [((), self._scrapes.size)],
+            "api_requests": list(self._requests.items()),
+            "http_requests": list(self._served.requests.items()),
+            "scrape_duration_seconds": [((), self._served.seconds)],
+            "scrape_size_bytes": [((), self._served.size)],
         }
 
     def _checks(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:

@@ -12,7 +12,7 @@ from exporter.config.reloading import Status
 from exporter.metrics.check_states import CheckState, check_states
 from exporter.metrics.event_delay import BUCKETS, EventDelay
 from exporter.metrics.exposition import Exposition
-from exporter.metrics.telemetry import METRICS, PREFIX, Scrapes, Telemetry, registry_of
+from exporter.metrics.telemetry import METRICS, PREFIX, Served, Telemetry, registry_of
 from exporter.model.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full
@@ -27,7 +27,7 @@ class Watched(Evaluation):
         super().__init__([check for check in all_checks() if check.id not in without])
         self.exposition = Exposition(self.engine.checks, clock=lambda: self.now)
         self.engine.listen(self.exposition.update)
-        self.registry = registry_of(Telemetry(self.engine, self.exposition, (), Scrapes(), Status()))
+        self.registry = registry_of(Telemetry(self.engine, self.exposition, (), Served(), Status()))
 
     def families(self) -> list[Metric]:
         page: bytes = openmetrics_of(self.registry)  # type: ignore[no-untyped-call]
