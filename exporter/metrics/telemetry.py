@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
 from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
@@ -35,6 +36,7 @@ class Described:
 
 
 PREFIX = "kubevirt_steward_"
+_NAMESPACES = 1000  # series of namespace_unknown
 METRICS: dict[str, Described] = {
     "build_info": Described("gauge", ("version",), "The version that runs; always 1."),
     "ready": Described("gauge", (), "1 once every required kind was listed and evaluated."),
@@ -59,6 +61,12 @@ METRICS: dict[str, Described] = {
     ),
     "check_unknown_partitions": Described(
         "gauge", ("check",), "Namespaces and single partitions, such as a VM, for which the check has no answer."
+    ),
+    "namespace_unknown": Described(
+        "gauge",
+        ("namespace", "check"),
+        f"1 for a namespace with objects for which the check has no answer; at most {_NAMESPACES} series. None of a "
+        "check that is unknown for the whole cluster: `check_up` says so.",
     ),
     "check_errors": Described("counter", ("check",), "Times the check raised."),
     "check_duration_seconds": Described("counter", ("check",), "Time spent in the check."),
@@ -184,6 +192,7 @@ class Telemetry(Collector):
             ],
             "check_up": [((check.id,), states[check.id] is CheckState.ANSWERING) for check in engine.checks],
             "check_unknown_partitions": [((name,), count) for name, count in engine.unknown_places().items()],
+            "namespace_unknown": [(each, 1) for each in islice(engine.unknown_namespaces(), _NAMESPACES)],
             "check_errors": [((name,), each.errors) for name, each in evaluated],
             "check_duration_seconds": [((name,), each.seconds) for name, each in evaluated],
             "check_partitions": [((name,), each.partitions) for name, each in evaluated],
