@@ -208,7 +208,7 @@ def _on_a_cordoned_node(stage: Stage, vm: Callable[[Stage], None]) -> Values:
     _node(stage, stage.namespace, cordoned=True, offers=True)
     _node(stage, f"{stage.namespace}-other")
     vm(stage)
-    return {"NODE": stage.namespace}
+    return {"CORDONEDNODE": stage.namespace}
 
 
 def _to_start(stage: Stage) -> None:
@@ -225,7 +225,7 @@ def _alone(stage: Stage) -> Values:
     _node(stage, f"{stage.namespace}-other", cordoned=True, offers=True)
     _node(stage, f"{stage.namespace}-third")
     _vmi(stage, _vm(stage, _with_device), migratable=True)
-    return {"NODE": f"{stage.namespace}-other"}
+    return {"CORDONEDNODE": f"{stage.namespace}-other"}
 
 
 # -- the configuration
@@ -250,7 +250,7 @@ def _without_kvm(stage: Stage, *, cordoned: bool) -> Values:
     kubevirt(stage, developerConfiguration={"useEmulation": False})
     _node(stage, kvm=False)
     _node(stage, f"{stage.namespace}-other", cordoned=cordoned, kvm=cordoned)
-    return {"NODE": f"{stage.namespace}-other"}
+    return {"CORDONEDNODE": f"{stage.namespace}-other"}
 
 
 def _model(stage: Stage) -> None:
@@ -267,7 +267,7 @@ _TRIED = acts.TOUCH_VM
 _VM = ("> vm.yaml", "replace --dry-run=server -f vm.yaml", "replace -f vm.yaml")
 _KUBEVIRT = ("> kubevirt.yaml", "replace --dry-run=server -f kubevirt.yaml", "replace -f kubevirt.yaml")
 _REPLICA_SET = ("> replicaset.yaml", "replace --dry-run=server -f replicaset.yaml", "replace -f replicaset.yaml")
-_DELETED_VMI, _DELETED_PVC = 'virtualmachineinstances/$VMNAME" -f', 'persistentvolumeclaims/$PVC" -f'
+_DELETED_VMI, _DELETED_PVC = "virtualmachineinstances/VMNAME -f", "persistentvolumeclaims/PVC -f"
 _GATE = ("- Snapshot\n", "- DownwardMetrics\n")
 _BINDING = ("        other: {}", "        tap: {}")
 _NO_METRICS = ("          downwardMetrics: {}\n", "")
@@ -283,7 +283,7 @@ STORIES = [
     Story("VMFeatureMismatch", "NotEditable", _running, (_DELETED_VMI,)),
     Story("VMFeatureMismatch", "WillFailAtRestart", _running_without, _VM, edits=_NO_METRICS),
     Story("VMFeatureMismatch", "StoppedRequestsDisabled", _halted, _VM, edits=_OTHER_BINDING),
-    Story("VMFeatureMismatch", "InvalidVM", _invalid, _VM, edits=("  running: false\n", "")),
+    Story("VMFeatureMismatch", "InvalidVM", _invalid, _VM, edits=("  running: false\n", ""), values={"FEATURE": ""}),
     Story("VMFeatureMismatch", "RunningStartedBefore", _without_entry(), _KUBEVIRT, edits=_BINDING),
     Story("VMFeatureMismatch", "PendingStartedBefore", _admitted, _KUBEVIRT, edits=_GATE),
     Story("VMFeatureMismatch", "PendingStartedBefore", _admitted, _VM, edits=_NO_METRICS, leaves=nothing),
