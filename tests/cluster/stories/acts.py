@@ -5,7 +5,7 @@ from __future__ import annotations
 DELETE, RELEASE, STATUS, FILL = "kubectl delete --raw", '"op": "remove"', "--subresource=status", "kubectl create -f -"
 TOUCH_POD, TOUCH_VM, TOUCH_VMI = "annotate pods", "annotate virtualmachines.", "annotate virtualmachineinstances."
 PROTECT, LABEL = '"/metadata/finalizers", "value"', "label ipamclaims"
-OWN, DISOWN = '"/metadata/ownerReferences"', "OLDUID"
+OWN, DISOWN = '"/metadata/ownerReferences"', '"/metadata/ownerReferences/0"'
 MAKE, SAVE_VM, SAVE, REPLACE = "kubectl create -f NAD", "> VMNAME.yaml", "> NAME.yaml", "kubectl replace"
 SELECT, SCALE, RESTART = "label namespaces", "kubectl scale", "rollout restart"
 EXCHANGE, EDIT = (DELETE, RELEASE), (SAVE, REPLACE)
