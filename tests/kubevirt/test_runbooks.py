@@ -43,8 +43,7 @@ def test_a_request_is_cancelled_as_the_runbooks_say(
     for path, block in commands:
         stage.evict("db")
         assert stage.evacuation("db") == source, path.name
-        script = block.replace("NAMESPACE", stage.namespace).replace("EVACUATIONNODENAME", source).replace("NAME", "db")
-        assert run(script, kubevirt, binary, tmp_path) == 0, path.name
+        assert run(f"NAMESPACE={stage.namespace} NAME=db\n{block}", kubevirt, binary, tmp_path) == 0, path.name
         assert stage.evacuation("db") == "", path.name
 
 
@@ -54,9 +53,9 @@ def test_a_request_for_another_node_is_not_cancelled(
     source = stage.running("db", eviction="External")["status"]["nodeName"]
     stage.evict("db")
     _, block = blocks(CANCEL)[0]
-    script = (
-        block.replace("NAMESPACE", stage.namespace).replace("EVACUATIONNODENAME", "control01").replace("NAME", "db")
-    )
+    read, cancels = block.split("\n", 1)
+    assert read.startswith("EVACUATIONNODENAME=$(")
+    script = f"NAMESPACE={stage.namespace} NAME=db EVACUATIONNODENAME=control01\n{cancels}"
     assert run(script, kubevirt, binary, tmp_path) != 0
     assert stage.evacuation("db") == source
 
