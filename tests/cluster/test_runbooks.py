@@ -213,7 +213,8 @@ class Walk:
         done = self._shell(block)
         assert done.returncode == 0, done.stderr
         expanded = self._shell.expanded(block)
-        if guards and "--dry-run" not in block:
+        # What is tried dry changes nothing, and a PVC stays until its finalizer is removed.
+        if guards and not re.search(r"--dry-run|persistentvolumeclaims/", block):
             assert self._shell(block).returncode != 0, "takes effect twice"
         return expanded
 
