@@ -74,7 +74,6 @@ def pool_alerts(_: Values) -> Iterator[Rule]:
         record=_REFUSED,
         expr=f"""min by (cluster, network) (
   {found}"critical"}}
-  unless on (cluster, check, reason) {STORM}
   unless on (cluster, network) ({_USED} >= {FULL} or {_FULL})
 )""",
     )
@@ -100,6 +99,7 @@ or min by (cluster, network) (
 or min by (cluster, network) (
   {found}"critical"}}
   and on (cluster, network) {_REFUSED}
+  unless on (cluster, check, reason) {STORM}
 )""",
         severity="critical",
         wait="10m",
