@@ -98,7 +98,9 @@ def situation(*entries: Entry, **values: Any) -> Situation:
         "upgrading": False,
         "silenced": lambda _: "",
         "query": QueryAnswer(),
-        "firing": frozenset({frozenset({("alertname", "VMIPAMClaimLeftBehind"), ("namespace", "shop"), ("name", "x")})}),
+        "firing": frozenset(
+            {frozenset({("alertname", "VMIPAMClaimLeftBehind"), ("namespace", "shop"), ("name", "x")})}
+        ),
         "ledger": "",
     }
     return Situation(**(known | values))

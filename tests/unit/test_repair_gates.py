@@ -316,7 +316,11 @@ def test_annotations_of_whatever_the_api_server_has(whole: Any, wanted: Any) -> 
 
 @pytest.mark.parametrize(("cluster", "blocks"), [("a", False), ("b", True), ("", True)])
 def test_an_alert_of_another_cluster_does_not_count(cluster: str, blocks: bool) -> None:
-    labels = [("alertname", "VMIPAMClaimLeftBehind"), ("namespace", "shop"), *([("cluster", cluster)] if cluster else [])]
+    labels = [
+        ("alertname", "VMIPAMClaimLeftBehind"),
+        ("namespace", "shop"),
+        *([("cluster", cluster)] if cluster else []),
+    ]
     values = {**WEBHOOK, "alertmanager": {"labels": {"cluster": "a"}}}
     assert bool(closed({}, {"firing": frozenset({frozenset(labels)})}, values)) == blocks
 
