@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -92,7 +93,8 @@ def test_one_uuid_in_two_clusters_is_alerted_on_until_the_runbook_is_followed(
 
     west.client.remove(VMIS, namespace, "copy")
     wait_until(lambda: not alerts("firing") | alerts("pending"), 90, "one that is stopped is not alerted on")
-    new = follow(Shell(binary, west.server, namespace, tmp_path), west.client, namespace, "copy")
+    in_pod = [sys.executable, "-m", "tests.cluster.in_pod", f"{west.server.kubeconfig('steward-exporter')}", namespace]
+    new = follow(Shell(binary("kubectl"), west.server, in_pod, tmp_path), west.client, namespace, "copy")
     changed = west.client.get(VMS, namespace, "copy")
     west.client.make(fleet.vmi(changed))
     server.wait_for(f'kubevirt_vm_firmware_uuid_info{{name="copy", uuid="{new}", running="true"}}')

@@ -25,11 +25,10 @@ from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
 from tests.cluster.exporter import grant
-from tests.cluster.resources import IPAM_CLAIMS, KUBEVIRTS, NADS, VMI_REPLICA_SETS, VMS
+from tests.cluster.resources import IPAM_CLAIMS
 from tests.cluster.shell import Shell
-from tests.cluster.stage import FOREIGN, Stage, Story
+from tests.cluster.stage import Stage, Story
 from tests.cluster.stories import evictions, features, identities, instancetypes, lifecycle, networks, use, vms
-from tests.cluster.stories.acts import SAVE
 from tests.cluster.walk import ABSENT, CHANGES, DEPRECATED, Walk
 from tests.evaluation import NOW, Evaluation
 from tests.manifests import Object
@@ -52,15 +51,6 @@ RUNBOOKS = sorted(
 )
 BLOCKS = {runbook.stem: blocks(runbook, "sh") for runbook in RUNBOOKS}
 STEPS = {runbook.stem: steps(runbook) for runbook in RUNBOOKS}
-# Those whose first block sets variables; the others have words in capitals, which are replaced.
-AS_WRITTEN = {stem for stem, found in STEPS.items() if found and "='<" in found[0].text}
-REPLACED = {stem: found for stem, found in BLOCKS.items() if stem not in AS_WRITTEN}
-GUARDED = [
-    pytest.param(block.text, id=f"{stem}-{number}")
-    for stem, found in REPLACED.items()
-    for number, block in enumerate(found)
-    if "RESOURCEVERSION" in block.text and "ipamclaims" in block.text
-]
 BY_NAME = {str(resource): resource for resource in KINDS.values()}
 
 
@@ -128,7 +118,7 @@ def just_read(client: Client, kubectl: Kubectl, block: str = "") -> dict[str, st
 # -- every runbook is followed
 
 
-@pytest.mark.parametrize("story", [s for s in STORIES if s.alert in AS_WRITTEN], ids=lambda story: story.id)
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.id)
 def test_a_runbook_s_blocks_end_the_fault_as_they_are_written(
     story: Story, stage: Stage, kubectl: Kubectl, shell: Shell, client: Client, namespace: str
 ) -> None:
@@ -173,44 +163,6 @@ def labels(finding: Finding) -> dict[str, str]:
     return {word: value for word, value in named.items() if value}
 
 
-@pytest.mark.parametrize("story", [s for s in STORIES if s.alert not in AS_WRITTEN], ids=lambda story: story.id)
-def test_a_fault_is_found_its_runbook_can_be_followed_and_ends_it(
-    story: Story, stage: Stage, kubectl: Kubectl, client: Client, namespace: str
-) -> None:
-    kubectl.values |= {"NETWORK": stage.network, **(story.seed(stage) or {}), **story.values}
-    for name, obj in story.files(stage).items():
-        write(kubectl.folder / name, obj)
-    assert story.reason in found(client, namespace)
-    advised = list(dict.fromkeys(advice(story, findings(client, namespace))))
-
-    for block in (*reads(story.alert), *(command for command in advised if not CHANGES.search(command))):
-        done = kubectl(block)
-        said = [line for line in done.stderr.splitlines() if not DEPRECATED.search(line)]
-        missing = [line for line in said if "(NotFound)" in line or "No resources found" in line]
-        assert said == missing, block
-        assert done.returncode == 0 or missing or rules_out(block, client, namespace), block
-    if story.stops:
-        stage.stop()
-    ran = []
-    for act in story.acts:
-        block = the_block(story, act)
-        read = just_read(client, kubectl, block)
-        done = kubectl(block, **read)
-        assert done.returncode == 0, done.stderr
-        ran.append(kubectl.filled(block, **read))
-        if act.startswith("> "):
-            edit(kubectl.folder / kubectl.filled(act[2:]), *map(kubectl.filled, story.edits))
-
-    if story.leaves:
-        assert story.leaves(stage, kubectl.values)
-    else:
-        assert story.reason not in found(client, namespace)
-    for command in advised:
-        if CHANGES.search(command) and not any(command in block for block in ran):
-            done = kubectl(command, **just_read(client, kubectl, command))
-            assert done.returncode == 0 or "(NotFound)" in done.stderr, done.stderr
-
-
 def advice(story: Story, of: list[Finding]) -> Iterator[str]:
     """The commands of the findings that the story's fault yields, but for those that nothing here can run."""
     for finding in of:
@@ -218,29 +170,6 @@ def advice(story: Story, of: list[Finding]) -> Iterator[str]:
             untried = [plain(text) for text, untried in BLOCKS[story.alert] if untried]
             skipped = [filled(text, values_of(finding)) for text in untried]
             yield from (each for each in finding.commands if not any(plain(each) in text for text in skipped))
-
-
-def reads(alert: str) -> Iterator[str]:
-    for text, untried in BLOCKS[alert]:
-        if not untried and not CHANGES.search(text) and "NAD.yaml" not in text:
-            yield text
-
-
-def rules_out(block: str, client: Client, namespace: str) -> bool:
-    """Whether a search has to find nothing: no object of the kind is there, or nobody else has the address."""
-    if "grep" not in block:
-        return False
-    by_address = "ADDRESS/" in block and "VMNAME" not in block
-    kind = next(kind for kind, resource in KINDS.items() if f"get {resource.plural}" in block)
-    return by_address or not list(objects(client, kind, KINDS[kind], namespace))
-
-
-def the_block(story: Story, act: str) -> str:
-    found = [text for text, untried in BLOCKS[story.alert] if act in text and not untried]
-    if act == SAVE:
-        found = [text for text in found if "network-attachment-definitions" in text]
-    assert len(found) == 1, f"{len(found)} blocks of {story.alert} have {act!r} in them"
-    return found[0]
 
 
 def write(path: Path, obj: Object) -> None:
@@ -327,79 +256,3 @@ def test_a_permission_that_is_refused_can_be_asked_for(kubectl: Kubectl) -> None
     values = {"RESOURCE": "ipamclaims.k8s.cni.cncf.io", "ACCOUNT": "system:serviceaccount:steward:steward-exporter"}
 
     assert [kubectl(filled(each, values)).stdout for each in asks] == ["no\n", "no\n"]
-
-
-# -- what is written is written once, and only on what was read
-
-
-def claim(namespace: str, block: str) -> Object:
-    """One in the state for which the block is meant."""
-    meta: dict[str, Any] = {"namespace": namespace, "name": "db.blue", "labels": {"example.com/some": "label"}}
-    if '"/metadata/finalizers", "value": [' not in block:
-        meta["finalizers"] = [FOREIGN, OURS]
-    if "ownerReferences/0" in block:
-        owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "db", "uid": "old"}
-        meta["ownerReferences"] = [{**owner, "controller": True, "blockOwnerDeletion": True}]
-    return {
-        "apiVersion": "k8s.cni.cncf.io/v1alpha1",
-        "kind": "IPAMClaim",
-        "metadata": meta,
-        "spec": {"network": "blue", "interface": ""},
-        "status": {"ips": ["10.0.0.5/24"]},
-    }
-
-
-@pytest.mark.parametrize("block", GUARDED)
-def test_a_runbook_s_write_takes_effect_once_and_only_on_what_was_read(
-    block: str, kubectl: Kubectl, client: Client, namespace: str
-) -> None:
-    client.make(claim(namespace, block))
-    if '"op": "remove"' in block:
-        client.delete(IPAM_CLAIMS, namespace, "db.blue")
-    before = client.get(IPAM_CLAIMS, namespace, "db.blue")
-    read = just_read(client, kubectl)
-
-    for wrong in ({"RESOURCEVERSION": "1"}, *([{"UID": "another"}] if "UID" in block else [])):
-        assert kubectl(block, **{**read, **wrong}).returncode != 0
-        assert client.get(IPAM_CLAIMS, namespace, "db.blue") == before
-    done = kubectl(block, **read)
-    after = client.get(IPAM_CLAIMS, namespace, "db.blue")
-
-    assert done.returncode == 0, done.stderr
-    meta = after["metadata"]
-    releases, protects = '"op": "remove"' in block, '"/metadata/finalizers", "value": [' in block
-    assert meta["finalizers"] == ([FOREIGN] if releases else [OURS] if protects else [FOREIGN, OURS])
-    assert ("deletionTimestamp" in meta) is (releases or "kubectl delete" in block)
-    assert [owner["uid"] for owner in meta.get("ownerReferences", ())] == (["new"] if "OWNERUID" in block else [])
-    assert after["status"]["ips"] == ["10.0.0.9/24" if "/status/ips" in block else "10.0.0.5/24"]
-
-
-SAVED = {
-    "VMNAME.yaml": (VMS, "db"),
-    "NAME.yaml": (NADS, "blue"),
-    "kubevirt.yaml": (KUBEVIRTS, "kubevirt"),
-    "replicaset.yaml": (VMI_REPLICA_SETS, "web"),
-}
-REPLACING = [stem for stem, found in REPLACED.items() if any("kubectl replace -f" in text for text, _ in found)]
-
-
-@pytest.mark.parametrize("stem", REPLACING)
-def test_what_somebody_changed_meanwhile_is_not_replaced(
-    stem: str, stage: Stage, kubectl: Kubectl, client: Client, namespace: str
-) -> None:
-    stage.vm()
-    stage.nad()
-    features.kubevirt(stage)
-    client.create(identities.replica_set(namespace))
-    for replace in (text for text, _ in BLOCKS[stem] if "kubectl replace -f" in text):
-        file = replace.split()[-1]
-        resource, name = SAVED[file]
-        kubectl.values["NAME"] = name
-        save = next(text for text, _ in BLOCKS[stem] if f"> {file}" in text)
-
-        assert kubectl(save).returncode == 0
-        client.patch(resource, namespace, name, {"metadata": {"labels": {"somebody": "changed-it"}}})
-        refused = kubectl(replace)
-
-        assert "Conflict" in refused.stderr
-        assert refused.returncode != 0
