@@ -123,7 +123,8 @@ def test_a_runbook_s_blocks_end_the_fault_as_they_are_written(
     story: Story, stage: Stage, kubectl: Kubectl, shell: Shell, client: Client, namespace: str
 ) -> None:
     kubectl.values |= {"NETWORK": stage.network, **(story.seed(stage) or {}), **story.values}
-    seen = next(finding for finding in findings(client, namespace) if finding.reason == story.reason)
+    of = [finding for finding in findings(client, namespace) if finding.reason == story.reason]
+    seen = next((finding for finding in of if finding.subject.name == kubectl.values["NAME"]), of[0])
     kubectl.values |= {**labels(seen), **story.values}
     for name, obj in story.files(stage).items():
         write(shell.folder / name, obj)
