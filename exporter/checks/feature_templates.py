@@ -43,7 +43,7 @@ _REASONS = {
         ),
         next=f"Before the replica set needs another VMI, take the feature out of the template{OR_ALLOWED}.",
         commands=(READ_REPLICA_SET, READ_CONFIGURATION),
-        alert="KubeVirtTemplateFeatureMismatch",
+        alert="VMFeatureMismatch",
     ),
 }
 

@@ -56,7 +56,7 @@ REASONS = {
         grace=120.0,
         next="Do not delete or change it before each of its VMs has a ControllerRevision.",
         commands=(LIST_USERS, "kubectl get pods -A -l kubevirt.io=virt-controller"),
-        alert="VMInstancetypeDeletableInUse",
+        alert="VMInstancetypeUnversioned",
         remediation="guard_instancetype",
     ),
     "DeprecatedInUse": Reason(

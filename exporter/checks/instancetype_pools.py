@@ -45,7 +45,7 @@ REASONS = {
         grace=60.0,
         next="Create the missing object again, or let the pool's template refer to one that exists.",
         commands=(_READ, "kubectl get RESOURCE -A"),
-        alert="VMPoolInstancetypeMissing",
+        alert="VMInstancetypeMissing",
     )
 }
 

@@ -67,7 +67,7 @@ REASONS = {
         _SHARED,
         next="Give each VM a ControllerRevision of its own, before the VM that owns this one is deleted.",
         commands=(_READ, _VMS),
-        alert="VMInstancetypeRevisionShared",
+        alert="VMInstancetypeRevisionUnfit",
     ),
 }
 _SNAPSHOT = "VirtualMachineSnapshot"

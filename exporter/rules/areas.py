@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -30,11 +31,12 @@ def groups(values: Values) -> tuple[Group, ...]:
 
 def _rules(area: Area, values: Values) -> Iterator[Rule]:
     yield from area.before(values)
-    families = families_of(area)
-    for family in families:
+    for family in families_of(area):
         yield from held(family, values, quiet=family.name in area.quiet)
-    if any(not alert.counted for alert in area.findings):
-        yield storm_of(area.name, [family.name for family in families], values)
+    # However many findings a counted alert has, it is one.
+    single = replace(area, findings=tuple(alert for alert in area.findings if not alert.counted))
+    if single.findings:
+        yield storm_of(area.name, [family.name for family in families_of(single)], values)
     for alert in area.findings:
         yield from alerts_of(alert, area.name, values)
     yield from area.after(values)

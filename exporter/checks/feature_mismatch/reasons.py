@@ -33,7 +33,7 @@ REASONS = {
         VMI,
         next=f"Take the feature out of the VM, and stop and start that{OR_ALLOWED}.",
         commands=(READ_VMI, READ_CONFIGURATION),
-        alert="VMIFeatureBlocked",
+        alert="VMFeatureBlocked",
     ),
     "PendingStartedBefore": Reason(
         (_WARNING,),
@@ -41,7 +41,7 @@ REASONS = {
         VMI,
         next=f"Take the feature out of the VM before its next start{OR_ALLOWED}.",
         commands=(READ_VMI, READ_CONFIGURATION),
-        alert="VMIFeatureMismatch",
+        alert="VMFeatureMismatch",
     ),
     "StartBlocked": Reason(
         (_CRITICAL,),
@@ -50,7 +50,7 @@ REASONS = {
         next=f"Take out of the VM all that is refused, in one edit that a dry run accepts{OR_ALLOWED}: it then starts "
         "by itself.",
         commands=(READ_STATE, READ_VM, PREVIEW, READ_CONFIGURATION),
-        alert="VMFeatureStartBlocked",
+        alert="VMFeatureBlocked",
     ),
     "StoppedRequestsDisabled": Reason(
         (_INFO, _WARNING),
@@ -93,7 +93,7 @@ REASONS = {
         VMI,
         next=f"Take the feature out of the VM before its next start{OR_ALLOWED}.",
         commands=(READ_VMI, READ_CONFIGURATION),
-        alert="VMIFeatureMismatch",
+        alert="VMFeatureMismatch",
     ),
     "MigrationBlocked": Reason(
         (_CRITICAL,),
@@ -102,7 +102,7 @@ REASONS = {
         VMI,
         next=f"Do not drain the node: take the feature out of the VM and restart that{OR_ALLOWED}.",
         commands=(READ_VMI, READ_CONFIGURATION),
-        alert="VMIFeatureBlocked",
+        alert="VMFeatureBlocked",
     ),
     "BreaksAtUpgrade": Reason(
         (_WARNING,),

@@ -21,7 +21,7 @@ REASONS = {
         next="Find out why no node offers it (a cordoned node, its virt-handler, a device plugin, the hardware), or "
         "take the feature out of the VM.",
         commands=(READ_VMI, NODES, HANDLERS),
-        alert="VMIFeatureNoNode",
+        alert="VMFeatureNoNode",
     ),
     "NoNodeForStart": Reason(
         (Severity.CRITICAL, Severity.WARNING),
@@ -42,6 +42,6 @@ REASONS = {
         grace=_SWEPT,
         next="Have another node offer it before its node is drained, or shut the VM down for that.",
         commands=(READ_VMI, NODES),
-        alert="VMIFeatureNoMigrationTarget",
+        alert="VMFeatureNoNode",
     ),
 }

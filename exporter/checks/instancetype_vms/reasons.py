@@ -62,7 +62,7 @@ REASONS = {
         "again from another copy of the same object and generation; or let KubeVirt make a new one from the live "
         "object, by which the VM's resources may change.",
         commands=(READ_REFERENCE, ALL_REVISIONS, COPIES, READ_OBJECT),
-        alert="VMInstancetypeRevisionMissing",
+        alert="VMInstancetypeMissing",
         remediation="restash_missing_revision",
     ),
     "UnknownKind": Reason(
@@ -71,7 +71,7 @@ REASONS = {
         _BROKEN,
         next="Correct the kind in the VM's spec; what waits meanwhile, such as a stop, then runs.",
         commands=(READ_REFERENCE,),
-        alert="VMInstancetypeUnusable",
+        alert="VMInstancetypeMissing",
     ),
     "RevisionUndecodable": Reason(
         (Severity.CRITICAL,),
@@ -80,7 +80,7 @@ REASONS = {
         next="Let KubeVirt make a new ControllerRevision from the live object, by which the VM's resources may change. "
         "Do not restart the VM before, and do not delete its VMI.",
         commands=(READ_REFERENCE, READ_REVISION, READ_OBJECT),
-        alert="VMInstancetypeUnusable",
+        alert="VMInstancetypeMissing",
     ),
     "FailureStands": Reason(
         (Severity.WARNING,),
@@ -90,7 +90,7 @@ REASONS = {
         next="Annotate the VM so that virt-controller reconciles it; if the condition stays, read "
         "virt-controller's log.",
         commands=(READ_REFERENCE, TOUCH),
-        alert="VMInstancetypeUnusable",
+        alert="VMInstancetypeMissing",
     ),
     "LabellessPin": Reason(
         (Severity.CRITICAL, Severity.INFO),
