@@ -90,8 +90,10 @@ _RULES: dict[str, Callable[[Group, Values], dict[str, Any]]] = {
 }
 _CONFIG = (
     "alertmanagerconfig.yaml",
-    "For Prometheus Operator. The Secret has the URL of each receiver. An Alertmanager that adds a matcher of this"
-    " object's namespace takes none of the alerts of tenants: see docs/alerting.md.",
+    (
+        "For Prometheus Operator. The Secret has the URL of each receiver. An Alertmanager that adds a matcher of this"
+        " object's namespace sends none of the alerts of tenants: see docs/alerting.md."
+    ),
     alertmanager_config,
 )
 _ROUTING: dict[str, tuple[str, str, Callable[[Values], dict[str, Any]]]] = {

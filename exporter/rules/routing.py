@@ -58,7 +58,7 @@ def routes(values: Values) -> Route:
         receiver="platform",
         matchers=(Matcher("kubernetes_operator_component", "=", "kubevirt-steward"),),
         group_by=("cluster", "area"),
-        wait="15m",
+        wait="20m",
         interval="4h",
         repeat="3d",
         routes=tuple(_below(values)),
@@ -91,7 +91,7 @@ def _below(values: Values) -> Iterator[Route]:
         receiver="tenants",
         matchers=(Matcher("alertname", "=~", "VM.+"), objects),
         group_by=("cluster", namespace),
-        wait="15m",
+        wait="20m",
         interval="4h",
         repeat="3d",
     )
@@ -131,25 +131,19 @@ def _of_the_steward() -> Iterator[Inhibition]:
 
 
 def _of_addresses() -> Iterator[Inhibition]:
-    for cause, why, reason, consequences in (
-        (
-            "KubeVirtIPAMControllerDown",
-            "Nobody creates or releases IPAMClaims.",
-            "MissingClaim",
-            ("VMIPAMClaimStuckTerminating", "VMIPAMClaimLeftBehind"),
-        ),
+    broken = "VMIPAMClaim.+|VMPersistentIPBroken|StewardFindingStorm"
+    unreleased = "StuckTerminatingBlocksOwnerDeletion|StuckTerminatingOwnerGone"
+    for cause, reasons, why in (
+        ("KubeVirtIPAMControllerDown", f"MissingClaim|{unreleased}", "Nobody creates or releases IPAMClaims."),
         (
             "KubeVirtIPAMWebhookBroken",
-            "Launcher pods do not refer to their IPAMClaims, or nobody creates and releases them.",
-            "MissingClaim",
-            ("VMIPAMClaimUnprotected", "VMIPAMClaimStuckTerminating", "VMIPAMClaimLeftBehind"),
+            f"MissingClaim|NotReferenced|{unreleased}",
+            "Launcher pods do not refer to their IPAMClaims; without the controller nobody creates or releases them.",
         ),
-        ("VMNetworkControlPlaneDown", "No address is allocated.", "EmptyClaim", ()),
+        ("VMNetworkControlPlaneDown", "EmptyClaim", "No address is allocated."),
     ):
-        source, broken = _alerts(cause), Matcher("reason", "=", reason)
-        yield Inhibition(why=why, source=source, target=(*_alerts("VMPersistentIPBroken", "StewardFindingStorm"), broken))
-        if consequences:
-            yield Inhibition(why=why, source=source, target=_alerts(*consequences))
+        target = (Matcher("alertname", "=~", broken), Matcher("reason", "=~" if "|" in reasons else "=", reasons))
+        yield Inhibition(why=why, source=_alerts(cause), target=target)
     yield Inhibition(
         why="A full network has no address for the IPAMClaims that are empty.",
         source=(*_alerts("VMNetworkPoolPressure"), Matcher("severity", "=", "critical"), Matcher("network", "!=", "")),
