@@ -4,9 +4,10 @@ The check is evaluated and the remediation plans on a `FreshCluster`, again and 
 not been read. All that both read is read for this one answer: objects by their names, lists where the absence of others
 counts, and what is not there. Anything unknown refuses.
 
-Listing all pods of a large cluster takes seconds, in which a VM can be created and use what had no user. So VMs, VMIs
-and migrations are read once more before a plan is given: a pod that the list lacks is then of one that is seen, or that
-has been there for no longer than a few requests take.
+Listing all pods of a large cluster takes seconds, in which a VM can be created and use what had no user, a restore can
+begin, or a controller can fail. So all but long lists of the whole cluster are read once more before a plan is given,
+VMs, VMIs and migrations last: a pod that the list lacks is then of one that is seen, or that has been there for no
+longer than a few requests take.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Hint:
 @dataclass(frozen=True)
 class Confirmed:
     """A plan. `whole` is the object that the write is about, as it was read: its resourceVersion is the precondition.
-    `read` is when users were read last, by the timer; None where there are none.
+    `read` is when it was begun to read everything once more, by the timer; None where it was not.
     """
 
     plan: Plan
@@ -156,7 +157,7 @@ async def _settled(
 ) -> T | Refused:
     """What is answered once everything that was asked for is read.
 
-    With `again` what is quick to read of users is read twice, after a call of it.
+    With `again` what is quick to read is read twice, after a call of it.
     """
     versions = await survey(cluster, reads, kinds)
     for _ in range(_ROUNDS):  # what indexes were read through since the last answer is needed too
@@ -169,7 +170,7 @@ async def _settled(
             if again is None or isinstance(answer, Refused):
                 return answer
             again()
-            again, needs = None, cluster.read_of(USERS)
+            again, needs = None, cluster.quick(USERS)
         await satisfy(cluster, reads, kinds, versions, needs)
     return Refused("everything_seen", f"what is read has no end: {needs[0]} is asked for after {_ROUNDS} rounds")
 

@@ -25,6 +25,7 @@ from exporter.model.source import UNREADABLE, Source, SyncState, Undecodable
 __all__ = ["FreshCluster", "Need", "UnreadError"]
 
 R = TypeVar("R", bound=Record)
+_SHORT = 500  # objects of a list that takes no more than a moment
 _SINGLE = 20  # objects of one kind and namespace, or namespaces of one kind: more are read as a list
 
 
@@ -46,7 +47,7 @@ class FreshCluster(Cluster):
         self._assumed = assumed
         self._kinds = {kind.record: kind for kind in kinds}
         self._decoders = {kind.name: ObjectDecoder(kind) for kind in self._kinds.values()}
-        self._read: dict[Need, None] = {}
+        self._read: dict[Need, int] = {}  # and how many objects were found
         self._whole: dict[tuple[str, str, str], Mapping[str, Any] | str | None] = {}  # or why it can't be read
         self._needs: dict[Need, None] = {}
         self._wanted: dict[Need, None] = {}  # whole
@@ -117,9 +118,13 @@ class FreshCluster(Cluster):
         needs, self._needs = self._needs, {}
         return [*wanted, *_gathered(need for need in needs if need not in wanted and not self._covered(need))]
 
-    def read_of(self, kinds: Collection[str]) -> list[Need]:
-        """What was read of some kinds, but for lists of the whole cluster."""
-        return [need for need in self._read if need.kind in kinds and need.namespace is not None]
+    def quick(self, long: Collection[str]) -> list[Need]:
+        """What was read, but for lists of the whole cluster that were long, or that are of the `long` kinds."""
+        return [
+            need
+            for need, found in self._read.items()
+            if need.namespace is not None or (found <= _SHORT and need.kind not in long)
+        ]
 
     def served(self, kind: ApiKind[Any], state: SyncState, why: str = "") -> None:
         """Whether a kind is served and may be read."""
@@ -136,7 +141,7 @@ class FreshCluster(Cluster):
             self._whole.pop((kind.name, each.namespace, each.name), None)
         if need.name is not None and not seen:
             self._whole[need.kind, need.namespace or "", need.name] = None
-        self._read[need] = None
+        self._read[need] = len(seen)
 
     def _in(self, need: Need, kind: type[Record]) -> list[Record]:
         if need.namespace is None:

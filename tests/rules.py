@@ -5,13 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import promql_parser
 import yaml
 
-__all__ = ["FILES", "RULES", "TESTS", "Block", "Rule", "Selector", "alternatives", "blocks", "rules_of", "selectors"]
+__all__ = [
+    "FILES",
+    "RULES",
+    "TESTS",
+    "Block",
+    "Rule",
+    "Selector",
+    "Step",
+    "alternatives",
+    "blocks",
+    "plain",
+    "rules_of",
+    "selectors",
+    "steps",
+]
 
 RULES = Path(__file__).parents[1] / "rules"
 FILES = sorted(RULES.glob("*.yaml"))
@@ -55,6 +70,15 @@ class Block(NamedTuple):
 
     text: str
     untried: str
+
+
+class Step(NamedTuple):
+    """A sh block of a runbook, and the section it stands in; `prints` is the text block right behind it, if one is."""
+
+    section: str
+    text: str
+    untried: str
+    prints: str
 
 
 def alternatives(matcher: promql_parser.Matcher) -> list[str]:
@@ -104,3 +128,26 @@ def blocks(runbook: Path, language: str) -> list[Block]:
     """The code blocks of a runbook in one language."""
     found = _BLOCK.findall(runbook.read_text(encoding="utf-8"))
     return [Block(text, note.removeprefix("not-in-tests: ")) for kind, note, text in found if kind == language]
+
+
+def steps(runbook: Path) -> list[Step]:
+    """The sh blocks of a runbook, in order."""
+    found = []
+    for part in re.split(r"^## ", runbook.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        section, _, text = part.partition("\n")
+        matches = list(_BLOCK.finditer(text))
+        for block, behind in zip_longest(matches, matches[1:]):
+            if block[1] == "sh":
+                prints = behind[3] if behind is not None and behind[1] == "text" else ""
+                found.append(Step(section, block[3], (block[2] or "").removeprefix("not-in-tests: "), prints))
+    return found
+
+
+def plain(text: str) -> str:
+    """A command without what a shell takes away: quotes, backslashes, continued lines. Variables are words in capitals,
+    as in the commands of a reason; that of an object's uid is UID there, which bash keeps for itself.
+    """
+    text = re.sub(r"\\\n\s*", "", text)
+    text = re.sub(r"\$\{?([A-Z][A-Z0-9_]*)\}?", r"\1", text)
+    text = re.sub(r"\b[A-Z]+_UID\b", "UID", text)
+    return re.sub(r"[\"'\\]", "", text)

@@ -25,7 +25,7 @@ from .base import Check, Family, Reason, Scope, View
 __all__ = ["CHECK"]
 
 _WITHOUT = (1, 6)  # from this release on KubeVirt makes no PDBs
-_ALERT = "KubeVirtPDBLeft"
+_ALERT = "VMEvictionPDBBlocks"
 _SHOW = "kubectl get poddisruptionbudgets.policy -n NAMESPACE NAME -o yaml"
 _DELETE = (
     """echo '{"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "UID"}}' | """

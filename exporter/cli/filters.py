@@ -1,4 +1,4 @@
-"""Which findings `steward check` shows: of which checks, namespaces and features, how bad and how old."""
+"""Which findings `steward check` shows: of which checks, namespaces, reasons and features, how bad and how old."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class Filters:
 
     checks: frozenset[str]
     namespaces: frozenset[str]  # empty for all of them
+    reasons: frozenset[str]  # empty for all of them
     features: frozenset[str]  # empty for all findings
     min_severity: Severity
     min_age: float
@@ -52,6 +53,7 @@ class Filters:
         return (
             finding.check in self.checks
             and (not self.namespaces or finding.subject.namespace in self.namespaces)
+            and (not self.reasons or finding.reason in self.reasons)
             and (not self.features or finding.feature in self.features)
             and Severity(finding.severity).rank >= self.min_severity.rank
             and (not self.min_age or self.now - (epoch(finding.since) or self.now) >= self.min_age)
@@ -64,6 +66,12 @@ def add_filter_options(parser: Any) -> None:
         "--check", metavar="ID", action="append", help="only what this check finds and does not know; may be repeated"
     )
     group.add_argument("--namespace", "-n", metavar="NS", action="append", help="only of this one; may be repeated")
+    group.add_argument(
+        "--reason",
+        metavar="NAME",
+        action="append",
+        help="only findings of this reason, such as OrphanClaim, and what their checks do not know; may be repeated",
+    )
     group.add_argument(
         "--feature",
         metavar="ID",
@@ -102,21 +110,34 @@ def filters_of(arguments: argparse.Namespace, enabled: Iterable[Check], *, sever
             raise UsageError(f"check {each} is switched off by the configuration")
         if running[each].scope is PER_FLEET and not several:
             raise UsageError(f"{each} compares clusters; give --from for each of them")
+    reasons = frozenset(arguments.reason or ())
+    _refuse_unknown(reasons)
     return Filters(
-        frozenset(
-            arguments.check
-            or (
-                name
-                for name, each in running.items()
-                if (several or each.scope is not PER_FLEET) and (not arguments.feature or name.startswith(_OF_FEATURES))
-            )
-        ),
+        frozenset(arguments.check or (name for name, each in running.items() if _asked(each, arguments, several))),
         frozenset(arguments.namespace or ()),
+        reasons,
         frozenset(arguments.feature or ()),
         Severity(arguments.min_severity),
         arguments.min_age,
         time.time() if arguments.now is None else arguments.now,
     )
+
+
+def _asked(check: Check, arguments: argparse.Namespace, several: bool) -> bool:
+    """Whether a check that is not asked for by name can find what is."""
+    return (
+        (several or check.scope is not PER_FLEET)
+        and (not arguments.feature or check.id.startswith(_OF_FEATURES))
+        and (not arguments.reason or any(name in check.reasons for name in arguments.reason))
+    )
+
+
+def _refuse_unknown(reasons: Iterable[str]) -> None:
+    known = [name for check in all_checks() for name in check.reasons]
+    for each in reasons:
+        if each not in known:
+            close = difflib.get_close_matches(each, known, 1, cutoff=0)
+            raise UsageError(f"no reason is called {each!r}; did you mean {close[0]}?")
 
 
 def _duration(text: str) -> float:

@@ -70,7 +70,9 @@ def _rule(
         single = series if len(selectors) == 1 else f"({series})"
         expr = f"min by ({by}) (\n  {single}\n  unless on (cluster, check, reason) {STORM}\n)"
     aged = not alert.counted and all(f.aged for name, f, _ in _reasons(alert) if name in reasons)
-    parts = [alert.description, _of_reason({name: alert.says[name] for name in alert.says if name in reasons})]
+    says = {name: text for name, text in alert.says.items() if name in reasons}
+    asks = "" if "reason" in alert.by or alert.counted else _asks(alert, selectors, values)
+    parts = [alert.description, _of_reason(says, asks)]
     parts += ["Since {{ $value | humanizeTimestamp }}."] if aged else []
     return Alerting(
         alert=alert.name,
@@ -89,12 +91,24 @@ def _rule(
 _CLUSTER = "{{ with $labels.cluster }} (cluster {{ . }}){{ end }}"
 
 
-def _of_reason(says: dict[str, str]) -> str:
-    """The sentence of the reason that the alert has."""
+def _asks(alert: FindingAlert, selectors: Iterable[str], values: Values) -> str:
+    """The query of a template for the findings behind an alert whose labels do not have their reason."""
+    labels = ("cluster", *alert.by)
+    matchers = ", ".join(f"{values.namespace_label if each == 'namespace' else each}=%q" for each in labels)
+    query = " or ".join(f"{selector.removesuffix('}')}, {matchers}}}" for selector in selectors)
+    return f"query (printf `{query}` {' '.join(f'$labels.{each}' for each in labels * query.count(matchers))})"
+
+
+def _of_reason(says: dict[str, str], asks: str) -> str:
+    """The sentence of the reason that the alert has; where `asks` queries for them, of each that there is now."""
     if len(says) < 2:
         return next(iter(says.values()), "")
-    chain = "{{ else ".join(f'if eq $labels.reason "{reason}" }}}}{text}' for reason, text in says.items())
-    return "{{ " + chain + "{{ end }}"
+    reason = "$each.Labels.reason" if asks else "$labels.reason"
+    chain = "{{ else ".join(f'if eq {reason} "{name}" }}}}{text}' for name, text in says.items())
+    sentence = "{{ " + chain + "{{ end }}"
+    if not asks:
+        return sentence
+    return f"{{{{ range $i, $each := {asks} }}}}{{{{ if $i }}}} {{{{ end }}}}{sentence}{{{{ end }}}}"
 
 
 def _text(text: str, values: Values) -> str:

@@ -18,7 +18,7 @@ from ..metrics.exposition import LABELS
 from .model import Recording
 from .values import Values
 
-__all__ = ["ANSWERING", "STORM", "answering", "held", "held_name", "labels_of", "storm_of"]
+__all__ = ["ANSWERING", "STORM", "answering", "folded", "held", "held_name", "labels_of", "storm_of"]
 
 ANSWERING = "check:kubevirt_steward_check_up:answering"
 STORM = "reason:kubevirt_steward_findings:storm"
@@ -50,7 +50,7 @@ def held(family: Family, values: Values, *, quiet: bool) -> tuple[Recording, ...
     """The recording rules of a family. The value is since when it is so (seconds since 1970); 1 of one without age."""
     name = held_name(family.name)
     seen = f"""min by ({", ".join(labels_of(values))}) (
-  {_folded(family, values)}
+  {_series(family, values)}
   and on (cluster, check, job, instance) ({_ANSWERS})
 )"""
     kept = f"""(
@@ -91,10 +91,13 @@ or ({count} > {values.storm * 4 // 5} and on (cluster, check, reason) {STORM})""
     )
 
 
-def _folded(family: Family, values: Values) -> str:
+def _series(family: Family, values: Values) -> str:
+    return folded(f"{family.name}_since_timestamp_seconds" if family.aged else family.name, values)
+
+
+def folded(series: str, values: Values, labels: Iterable[str] = ("namespace", "name", "node")) -> str:
     """The series, with the labels of the object also where Prometheus gave them other names for those of the target."""
-    series = f"{family.name}_since_timestamp_seconds" if family.aged else family.name
-    for label in ("namespace", "name", "node"):
+    for label in labels:
         if label != "namespace" or not values.exported:
             series = f'label_replace({series}, "{label}", "$1", "exported_{label}", "(.+)")'
     return series

@@ -49,7 +49,8 @@ class FindingAlert:
     `critical` has the reasons whose critical findings are critical alerts; all else is a warning, whatever the severity
     of the finding is. `impact` is that of the critical ones. `counted` gives one alert for all findings of the same
     labels: its value is their number, and else the time since which it is so, which the description gets to say at its
-    end. `says` is a sentence for each reason, put into the description. In texts `{object}` is namespace and name.
+    end. `says` is a sentence for each reason, put into the description, which asks for the reason where `by` leaves it
+    out. In texts `{object}` is namespace and name.
     """
 
     name: str

@@ -7,7 +7,6 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from exporter.model.nesting import cut
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
-from tests.cluster.exporter import QUICK, Exporter, binding, grant
+from tests.cluster.exporter import STEADY, Exporter, binding, grant
 from tests.cluster.repair_faults import KUBEVIRT
 from tests.cluster.resources import EVENTS, LEASES
 from tests.cluster.sidecar import Sidecar
@@ -34,8 +33,6 @@ THOROUGH = pytest.mark.skipif(
 ACCOUNT = "steward-reconcile"  # the sidecar's
 _OURS = "steward.kubevirt-steward.io/"
 _WRITES = ("create", "update", "patch", "delete", "deletecollection")
-# A sidecar whose clock is ahead takes an answer that is old at all for one of days.
-PACE = replace(QUICK, watch=270.0, stale_after=60.0)
 Written = tuple[str, str, str]  # verb, resource (with a subresource), name
 
 
@@ -127,5 +124,5 @@ def ground_of(make: MakeApiServer, folder: Path) -> Iterator[Ground]:
     full = binding("cluster-admin")
     full["metadata"]["name"], full["subjects"][0]["name"] = "repairs", ACCOUNT
     admin.apply(full)
-    with Exporter(server.kubeconfig("steward-exporter"), PACE, graces=0) as exporter:
+    with Exporter(server.kubeconfig("steward-exporter"), STEADY, graces=0) as exporter:
         yield Ground(server, exporter.wait_ready(), folder)

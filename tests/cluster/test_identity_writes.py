@@ -10,14 +10,14 @@ from tests.cluster import fleet
 from tests.cluster.client import Client
 from tests.cluster.stories.identities import BOOTLOADER, NEW, OLD, pool, replica_set
 from tests.cluster.test_instancetype_writes import SIZED
-from tests.cluster.test_runbooks import BLOCKS, BY_NAME, GUARDED, PATCHED, Kubectl, just_read, kubectl
+from tests.cluster.test_runbooks import BY_NAME, GUARDED, PATCHED, REPLACED, Kubectl, just_read, kubectl
 from tests.manifests import Object
 
 __all__ = ["kubectl"]  # a fixture
 
 WRITES = [
     pytest.param(block.text, id=f"{stem}-{number}")
-    for stem, found in BLOCKS.items()
+    for stem, found in REPLACED.items()
     for number, block in enumerate(found)
     if PATCHED.search(block.text) and "firmware" in block.text
 ]
@@ -78,4 +78,4 @@ def wanted(block: str, before: Object) -> Object:
 
 def test_every_write_that_is_guarded_is_tried() -> None:
     tried = {each.values[0] for each in (*WRITES, *GUARDED, *SIZED)}
-    assert {block.text for found in BLOCKS.values() for block in found if "RESOURCEVERSION" in block.text} == tried
+    assert {block.text for found in REPLACED.values() for block in found if "RESOURCEVERSION" in block.text} == tried

@@ -8,7 +8,7 @@ from exporter.demo import instancetypes as its
 from tests.cluster import fleet
 from tests.cluster.client import Client
 from tests.cluster.stories.identities import pool
-from tests.cluster.test_runbooks import BLOCKS, BY_NAME, PATCHED, Kubectl, just_read, kubectl
+from tests.cluster.test_runbooks import BY_NAME, PATCHED, REPLACED, Kubectl, just_read, kubectl
 from tests.manifests import Object
 
 __all__ = ["SIZED", "kubectl"]  # the latter is a fixture
@@ -16,7 +16,7 @@ __all__ = ["SIZED", "kubectl"]  # the latter is a fixture
 KIND, REVISION = "VirtualMachineInstancetype", "rev"
 SIZED = [
     pytest.param(block.text, id=f"{stem}-{number}")
-    for stem, found in BLOCKS.items()
+    for stem, found in REPLACED.items()
     for number, block in enumerate(found)
     if stem.startswith(("VMInstancetype", "VMPoolInstancetype")) and "RESOURCEVERSION" in block.text
 ]

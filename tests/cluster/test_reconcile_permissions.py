@@ -29,7 +29,7 @@ from tests.cluster.apiserver import ApiServer, Setup
 from tests.cluster.client import ApiError, Client
 from tests.cluster.conftest import Tools
 from tests.cluster.custom_resources import crds, install
-from tests.cluster.exporter import Exporter, grant
+from tests.cluster.exporter import STEADY, Exporter, grant
 from tests.cluster.resources import (
     CLUSTER_ROLES,
     CONFIG_MAPS,
@@ -176,7 +176,7 @@ def test_all_that_is_enabled_is_done_and_nothing_is_asked_for_in_vain(
     admin.create(fleet.vm(namespace, "other"))
     before = len(refusals(cluster))
     settings = {"budgets": {"fleetShare": 1}, "remediations": {**CLAIMS, "restash_missing_revision": AUTO}}
-    with Exporter(cluster.kubeconfig("steward-exporter"), graces=0) as exporter:
+    with Exporter(cluster.kubeconfig("steward-exporter"), STEADY, graces=0) as exporter:
         exporter.wait_ready()
         made = sidecar(tmp_path, cluster, exporter.url, settings)
         granted(admin, made.config)
@@ -296,7 +296,7 @@ def test_without_a_permission_nothing_is_written_and_it_says_which_is_missing(
     tmp_path: Path,
 ) -> None:
     claim = orphan(admin, namespace)
-    with Exporter(cluster.kubeconfig("steward-exporter"), graces=0) as exporter:
+    with Exporter(cluster.kubeconfig("steward-exporter"), STEADY, graces=0) as exporter:
         exporter.wait_ready()
         made = sidecar(tmp_path, cluster, exporter.url, {"remediations": {"delete_orphan_ipam_claim": AUTO}})
         whole = next(each for each in granted(admin, made.config) if each["metadata"]["name"] == role)
@@ -335,7 +335,7 @@ def test_a_mode_of_one_namespace_is_a_permission_there_alone(
     kept = orphan(admin, other)
     orphan(admin, namespace)
     remediations = {"delete_orphan_ipam_claim": {"minAge": "0s", "namespaces": {namespace: "auto"}}}
-    with Exporter(cluster.kubeconfig("steward-exporter"), graces=0) as exporter:
+    with Exporter(cluster.kubeconfig("steward-exporter"), STEADY, graces=0) as exporter:
         exporter.wait_ready()
         made = sidecar(tmp_path, cluster, exporter.url, {"remediations": remediations})
         granted(admin, made.config)
@@ -356,7 +356,7 @@ def test_with_the_defaults_it_plans_and_may_write_nothing(
 ) -> None:
     claim = orphan(admin, namespace)
     before = len(refusals(cluster))
-    with Exporter(cluster.kubeconfig("steward-exporter"), graces=0) as exporter:
+    with Exporter(cluster.kubeconfig("steward-exporter"), STEADY, graces=0) as exporter:
         exporter.wait_ready()
         made = sidecar(tmp_path, cluster, exporter.url, {})
         granted(admin, made.config)

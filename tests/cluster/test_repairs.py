@@ -9,7 +9,7 @@ import pytest
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
-from tests.cluster.exporter import Exporter, grant
+from tests.cluster.exporter import STEADY, Exporter, grant
 from tests.cluster.resources import IPAM_CLAIMS
 from tests.cluster.sidecar import Sidecar, steward
 from tests.waiting import wait_until
@@ -46,7 +46,7 @@ def test_an_orphaned_claim_is_deleted_and_then_released(cluster: ApiServer, tmp_
     admin.make(claim)
     settings = {"remediations": {"delete_orphan_ipam_claim": AUTO, "release_ipam_claim": AUTO}}
     with (
-        Exporter(cluster.kubeconfig("steward-exporter"), graces=0) as exporter,
+        Exporter(cluster.kubeconfig("steward-exporter"), STEADY, graces=0) as exporter,
         Sidecar(tmp_path, cluster.kubeconfig("admin"), exporter.url, settings, ahead=HOUR) as sidecar,
     ):
         exporter.wait_ready()

@@ -18,6 +18,7 @@ from reconcile.execute import Answer, Outcome, _outcome
 from reconcile.ledger import Entry, Event
 from reconcile.ledger.open_items import OpenItems
 from reconcile.plan import Create, Patch, Plan, Step, Test
+from reconcile.reading import USERS
 from reconcile.requests import Request, request
 
 from .world import Key, Obj, World, meta_of
@@ -52,7 +53,9 @@ class Weakened:
 
 @dataclass
 class Faults:
-    """What goes wrong with calls: asked once for each. A list of the whole cluster may have more pages, each slow."""
+    """What goes wrong with calls: asked once for each. Lists of the whole cluster
+    that grow with the fleet may have more pages, each slow.
+    """
 
     pages: Callable[[], int] = lambda: 0
     paused: Callable[[], float] = lambda: 0.0  # the seconds for which the process stands still then
@@ -86,7 +89,9 @@ class ModelReads:
             for each in self._of(kind)
             if namespace in (None, _place(each)[0]) and not (kind.selectors and each["status"]["phase"] in COMPLETED)
         ]
-        for _ in range(self._faults.pages() if namespace is None else 0):  # all of one moment, which is a while ago
+        for _ in range(
+            self._faults.pages() if namespace is None and kind.name in USERS else 0
+        ):  # all of one moment, which is a while ago
             await Turn(f"page of {kind.name}", more=PAGE)
         return found
 

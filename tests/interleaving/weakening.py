@@ -15,6 +15,7 @@ import msgspec
 
 from exporter.findings import Finding, Severity
 from reconcile import attempt, confirm, reading
+from reconcile.fresh import FreshCluster
 from reconcile.plan import Refused
 
 from .access import Weakened
@@ -40,12 +41,12 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class Mutant:
-    """`codes` are functions with the code that they get instead, `values` module attributes with theirs."""
+    """`codes` are functions with the code that they get instead, `values` attributes with their values."""
 
     name: str
     weakened: Weakened = field(default_factory=Weakened)
     codes: tuple[tuple[FunctionType, CodeType], ...] = field(default=(), repr=False)
-    values: tuple[tuple[ModuleType, str, Any], ...] = field(default=(), repr=False)
+    values: tuple[tuple[ModuleType | type, str, Any], ...] = field(default=(), repr=False)
     area: str = ""  # where it makes a difference
     race: str = ""  # of which all interleavings are tried first
 
@@ -136,7 +137,7 @@ def _structural() -> list[Mutant]:
         Mutant("the second plan", Weakened(made_once=True)),
         Mutant("that both plans are the same", values=((attempt, "_same", lambda *_: None),)),
         Mutant("that what was read is young", values=((attempt, "_FRESH", float("inf")),)),
-        Mutant("that VMs are read once more", values=((confirm, "USERS", ()),)),
+        Mutant("that VMs are read once more", values=((FreshCluster, "quick", lambda *_: []),)),
         Mutant("that users are read last", values=((reading, "USERS", order),)),
         Mutant("that the check is asked", values=((confirm, "_finding", _unchecked),)),
     ]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import Tools, binary
-from tests.cluster.exporter import Exporter, grant
+from tests.cluster.exporter import STEADY, Exporter, grant
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.network import why_not
 from tests.kubevirt.settings import Settings, settings_of
@@ -78,5 +78,5 @@ def settings(kubevirt: ControlPlane) -> Iterator[Settings]:
 def exporter(kubevirt: ControlPlane) -> Iterator[Exporter]:
     """One that reports at once what others wait with."""
     grant(kubevirt.admin)
-    with Exporter(kubevirt.kubeconfig("steward-exporter"), graces=0) as running:
+    with Exporter(kubevirt.kubeconfig("steward-exporter"), STEADY, graces=0) as running:
         yield running.wait_ready()

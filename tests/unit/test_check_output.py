@@ -149,6 +149,7 @@ def test_what_is_shown_can_be_narrowed(whole: Any, check: Check) -> None:
     assert shown("--check", "sources", "--check", "ipam_claims") == [
         f for f in every if f["check"] in ("sources", "ipam_claims")
     ]
+    assert shown("--reason", "OrphanClaim") == [f for f in every if f["reason"] == "OrphanClaim"] != []
     for words, seconds in (("90s", 90), ("10m", 600), ("2h", 7200), ("1d", 86400), ("0.5d", 43200)):
         old = [f for f in every if (NOW - datetime.fromisoformat(f["since"])).total_seconds() >= seconds]
         assert shown("--min-age", words) == old
@@ -160,12 +161,15 @@ def test_the_exit_code_is_of_what_is_shown_and_of_all_that_is_not_known(check: C
     assert check("--check", "sources", "--min-severity", "critical")[0] == 0
     assert check("--check", "sources", "--namespace", "shop")[0] == 0
     assert check("--check", "ipam_claims", "--namespace", "shop", "--min-age", "9000d")[0] == 2
+    assert check("--reason", "KindForbidden")[0] == 0
+    assert check("--reason", "OrphanClaim", "--min-age", "9000d")[0] == 2
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--check", "ipam_claim"], "no check is called 'ipam_claim'; did you mean ipam_claims?"),
+        (["--reason", "OrphanClaims"], "no reason is called 'OrphanClaims'; did you mean OrphanClaim?"),
         (["--min-age", "10"], "'10' is no duration; write it as 90s, 10m, 2h or 1d"),
         (["--now", "yesterday"], "'yesterday' is no time"),
         (["--now", "2026-11-21T00:00:00"], "is no time; write it as 2026-11-21T17:30:00Z"),

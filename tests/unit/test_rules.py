@@ -27,7 +27,7 @@ from exporter.states import all_states
 from reconcile.board import Board
 from reconcile.metrics import Measures
 from reconcile.remediations import all_remediations
-from tests.rules import FILES, RULES, TESTS, Rule, Selector, alternatives, blocks, rules_of, selectors
+from tests.rules import FILES, RULES, TESTS, Rule, Selector, alternatives, blocks, plain, rules_of, selectors, steps
 
 ROOT = RULES.parent
 EVERY_RULE = [rule for file in FILES for rule in rules_of(file)]
@@ -35,7 +35,7 @@ ALERTS = [rule for rule in EVERY_RULE if rule.alerts]
 RECORDED = {rule.name: rule for rule in EVERY_RULE if not rule.alerts}
 NAMES = sorted({alert.name for alert in ALERTS})
 RUNBOOKS = sorted((RULES / "runbooks").glob("*.md"))
-HEADINGS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "Remediation"]
+HEADINGS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "Remediation", "Verification"]
 RUNBOOK_URL = "https://github.com/kubevirt-steward/kubevirt-steward/blob/main/rules/runbooks/"
 SUFFIXES = {"gauge": ("",), "counter": ("_total",), "histogram": ("_bucket", "_count", "_sum")}
 LONGEST_GAP = 5 * 60  # seconds without a scrape that what fires must outlast
@@ -251,8 +251,33 @@ def test_a_runbook_has_its_headings_in_order_and_text_under_each(runbook: Path) 
     headings = {section.partition("\n")[0]: section.partition("\n")[2].strip() for section in sections}
 
     assert title.strip() == runbook.stem
-    assert list(headings) == HEADINGS
+    assert list(headings) == [each for each in HEADINGS if each != "Remediation" or each in headings]
     assert all(headings.values())
+
+
+@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+def test_a_runbook_sets_variables_once_and_copies_nothing_by_hand(runbook: Path) -> None:
+    first, *others = steps(runbook)
+
+    assert first.section == "Diagnosis"
+    assert re.search(r"^[A-Z]+='<", first.text), "the first block sets what the alert says"
+    assert {step.section for step in others} >= {"Verification"}
+    for step in (first, *others):
+        commands = re.sub(r"'<[a-z -]+>'", "", step.text)
+        assert not re.search(
+            r"(?<![\w${/.-])(?:NAMESPACE|NAME|VMNAME|NODE|UID|RESOURCEVERSION|INDEX|ADDRESS)\b(?!=)", commands
+        )
+        assert not re.search(r"\b(?:UID|EUID|PPID|GROUPS)=", commands), "bash keeps it for itself"
+        assert "jq" not in re.findall(r"[\w-]+", commands)
+
+
+@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
+def test_the_verification_says_what_its_commands_print_and_when_the_alert_ends(runbook: Path) -> None:
+    asked = [step for step in steps(runbook) if step.section == "Verification"]
+    text = runbook.read_text(encoding="utf-8").partition("## Verification")[2]
+
+    assert all(step.prints or step.untried for step in asked)
+    assert re.search(r"\balerts? ends?\b", text)
 
 
 @pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
@@ -279,14 +304,14 @@ def test_a_runbook_names_the_reasons_that_its_alert_fires_for(runbook: Path) -> 
 
 @pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)
 def test_a_runbook_writes_only_what_was_read(runbook: Path) -> None:
-    for block, _ in blocks(runbook, "sh"):
+    for block in (plain(text) for text, _ in blocks(runbook, "sh")):
         assert "--force" not in block
         assert "--type=merge" not in block
         if "kubectl patch" in block or "ipamclaims/NAME" in block:
             assert "UID" in block
             assert "RESOURCEVERSION" in block
-        if '"op": "remove", "path": "/metadata/finalizers' in block:
-            assert '"op": "test", "path": "/metadata/finalizers/INDEX", "value": "kubevirt.io/persistent-ipam"' in block
+        if "op: remove, path: /metadata/finalizers" in block:
+            assert "op: test, path: /metadata/finalizers/INDEX, value: kubevirt.io/persistent-ipam" in block
 
 
 @pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: runbook.stem)

@@ -29,7 +29,7 @@ _NODE = Family(
 
 # The alerts, which are the names of the runbooks too.
 _STUCK, _NOT_MIGRATABLE, _LEFT = "VMEvictionMigrationStuck", "VMEvictionNotMigratable", "VMEvacuationRequestLeft"
-_EXTERNAL, _PDB, _STALLED = "VMEvictionExternalWaiting", "VMEvictionPDBBlocks", "KubeVirtNodeDrainStalled"
+_PDB, _TERMINATING, _STALLED = "VMEvictionPDBBlocks", "VMEvictionTerminatingStuck", "KubeVirtNodeDrainStalled"
 
 _ON_NODE = "kubectl get virtualmachineinstances.kubevirt.io -A -l kubevirt.io/nodeName=NODE"
 _RESIDUAL = Remedy("Follow the findings of the VMIs that are left on node NODE.", (_ON_NODE,))
@@ -58,7 +58,7 @@ REASONS = {
     "StuckTerminating": _reason(
         "The VMI, on a node that is cordoned or drained, was deleted, and is there long after its guest should have"
         " shut down.",
-        "VMEvictionTerminatingStuck",
+        _TERMINATING,
         "StuckTerminating",
         600.0,
     ),
@@ -71,7 +71,7 @@ REASONS = {
     ),
     "ExternalAwaiting": _reason(
         "The VMI is asked to leave its node, and the controller that manages it has not moved it.",
-        _EXTERNAL,
+        _NOT_MIGRATABLE,
         "ExternalAwaiting",
         900.0,
         remediation="handle_external_eviction",
@@ -157,7 +157,7 @@ REASONS = {
     ),
     "LegacyTaintIgnored": _reason(
         "KubeVirt's drain taint is on the node, by which a VMI with this strategy never moves.",
-        "VMEvictionTaintIgnored",
+        _NOT_MIGRATABLE,
         "LegacyTaintIgnored",
         900.0,
     ),
@@ -170,7 +170,7 @@ REASONS = {
     ),
     "OrphanLauncherPod": _reason(
         "A launcher pod runs whose VMI does not exist.",
-        "VMLauncherPodOrphaned",
+        _TERMINATING,
         "OrphanLauncherPod",
         300.0,
         family=_POD,

@@ -7,6 +7,7 @@ from ..base import Family, Reason
 
 __all__ = ["REASONS"]
 
+_ALERT = "VMFirmwareUUIDUnstable"
 _VM = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME"
 _WRITERS = '{range .metadata.managedFields[*]}{.time} {.manager} {.operation}{"\\n"}{end}'
 _IDENTITY = Family(
@@ -41,7 +42,7 @@ REASONS = {
             _VM + " -o jsonpath='{.status.printableStatus} {.status.conditions}'",
             _VM + f" --show-managed-fields -o jsonpath='{_WRITERS}'",
         ),
-        alert="VMFirmwareUUIDNotPersisted",
+        alert=_ALERT,
         remediation="persist_firmware_uuid",
     ),
     "SpecRunMismatch": Reason(
@@ -53,7 +54,7 @@ REASONS = {
             _VM + " -o jsonpath='{.spec.template.spec.domain.firmware}'",
             "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o jsonpath='{.spec.domain.firmware}'",
         ),
-        alert="VMFirmwareUUIDChangePending",
+        alert=_ALERT,
         remediation="persist_firmware_uuid",
     ),
     "InvalidUUID": Reason(
@@ -62,7 +63,7 @@ REASONS = {
         _IDENTITY,
         next="Give the VM a valid UUID of its own, unless it has a persistent TPM that is in use.",
         commands=(_VM + " -o yaml",),
-        alert="VMFirmwareUUIDInvalid",
+        alert=_ALERT,
     ),
     "MemberPinsUUID": Reason(
         (Severity.INFO,),

@@ -6,19 +6,115 @@ from ..model import Area, FindingAlert
 
 __all__ = ["AREA"]
 
+# A finding about a VMI is on the node that the VMI has to leave, and ends where the VMI has left it.
+_OF_VMI = ("kind", "namespace", "name", "node", "reason")
+
+_VMIS = (
+    FindingAlert(
+        name="VMEvictionMigrationStuck",
+        # No reason: each attempt has another one, and the alert would begin anew.
+        by=("kind", "namespace", "name", "node"),
+        summary="VMI {object} has to leave node {{ $labels.node }} and is not migrated",
+        description="VMI {object} has to leave node {{ $labels.node }}, and the drain waits for it.",
+        wait="5m",  # an attempt that fails is followed by another one within minutes
+        says={
+            "MigrationFailing": "Its migrations fail: read the message of the last one.",
+            "TargetUnschedulable": "No node takes its target pod: free capacity, or relax what it asks of a node.",
+            "MigrationPending": "Its migration is held up: `steward explain` says by what.",
+            "MigrationOverdue": "Its migration has waited for its turn for an hour: look at those that run.",
+            "NotStarted": "No migration was made: check that virt-controller runs.",
+        },
+    ),
+    FindingAlert(
+        name="VMEvictionNotMigratable",
+        by=_OF_VMI,
+        summary="VMI {object} stays on node {{ $labels.node }}, since KubeVirt can't migrate it",
+        description="VMI {object} has to leave node {{ $labels.node }}, and the drain does not end.",
+        wait="10m",  # whoever drains the node may stop the VM meanwhile
+        says={
+            "NotMigratable": "Its strategy allows nothing but a migration, and it can't be migrated: stop it with its"
+            " owner's consent, or end the drain.",
+            "NotMigratableAfterRequest": "It was asked to leave, and then became one that can't be migrated: stop it"
+            " with its owner's consent, or end the drain.",
+            "ExternalAwaiting": "Its strategy External leaves it to the controller that manages it, which has not"
+            " acted: get that controller to act.",
+            "LegacyTaintIgnored": "The node has KubeVirt's drain taint, by which a VMI with this strategy never moves:"
+            " drain the node through the Eviction API.",
+        },
+    ),
+    FindingAlert(
+        name="VMEvacuationRequestLeft",
+        by=_OF_VMI,
+        summary="VMI {object} on node {{ $labels.node }} has an evacuation request of no use",
+        description="VMI {object} is on node {{ $labels.node }} and has an evacuation request.",
+        wait="10m",  # a request that is acted on is gone by then
+        says={
+            "StaleEvacuationRequest": "The request names another node, so nobody migrates the VMI and its evictions"
+            " are refused: cancel the request, or migrate the VMI once more.",
+            "RequestOnSchedulableNode": "Nobody drains the node, and KubeVirt migrates the VMI until it has left:"
+            " cancel the request, or migrate the VMI once more.",
+            "RequestWithUnmanagedStrategy": "Nobody migrates the VMI by its strategy, and its next eviction shuts it"
+            " down: cancel the request, or shut the VM down before.",
+        },
+    ),
+    FindingAlert(
+        name="VMEvictionPDBBlocks",
+        by=_OF_VMI,
+        summary='{{ if eq $labels.kind "PodDisruptionBudget" }}PDB {object} was left behind and may refuse evictions'
+        "{{ else }}PDBs keep VMI {object} on node {{ $labels.node }}{{ end }}",
+        description="{{ $labels.kind }} {object}:",
+        wait="10m",  # where virt-controller deletes a PDB, it does so within seconds
+        says={
+            "UserPDB": "a PDB refuses the eviction of its pod, and the drain of node {{ $labels.node }} waits. Ask the"
+            " owner of the PDB to relax it.",
+            "MultiplePDB": "several PDBs select its pod, its eviction fails, and the drain of node"
+            " {{ $labels.node }} with it. Ask their owners to leave one.",
+            "OrphanPDB": "KubeVirt made the PDB for a VMI that is gone, and it selects a pod that lives, whose"
+            " eviction it may refuse. Delete the PDB.",
+            "LegacyPDBPresent": "this release of KubeVirt makes no PDBs and has not deleted this one, which may refuse"
+            " evictions. Check that virt-controller runs.",
+        },
+    ),
+    FindingAlert(
+        name="VMEvictionTerminatingStuck",
+        by=("kind", "namespace", "name", "vm", "node", "reason"),
+        summary='{{ if eq $labels.kind "Pod" }}Launcher pod{{ else }}VMI{{ end }} {object} does not end and keeps node'
+        " {{ $labels.node }} from being drained",
+        description="The drain of node {{ $labels.node }} waits for {{ $labels.kind }} {object}.",
+        wait="10m",  # a VM that is created again under its name is there by then
+        says={
+            "StuckTerminating": "The VMI was deleted, and is there long after its guest should have shut down: check"
+            " virt-handler on the node.",
+            "OrphanLauncherPod": "The pod runs and its VMI {{ $labels.vm }} does not exist, so its evictions are"
+            " refused: make sure that no guest runs in it, then delete it.",
+        },
+    ),
+)
+
 AREA = Area(
     name="evictions",
-    note="Drains that do not end. While KubeVirt is upgraded nothing new is reported, since it migrates VMs itself.",
-    quiet=("kubevirt_vmi_eviction_blocked",),
+    note="Drains that do not end. While KubeVirt is upgraded nothing new is reported on VMIs and nodes, since it"
+    " migrates VMs itself.",
+    quiet=("kubevirt_node_drain_residual", "kubevirt_vmi_eviction_blocked"),
     findings=(
+        *_VMIS,
         FindingAlert(
-            name="VMEvictionNotMigratable",
-            by=("kind", "namespace", "name", "node", "reason"),
-            summary="VMI {object} can't be migrated off node {{ $labels.node }}",
-            description="VMI {object} on node {{ $labels.node }} has to be migrated by its eviction strategy and can't"
-            " be: evictions of its pod are refused, and the drain does not end. Stop it with its owner's leave, or end"
-            " the drain.",
-            wait="10m",  # whoever drains the node may stop the VM meanwhile
+            name="KubeVirtNodeDrainStalled",
+            by=("kind", "name", "node", "reason"),
+            summary="The drain of node {{ $labels.node }} makes no progress",
+            description="Each VMI that is left on node {{ $labels.node }}, which is being drained, is blocked. The"
+            " drain does not end by itself: follow the alerts of its VMIs, or end the drain.",
+            wait="5m",  # the finding opens after half an hour
+            cluster_wide=True,
+        ),
+        FindingAlert(
+            name="KubeVirtEvictionWebhookDown",
+            summary="KubeVirt's eviction webhook {object} does not answer: no node with VMs can be drained",
+            description="Service {object} has no ready endpoint. The API server has to ask it about each eviction of a"
+            " launcher pod, and refuses them all. Bring virt-api back, and do not delete its webhook.",
+            wait="3m",  # the finding opens after 2 minutes, which an update of a single virt-api needs
+            critical=("WebhookDown",),
+            impact="critical",
         ),
     ),
 )

@@ -1,0 +1,73 @@
+"""VMs and nodes that can't be told apart, or whose identity changes."""
+
+from __future__ import annotations
+
+from ..model import Area, FindingAlert
+
+__all__ = ["AREA"]
+
+_SHARED = ("kind", "namespace", "name", "group")
+
+AREA = Area(
+    name="firmware",
+    note="VMs and nodes that can't be told apart, or whose identity changes. Those that share a value have the same"
+    " label group, which is not the value. While KubeVirt is upgraded no new UUID that is not persisted is reported,"
+    " since KubeVirt writes UUIDs then.",
+    quiet=("kubevirt_vm_firmware_uuid_not_persisted",),
+    findings=(
+        FindingAlert(
+            name="VMFirmwareUUIDDuplicate",
+            by=_SHARED,  # no reason: it changes whenever one of them is started or stopped
+            summary="VM {object} shares its firmware UUID with another VM",
+            description="VM {object} shares its firmware UUID with another VM (group {{ $labels.group }}).",
+            wait="15m",  # a copy gets its own before its first start
+            says={
+                "Duplicate": "Both run, and whatever identifies VMs by it takes them for one: stop one of them and give"
+                " it a new UUID.",
+                "LatentDuplicate": "They collide once both run: give one of them a new UUID before it is started.",
+            },
+        ),
+        FindingAlert(
+            name="VMFirmwareUUIDUnstable",
+            summary='The firmware UUID of VM {object} {{ if eq $labels.reason "InvalidUUID" }}is not valid'
+            '{{ else if eq $labels.reason "SpecRunMismatch" }}changes with its next start{{ else }}is not in its spec'
+            "{{ end }}",
+            description="VM {object}:",
+            wait="15m",  # a planned change is followed by its restart
+            says={
+                "SpecRunMismatch": "it runs with another firmware UUID than its spec has. Its next start changes its"
+                " identity, and until then its CPU, memory and affinity can't be changed. Restart it if the change is"
+                " meant, else put the running UUID back.",
+                "InvalidUUID": "its firmware UUID is not a valid UUID, or is a placeholder. It may not start, or can't"
+                " be distinguished from others. Give it a valid UUID of its own.",
+                "NotPersisted": "KubeVirt should have written its firmware UUID into its spec and has not for 10"
+                " minutes. A later release may give it another one. Find out what prevents the write, or write it.",
+            },
+        ),
+        FindingAlert(
+            name="VMSerialDuplicate",
+            by=(*_SHARED, "reason"),
+            summary="VM {object} runs with the serial of another VM",
+            description="VM {object} runs with the same serial as another running VM (group {{ $labels.group }})."
+            " Inventories and licences that go by it take them for one. Stop the copy and give it another serial.",
+            wait="10m",  # long enough to stop one of them and give it another serial
+        ),
+        FindingAlert(
+            name="VMTemplatePinsFirmwareUUID",
+            summary="The template of {{ $labels.kind }} {object} sets one firmware UUID for all that is made from it",
+            description="The template of {{ $labels.kind }} {object} sets a firmware UUID, so that everything made from"
+            " it has the same. Remove the UUID from the template, then give each VM one of its own.",
+            wait="10m",  # the template may still be being written
+        ),
+        FindingAlert(
+            name="KubeVirtNodeSystemUUIDDuplicate",
+            by=("kind", "name", "node", "group", "reason"),
+            summary="Node {{ $labels.node }} has the system UUID of another node",
+            description="Node {{ $labels.node }} has the same system UUID as another node (group {{ $labels.group }})."
+            " libvirt takes them for one host and refuses each migration between them. Give each node a system UUID of"
+            " its own.",
+            wait="10m",  # a node that was created again under another name is gone by then
+            cluster_wide=True,
+        ),
+    ),
+)

@@ -1,0 +1,85 @@
+"""The shell of a person who follows a runbook: its blocks run as they are written, one after the other."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.cluster.apiserver import ApiServer
+from tests.cluster.conftest import Tools
+from tests.shared import REPO
+
+__all__ = ["Shell", "fill"]
+
+_TO_FILL = re.compile(r"'<([a-z][a-z -]*)>'")
+# `kubectl exec -n NAMESPACE deploy/steward-exporter -- steward …` runs steward here, since no pod runs there.
+_KUBECTL = """#!/bin/bash
+if [[ "$1 $2 $4 $5 $6" == "exec -n deploy/steward-exporter -- steward" ]]; then
+  exec {python} -m tests.cluster.in_pod {exporter} {namespace} "${{@:7}}"
+fi
+exec {kubectl} "$@"
+"""
+# Variables live on in the next block; a variable that nothing has set ends the block.
+_BLOCK = """set -u
+[[ ! -e {state} ]] || source {state}
+trap 'declare -p | grep -v "^declare -[a-zA-Z]*r" > {state}
+for each in $(compgen -A variable); do printf "%s=%s\\\\0" "$each" "${{!each-}}"; done > {values}' EXIT
+{block}"""
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """The block with what it leaves to the reader, `'<name>'`, in place. Raises KeyError for what has no value."""
+    return _TO_FILL.sub(lambda found: shlex.quote(values[found[1].upper().translate({32: "", 45: ""})]), text)
+
+
+class Shell:
+    """Runs blocks as the admin, in a folder of its own; `variables` are those that the blocks have set by now."""
+
+    def __init__(self, binary: Tools, server: ApiServer, namespace: str, folder: Path) -> None:
+        self.folder = folder
+        self._state, self._values = folder / ".state", folder / ".values"
+        tools = folder / ".bin"
+        tools.mkdir()
+        wrapper = tools / "kubectl"
+        wrapper.write_text(
+            _KUBECTL.format(
+                python=sys.executable,
+                exporter=server.kubeconfig("steward-exporter"),
+                namespace=namespace,
+                kubectl=binary("kubectl"),
+            ),
+            encoding="utf-8",
+        )
+        wrapper.chmod(0o755)
+        known = {"KUBECONFIG": str(server.kubeconfig("admin")), "PYTHONPATH": str(REPO)}
+        self._env = {**os.environ, **known, "PATH": f"{tools}:{os.environ['PATH']}"}
+
+    def __call__(self, block: str, **overruled: str) -> subprocess.CompletedProcess[str]:
+        """Runs a block; `overruled` are variables that have another value, in this block alone."""
+        kept = self._state.read_bytes() if self._state.exists() else b""
+        first = "".join(f"{name}={shlex.quote(value)}\n" for name, value in overruled.items())
+        script = _BLOCK.format(
+            state=shlex.quote(str(self._state)), values=shlex.quote(str(self._values)), block=first + block
+        )
+        done = subprocess.run(
+            ["bash", "-c", script], env=self._env, cwd=self.folder, capture_output=True, text=True, check=False
+        )
+        if overruled:
+            self._state.write_bytes(kept)
+        return done
+
+    @property
+    def variables(self) -> dict[str, str]:
+        content = self._values.read_text(encoding="utf-8") if self._values.exists() else ""
+        pairs = (each.partition("=") for each in content.split("\0") if each)
+        return {name: value for name, _, value in pairs}
+
+    def expanded(self, text: str) -> str:
+        """The text with the values that its variables have now."""
+        known = self.variables
+        return re.sub(r"\$\{?([A-Z][A-Z0-9_]*)\}?", lambda found: known.get(found[1], found[0]), text)
