@@ -104,7 +104,7 @@ _REASONS = {
     "FlagOff": _reason(
         Severity.CRITICAL,
         "A network requests persistent IPs, and OVN-Kubernetes runs without --enable-persistent-ips.",
-        "Have --enable-persistent-ips set in the configuration of OVN-Kubernetes, after VMIPAMClaimIPOutsidePool and "
+        "Have --enable-persistent-ips set in the configuration of OVN-Kubernetes, after VMIPAMClaimAddressInvalid and "
         "VMNetworkConfigConflict are resolved.",
         _UDN,
     ),

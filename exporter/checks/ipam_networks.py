@@ -39,9 +39,9 @@ from .base import Check, Family, Reason, View
 from .ipam_commands import CUDNS, NADS, NETWORK_CLAIMS, PODS_ON_NAD, READ_NAD, UDNS
 from .scopes import PER_NETWORK
 
-__all__ = ["CHECK"]
+__all__ = ["CHECK", "FULL"]
 
-_FULL, _NEARLY = 0.95, 0.80  # of the fullest subnet
+FULL, _NEARLY = 0.95, 0.80  # of the fullest subnet
 
 _CONFLICT = Family(
     "kubevirt_ipam_network_config_conflict",
@@ -101,7 +101,7 @@ _REASONS = {
         _WITHOUT,
         next="Write a larger subnet into all NADs of the network, or exclude less.",
         commands=(NADS, UDNS, CUDNS),
-        alert="VMNetworkWithoutAddresses",
+        alert="VMNetworkMisconfigured",
     ),
 }
 
@@ -228,7 +228,7 @@ def _pressure(
         message += f"; {len(starved)} {'IPAMClaims' if len(starved) > 1 else 'IPAMClaim'} got none"
     yield Finding(
         reason="PoolPressure",
-        severity=Severity.CRITICAL if share >= _FULL or starved else Severity.WARNING,
+        severity=Severity.CRITICAL if share >= FULL or starved else Severity.WARNING,
         subject=subject,
         related=_extra_keys(subject, ruler),
         network=members.network,

@@ -90,7 +90,7 @@ _REASONS = {
 }
 _SCALED_DOWN = {
     "ControllerNotReady": "Find out who scaled it to 0 and why, then scale it up.",
-    "ControlPlaneNotReady": "Find out who scaled it to 0 and why; make sure that VMIPAMClaimIPOutsidePool, "
+    "ControlPlaneNotReady": "Find out who scaled it to 0 and why; make sure that VMIPAMClaimAddressInvalid, "
     "VMNetworkConfigConflict and VMNetworkMisconfigured do not fire before scaling it up.",
 }
 _SCALE = "kubectl scale deployments.apps -n NAMESPACE NAME --current-replicas=0 --replicas=2"

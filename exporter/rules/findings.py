@@ -15,8 +15,9 @@ __all__ = ["alerts_of", "families_of"]
 
 
 def families_of(area: Area) -> tuple[Family, ...]:
-    """The families that the alerts of an area read, sorted by name."""
+    """The families that the rules of an area read, sorted by name."""
     found = {family.name: family for alert in area.findings for _, family, _ in _reasons(alert)}
+    found |= {family.name: family for family in area.families}
     return tuple(found[name] for name in sorted(found))
 
 

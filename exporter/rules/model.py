@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ..checks.base import Family
 from .values import Values
 
 __all__ = ["Alerting", "Area", "FindingAlert", "Group", "Recording", "Rule"]
@@ -70,14 +71,15 @@ class FindingAlert:
 class Area:
     """What one file of rules has: the alerts of findings and, before and after them, rules of its own.
 
-    `quiet` are the families of which nothing new is reported while KubeVirt is upgraded. `note` is the comment at the
-    top of the file.
+    `quiet` are the families of which nothing new is reported while KubeVirt is upgraded. `families` are those that only
+    rules of its own read. `note` is the comment at the top of the file.
     """
 
     name: str
     note: str
     findings: tuple[FindingAlert, ...] = ()
     quiet: tuple[str, ...] = ()
+    families: tuple[Family, ...] = ()
     before: Callable[[Values], Iterable[Rule]] = lambda _: ()
     after: Callable[[Values], Iterable[Rule]] = lambda _: ()
 

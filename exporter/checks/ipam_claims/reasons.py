@@ -67,7 +67,7 @@ REASONS = {
         grace=10 * MINUTE,
         next="Keep the finalizer while the VM runs; agree on a stop with the VM's owner, then remove it.",
         commands=_OWNER,
-        alert="VMIPAMClaimDeletedByHand",
+        alert="VMIPAMClaimLeftBehind",
     ),
     "StuckTerminatingOwnerDeleting": Reason(
         _INFO,
@@ -86,7 +86,7 @@ REASONS = {
         next="Annotate the VM so that KubeVirt's IPAM controller reconciles it; if the IPAMClaim still exists after "
         "2 minutes, remove the finalizer.",
         commands=(*_OWNER, CLAIM_CONTROLLER, ANNOTATE_VM),
-        alert="VMIPAMClaimBlocksVMDeletion",
+        alert="VMIPAMClaimStuckTerminating",
         remediation="release_ipam_claim",
     ),
     "StuckTerminatingOwnerGone": Reason(
@@ -96,7 +96,7 @@ REASONS = {
         grace=10 * MINUTE,
         next="Verify that the VM and its VMI are NotFound and no pod uses the IPAMClaim, then remove the finalizer.",
         commands=(*_OWNER, CLAIM_CONTROLLER),
-        alert="VMIPAMClaimStuckTerminating",
+        alert="VMIPAMClaimLeftBehind",
         remediation="release_ipam_claim",
     ),
     "StuckTerminatingForeignFinalizer": Reason(
@@ -110,7 +110,7 @@ REASONS = {
             "kubectl get ipamclaims.k8s.cni.cncf.io -n NAMESPACE NAME --show-managed-fields -o yaml",
             USERS,
         ),
-        alert="VMIPAMClaimForeignFinalizer",
+        alert="VMIPAMClaimStuckTerminating",
     ),
     "OwnerUidMismatch": Reason(
         _BOTH,
@@ -119,7 +119,7 @@ REASONS = {
         grace=MINUTE,
         next="Make the new VM the owner of the IPAMClaim before garbage collection deletes it.",
         commands=_OWNER,
-        alert="VMIPAMClaimOwnerReplaced",
+        alert="VMIPAMClaimUnprotected",
     ),
     "OwnerlessClaim": Reason(
         _WARNING,
@@ -128,7 +128,7 @@ REASONS = {
         grace=DAY,
         next="Add the owner reference to the VM again.",
         commands=_OWNER,
-        alert="VMIPAMClaimOwnerless",
+        alert="VMIPAMClaimLeftBehind",
         remediation="repair_ipam_claim_metadata",
     ),
     "OrphanClaim": Reason(
@@ -138,7 +138,7 @@ REASONS = {
         _ORPHANED,
         next="Check garbage collection; if it works, verify that the VM is NotFound and delete the IPAMClaim.",
         commands=(*_OWNER, "kubectl get apiservices.apiregistration.k8s.io"),
-        alert="VMIPAMClaimOrphaned",
+        alert="VMIPAMClaimLeftBehind",
         remediation="delete_orphan_ipam_claim",
     ),
     "IpOutsidePool": Reason(
@@ -148,7 +148,7 @@ REASONS = {
         next="Do not restart ovnkube-control-plane; restore the network's subnets, or replace the IPAMClaim while "
         "its VM is stopped.",
         commands=(*_REPLACE, NETWORK_STACK),
-        alert="VMIPAMClaimIPOutsidePool",
+        alert="VMIPAMClaimAddressInvalid",
     ),
     "IpExcluded": Reason(
         _WARNING,
@@ -157,7 +157,7 @@ REASONS = {
         next="Check whether another host uses the address; if not, take it out of the excluded ranges, else replace "
         "the IPAMClaim while its VM is stopped.",
         commands=_REPLACE,
-        alert="VMIPAMClaimAddressUnfit",
+        alert="VMIPAMClaimAddressInvalid",
     ),
     "DuplicateIP": Reason(
         (Severity.CRITICAL, Severity.WARNING),
@@ -175,7 +175,7 @@ REASONS = {
         grace=MINUTE,
         next="Decide with the VM's owner which addresses are right, then correct the IPAMClaim or restart the VM.",
         commands=(READ_CLAIM, VM_PODS, CLAIMS_WITH_ADDRESS, PODS_WITH_ADDRESS),
-        alert="VMIPAMClaimIPDrift",
+        alert="VMIPAMClaimAddressInvalid",
     ),
     "PrefixMismatch": Reason(
         _WARNING,
@@ -185,7 +185,7 @@ REASONS = {
         next="Compare both with the network's subnet; migrate or restart the VM if its pod is wrong, else correct the "
         "IPAMClaim.",
         commands=_REPLACE,
-        alert="VMIPAMClaimAddressUnfit",
+        alert="VMIPAMClaimAddressInvalid",
     ),
     "FamilyIncomplete": Reason(
         _WARNING,
@@ -193,7 +193,7 @@ REASONS = {
         _ADDRESS,
         next="Leave it unless the VM needs the other IP family; then replace the IPAMClaim while the VM is stopped.",
         commands=_REPLACE,
-        alert="VMIPAMClaimAddressUnfit",
+        alert="VMIPAMClaimAddressInvalid",
     ),
     "NetworkMismatch": Reason(
         _BOTH,
@@ -219,7 +219,7 @@ REASONS = {
             READ_VM,
             READ_VMI,
         ),
-        alert="VMIPAMClaimNetworkMissing",
+        alert="VMIPAMClaimNetworkMismatch",
     ),
     "NetworkNotInNamespace": Reason(
         _BOTH,
@@ -228,7 +228,7 @@ REASONS = {
         grace=15 * MINUTE,
         next="Restore the namespace label that the network's selector matches, or create the NAD in the namespace.",
         commands=(READ_CLAIM, NADS, CUDNS, "kubectl get namespaces NAMESPACE --show-labels", READ_VM, READ_VMI),
-        alert="VMIPAMClaimNetworkMissing",
+        alert="VMIPAMClaimNetworkMismatch",
     ),
     "LeakedClaim": Reason(
         (Severity.INFO, Severity.WARNING),
@@ -238,7 +238,7 @@ REASONS = {
         grace=HOUR,
         next="Delete the IPAMClaim if the network needs its addresses; the interface gets others if it comes back.",
         commands=_OWNER,
-        alert="VMIPAMClaimLeaked",
+        alert="VMIPAMClaimLeftBehind",
     ),
     "EmptyClaim": Reason(
         _BOTH,
@@ -247,7 +247,7 @@ REASONS = {
         grace=10 * MINUTE,
         next="Look at the events of the VM's pod and at ovnkube-control-plane.",
         commands=(READ_CLAIM, NADS, NETWORK_STACK),
-        alert="VMIPAMClaimEmpty",
+        alert="VMPersistentIPBroken",
     ),
     "NotReferenced": Reason(
         _WARNING,
@@ -261,7 +261,7 @@ REASONS = {
             NETWORK_STACK,
             ANNOTATE_POD,
         ),
-        alert="VMIPAMClaimNotReferenced",
+        alert="VMIPAMClaimUnprotected",
     ),
     "UnprotectedClaim": Reason(
         _WARNING,

@@ -35,7 +35,7 @@ REASONS = {
             VM_PODS,
             ANNOTATE_VMI,
         ),
-        alert="VMIPAMClaimMissing",
+        alert="VMPersistentIPBroken",
     ),
     "NameTooLong": Reason(
         (Severity.WARNING,),
@@ -43,7 +43,7 @@ REASONS = {
         _INTERFACE,
         next="Create the VM again under a shorter name, with the same disks.",
         commands=(_INTERFACES,),
-        alert="VMIPAMClaimNameUnusable",
+        alert="VMPersistentIPBroken",
     ),
     "NameCollision": Reason(
         _BOTH,
@@ -51,7 +51,7 @@ REASONS = {
         _INTERFACE,
         next="Rename the interface of the VM that does not own the IPAMClaim; that VM gets a new address.",
         commands=(_INTERFACES, _READ_CLAIM),
-        alert="VMIPAMClaimNameUnusable",
+        alert="VMPersistentIPBroken",
     ),
     "CrossNamespaceNad": Reason(
         _BOTH,
@@ -63,7 +63,7 @@ REASONS = {
             "kubectl get network-attachment-definitions.k8s.cni.cncf.io -n NADNAMESPACE NADNAME -o yaml",
             NADS,
         ),
-        alert="VMNetworkInAnotherNamespace",
+        alert="VMPersistentIPBroken",
     ),
     "StaticRequestConflict": Reason(
         (Severity.CRITICAL, Severity.INFO),
@@ -73,6 +73,6 @@ REASONS = {
         next="Correct or remove the annotation network.kubevirt.io/addresses in the VM's template: it counts from "
         "the next start.",
         commands=(READ_VMI, _READ_CLAIM),
-        alert="VMIPAMClaimRequestConflict",
+        alert="VMPersistentIPBroken",
     ),
 }

@@ -1,0 +1,139 @@
+"""IPAMClaims, and VMs whose interfaces do not have what an IPAMClaim is for."""
+
+from __future__ import annotations
+
+from ..model import Area, FindingAlert
+
+__all__ = ["AREA"]
+
+_BY = ("kind", "namespace", "name", "network", "reason")
+_IN = "network {{ $labels.network }}"
+
+AREA = Area(
+    name="ipam",
+    note="IPAMClaims, and VMs whose interfaces can't get or keep a persistent IP. No alert: what is normal while a VM"
+    " is deleted, addresses that are only reserved, and IPAMClaims that KubeVirt did not create.",
+    findings=(
+        FindingAlert(
+            name="VMIPAMClaimLeftBehind",
+            by=_BY,
+            summary=f"IPAMClaim {{object}} keeps addresses of {_IN} that nothing releases",
+            description=f"The addresses of IPAMClaim {{object}} in {_IN} stay allocated.",
+            wait="10m",  # garbage collection takes minutes after kube-controller-manager failed over
+            says={
+                "OrphanClaim": "Its VM is gone, and garbage collection has not deleted it: look at garbage collection,"
+                " then delete it.",
+                "OwnerlessClaim": "It has no owner reference, so garbage collection never deletes it: add the reference"
+                " if its VM exists, or delete it.",
+                "LeakedClaim": "Its VM no longer has the interface, and 80 % of the network's addresses are in use:"
+                " delete it.",
+                "StuckTerminatingOwnerGone": "It is terminating, its VM is gone, and nothing removes KubeVirt's"
+                " finalizer: remove it if no pod uses the IPAMClaim.",
+                "StuckTerminatingDeletedByHand": "It was deleted while its VM exists, and only KubeVirt's finalizer"
+                " protects the addresses: leave the finalizer while the VM runs, and agree on a stop with its owner.",
+            },
+        ),
+        FindingAlert(
+            name="VMIPAMClaimStuckTerminating",
+            by=_BY,
+            summary="IPAMClaim {object} is terminating, and a finalizer holds it",
+            description=f"The deletion of IPAMClaim {{object}} in {_IN} does not end.",
+            wait="5m",  # the steward reports it after 10 minutes
+            says={
+                "StuckTerminatingBlocksOwnerDeletion": "Its VM has stopped and can't be deleted before it: annotate the"
+                " VM so that KubeVirt's IPAM controller reconciles it.",
+                "StuckTerminatingForeignFinalizer": "The finalizer is not KubeVirt's: find the controller that set it,"
+                " and let it finish.",
+            },
+        ),
+        FindingAlert(
+            name="VMIPAMClaimDuplicateIP",
+            by=("kind", "namespace", "name", "network", "group", "reason"),
+            critical=("DuplicateIP",),
+            summary=f"An address of IPAMClaim {{object}} in {_IN} has a second holder",
+            description=f"Another IPAMClaim or pod in {_IN} holds an address of IPAMClaim {{object}} too; alerts with"
+            " group {{ $labels.group }} are for the same address. Delete neither: decide with the owners which VM gets"
+            " another address, and stop that one.",
+            wait="5m",  # an IPAMClaim and its pod arrive on different watches, seconds apart
+        ),
+        FindingAlert(
+            name="VMIPAMClaimAddressInvalid",
+            by=_BY,
+            critical=("IpOutsidePool",),
+            summary=f"The addresses of IPAMClaim {{object}} do not fit {_IN} or its pod",
+            description="",
+            wait="10m",  # an IPAMClaim and NADs that are changed arrive on different watches
+            says={
+                "IpOutsidePool": f"IPAMClaim {{object}} holds an address that {_IN} can't allocate. The control plane"
+                " of all networks fails over it at its next start: do not restart it before this is repaired.",
+                "IpExcluded": f"IPAMClaim {{object}} holds an address that {_IN} excludes or reserves: check whether"
+                " another host uses it before replacing the IPAMClaim.",
+                "IpDrift": f"The pod of the VM has other addresses in {_IN} than IPAMClaim {{object}}, and gets those"
+                " of the IPAMClaim at its next start: decide with the VM's owner which are right.",
+                "PrefixMismatch": "IPAMClaim {object} and the pod of its VM have the same address with different prefix"
+                f" lengths: compare both with the subnet of {_IN}.",
+                "FamilyIncomplete": f"IPAMClaim {{object}} holds an address of one IP family only, and {_IN} is"
+                " dual-stack: replace it while the VM is stopped if the VM needs the other family.",
+            },
+        ),
+        FindingAlert(
+            name="VMIPAMClaimNetworkMismatch",
+            by=_BY,
+            summary=f"IPAMClaim {{object}} is of {_IN}, which its VM can't use it on",
+            description="",
+            wait="5m",  # the steward reports it after 5 or 15 minutes
+            says={
+                "NetworkMismatch": f"IPAMClaim {{object}} was created for {_IN}, and the interface of its VM refers to"
+                " another one, where its pod hangs or gets the wrong addresses: revert the change, or replace the"
+                " IPAMClaim while the VM is stopped.",
+                "NetworkMissing": f"The cluster has no NAD of {_IN}, in which IPAMClaim {{object}} holds addresses: its"
+                " VM can't start or migrate. Create the network again under the same name; do not delete the"
+                " IPAMClaim.",
+                "NetworkNotInNamespace": "Namespace {{ $labels.namespace }} no longer has a NAD of "
+                f"{_IN}, in which IPAMClaim {{object}} holds addresses: its VM can't start or migrate. Restore the"
+                " label that the network's selector matches, or create the NAD.",
+            },
+        ),
+        FindingAlert(
+            name="VMIPAMClaimUnprotected",
+            by=_BY,
+            summary=f"IPAMClaim {{object}} may lose its addresses in {_IN} while its VM needs them",
+            description="",
+            wait="10m",  # import and restore write an IPAMClaim in several steps
+            says={
+                "NotReferenced": f"A pod of the VM of IPAMClaim {{object}} is on {_IN} without referring to the"
+                " IPAMClaim, so its address is released when it ends: annotate the pod before the VM stops.",
+                "UnprotectedClaim": "IPAMClaim {object} lacks KubeVirt's finalizer, so deleting it releases addresses"
+                " that its VM may be using: add the finalizer.",
+                "UnlabelledClaim": "IPAMClaim {object} lacks the label by which KubeVirt finds it, and gets stuck when"
+                " its VM is deleted: set the label.",
+                "OwnerUidMismatch": "The VM that owned IPAMClaim {object} is gone, and another VM has its name and uses"
+                " its addresses: make that VM its owner before garbage collection deletes it.",
+            },
+        ),
+        FindingAlert(
+            name="VMPersistentIPBroken",
+            by=_BY,
+            summary=f"The persistent IP of {{{{ $labels.kind }}}} {{object}} in {_IN} does not work",
+            description="",
+            wait="10m",  # VMs may still be being created or changed
+            says={
+                "MissingClaim": f"{{{{ $labels.kind }}}} {{object}} has no IPAMClaim in {_IN}: its pod hangs, or it"
+                " gets another address at its next start. Annotate the VMI so that KubeVirt's IPAM controller creates"
+                " it.",
+                "EmptyClaim": "Network {{ $labels.network }} has allocated no address to IPAMClaim {object}, although"
+                " its VM runs or starts: look at the events of its pod and at ovnkube-control-plane.",
+                "NameTooLong": "The name of {{ $labels.kind }} {object} is too long for an IPAMClaim in "
+                f"{_IN}: create it again under a shorter name, with the same disks.",
+                "NameCollision": f"An IPAMClaim of {{{{ $labels.kind }}}} {{object}} in {_IN} has the name of that of"
+                " another interface, and they may get one address: rename the interface that does not own the"
+                " IPAMClaim.",
+                "CrossNamespaceNad": f"An interface of {{{{ $labels.kind }}}} {{object}} refers to a NAD of {_IN} in"
+                " another namespace, where its IPAMClaim is not found: let it refer to a NAD in its own namespace.",
+                "StaticRequestConflict": f"{{{{ $labels.kind }}}} {{object}} requests addresses that its IPAMClaim or"
+                f" {_IN} does not have, and gets none at its next start: correct the annotation"
+                " network.kubevirt.io/addresses in its template.",
+            },
+        ),
+    ),
+)

@@ -1,0 +1,126 @@
+"""Networks that are not created or run out of addresses, and the components behind persistent IPs."""
+
+from __future__ import annotations
+
+from ..model import Area, FindingAlert
+from ..pools import PRESSURE, pool_alerts, pool_usage
+
+__all__ = ["AREA"]
+
+_BY = ("kind", "namespace", "name", "network", "reason")
+_IN = "network {{ $labels.network }}"
+
+AREA = Area(
+    name="networks",
+    note="Networks that are not created or run out of addresses, and the components behind persistent IPs: KubeVirt's"
+    " IPAM controller, its webhook, OVN-Kubernetes' control plane.",
+    before=pool_usage,
+    families=(PRESSURE.family,),
+    findings=(
+        FindingAlert(
+            name="VMNetworkBlocksNamespace",
+            by=_BY,
+            critical=("BadJson", "SubnetsNotString"),
+            summary="NAD {object} prevents the VMs of its namespace from starting",
+            description="KubeVirt's IPAM controller can't decode NAD {object}, so it rejects the pods of all VMs in"
+            " namespace {{ $labels.namespace }}, which can't start or migrate. Repair spec.config of the NAD, or"
+            " delete the NAD if nothing uses it.",
+            wait="10m",  # long enough to change NADs
+        ),
+        FindingAlert(
+            name="VMNetworkMisconfigured",
+            by=_BY,
+            summary="{{ $labels.kind }} {object} is misconfigured",
+            description="{{ $labels.kind }} {object} is misconfigured.",
+            wait="15m",  # a UserDefinedNetwork takes a while to come up in many namespaces
+            says={
+                "MultiplePrimary": "Its namespace already has another primary network, so it is not created: make one"
+                " of them secondary, or delete it.",
+                "PersistentWithoutSubnets": "It allows persistent IPs and has no subnets, so it is not created: add"
+                " subnets, or remove allowPersistentIPs.",
+                "PersistentLocalnetWithoutSubnets": "It allows persistent IPs and has no subnets, so its IPAMClaims"
+                " stay empty: add subnets, or remove allowPersistentIPs.",
+                "PersistentLayer3": "It is layer 3, which does not support persistent IPs, so it is not created: remove"
+                " allowPersistentIPs.",
+                "NameMismatch": "netAttachDefName is not its own namespace and name, so it is not created: set it to"
+                " them.",
+                "Conflist": "allowPersistentIPs is in only one of the two places where it is read, so its IPAMClaims"
+                " are not created or stay empty: set it in both.",
+                "NotOvn": "allowPersistentIPs is set for a CNI plugin that does not support it, so its IPAMClaims stay"
+                " empty: remove it.",
+                "FlagOff": "It requests persistent IPs, and OVN-Kubernetes runs without --enable-persistent-ips, so it"
+                " is not created: have the flag set, after VMIPAMClaimAddressInvalid and VMNetworkConfigConflict are"
+                " resolved.",
+                "OverlappingExcludes": "Its excluded, reserved or infrastructure ranges overlap, so it is not created:"
+                " change them.",
+                "ExcludeOutsideSubnets": "An excluded range is outside its subnets, so it is not created: correct the"
+                " range.",
+                "ExcludesGateway": "An excluded range covers its gateway or management address, so it is not created:"
+                " start the range after them.",
+                "NetworkNotCreated": "OVN-Kubernetes could not create it: repair what the message of its condition"
+                " says.",
+                "NetworkWithoutAddresses": "A subnet has no allocatable address, so no pod starts on it: write a larger"
+                " one into all NADs of the network, or exclude less.",
+            },
+        ),
+        FindingAlert(
+            name="VMNetworkConfigConflict",
+            by=_BY,
+            critical=("NetworkConfigConflict",),
+            summary=f"NAD {{object}} conflicts with another NAD of {_IN}",
+            description=f"NAD {{object}} of {_IN} has other settings than another NAD of that network: pods on the"
+            " rejected one hang, and the network's control plane may fail at its next start. Do not restart it; agree"
+            " on the settings and write them into all NADs of the network.",
+            wait="10m",  # NADs of one network are changed one after the other
+        ),
+        FindingAlert(
+            name="VMNetworkPersistenceDisabled",
+            by=_BY,
+            summary="Network {{ $labels.network }} of {object} no longer allows persistent IPs",
+            description="IPAMClaims hold addresses of network {{ $labels.network }}, which no longer allows persistent"
+            " IPs: those of stopped VMs can be allocated to others. Do not stop VMs of this network, and set"
+            " allowPersistentIPs again in all its NADs.",
+            wait="10m",  # long enough to create a network again
+        ),
+        FindingAlert(
+            name="KubeVirtIPAMControllerDown",
+            critical=("ControllerNotReady",),
+            impact="critical",
+            summary="Deployment {object} of KubeVirt's IPAM controller has no ready replica",
+            description="The webhook of KubeVirt's IPAM controller rejects the pods of all VMs: none starts or"
+            " migrates, and VMs that are deleted meanwhile leave IPAMClaims behind. Look at the events and logs of the"
+            " pods of Deployment {object}.",
+            wait="5m",  # the steward reports it after 5 minutes, which an update needs
+        ),
+        FindingAlert(
+            name="KubeVirtIPAMWebhookBroken",
+            by=("kind", "name", "reason"),
+            critical=("WebhookMissing", "WebhookUntrusted", "ControllerMissing"),
+            impact="critical",
+            cluster_wide=True,
+            summary="Webhook {{ $labels.name }} of KubeVirt's IPAM controller does not work",
+            description="",
+            wait="5m",  # the steward reports it after 5 minutes, which an update needs
+            says={
+                "WebhookMissing": "No webhook {{ $labels.name }} is registered, although the controller exists: VMs"
+                " start without a reference to their IPAMClaims, and lose their addresses when they stop. Apply the"
+                " manifests of the installed version again.",
+                "ControllerMissing": "NADs allow persistent IPs, and neither KubeVirt's IPAM controller nor its webhook"
+                " {{ $labels.name }} is installed: VMs lose their addresses when they stop. Install it, or remove"
+                " allowPersistentIPs from the NADs.",
+                "WebhookUntrusted": "MutatingWebhookConfiguration {{ $labels.name }} has no CA bundle, so the API"
+                " server can't call it: the pods of all VMs are rejected, and none starts or migrates. Look at"
+                " cert-manager or the operator that injects the CA bundle.",
+            },
+        ),
+        FindingAlert(
+            name="VMNetworkControlPlaneDown",
+            critical=("ControlPlaneNotReady",),
+            summary="Deployment {object} of OVN-Kubernetes' control plane has no ready replica",
+            description="No address is allocated to pods or released: VMs that start or migrate hang. The last lines of"
+            " the log of Deployment {object} name the network or IPAMClaim that it fails over: repair that.",
+            wait="5m",  # the steward reports it after 5 minutes, which an update needs
+        ),
+    ),
+    after=pool_alerts,
+)

@@ -1,0 +1,121 @@
+"""How full the pools of networks are, recorded for each subnet, and the alerts on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..checks.ipam_networks import CHECK, FULL
+from .held import ANSWERING, STORM, held_name
+from .model import Alerting, Recording, Rule
+from .values import Values
+
+__all__ = ["PRESSURE", "pool_alerts", "pool_usage"]
+
+_CLUSTER = "{{ with $labels.cluster }} (cluster {{ . }}){{ end }}"
+_IN = "network {{ $labels.network }}"
+
+PRESSURE = CHECK.reasons["PoolPressure"]
+_USED = "network:kubevirt_ipam_pool_used:ratio"
+_DAYS = "network:kubevirt_ipam_pool:days_left"
+_NEARLY_FULL = "network:kubevirt_ipam_pool_used:nearly_full"
+_FULL = "network:kubevirt_ipam_pool_used:full"
+_POOL = "cluster, network, subnet"
+_CLEARED = 5  # points below its threshold, so that pods that come and go do not start and end an alert
+_READY = "and on (cluster, job, instance) kubevirt_steward_ready == 1"
+_ANSWERS = f'kubevirt_steward_check_up{{check="{CHECK.id}"}} == 1 {_READY}'
+_OFF = f'kubevirt_steward_check_state{{check="{CHECK.id}", state=~"disabled|not_applicable"}} == 1 {_READY}'
+
+
+def pool_usage(values: Values) -> Iterator[Rule]:
+    """How full each subnet is, of its capacity: held like a finding while no replica has an answer."""
+    yield Recording(
+        record=_USED,
+        expr=f"""(
+  sum by ({_POOL}) (
+    max by ({_POOL}, use) (kubevirt_ipam_pool_used and on (cluster, job, instance) ({_ANSWERS}))
+  )
+  / on ({_POOL})
+  (max by ({_POOL}) (kubevirt_ipam_pool_capacity and on (cluster, job, instance) ({_ANSWERS})) > 0)
+)
+or (
+  {_USED}
+  unless on (cluster) ({_ANSWERS})
+  unless on (cluster) ({_OFF})
+  and on (cluster) last_over_time({ANSWERING}{{check="{CHECK.id}"}}[{values.hold}])
+)""",
+    )
+    # What is held while nothing answers does not grow, and says nothing of the days left.
+    yield Recording(
+        record=_DAYS,
+        expr=f"""(1 - {_USED}) / (deriv({_USED}[1d]) * 86400 > 0)
+and {_USED} offset 1d
+and on (cluster) {ANSWERING}{{check="{CHECK.id}"}}""",
+    )
+    yield _over(_NEARLY_FULL, values.pool_warning)
+    yield _over(_FULL, values.pool_full)
+
+
+def _over(record: str, percent: int) -> Recording:
+    """The ratio of a subnet from when it reaches the threshold until it is 5 points below."""
+    low = max(percent - _CLEARED, 1)
+    expr = f"{_USED} >= {percent / 100:g}\nor ({_USED} >= {low / 100:g} and on ({_POOL}) {record})"
+    return Recording(record=record, expr=expr)
+
+
+def pool_alerts(_: Values) -> Iterator[Rule]:
+    """Each waits as long as the other keeps firing: a pool that gets from one to the other is never resolved between.
+
+    A finding stands in where the ratio of its network is not known. From 95 % it is critical, whatever the threshold
+    is: below that a critical one says that an IPAMClaim got no address. A pool has one alert at a time.
+    """
+    found = f'{held_name(PRESSURE.family.name)}{{reason="PoolPressure", severity='
+    refused = f"""{found}"critical"}}
+  unless on (cluster, check, reason) {STORM}
+  unless on (cluster, network) ({_USED} >= {FULL} or {_FULL})"""
+    yield _pressure(
+        f"""max by ({_POOL}) (
+  {_NEARLY_FULL}
+  unless on ({_POOL}) {_FULL}
+  unless on (cluster, network) ({refused})
+)
+or min by (cluster, network) (
+  {found}"warning"}}
+  unless on (cluster, check, reason) {STORM}
+  unless on (cluster, network) {_USED}
+)""",
+        severity="warning",
+        wait="15m",
+        keep="10m",
+        summary=f"Network {{{{ $labels.network }}}} is running out of addresses{_CLUSTER}.",
+        finding=f"At least 80 % of the addresses of a subnet of {_IN} are in use.",
+    )
+    yield _pressure(
+        f"""max by ({_POOL}) ({_FULL}) > 0
+or min by (cluster, network) (
+  {refused}
+)""",
+        severity="critical",
+        wait="10m",
+        keep="15m",
+        summary=f"Network {{{{ $labels.network }}}} has hardly any free address{_CLUSTER}.",
+        finding=f"A subnet of {_IN} has hardly any free address, or one of its IPAMClaims got none.",
+    )
+
+
+def _pressure(expr: str, *, severity: str, wait: str, keep: str, summary: str, finding: str) -> Alerting:
+    labels = "{cluster=%q, network=%q, subnet=%q}"
+    asked = f"printf `{_DAYS}{labels}` $labels.cluster $labels.network $labels.subnet | query"
+    return Alerting(
+        alert=PRESSURE.alert,
+        expr=expr,
+        wait=wait,
+        keep=keep,
+        severity=severity,
+        area="networks",
+        summary=summary,
+        description=f"{{{{ if $labels.subnet }}}}{{{{ $value | humanizePercentage }}}} of the addresses of subnet"
+        f" {{{{ $labels.subnet }}}} of {_IN} are in use.{{{{ with {asked} }}}} At the pace of the last day it is full"
+        f' in {{{{ . | first | value | printf "%.1f" }}}} days.{{{{ end }}}}{{{{ else }}}}{finding}'
+        " Since {{ $value | humanizeTimestamp }}.{{ end }} VMs and pods that start on a full"
+        " network hang. Release the reclaimable addresses that `steward networks` lists, or enlarge the network.",
+    )
