@@ -11,7 +11,7 @@ import itertools
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
@@ -35,15 +35,21 @@ CHECKS = tuple(check for check in all_checks() if check.scope is not PER_FLEET)
 VMS = 200
 
 
-@dataclass
+@dataclass(frozen=True)
 class Site:
-    """The steward of one cluster of 200 VMs: what is open, and the checks that have no answer."""
+    """The steward of one cluster of 200 VMs: what is open, and the checks that have no answer.
 
+    VMs of clusters with different numbers have different firmware UUIDs.
+    """
+
+    number: int
     findings: tuple[Finding, ...] = ()
     unknown: frozenset[str] = frozenset()
 
+    @cached_property
     def page(self) -> bytes:
-        return _exposition(self.findings) + "".join(self._telemetry()).encode() + _STATES + _SIDECAR
+        lines = (*self._telemetry(), *_states(self.number))
+        return _exposition(self.findings) + "".join(lines).encode() + _sidecar()
 
     def _telemetry(self) -> Iterator[str]:
         values = {"ready": 1, "build_info": 1, "config_reload_success": 1, "kind_synced": 1, "kind_objects": VMS}
@@ -87,7 +93,7 @@ def _exposition(findings: Iterable[Finding]) -> bytes:
     return asyncio.run(text())
 
 
-def _states() -> Iterator[str]:
+def _states(number: int) -> Iterator[str]:
     """All at 0 or absent but for what a healthy cluster has: pools with room, VMs with a UUID of their own."""
     for gauge in (gauge for state in all_states() for gauge in state.gauges):
         value = {"kubevirt_ipam_pool_capacity": 250, "kubevirt_ipam_pool_used": 50}.get(gauge.name, 0)
@@ -95,13 +101,10 @@ def _states() -> Iterator[str]:
             of = {
                 "namespace": f"team-{i % 20:02}",
                 "name": f"vm-{i:03}",
-                "uuid": f"{i:08x}-0000-4000-8000-000000000000",
+                "uuid": f"{number:04}{i:04}-0000-4000-8000-000000000000",
             }
             labels = {label: of.get(label, "true" if label == "running" else "any") for label in gauge.labels}
             yield _line(gauge.name, labels, value)
-
-
-_STATES = "".join(_states()).encode()
 
 
 def _sidecar() -> bytes:
@@ -109,9 +112,6 @@ def _sidecar() -> bytes:
     measures = Measures(all_remediations(), dict.fromkeys(ids, "approve"), Board(), ids)
     measures.standing.leading = measures.standing.ledger_writable = measures.standing.source_up = True
     return generate_latest(measures.registry)
-
-
-_SIDECAR = _sidecar()
 
 
 @cache
@@ -169,7 +169,7 @@ class Pages:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                page = sites[self.path.split("/")[1]].page()
+                page = sites[self.path.split("/")[1]].page
                 self.send_response(200)
                 self.send_header("Content-Type", "text/plain; version=0.0.4")
                 self.send_header("Content-Length", str(len(page)))

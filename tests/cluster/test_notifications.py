@@ -1,6 +1,6 @@
 """What people are sent on the first day, and when one thing breaks much else.
 
-Five clusters at once behind one Prometheus and one Alertmanager, both real; an hour takes 15 seconds.
+Five clusters at once behind one Prometheus and one Alertmanager, both real; an hour takes half a minute.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Night:
 def night(binary: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Night]:
     """Faults begin once the alerts of what was wrong before are sent, and last three and a half hours."""
     with ExitStack() as ends:
-        sites = {"first-day": Site(one_of_each()), "clean": Site(), "blind": Site(OF_PODS), "ipam": Site()}
-        sites["drain"] = Site()
+        sites = {"first-day": Site(1, one_of_each()), "clean": Site(2), "blind": Site(3, OF_PODS)}
+        sites |= {"ipam": Site(4), "drain": Site(5)}
         pages, inbox = Pages(sites), Inbox()
         ends.callback(pages.close)
         ends.callback(inbox.close)
@@ -64,7 +64,7 @@ def night(binary: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         setup = Setup(
             rule_files=tuple(faster_rules(tmp_path_factory.mktemp("rules"))),
             scrape_configs=[pages.scrape_config()],
-            scrape_interval=0.5,
+            scrape_interval=1,
             evaluation_interval=0.5,
             alertmanagers=[alertmanager.address],
         )
@@ -75,13 +75,13 @@ def night(binary: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
         def notified() -> bool:
             alerts = [alert for each in inbox.of("blind", "platform", "tenants") for alert in each.alerts]
-            return {(alert["namespace"], alert["reason"]) for alert in alerts} == held
+            return {(alert["namespace"], alert.get("reason")) for alert in alerts} >= held
 
-        wait_until(notified, 90, "the receivers have heard of the findings of the blind cluster")
+        wait_until(notified, 120, "the receivers have heard of the findings of the blind cluster")
         before = {"blind": inbox.of("blind", "pager", "platform", "tenants")}
-        sites["blind"] = Site((named("KindForbidden", "0"),), unknown=READ_PODS)
-        sites["ipam"] = Site((named("WebhookMissing", "0"), *_addresses()))
-        sites["drain"] = Site((named("WebhookDown", "0"), *_drain()))
+        sites["blind"] = Site(3, (named("KindForbidden", "0"),), unknown=READ_PODS)
+        sites["ipam"] = Site(4, (named("WebhookMissing", "0"), *_addresses()))
+        sites["drain"] = Site(5, (named("WebhookDown", "0"), *_drain()))
         over = time.time() + 3.5 * HOUR
         prometheus.wait_for(f"vector(time()) > {over}", 5 * HOUR)
         yield Night(inbox, prometheus, before)
@@ -117,6 +117,7 @@ def test_on_the_first_day_everything_fires_and_few_notifications_are_sent(night:
 def test_nobody_hears_of_a_clean_cluster(night: Night) -> None:
     assert night.firing("clean") == []
     assert night.sent("clean", "pager", "platform", "tenants") == []
+    assert night.sent("", "pager", "platform", "tenants") == []
 
 
 def test_without_the_permission_on_pods_one_notification_says_so_and_no_alert_is_resolved(night: Night) -> None:
