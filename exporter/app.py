@@ -26,7 +26,7 @@ from .kube.transport import Transport
 from .metrics.exposition import Exposition
 from .metrics.series_limit import SeriesLimit
 from .metrics.states import States
-from .metrics.telemetry import Scrapes, Telemetry, registry_of
+from .metrics.telemetry import Served, Telemetry, registry_of
 from .model.kind import Kind
 from .model.reader import Reader, Reading, watched
 from .model.source import Source, SyncState
@@ -120,11 +120,14 @@ async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-s
     """Watches, evaluates and serves while entered; gives the URL. Raises OSError if the port is in use."""
     # Records are not tracked by the garbage collector: a high threshold costs no memory, and halves decoding time.
     gc.set_threshold(50_000, 20, 1000)
-    scrapes = Scrapes()
-    telemetry = Telemetry(steward.engine, steward.exposition, steward.source.reflectors, scrapes, steward.config)
+    served, source = Served(), steward.source
+    telemetry = Telemetry(
+        steward.engine, steward.exposition, source.reflectors, served, steward.config, source.requests
+    )
     registry = registry_of(telemetry)
     of_steward = (steward.engine, steward.aggregates, steward.exposition)
-    app = build(steward.engine, routes(*of_steward, registry, scrapes, steward.config, title, steward.repairs))
+    table = routes(*of_steward, registry, served, steward.config, title, steward.repairs)
+    app = build(steward.engine, table, served.requests)
     async with (
         serving(app, host, port) as url,
         steward.watching(),

@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import zip_longest
 from typing import Any, Protocol, cast
 
 from ..checks.base import PER_FLEET, Check
@@ -207,6 +208,14 @@ class Engine:
     def unknown_places(self) -> dict[str, int]:
         """For how many namespaces and single partitions each check has no answer, by its id."""
         return {name: work.unknown_places for name, work in self._work.items()}
+
+    def unknown_namespaces(self) -> Iterator[tuple[str, str]]:
+        """Namespaces and the ids of the checks that have no answer for all that is in them. The first one of each check
+        comes before the second one of any.
+        """
+        each_of = {name: work.unknown_namespaces() for name, work in self._work.items()}
+        for row in zip_longest(*each_of.values()):
+            yield from ((namespace, name) for name, namespace in zip(each_of, row, strict=True) if namespace)
 
     @property
     def caught_up(self) -> bool:

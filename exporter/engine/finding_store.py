@@ -115,7 +115,8 @@ class FindingStore:
 
     def _complete(self, key: str, finding: Finding, earlier: Finding | None, now: float) -> Finding:
         since, source = finding.since, finding.since_source
-        if since is None or source is Since.FIRST_SEEN:
+        # Some controllers write a time that they do not have as 0001 or 1970, which is 0 here.
+        if not since or source is Since.FIRST_SEEN:
             seen_before = earlier is not None and earlier.since_source is Since.FIRST_SEEN
             since, source = (earlier.since if earlier and seen_before else now), Since.FIRST_SEEN
         whole = msgspec.structs.replace(

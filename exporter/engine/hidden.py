@@ -43,6 +43,15 @@ class HiddenNamespaces:
         """In how many namespaces there is no answer; those that are everywhere do not count."""
         return 0 if self._check.scope.whole else len(self._objects) - ("" in self._objects)
 
+    def namespaces(self) -> Iterator[str]:
+        """Those in which there is no answer, and those that share a partition with them; one may come twice."""
+        if self._check.scope.whole:
+            return
+        yield from tuple(self._objects)
+        for parts in self._beyond().values():
+            for partition in parts:
+                yield from self._check.namespaces(partition, self._cluster)
+
     def unknowns(self) -> Iterator[Unknown]:
         """A sentence for each object, and how far that reaches; where there are many, how many more there are."""
         for namespace in islice(self._objects, MOST):

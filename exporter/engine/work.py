@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from ..checks.base import PER_CLUSTER, Check
@@ -184,6 +184,17 @@ class Work:
         if self.standing.not_applicable:
             return 0
         return self.hidden_namespaces.places + sum(1 for each in self.broken if each not in self.hidden_namespaces)
+
+    def unknown_namespaces(self) -> Iterator[str]:
+        """The namespaces of which objects are in a partition without an answer, each once; none where all have none."""
+        if self.standing.not_applicable or self.unknown_everywhere:
+            return
+        broken = (each for partition in self.broken for each in self.check.namespaces(partition, self.cluster))
+        once = {""}  # objects of the cluster have none
+        for namespace in chain(self.hidden_namespaces.namespaces(), broken):
+            if namespace not in once:
+                once.add(namespace)
+                yield namespace
 
 
 # The partition of a check whose scope is the whole cluster is there before any object is.

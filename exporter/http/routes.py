@@ -12,7 +12,7 @@ from ..engine.engine import Engine
 from ..feature_usage import FeatureUsage
 from ..instancetype_usage import InstancetypeUsage
 from ..metrics.exposition import Exposition
-from ..metrics.telemetry import Scrapes
+from ..metrics.telemetry import Served
 from ..repairs import Repairs
 from ..states.base import Aggregates
 from .api import Findings
@@ -37,7 +37,7 @@ def routes(
     aggregates: Aggregates,
     exposition: Exposition,
     registry: CollectorRegistry,
-    scrapes: Scrapes,
+    served: Served,
     config: Status,
     title: str,
     repairs: Repairs,
@@ -56,7 +56,7 @@ def routes(
         "/drain": DrainPage(drain, title).handle,
         "/impact": ImpactPage(impact, title).handle,
         "/style.css": stylesheet,
-        "/metrics": Scrape(exposition, registry, scrapes).handle,
+        "/metrics": Scrape(exposition, registry, served).handle,
         # Half of the connections may wait: the other half is for whoever asks now.
         "/api/v1/findings": Findings(engine, listing, instance, most_connections() // 2).handle,
         "/api/v1/networks": networks.handle,

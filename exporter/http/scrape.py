@@ -11,7 +11,7 @@ from prometheus_client.exposition import generate_latest as text_of
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics_of
 
 from ..metrics.exposition import Exposition
-from ..metrics.telemetry import Scrapes
+from ..metrics.telemetry import Served
 from .sending import accepts, send
 
 __all__ = ["Scrape"]
@@ -21,8 +21,8 @@ _OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 class Scrape:
-    def __init__(self, exposition: Exposition, registry: CollectorRegistry, scrapes: Scrapes) -> None:
-        self._exposition, self._registry, self._scrapes = exposition, registry, scrapes
+    def __init__(self, exposition: Exposition, registry: CollectorRegistry, served: Served) -> None:
+        self._exposition, self._registry, self._served = exposition, registry, served
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         started = time.monotonic()
@@ -37,7 +37,7 @@ class Scrape:
 
         response = await send(request, counted(), {"Content-Type": _OPENMETRICS if openmetrics else _TEXT})
         if request.method != "HEAD":
-            self._scrapes.seconds, self._scrapes.size = time.monotonic() - started, size
+            self._served.seconds, self._served.size = time.monotonic() - started, size
         return response
 
     async def _parts(self, openmetrics: bool) -> AsyncIterator[bytes]:

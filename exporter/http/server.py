@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, nullcontext
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
@@ -16,10 +17,11 @@ from .connections import Connections, most_connections, quiet_about_descriptors
 from .door import Door
 from .sending import finish
 
-__all__ = ["Routes", "application", "build", "serving"]
+__all__ = ["Answered", "Routes", "application", "build", "serving"]
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Routes = dict[str, Handler]
+Answered = Counter[tuple[str, str]]  # by path, as the route has it, and status
 
 _HEADERS = {
     # No script, no foreign content, no framing: the page shows names that anybody who creates an object can choose.
@@ -30,23 +32,28 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+_UNANSWERED = "error"  # in place of a status
+_OTHER = "other"  # in place of a path that is not served: nobody can make up series
 _LINGER = 2.0  # seconds in which the body of a request may end, which nobody reads
 _BACKLOG = 128
 _DOOR = web.AppKey("door", Door)
+_ANSWERED = web.AppKey("answered", Answered)
 _CONNECTIONS = web.AppKey("connections", list[Connections])  # none before it serves
 
 
-def build(engine: Engine, routes: Routes) -> web.Application:
+def build(engine: Engine, routes: Routes, answered: Answered) -> web.Application:
     def unready() -> str:
         if engine.ready:
             return ""
         return "\n".join(f"{each.check}: {each.why}" for each in engine.unknowns()) or "not evaluated yet"
 
-    return application(routes, unready)
+    return application(routes, unready, answered)
 
 
-def application(routes: Routes, unready: Callable[[], str]) -> web.Application:
-    """Routes with GET, and health. `unready` says why it is not ready; empty while it is."""
+def application(routes: Routes, unready: Callable[[], str], answered: Answered | None = None) -> web.Application:
+    """Routes with GET, and health. `unready` says why it is not ready; empty while it is. In `answered` the requests
+    are counted.
+    """
 
     async def healthz(_: web.Request) -> web.StreamResponse:
         return web.Response(text="ok\n")
@@ -56,7 +63,7 @@ def application(routes: Routes, unready: Callable[[], str]) -> web.Application:
         return as_text(503, f"not ready\n{why}") if why else web.Response(text="ok\n")
 
     app = web.Application(middlewares=[_answer])
-    app[_DOOR], app[_CONNECTIONS] = Door(), []
+    app[_DOOR], app[_CONNECTIONS], app[_ANSWERED] = Door(), [], Counter() if answered is None else answered
     app.on_response_prepare.append(_add_headers)
     for path, handler in {"/healthz": healthz, "/readyz": readyz, **routes}.items():
         app.router.add_get(path, handler)
@@ -67,9 +74,30 @@ def application(routes: Routes, unready: Callable[[], str]) -> web.Application:
 async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
     connections = request.app[_CONNECTIONS]
     with connections[0].in_use(request.transport) if connections else nullcontext():
-        response = await _answered(request, handler)
+        with _counted(request) as count:
+            response = await _answered(request, handler)
+            count(response.status)
         await finish(request, response)
         return response
+
+
+@contextmanager
+def _counted(request: web.Request) -> Iterator[Callable[[int], None]]:
+    """Counts the request, by the status that it is given."""
+    code = _UNANSWERED
+
+    def count(status: int) -> None:
+        nonlocal code
+        code = str(status)
+
+    try:
+        yield count
+    except Exception:
+        count(500)  # aiohttp answers so
+        raise
+    finally:
+        resource = request.match_info.route.resource
+        request.app[_ANSWERED][resource.canonical if resource else _OTHER, code] += 1
 
 
 async def _answered(request: web.Request, handler: Handler) -> web.StreamResponse:

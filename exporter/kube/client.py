@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -16,8 +17,9 @@ from .errors import MALFORMED, AbsentError, MalformedError, StatusError
 from .pace import Pace
 from .transport import Transport
 
-__all__ = ["Client"]
+__all__ = ["UNANSWERED", "Client"]
 
+UNANSWERED = "error"  # in place of a status
 _LINE_BYTES = 16 * 2**20  # more than the API server stores in one object
 _PAGE_BYTES = 256 * 2**20  # of some hundred objects
 _DISCOVERY_BYTES = 8 * 2**20
@@ -37,6 +39,8 @@ _RESOURCES = msgspec.json.Decoder(_ResourceList)
 class Client:
     def __init__(self, transport: Transport, pace: Pace | None = None) -> None:
         self._transport, self._pace = transport, pace or Pace()
+        # By verb, kind and status; one that is repeated with fresh credentials counts once.
+        self.requests: Counter[tuple[str, str, str]] = Counter()
 
     async def served_version(self, kind: ApiKind[Any]) -> str:
         """The first of the kind's versions that the API server serves. Raises AbsentError if it serves none.
@@ -46,7 +50,7 @@ class Client:
         """
         for version in kind.versions:
             try:
-                body = await self._get(kind.base(version), (), _DISCOVERY_BYTES)
+                body = await self._get("get", kind, kind.base(version), (), _DISCOVERY_BYTES)
             except StatusError as error:
                 if error.code == 404:
                     continue
@@ -66,12 +70,12 @@ class Client:
 
         Without the kind's selectors: with them the API server would read all objects to find one that matches.
         """
-        return await self._get(f"{kind.base(version)}/{kind.plural}", [("limit", "1")], _LINE_BYTES)
+        return await self._get("list", kind, f"{kind.base(version)}/{kind.plural}", [("limit", "1")], _LINE_BYTES)
 
     async def page(self, kind: ApiKind[Any], version: str, rest: str, limit: int) -> bytes:
         """One page of at most `limit` objects of the list in all namespaces; `rest` is the continue token."""
         query = [*kind.selectors, ("limit", str(limit)), *((("continue", rest),) if rest else ())]
-        return await self._get(f"{kind.base(version)}/{kind.plural}", query, _PAGE_BYTES)
+        return await self._get("list", kind, f"{kind.base(version)}/{kind.plural}", query, _PAGE_BYTES)
 
     @asynccontextmanager
     async def watch(
@@ -88,17 +92,37 @@ class Client:
             query.append(("resourceVersion", since))
         path = f"{kind.base(version)}/{kind.plural}"
         async with (
-            self._transport.open("GET", path, query, read_seconds=seconds + 30) as response,
+            self._open("watch", kind, path, query, seconds + 30) as response,
             aclosing(_lines(response)) as lines,
         ):
             yield lines
 
-    async def _get(self, path: str, query: list[tuple[str, str]] | tuple[()], most: int) -> bytes:
+    async def _get(
+        self, verb: str, kind: ApiKind[Any], path: str, query: Sequence[tuple[str, str]], most: int
+    ) -> bytes:
         async with (
-            self._transport.open("GET", path, query, read_seconds=self._pace.silence) as response,
+            self._open(verb, kind, path, query, self._pace.silence) as response,
             asyncio.timeout(self._pace.longest_list),
         ):
             return await whole(response, most)
+
+    @asynccontextmanager
+    async def _open(
+        self, verb: str, kind: ApiKind[Any], path: str, query: Sequence[tuple[str, str]], read_seconds: float
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The response; what goes wrong with it afterwards changes nothing in how the request is counted."""
+        async with AsyncExitStack() as stack:
+            code = UNANSWERED
+            try:
+                opened = self._transport.open("GET", path, query, read_seconds=read_seconds)
+                response = await stack.enter_async_context(opened)
+                code = str(response.status)
+            except StatusError as error:
+                code = str(error.code)
+                raise
+            finally:
+                self.requests[verb, kind.name, code] += 1
+            yield response
 
 
 async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:

@@ -27,6 +27,7 @@ class LiveSource:
         pace = pace or Pace()
         self._transport = transport
         client = Client(transport, pace)
+        self.requests = client.requests
         self.reflectors = [Reflector(kind, client, intake, pace) for kind in kinds if isinstance(kind, ApiKind)]
 
     @asynccontextmanager

@@ -6,9 +6,9 @@ of one millisecond are kept as one entry, so that a flood of events costs little
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import deque
-from itertools import accumulate
+
+from .histogram import Histogram
 
 __all__ = ["BUCKETS", "EventDelay"]
 
@@ -18,8 +18,7 @@ _TOGETHER = 0.001  # seconds
 
 class EventDelay:
     def __init__(self) -> None:
-        self.total = 0.0  # seconds
-        self._counts = [0] * (len(BUCKETS) + 1)
+        self.histogram = Histogram(BUCKETS)
         self._waiting: deque[tuple[float, int]] = deque()  # when they arrived, how many
 
     def arrived(self, now: float) -> None:
@@ -34,10 +33,4 @@ class EventDelay:
         """Takes in that the findings reflect what arrived before `until`."""
         while self._waiting and self._waiting[0][0] < until:
             since, count = self._waiting.popleft()
-            self._counts[bisect_left(BUCKETS, now - since)] += count
-            self.total += (now - since) * count
-
-    def buckets(self) -> list[tuple[str, float]]:
-        """The upper bound of each bucket, and how many events took no longer."""
-        bounds = (*map(str, BUCKETS), "+Inf")
-        return list(zip(bounds, accumulate(self._counts), strict=True))
+            self.histogram.observe(now - since, count)

@@ -15,20 +15,24 @@ and comes in when a place becomes free.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
 from ..checks.base import Check, Family
 from ..findings import Finding
+from .histogram import Histogram
 from .series_limit import SeriesLimit
 from .states import States
 from .text import escaped, head
 
-__all__ = ["LABELS", "Exposition"]
+__all__ = ["LABELS", "OPEN_BUCKETS", "Exposition"]
 
 LABELS = ("check", "reason", "severity", "kind", "namespace", "name", "vm", "node", "network", "feature", "group")
+# Seconds: from what repairs itself within minutes to what nobody looks at for a month.
+OPEN_BUCKETS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 86400.0, 3 * 86400.0, 7 * 86400.0, 30 * 86400.0)
 _SLICE = 5000  # lines
 
 
@@ -56,19 +60,25 @@ class _Kept:
 
 class Exposition:
     def __init__(
-        self, checks: Iterable[Check], series_limit: SeriesLimit | None = None, states: States | None = None
+        self,
+        checks: Iterable[Check],
+        series_limit: SeriesLimit | None = None,
+        states: States | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
+        """`clock` gives seconds since 1970, as does that of the engine."""
         reasons = {(check.id, name): reason for check in checks for name, reason in check.reasons.items()}
         self._kept = {reason.family.name: _Kept(reason.family) for reason in reasons.values()}
         self._of = {key: self._kept[reason.family.name] for key, reason in reasons.items()}
         self._total = 0  # series of all families
         self._series_limit = series_limit or SeriesLimit()
-        self._states = states
+        self._states, self._clock = states, clock
         self.counts: Counter[tuple[str, str, str]] = Counter(
             {(check, name, s.value): 0 for (check, name), reason in reasons.items() for s in reason.severities}
         )
         self.opened: Counter[tuple[str, str]] = Counter(dict.fromkeys(reasons, 0))
         self.closed: Counter[tuple[str, str]] = Counter(dict.fromkeys(reasons, 0))
+        self.open_seconds: dict[tuple[str, str], Histogram] = {}  # of those that closed; reasons without any are absent
 
     def update(self, gone: Iterable[Finding], come: Iterable[Finding]) -> None:
         """Takes in a batch of differences. A changed finding, which is in both, keeps its place."""
@@ -78,8 +88,7 @@ class Exposition:
             left.add(finding.fingerprint)
             self.counts[finding.check, finding.reason, finding.severity.value] -= 1
             if finding.fingerprint not in staying:
-                self.closed[finding.check, finding.reason] += 1
-                self._remove(finding)
+                self._close(finding)
         for finding in come:
             self.counts[finding.check, finding.reason, finding.severity.value] += 1
             self.opened[finding.check, finding.reason] += finding.fingerprint not in left
@@ -92,6 +101,16 @@ class Exposition:
                 kept.shown[fingerprint] = kept.left_out.pop(fingerprint)
                 self._total += kept.each
 
+    def _close(self, finding: Finding) -> None:
+        key = finding.check, finding.reason
+        self.closed[key] += 1
+        if finding.since:
+            if key not in self.open_seconds:
+                self.open_seconds[key] = Histogram(OPEN_BUCKETS)
+            # An object's time may be ahead of our clock.
+            self.open_seconds[key].observe(max(self._clock() - finding.since, 0.0))
+        self._remove(finding)
+
     def _remove(self, finding: Finding) -> None:
         kept = self._of[finding.check, finding.reason]
         if kept.shown.pop(finding.fingerprint, None) is not None:
@@ -100,7 +119,9 @@ class Exposition:
 
     def _show(self, finding: Finding) -> None:
         kept = self._of[finding.check, finding.reason]
-        line = (_label_block(finding), finding.since or 0.0)
+        earlier = kept.shown.get(finding.fingerprint) or kept.left_out.get(finding.fingerprint)
+        # An alert shows it as a date: of one without a beginning it is when it was first seen.
+        line = (_label_block(finding), finding.since or (earlier[1] if earlier else self._clock()))
         if finding.fingerprint in kept.shown:
             kept.shown[finding.fingerprint] = line
         elif self._room(kept) >= kept.each:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
+from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -18,8 +21,9 @@ from ..model.source import UNREADABLE, Source, SyncState
 from .check_states import CheckState, check_states
 from .event_delay import EventDelay
 from .exposition import Exposition
+from .histogram import Histogram
 
-__all__ = ["METRICS", "PREFIX", "Described", "Scrapes", "Telemetry", "registry_of"]
+__all__ = ["METRICS", "PREFIX", "Described", "Served", "Telemetry", "registry_of"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Described:
 
 
 PREFIX = "kubevirt_steward_"
+_NAMESPACES = 1000  # series of namespace_unknown
 METRICS: dict[str, Described] = {
     "build_info": Described("gauge", ("version",), "The version that runs; always 1."),
     "ready": Described("gauge", (), "1 once every required kind was listed and evaluated."),
@@ -42,6 +47,12 @@ METRICS: dict[str, Described] = {
         "counter", ("check", "reason"), "Findings that opened, those of the first look after a start among them."
     ),
     "findings_closed": Described("counter", ("check", "reason"), "Findings that closed."),
+    "finding_open_seconds": Described(
+        "histogram",
+        ("check", "reason"),
+        "How long findings that closed were true: from their since, or where no object records it from when the "
+        "steward first saw them. Reasons of which none has closed have no series.",
+    ),
     "check_state": Described(
         "gauge", ("check", "state"), "The state of every check there is: 1 for the one that holds."
     ),
@@ -50,6 +61,12 @@ METRICS: dict[str, Described] = {
     ),
     "check_unknown_partitions": Described(
         "gauge", ("check",), "Namespaces and single partitions, such as a VM, for which the check has no answer."
+    ),
+    "namespace_unknown": Described(
+        "gauge",
+        ("namespace", "check"),
+        f"1 for a namespace with objects for which the check has no answer; at most {_NAMESPACES} series. None of a "
+        "check that is unknown for the whole cluster: `check_up` says so.",
     ),
     "check_errors": Described("counter", ("check",), "Times the check raised."),
     "check_duration_seconds": Described("counter", ("check",), "Time spent in the check."),
@@ -76,6 +93,18 @@ METRICS: dict[str, Described] = {
     "kind_last_event_timestamp_seconds": Described("gauge", ("kind",), "When the kind last reported us something."),
     "kind_last_bookmark_timestamp_seconds": Described("gauge", ("kind",), "When the last bookmark came; 0 for never."),
     "kind_last_connect_timestamp_seconds": Described("gauge", ("kind",), "When the kind's watch was last connected."),
+    "api_requests": Described(
+        "counter",
+        ("verb", "kind", "code"),
+        "Requests that were sent to the API server for a kind, by the status of the response; error without one. The "
+        "verb get is API discovery.",
+    ),
+    "http_requests": Described(
+        "counter",
+        ("path", "code"),
+        "Requests that the steward answered, by the status of its answer; error where the client left before there was "
+        "one. Of paths that are not served the path is other.",
+    ),
     "event_delay_seconds": Described(
         "histogram", (), "From the arrival of an event to the findings of the checks that have an answer."
     ),
@@ -90,9 +119,12 @@ METRICS: dict[str, Described] = {
 
 
 @dataclass(slots=True)
-class Scrapes:
+class Served:
+    """What the HTTP server says of itself: its last scrape, and its requests by path, as the route has it, and code."""
+
     seconds: float = 0.0
     size: int = 0
+    requests: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 class Telemetry(Collector):
@@ -101,20 +133,22 @@ class Telemetry(Collector):
         engine: Engine,
         exposition: Exposition,
         reflectors: Iterable[Reflector],
-        scrapes: Scrapes,
+        served: Served,
         config: Status,
+        requests: Mapping[tuple[str, str, str], int] = MappingProxyType({}),
     ) -> None:
-        """From now on the engine's events are timed."""
+        """From now on the engine's events are timed. `requests` are those to the API server, by verb, kind and code."""
         self._engine, self._exposition, self._config = engine, exposition, config
-        self._reflectors, self._scrapes = tuple(reflectors), scrapes
+        self._reflectors, self._served, self._requests = tuple(reflectors), served, requests
         self._disabled = {check.id for check in all_checks()} - {check.id for check in engine.checks}
         self._delay = engine.delays = EventDelay()
 
     def collect(self) -> Iterator[Metric]:
         values = {**self._own(), **self._checks(), **self._kinds()}
+        histograms = self._histograms()
         for name, described in METRICS.items():
             if described.type == "histogram":
-                yield self._histogram(PREFIX + name, described.help)
+                yield _histogram(PREFIX + name, described, histograms[name])
                 continue
             make = CounterMetricFamily if described.type == "counter" else GaugeMetricFamily
             family = make(PREFIX + name, described.help, labels=described.labels)
@@ -122,10 +156,11 @@ class Telemetry(Collector):
                 family.add_metric(labels, value)
             yield family
 
-    def _histogram(self, name: str, text: str) -> Metric:
-        family = HistogramMetricFamily(name, text)
-        family.add_metric((), self._delay.buckets(), self._delay.total)
-        return family
+    def _histograms(self) -> dict[str, Mapping[tuple[str, ...], Histogram]]:
+        return {
+            "event_delay_seconds": {(): self._delay.histogram},
+            "finding_open_seconds": dict(self._exposition.open_seconds.items()),
+        }
 
     def _own(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:
         return {
@@ -141,8 +176,10 @@ class Telemetry(Collector):
             "series": [((family,), count) for family, count in self._exposition.series.items()],
             "series_limit": [((family,), self._exposition.series_limit.family) for family in self._exposition.series],
             "series_dropped": [((family,), count) for family, count in self._exposition.left_out.items()],
-            "scrape_duration_seconds": [((), self._scrapes.seconds)],
-            "scrape_size_bytes": [((), self._scrapes.size)],
+            "api_requests": list(self._requests.items()),
+            "http_requests": list(self._served.requests.items()),
+            "scrape_duration_seconds": [((), self._served.seconds)],
+            "scrape_size_bytes": [((), self._served.size)],
         }
 
     def _checks(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:
@@ -155,6 +192,7 @@ class Telemetry(Collector):
             ],
             "check_up": [((check.id,), states[check.id] is CheckState.ANSWERING) for check in engine.checks],
             "check_unknown_partitions": [((name,), count) for name, count in engine.unknown_places().items()],
+            "namespace_unknown": [(each, 1) for each in islice(engine.unknown_namespaces(), _NAMESPACES)],
             "check_errors": [((name,), each.errors) for name, each in evaluated],
             "check_duration_seconds": [((name,), each.seconds) for name, each in evaluated],
             "check_partitions": [((name,), each.partitions) for name, each in evaluated],
@@ -181,6 +219,13 @@ class Telemetry(Collector):
             "kind_last_bookmark_timestamp_seconds": [((kind.name,), stats.last_bookmark) for kind, stats in reported],
             "kind_last_connect_timestamp_seconds": [((kind.name,), stats.last_connect) for kind, stats in reported],
         }
+
+
+def _histogram(name: str, described: Described, histograms: Mapping[tuple[str, ...], Histogram]) -> Metric:
+    family = HistogramMetricFamily(name, described.help, labels=described.labels)
+    for labels, each in histograms.items():
+        family.add_metric(labels, each.buckets(), each.total)
+    return family
 
 
 def registry_of(telemetry: Telemetry) -> CollectorRegistry:

@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 from . import definitions
 from .findings import alerts_of, families_of
 from .held import held, storm_of
-from .model import Area, Group, Rule
+from .model import Alerting, Area, Group, Rule
 from .values import Values
 
 __all__ = ["all_areas", "groups"]
@@ -39,4 +39,6 @@ def _rules(area: Area, values: Values) -> Iterator[Rule]:
         yield storm_of(area.name, [family.name for family in families_of(single)], values)
     for alert in area.findings:
         yield from alerts_of(alert, area.name, values)
-    yield from area.after(values)
+    for rule in area.after(values):
+        own = isinstance(rule, Alerting) and rule.area is None
+        yield replace(rule, area=area.name) if own else rule

@@ -11,6 +11,7 @@ from ..model.cluster import Change, Cluster
 from ..model.identified import Identified, identified
 from ..model.kinds import virtual_machine, virtual_machine_instance
 from .base import Gauge, Sample, State
+from .firmware_origins import origin
 
 __all__ = ["STATE", "UUIDs"]
 
@@ -50,8 +51,7 @@ _KINDS = (virtual_machine.KIND.record, virtual_machine_instance.KIND.record)
 
 
 def _sample(vm: Identified) -> Sample:
-    origin = "legacy" if vm.legacy else "set"
-    return (vm.ref.namespace, vm.ref.name, vm.uuid, origin, str(vm.running).lower()), 1
+    return (vm.ref.namespace, vm.ref.name, vm.uuid, origin(vm).value, str(vm.running).lower()), 1
 
 
 STATE = State(

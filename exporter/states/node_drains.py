@@ -1,4 +1,5 @@
-"""The VMIs that are left on each node that is cordoned or drained, by the state of their departure; no other node.
+"""The VMIs that are left on each node that is cordoned or drained, by the state of their departure; since when it is
+drained; no other node.
 
 A change notes the nodes that it concerns, and only those that are cordoned or drained are counted again.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ..model.cluster import Change, Cluster
 from ..model.departure import DrainContext, DrainState, departures, drain_context, node_context
@@ -15,6 +17,7 @@ from ..model.indexes.nodes import NODE, PDB, RUNNING
 from ..model.kinds import (
     kube_virt,
     node,
+    node_maintenance,
     pod,
     pod_disruption_budget,
     virtual_machine_instance,
@@ -33,12 +36,18 @@ _SLICE = 4  # nodes, of a hundred VMIs each, which take a few milliseconds
 _COUNTED = tuple(state for state in DrainState if state is not DrainState.ARRIVING)
 
 
+@dataclass(frozen=True, slots=True)
+class _Drain:
+    left: Counter[DrainState]
+    since: float | None  # None while it is only cordoned, and where no object records it
+
+
 class Drains:
     def __init__(self, cluster: Cluster) -> None:
         """The cluster has to keep the indexes of departures, and `changed` to be called for each of its changes."""
         self._cluster = cluster
         self._changed: dict[str, None] = {}
-        self._left: dict[str, Counter[DrainState]] = {}
+        self._drains: dict[str, _Drain] = {}
 
     def changed(self, change: Change) -> None:
         if change.kind is KubeVirt:
@@ -46,41 +55,51 @@ class Drains:
         for index, key in change.touched:
             if index is NODE:
                 self._changed[key] = None
-            elif self._left and (index is RUNNING or (index is PDB and change.kind is PodDisruptionBudget)):
+            elif self._drains and (index is RUNNING or (index is PDB and change.kind is PodDisruptionBudget)):
                 waiting = self._cluster.dependents(index, key)
                 nodes = (each.node if isinstance(each, VirtualMachineInstance) else each.name for each in waiting)
-                self._changed.update(dict.fromkeys(name for name in nodes if name in self._left))
+                self._changed.update(dict.fromkeys(name for name in nodes if name in self._drains))
 
     def settle(self) -> Iterator[None]:
         done = 0
         while self._changed:
             drain = drain_context(ClusterView(self._cluster, STATE))
             name = self._changed.popitem()[0]
-            counts = _counted(drain, name)
-            if counts is None:
-                self._left.pop(name, None)
+            found = _drain(drain, name)
+            if found is None:
+                self._drains.pop(name, None)
                 continue
-            self._left[name] = counts
+            self._drains[name] = found
             done += 1
             if done % _SLICE == 0:
                 yield
 
     def left(self) -> dict[str, Counter[DrainState]]:
         """By the name of each node that is cordoned or drained, in order."""
-        return dict(sorted(self._left.items()))
+        return {name: each.left for name, each in sorted(self._drains.items())}
+
+    def started(self) -> dict[str, float]:
+        """Since when each node is drained, where an object records it, in order."""
+        return {name: each.since for name, each in sorted(self._drains.items()) if each.since}
 
 
-def _counted(drain: DrainContext, name: str) -> Counter[DrainState] | None:
+def _drain(drain: DrainContext, name: str) -> _Drain | None:
     context = node_context(drain, name)
     if not context.closed:
         return None
     of_vmis = (each for each in departures(context) if isinstance(each.subject, VirtualMachineInstance))
-    return Counter(each.state for each in of_vmis if each.state in _COUNTED)
+    left: Counter[DrainState] = Counter(each.state for each in of_vmis if each.state in _COUNTED)
+    return _Drain(left, context.since[0] if context.draining else None)
 
 
-def _samples(drains: Drains) -> Iterator[Sequence[Sample]]:
+def _left_samples(drains: Drains) -> Iterator[Sequence[Sample]]:
     for name, counts in drains.left().items():
         yield [((name, state.value), counts[state]) for state in _COUNTED]
+
+
+def _started_samples(drains: Drains) -> Iterator[Sequence[Sample]]:
+    for name, since in drains.started().items():
+        yield [((name,), since)]
 
 
 STATE = State(
@@ -90,7 +109,14 @@ STATE = State(
             "kubevirt_node_drain_vmis",
             "VMIs that are left on a node that is cordoned or drained, by the state of their departure.",
             ("node", "state"),
-            _samples,
+            _left_samples,
+        ),
+        Gauge(
+            "kubevirt_node_drain_started_timestamp_seconds",
+            "Since when a node is drained: by its maintenance, else its taints, else the first request of those that "
+            "VMIs leave it; only where one of them records it.",
+            ("node",),
+            _started_samples,
         ),
     ),
     reads=(
@@ -100,6 +126,7 @@ STATE = State(
         pod.KIND,
         pod_disruption_budget.KIND,
         kube_virt.KIND,
+        node_maintenance.KIND,
     ),
     indexes=INDEXES,
 )

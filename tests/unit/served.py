@@ -11,8 +11,8 @@ from exporter.config.reloading import Status
 from exporter.findings import Finding, Severity
 from exporter.http.routes import routes
 from exporter.http.server import build, serving
+from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
-from exporter.metrics.telemetry import Scrapes, Telemetry, registry_of
 from exporter.model.kinds import ipam_claim
 from exporter.model.reader import Reader
 from exporter.model.record import Ref
@@ -98,8 +98,8 @@ async def served(
     made = Served(count, checks, repairs)
     aggregates = Aggregates(made.engine.cluster, all_states())
     made.engine.observe(aggregates.changed)
-    scrapes, config = Scrapes(), Status(tried=1.0)
-    registry = registry_of(Telemetry(made.engine, made.exposition, (), scrapes, config))
-    table = routes(made.engine, aggregates, made.exposition, registry, scrapes, config, "test", made.repairs)
-    async with serving(build(made.engine, table), host, 0) as made.url:
+    own, config = telemetry.Served(), Status(tried=1.0)
+    registry = telemetry.registry_of(telemetry.Telemetry(made.engine, made.exposition, (), own, config))
+    table = routes(made.engine, aggregates, made.exposition, registry, own, config, "test", made.repairs)
+    async with serving(build(made.engine, table, own.requests), host, 0) as made.url:
         yield made

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from exporter.kube.client import Client
-from exporter.kube.errors import AbsentError, MalformedError, StatusError
+from exporter.kube.errors import AbsentError, KubeError, MalformedError, StatusError, UnreachableError
 from exporter.kube.pace import Pace
 from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
@@ -31,6 +31,7 @@ def resources(*names: str) -> bytes:
 class Body:
     chunks: list[bytes]
     headers: dict[str, str] = field(default_factory=dict)
+    status: int = 200
 
     @property
     def content(self) -> Body:
@@ -43,7 +44,7 @@ class Body:
 
 @dataclass
 class Table:
-    """Answers by path: a body, the chunks of one, or an error status. 404 for others."""
+    """Answers by path: a body, the chunks of one, an error, or the status of one. 404 for others."""
 
     answers: dict[str, Any]
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
@@ -53,6 +54,8 @@ class Table:
         assert read_seconds >= float(dict(query).get("timeoutSeconds", 0))
         self.asked.append((path, dict(query)))
         answer = self.answers.get(path, 404)
+        if isinstance(answer, Exception):
+            raise answer
         if isinstance(answer, int):
             raise StatusError(answer, "no")
         yield Body(answer if isinstance(answer, list) else [answer])
@@ -130,3 +133,35 @@ async def test_a_line_without_an_end_is_given_up() -> None:
     assert (await lines([big, big, b"\n"]))[0] == [big + big]
     with pytest.raises(MalformedError, match="larger than"):
         await lines([big, big, b"x"])
+
+
+async def test_requests_are_counted_by_verb_kind_and_status() -> None:
+    asking, table = client({V1: resources("things"), f"{V1}/things": b"{}"})
+    assert await asking.served_version(KIND) == "v1"
+    await asking.page(KIND, "v1", "", 7)
+    await asking.newest(KIND, "v1")
+    for answer in (403, 403, UnreachableError("no connection")):
+        table.answers[f"{V1}/things"] = answer
+        with pytest.raises(KubeError):
+            await asking.page(KIND, "v1", "", 7)
+    assert asking.requests == {
+        ("get", "Record", "404"): 1,
+        ("get", "Record", "200"): 1,
+        ("list", "Record", "200"): 2,
+        ("list", "Record", "403"): 2,
+        ("list", "Record", "error"): 1,
+    }
+
+
+async def test_a_watch_is_counted_when_it_is_accepted_however_it_ends() -> None:
+    asking, _ = client({f"{V2}/things": [b"one\n"]})
+
+    async def broken() -> None:
+        async with asking.watch(KIND, "v2", "5", 30) as watched:
+            assert asking.requests == {("watch", "Record", "200"): 1}
+            assert [line async for line in watched] == [b"one"]
+            raise UnreachableError("the connection broke")
+
+    with pytest.raises(UnreachableError):
+        await broken()
+    assert asking.requests == {("watch", "Record", "200"): 1}

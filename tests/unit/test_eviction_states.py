@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
+from exporter.metrics.states import States
 from exporter.states import all_states
 from exporter.states.base import Aggregates
 from exporter.states.eviction_strategies import Strategies
@@ -33,6 +35,10 @@ class Fleet:
         list(self.aggregates.settle())
         found = self.aggregates.of(Drains).left()
         return {name: {state.value: count for state, count in counts.items()} for name, counts in found.items()}
+
+    async def lines(self, family: str) -> list[str]:
+        page = [part async for part in States(self.evaluation.engine.cluster, self.aggregates).render()]
+        return [line for line in b"".join(page).decode().splitlines() if line.startswith(f"{family}{{")]
 
 
 def vmi(name: str, **more: Any) -> dict[str, Any]:
@@ -116,6 +122,39 @@ def test_a_node_that_nobody_drains_is_left_out() -> None:
 
     fleet.put(vmi("b", **ABLE, node="node01"))
     assert fleet.left() == {"node02": {}}
+
+
+REQUESTED, TAINTED, BEGUN = "2026-09-21T12:00:00Z", "2026-09-21T11:00:00Z", "2026-09-21T10:00:00Z"
+STARTED = "kubevirt_node_drain_started_timestamp_seconds"
+ASKED = vmi("a", **ABLE, evacuation="node01", evacuation_since=REQUESTED)
+MAINTENANCE = {"kind": "NodeMaintenance", "name": "m1", "node": "node01", "created": BEGUN}
+
+
+def tainted(key: str, added: str | None) -> dict[str, Any]:
+    taint = {"key": key, "effect": "NoSchedule", "timeAdded": added}
+    return {"kind": "Node", "name": "node01", "over": {"spec": {"unschedulable": True, "taints": [taint]}}}
+
+
+@pytest.mark.parametrize(
+    ("rows", "started"),
+    [
+        ([vmi("a", **ABLE), {"kind": "Pod", "name": "other"}], None),  # cordoned, and nobody is seen to drain it
+        ([vmi("a", **ABLE), tainted("medik8s.io/drain", None)], None),  # nothing records since when
+        ([vmi("a", **ABLE), tainted("medik8s.io/drain", "0001-01-01T00:00:00Z")], None),
+        ([vmi("a", **ABLE), tainted("medik8s.io/drain", TAINTED)], TAINTED),
+        ([ASKED], REQUESTED),
+        ([ASKED, vmi("b", **ABLE, evacuation="node01", evacuation_since="2026-09-21T12:30:00Z")], REQUESTED),
+        ([ASKED, tainted("node.kubernetes.io/unschedulable", TAINTED)], TAINTED),
+        ([ASKED, tainted("node.kubernetes.io/unschedulable", TAINTED), MAINTENANCE], BEGUN),
+    ],
+)
+async def test_since_when_a_node_is_drained(rows: list[dict[str, Any]], started: str | None) -> None:
+    fleet = Fleet(*rows)
+    wanted = [f'{STARTED}{{node="node01"}} {datetime.fromisoformat(started).timestamp():.0f}'] if started else []
+    assert await fleet.lines(STARTED) == wanted
+
+    fleet.put({"kind": "Node", "name": "node01", "cordoned": False})
+    assert await fleet.lines(STARTED) == []
 
 
 def test_strategies_are_those_that_apply() -> None:

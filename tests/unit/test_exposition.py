@@ -120,9 +120,27 @@ async def test_opened_less_closed_is_what_is_open_and_a_change_is_neither() -> N
     assert (exposition.opened[key], exposition.closed[key]) == (2, 0)
     exposition.update([orphan("a"), orphan("b")], [orphan("a", severity=Severity.CRITICAL)])
     assert (exposition.opened[key], exposition.closed[key]) == (2, 1)
+    assert exposition.open_seconds[key].buckets()[-1] == ("+Inf", 1)
     exposition.update([orphan("a", severity=Severity.CRITICAL)], [orphan("c")])
     assert (exposition.opened[key], exposition.closed[key]) == (3, 2)
     assert exposition.opened["ipam_claims", "DuplicateIP"] == 0
+
+
+def since_of(page: str) -> list[float]:
+    families = text_string_to_metric_families(page)
+    return [sample.value for family in families for sample in family.samples if "_since_timestamp_" in sample.name]
+
+
+async def test_a_finding_without_a_beginning_has_the_time_that_it_was_first_seen() -> None:
+    now = 5000.0
+    exposition = Exposition(all_checks(), clock=lambda: now)
+    finding = of("ipam_claims", "OrphanClaim", since=None)
+    exposition.update([], [finding])
+    assert since_of(await text(exposition.render())) == [5000.0]
+
+    now = 6000.0
+    exposition.update([finding], [of("ipam_claims", "OrphanClaim", since=0.0, severity=Severity.CRITICAL)])
+    assert since_of(await text(exposition.render())) == [5000.0]
 
 
 async def test_series_are_counted_with_their_times() -> None:

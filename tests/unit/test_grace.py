@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from exporter.checks import all_checks
+from exporter.findings import Since
 from exporter.model.source import SyncState
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
@@ -42,6 +45,16 @@ def test_a_state_with_a_known_beginning_opens_when_its_grace_ends() -> None:
     evaluation.now = NOW
     assert evaluation.found() == [("ns", "db.blue", "EmptyClaim", "warning")]
     assert [f.since for f in evaluation.engine.findings()] == [NOW - 800]
+
+
+@pytest.mark.parametrize("created", ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z"])
+def test_the_zero_of_a_time_is_no_beginning(created: str) -> None:
+    evaluation = claims()
+    seen(evaluation, *({**row, "created": created} for row in (*RUNNING, EMPTY)))
+    evaluation.evaluate()
+    evaluation.now = NOW + HOUR
+    assert evaluation.found() == [("ns", "db.blue", "EmptyClaim", "warning")]
+    assert [(f.since, f.since_source) for f in evaluation.engine.findings()] == [(NOW, Since.FIRST_SEEN)]
 
 
 def test_a_state_that_ends_within_its_grace_is_never_reported() -> None:

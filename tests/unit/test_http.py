@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import zlib
@@ -9,6 +10,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from exporter.model.source import SyncState
 from exporter.views.findings import Filter, take
@@ -259,3 +261,42 @@ async def test_a_long_name_of_a_node_is_answered_shortly(server: Served) -> None
     assert status == 404
     assert "did you mean node01?" in json.loads(body)["error"]
     assert len(body) < 500
+
+
+async def requests(server: Served) -> dict[tuple[str, str], float]:
+    _, _, body = await server.raw("GET /metrics HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")  # not chunked
+    families = {each.name: each for each in text_string_to_metric_families(body.decode())}
+    samples = families["kubevirt_steward_http_requests"].samples
+    return {(each.labels["path"], each.labels["code"]): each.value for each in samples if each.name.endswith("_total")}
+
+
+async def test_requests_are_counted_by_route_and_status_and_paths_that_are_not_served_as_one(server: Served) -> None:
+    for path in ("/healthz", "/healthz", "/nothing", "/metrics/x?y", "/%00", "/api/v1/findings?colour=red"):
+        await server.get(path)
+    await server.get("/", "POST")
+    await server.get("/style.css", Host="elsewhere.example")
+    _, headers, _ = await server.get("/api/v1/networks")
+    await server.get("/api/v1/networks", If_None_Match=headers["ETag"])
+    assert await requests(server) == {
+        ("/healthz", "200"): 2,
+        ("other", "404"): 3,
+        ("/api/v1/findings", "400"): 1,
+        ("other", "405"): 1,
+        ("/style.css", "421"): 1,
+        ("/api/v1/networks", "200"): 1,
+        ("/api/v1/networks", "304"): 1,
+    }
+    assert (await requests(server))["/metrics", "200"] == 1
+
+
+async def test_a_client_that_leaves_before_its_answer_is_counted_as_an_error(server: Served) -> None:
+    _, writer = await server.connect()
+    generation = json.loads((await server.get("/api/v1/findings"))[2])["generation"]
+    path = f"/api/v1/findings?wait=60&generation={generation}"
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    await writer.drain()
+    writer.close()
+    async with asyncio.timeout(10):
+        while ("/api/v1/findings", "error") not in (counted := await requests(server)):
+            pass
+    assert counted["/api/v1/findings", "error"] == 1

@@ -68,20 +68,16 @@ def _kubevirt(stage: Stage, release: str, **configuration: Any) -> None:
 
 
 def _values(of: Object, vm: Object | None = None, revision: str = "", **more: str) -> Values:
-    """What a person reads off the objects."""
+    """What a person chooses; a copy and another object are only chosen where there are any."""
     meta, role = of["metadata"], _role(of)
     return {
-        "ROLE": role,
-        "REFERENCE": f"{role}Ref",
-        "RESOURCE": f"{of['kind'].lower()}s.instancetype.kubevirt.io",
-        "OBJECT": meta["name"],
-        "OBJECTKIND": of["kind"],
-        "OBJECTUID": meta["uid"],
-        "GENERATION": str(meta["generation"]),
+        "GROUP": role,
         "OWNERUID": vm["metadata"]["uid"] if vm else "",
-        "REVISION": revision or "REVISION",
+        "REVISION": revision,
         "NEWNAME": meta["name"],
         "NEWKIND": of["kind"],
+        "SOURCE": "none",
+        "SOURCENAMESPACE": "none",
     } | more
 
 
@@ -102,7 +98,7 @@ def _deleted(stage: Stage) -> Values:
 
 def _misspelt(stage: Stage) -> Values:
     of = _kept(stage)
-    return _values(of, _vm(stage, matcher={"kind": INSTANCETYPE, "name": "ul"}), OBJECT="ul")
+    return _values(of, _vm(stage, matcher={"kind": INSTANCETYPE, "name": "ul"}))
 
 
 def _deleted_under_a_pool(stage: Stage) -> Values:
@@ -110,13 +106,13 @@ def _deleted_under_a_pool(stage: Stage) -> Values:
     source = _sibling(stage, of)
     stage.client.delete(INSTANCETYPES, stage.namespace, "u1")
     _pool(stage, of)
-    return _values(of, None, "", **_from(source), NAME="web")
+    return _values(of, None, "", **_from(source))
 
 
 def _pool_of_another(stage: Stage) -> Values:
     of = _kept(stage, "u2")
     _pool(stage, {**of, "metadata": {"name": "u1"}})
-    return _values(of, OBJECT="u1", NAME="web")
+    return _values(of)
 
 
 def _pool(stage: Stage, of: Object) -> None:
@@ -227,13 +223,13 @@ def _of_an_earlier_vm(stage: Stage) -> Values:
 
 def _unversioned(stage: Stage) -> Values:
     of = _kept(stage)
-    return _values(of, _vm(stage, of), NAME="u1", VMNAMESPACE=stage.namespace)
+    return _values(of, _vm(stage, of))
 
 
 def _to_be_expanded(stage: Stage) -> Values:
     _kubevirt(stage, "v1.7.0", instancetype={"referencePolicy": "expand"})
     of = _kept(stage)
-    return _values(of, _vm(stage, of), KUBEVIRTNAMESPACE=stage.namespace, KUBEVIRT="kubevirt")
+    return _values(of, _vm(stage, of))
 
 
 def _shared(stage: Stage, *, pinned: bool) -> Values:
@@ -242,7 +238,7 @@ def _shared(stage: Stage, *, pinned: bool) -> Values:
     _copied(stage, first, of)
     matcher = {"kind": INSTANCETYPE, "name": "u1", "revisionName": name}
     vm = _vm(stage, of, revision="" if pinned else name, matcher=matcher if pinned else None)
-    return _values(of, vm, name, NAME=name)
+    return _values(of, vm, name)
 
 
 # -- it does not fit
@@ -295,33 +291,36 @@ def _pool_changed(stage: Stage, _: Values) -> bool:
 
 
 _NUDGED = touched(VMS, "db")
-_AGAIN, _MATCHER, _KIND = "kubectl create -n NAMESPACE", '"/spec/ROLE", "value"', '"/spec/ROLE/kind"'
-_OF_COPY, _OF_LIVE, _REBUILD = "'{.data.spec}' > SPEC.json", "'{.spec}' > SPEC.json", "test -s SPEC.json"
+_SAVE = "> vm.yaml"
+_AGAIN, _MATCHER, _KIND = "kubectl create -n NAMESPACE", '"/spec/ROLE/name"', '"/spec/ROLE/kind"'
+_REBUILD, _OF_POOL = 'test -n "$SPEC" && kubectl create -f', '"/spec/virtualMachineTemplate/spec/ROLE/name"'
 _UNPIN, _DRY, _DROP = '"remove", "path": "/spec/ROLE/revisionName"', "--dry-run=server", "--subresource=status --type"
-_REPIN, _OF_POOL = '"replace", "path": "/spec/ROLE/revisionName"', '"/spec/virtualMachineTemplate/spec/ROLE"'
+_REPIN = '"replace", "path": "/spec/ROLE/revisionName"'
 
 STORIES = [
     Story("VMInstancetypeMissing", "ObjectMissing", _deleted, (_AGAIN, acts.TOUCH_VM)),
     Story("VMInstancetypeMissing", "ObjectMissing", _misspelt, (_MATCHER,)),
     Story(
-        "VMInstancetypeRevisionMissing",
+        "VMInstancetypeMissing",
         "RevisionMissing",
         _gone_and_another_has_a_copy,
-        (_OF_COPY, _REBUILD, acts.TOUCH_VM),
+        (_REBUILD, acts.TOUCH_VM),
         leaves=_rebuilt,
     ),
-    Story("VMInstancetypeRevisionMissing", "RevisionMissing", _gone_and_nothing_has_changed, (_OF_LIVE, _REBUILD)),
-    Story("VMInstancetypeRevisionMissing", "RevisionMissing", _gone_of_a_preference, (_DRY, _DROP)),
-    Story("VMInstancetypeRevisionMissing", "RevisionMissing", _pin_gone, (_UNPIN, _DRY, _DROP)),
-    Story("VMInstancetypeUnusable", "UnknownKind", _bad_kind, (_KIND,)),
-    Story("VMInstancetypeUnusable", "RevisionUndecodable", lambda stage: _old_copy(stage, "v1.7.0"), (_DRY, _DROP)),
+    Story("VMInstancetypeMissing", "RevisionMissing", _gone_and_nothing_has_changed, (_REBUILD,)),
+    Story("VMInstancetypeMissing", "RevisionMissing", _gone_of_a_preference, (_DRY, _DROP)),
+    Story("VMInstancetypeMissing", "RevisionMissing", _pin_gone, (_UNPIN, _DRY, _DROP)),
+    Story("VMInstancetypeMissing", "UnknownKind", _bad_kind, (_MATCHER,)),
+    Story("VMInstancetypeMissing", "RevisionUndecodable", lambda stage: _old_copy(stage, "v1.7.0"), (_DRY, _DROP)),
     Story(
-        "VMInstancetypeUnusable",
+        "VMInstancetypeMissing",
         "RevisionUndecodable",
         lambda stage: _old_copy(stage, "v1.7.0", pinned=True),
         (_UNPIN, _DRY, _DROP),
     ),
-    Story("VMInstancetypeUnusable", "FailureStands", _failure_stands, (acts.TOUCH_VM,), leaves=_NUDGED),
+    Story("VMInstancetypeMissing", "FailureStands", _failure_stands, (acts.TOUCH_VM,), leaves=_NUDGED),
+    Story("VMInstancetypeMissing", "PoolObjectMissing", _deleted_under_a_pool, (_AGAIN,)),
+    Story("VMInstancetypeMissing", "PoolObjectMissing", _pool_of_another, (_OF_POOL,)),
     Story("VMInstancetypeRevisionUnfit", "LabellessPin", _labelless, ("kubectl label controllerrevisions",)),
     Story(
         "VMInstancetypeRevisionUnfit",
@@ -332,42 +331,34 @@ STORIES = [
     ),
     Story("VMInstancetypeRevisionUnfit", "RevisionOfOtherKind", _other_kind, (_KIND,)),
     Story("VMInstancetypeRevisionUnfit", "RevisionNotOwned", _of_an_earlier_vm, (acts.OWN,)),
+    Story(
+        "VMInstancetypeRevisionUnfit", "SharedRevision", lambda stage: _shared(stage, pinned=True), (_REBUILD, _REPIN)
+    ),
+    Story(
+        "VMInstancetypeRevisionUnfit", "SharedRevision", lambda stage: _shared(stage, pinned=False), (_REBUILD, _DROP)
+    ),
     Story("VMInstancetypeUnversioned", "Unversioned", _unversioned, (acts.TOUCH_VM,), leaves=_NUDGED),
     Story("VMInstancetypeUnversioned", "ExpandPending", _to_be_expanded, ("kubectl patch kubevirts",)),
+    Story("VMInstancetypeUnversioned", "DeletableInUse", _unversioned, (acts.TOUCH_VM,), leaves=_NUDGED),
     Story(
         "VMInstancetypeConflict",
         "FieldConflict",
         _sets_memory,
-        (_DRY, acts.SAVE_VM, acts.REPLACE),
+        (_DRY, _SAVE, acts.REPLACE),
         edits=("        memory:\n          guest: 1Gi\n", ""),
     ),
     Story(
         "VMInstancetypeConflict",
         "RequirementsUnmet",
         _too_small,
-        (acts.SAVE_VM, acts.REPLACE),
+        (_SAVE, acts.REPLACE),
         edits=("name: u1", "name: u4"),
     ),
-    Story("VMInstancetypeDeletableInUse", "DeletableInUse", _unversioned, (acts.TOUCH_VM,), leaves=_NUDGED),
-    Story(
-        "VMInstancetypeRevisionShared",
-        "SharedRevision",
-        lambda stage: _shared(stage, pinned=True),
-        (_OF_COPY, _REBUILD, _REPIN),
-    ),
-    Story(
-        "VMInstancetypeRevisionShared",
-        "SharedRevision",
-        lambda stage: _shared(stage, pinned=False),
-        (_OF_COPY, _REBUILD, _DROP),
-    ),
-    Story("VMPoolInstancetypeMissing", "PoolObjectMissing", _deleted_under_a_pool, (_AGAIN,)),
-    Story("VMPoolInstancetypeMissing", "PoolObjectMissing", _pool_of_another, (_OF_POOL,)),
     Story(
         "VMIPresetInUse",
         "PresetInUse",
         _preset,
-        (acts.SAVE_VM, acts.REPLACE),
+        (_SAVE, acts.REPLACE),
         leaves=_excluded,
         edits=("  template:\n", f'  template:\n    metadata:\n      annotations:\n        {_EXCLUDE}: "true"\n'),
     ),

@@ -1,0 +1,179 @@
+"""The sidecar that repairs.
+
+There are no alerts where it is not installed. With its defaults it writes nothing: then only what keeps it from
+planning is reported. One replica leads, and only that one knows of storms, pauses and refusals. Windows of 6 minutes
+bridge missed scrapes, a restart and the change of the leader: `last_over_time` has what a vanished pod said last, until
+its successor does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..model import Alerting, Area, Rule
+from ..values import Values
+
+__all__ = ["AREA"]
+
+_IN = "{{ with $labels.cluster }} of cluster {{ . }}{{ end }}"
+_REPLICA = "{{ with $labels.pod }}{{ . }}{{ else }}{{ $labels.instance }}{{ end }}"
+_API_SERVER = "dry_run_clean|everything_seen"  # the preconditions that are not about the object
+_ENABLED = (
+    "and on (cluster, remediation)"
+    " max by (cluster, remediation) (last_over_time(kubevirt_steward_repair_enabled[6m])) == 1"
+)
+
+
+def _last(metric: str, **labels: str) -> str:
+    matchers = ", ".join(f'{name}="{value}"' for name, value in labels.items())
+    return f"last_over_time(kubevirt_steward_repair_{metric}{f'{{{matchers}}}' if matchers else ''}[6m])"
+
+
+def _after(_: Values) -> Iterator[Rule]:
+    yield from _storms()
+    yield from _refused()
+    yield from _objects()
+    yield from _replicas()
+
+
+def _storms() -> Iterator[Rule]:
+    yield Alerting(
+        alert="StewardRepairStorm",
+        expr=f"max by (cluster) ({_last('storm', state='storm')}) == 1",
+        wait="5m",  # the findings of objects that are created or drained together
+        keep="10m",
+        summary=f"The sidecar{_IN} writes nothing: too much is to be repaired at once.",
+        description="The findings that the sidecar would repair are so many that they have one cause, and it is not in"
+        " the objects. It writes nothing until there are fewer. Look for what changed when they rose.",
+    )
+    yield Alerting(
+        alert="StewardRepairStorm",
+        expr=f"max by (cluster) ({_last('storm', state='cooldown')}) == 1",
+        wait="1m",
+        severity="info",
+        summary=f"A storm of repairs{_IN} is over; the sidecar writes nothing for a while.",
+        description="The findings that the sidecar would repair are few again. It writes nothing until the cooldown is"
+        " over, and needs nothing from you.",
+    )
+    # The sidecar counts pauses of the Lease and of the ledger; those of a namespace or an object, while in the way.
+    yield Alerting(
+        alert="StewardRepairPaused",
+        expr=f"""max by (cluster) ({_last("paused")}) > 0
+or max by (cluster) ({_last("blocked", gate="paused")}) > 0
+or max by (cluster) ({_last("refused", precondition="object_paused")}) > 0""",
+        wait="24h",  # a pause that was forgotten
+        keep="10m",
+        summary=f"Repairs{_IN} have been paused for a day.",
+        description="All repairs, or those of a namespace or an object, have been paused for a day: the sidecar writes"
+        " nothing there. Resume what is paused, or set its mode to plan.",
+    )
+
+
+def _refused() -> Iterator[Rule]:
+    # What the API server refuses, or can't show: nobody but the cluster's administrator can end it.
+    yield Alerting(
+        alert="StewardRepairRefusedOften",
+        expr=f"""max by (cluster, remediation, precondition) (
+  last_over_time(kubevirt_steward_repair_refused{{precondition=~"{_API_SERVER}"}}[6m])
+) > 0
+{_ENABLED}""",
+        wait="1h",  # a webhook or an API server that is away
+        keep="10m",
+        summary=f"The API server{_IN} lets the sidecar not carry out {{{{ $labels.remediation }}}}.",
+        description="For an hour precondition {{ $labels.precondition }} of {{ $labels.remediation }} has not held:"
+        " {{ $value }} findings wait for it. Mend the webhook or the permission that the refusal names.",
+    )
+    # A precondition that does not hold is a normal ending; what lasts for hours is for a person.
+    yield Alerting(
+        alert="StewardRepairRefusedOften",
+        expr=f"""max by (cluster, remediation, precondition) (
+  last_over_time(kubevirt_steward_repair_refused{{precondition!~"approved|{_API_SERVER}|object_paused|opt_in"}}[6m])
+) > 0
+{_ENABLED}""",
+        wait="6h",  # a precondition that comes to hold by itself
+        keep="10m",
+        severity="info",
+        summary=f"{{{{ $labels.remediation }}}}{_IN} is refused by precondition {{{{ $labels.precondition }}}}.",
+        description="For six hours precondition {{ $labels.precondition }} of {{ $labels.remediation }} has not held:"
+        " {{ $value }} findings wait for it, and need a person. Follow the runbooks of their own alerts.",
+    )
+
+
+def _objects() -> Iterator[Rule]:
+    yield Alerting(
+        alert="StewardRepairFailing",
+        expr=f"""sum by (cluster, remediation) (increase(kubevirt_steward_repairs_total{{outcome="failed"}}[2h])) > 0
+or max by (cluster, remediation) ({_last("blocked", gate="breaker")}) > 0""",
+        wait="1m",  # one failure is worth a look: the dry run was accepted
+        keep="15m",
+        summary=f"Repairs by {{{{ $labels.remediation }}}}{_IN} fail.",
+        description="The API server refused a write of {{ $labels.remediation }} although it accepted the dry run, or"
+        " the write had no effect; after several failures in a row the remediation rests. The ledger has what was sent"
+        " and what came back.",
+    )
+    yield Alerting(
+        alert="StewardRepairEditWar",
+        expr=f"max by (cluster) ({_last('edit_wars')}) > 0",
+        wait="1m",  # it lasts until a person ends it
+        keep="10m",
+        summary=f"Something reverts repairs of {{{{ $value }}}} objects{_IN}.",
+        description="The same repair was reverted again and again, so the sidecar leaves these objects alone:"
+        " {{ $value }}. Find the field manager that writes back, and resume the objects.",
+    )
+    yield Alerting(
+        alert="StewardRepairUnclear",
+        expr=f"max by (cluster) ({_last('unfinished')}) > 0",
+        wait="15m",  # it reads the object again in each run
+        keep="10m",
+        summary=f"The outcome of {{{{ $value }}}} repairs{_IN} is not known.",
+        description="The ledger has {{ $value }} attempts without an end: the sidecar could not read their objects"
+        " since, and writes nothing more to them. Its log says what keeps it from reading them.",
+    )
+
+
+def _replicas() -> Iterator[Rule]:
+    yield Alerting(
+        alert="StewardRepairLedgerNotWritable",
+        expr=f"max by (cluster, job, instance, pod) ({_last('ledger_writable')}) == 0",
+        wait="5m",  # a volume that is slow to come
+        keep="10m",
+        summary=f"Replica {_REPLICA} of the sidecar{_IN} can't write its ledger.",
+        description="{{ $labels.instance }} {{ $labels.pod }} can't write the ledger of repairs, and repairs nothing"
+        " meanwhile. Look at the volume of the ledger; its log has the error.",
+    )
+    # The second part is for a sidecar that can't be scraped any more.
+    yield Alerting(
+        alert="StewardRepairNotLeading",
+        expr=f"""(
+  max by (cluster) ({_last("enabled")}) == 1
+  or max by (cluster) (
+    up == 0 and on (cluster, job, instance) last_over_time(kubevirt_steward_repair_enabled[6h]) == 1
+  )
+)
+unless on (cluster) max by (cluster) ({_last("leading")}) == 1""",
+        wait="10m",  # a node that is drained, and a Lease that runs out
+        keep="10m",
+        summary=f"No replica of the sidecar{_IN} carries out repairs.",
+        description="A remediation is in mode approve or auto, and no replica of the sidecar holds the Lease: nothing"
+        " is repaired. Look at who holds it, and at the sidecar's log.",
+    )
+    yield Alerting(
+        alert="StewardRepairSourceDown",
+        expr=f"""max by (cluster) (
+  {_last("source_up")}
+  and on (cluster, job, instance) {_last("leading")} == 1
+) == 0""",
+        wait="10m",  # an exporter that restarts, and lists everything anew
+        keep="10m",
+        summary=f"The sidecar{_IN} can't read the findings.",
+        description="The sidecar gets no findings from the exporter: it plans nothing and repairs nothing. Its log has"
+        " what it asks for and what comes back.",
+    )
+
+
+AREA = Area(
+    name="repairs",
+    note="The sidecar that repairs. There are no alerts where it is not installed, and with its defaults it writes"
+    " nothing: then only what keeps it from planning is reported.",
+    after=_after,
+)
