@@ -123,6 +123,11 @@ def _of_the_steward() -> Iterator[Inhibition]:
         target=_alerts("StewardNotReady"),
     )
     yield Inhibition(
+        why="Nothing is repaired by what the steward can't see.",
+        source=_alerts("StewardBlind"),
+        target=(*_alerts("StewardRepairRefusedOften"), Matcher("precondition", "=", "everything_seen")),
+    )
+    yield Inhibition(
         why="A check that raises has no answer for what it raised on.",
         source=_alerts("StewardCheckErrors"),
         target=_alerts("StewardCheckUnknown"),

@@ -24,8 +24,11 @@ from exporter.metrics.check_states import CheckState
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.states import all_states
-from reconcile.board import Board
+from reconcile.board import Board, Repair
+from reconcile.gates import GATES, Blocked
 from reconcile.metrics import Measures
+from reconcile.plan import Refused
+from reconcile.remediation import COMMON_PRECONDITIONS
 from reconcile.remediations import all_remediations
 from tests.unit.test_checks import cases_of, evaluated
 
@@ -33,23 +36,26 @@ __all__ = ["CHECKS", "Pages", "Site", "named", "one_of_each"]
 
 CHECKS = tuple(check for check in all_checks() if check.scope is not PER_FLEET)
 VMS = 200
+POOL = 250  # addresses
 
 
 @dataclass(frozen=True)
 class Site:
     """The steward of one cluster of 200 VMs: what is open, and the checks that have no answer.
 
-    VMs of clusters with different numbers have different firmware UUIDs.
+    VMs of clusters with different numbers have different firmware UUIDs. Where there is `trouble` every pool is full,
+    and the sidecar's repairs are refused and blocked for each reason that it has.
     """
 
     number: int
     findings: tuple[Finding, ...] = ()
     unknown: frozenset[str] = frozenset()
+    trouble: bool = False
 
     @cached_property
     def page(self) -> bytes:
-        lines = (*self._telemetry(), *_states(self.number))
-        return _exposition(self.findings) + "".join(lines).encode() + _sidecar()
+        lines = (*self._telemetry(), *_states(self.number, POOL if self.trouble else POOL // 5))
+        return _exposition(self.findings) + "".join(lines).encode() + _sidecar(self.trouble)
 
     def _telemetry(self) -> Iterator[str]:
         values = {"ready": 1, "build_info": 1, "config_reload_success": 1, "kind_synced": 1, "kind_objects": VMS}
@@ -57,7 +63,7 @@ class Site:
             if family.type == "histogram":
                 continue
             suffix = "_total" if family.type == "counter" else ""
-            for labels in itertools.product(*(_VALUES[label] for label in family.labels)):
+            for labels in itertools.product(*(_VALUES.get(label, ("any",)) for label in family.labels)):
                 of = dict(zip(family.labels, labels, strict=True))
                 value = values.get(name, 0)
                 if name in ("check_up", "check_state"):
@@ -70,11 +76,7 @@ _VALUES: Mapping[str, tuple[str, ...]] = {
     "state": tuple(CheckState),
     "kind": tuple(sorted({kind.name for check in CHECKS for kind in check.reads})),
     "family": tuple(sorted({reason.family.name for check in CHECKS for reason in check.reasons.values()})),
-    "reason": ("any",),
     "severity": tuple(Severity),
-    "version": ("0.1.0",),
-    "hash": ("0123456789ab",),
-    "error": ("timeout",),
 }
 
 
@@ -93,25 +95,43 @@ def _exposition(findings: Iterable[Finding]) -> bytes:
     return asyncio.run(text())
 
 
-def _states(number: int) -> Iterator[str]:
-    """All at 0 or absent but for what a healthy cluster has: pools with room, VMs with a UUID of their own."""
+def _states(number: int, used: int) -> Iterator[str]:
+    """All at 0 but for pools, of which `used` addresses are, and VMs, each with a firmware UUID of its own."""
     for gauge in (gauge for state in all_states() for gauge in state.gauges):
-        value = {"kubevirt_ipam_pool_capacity": 250, "kubevirt_ipam_pool_used": 50}.get(gauge.name, 0)
+        value = {"kubevirt_ipam_pool_capacity": POOL, "kubevirt_ipam_pool_used": used}.get(gauge.name, 0)
         for i in range(VMS if "uuid" in gauge.labels else 1):
-            of = {
-                "namespace": f"team-{i % 20:02}",
-                "name": f"vm-{i:03}",
-                "uuid": f"{number:04}{i:04}-0000-4000-8000-000000000000",
-            }
+            uuid = f"{number:04}{i:04}-0000-4000-8000-000000000000"
+            of = {"namespace": f"team-{i % 20:02}", "name": f"vm-{i:03}", "uuid": uuid}
             labels = {label: of.get(label, "true" if label == "running" else "any") for label in gauge.labels}
             yield _line(gauge.name, labels, value)
 
 
-def _sidecar() -> bytes:
-    ids = {remediation.id for remediation in all_remediations()}
-    measures = Measures(all_remediations(), dict.fromkeys(ids, "approve"), Board(), ids)
+def _sidecar(trouble: bool) -> bytes:
+    board, ids = Board(), {remediation.id for remediation in all_remediations()}
+    if trouble:
+        asyncio.run(_troubled(board))
+    measures = Measures(all_remediations(), dict.fromkeys(ids, "approve"), board, ids)
     measures.standing.leading = measures.standing.ledger_writable = measures.standing.source_up = True
     return generate_latest(measures.registry)
+
+
+async def _troubled(board: Board) -> None:
+    blocked = tuple(Blocked(gate.id, "") for gate in GATES)
+    for each in all_remediations():
+        names = (*COMMON_PRECONDITIONS, *each.preconditions, *(gate.id for gate in GATES if gate.reads))
+        repair = Repair(
+            fingerprint="blocked",
+            remediation=each.id,
+            check="",
+            reason="",
+            namespace="",
+            mode="approve",
+            state="",
+            at=0,
+        )
+        for name in names:
+            await board.put(msgspec.structs.replace(repair, fingerprint=name).unplanned(Refused(name, "")))
+        await board.put(msgspec.structs.replace(repair, state="blocked", blocked=blocked))
 
 
 @cache

@@ -64,7 +64,7 @@ def night(binary: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         setup = Setup(
             rule_files=tuple(faster_rules(tmp_path_factory.mktemp("rules"))),
             scrape_configs=[pages.scrape_config()],
-            scrape_interval=1,
+            scrape_interval=2,
             evaluation_interval=0.5,
             alertmanagers=[alertmanager.address],
         )

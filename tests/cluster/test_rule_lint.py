@@ -12,7 +12,6 @@ from tests.cluster.conftest import Tools
 from tests.cluster.prometheus import Prometheus, Setup
 from tests.cluster.steward_pages import Pages, Site, named, one_of_each
 from tests.rules import FILES, RULES
-from tests.waiting import wait_until
 
 CONFIG = RULES.parent / ".pint.hcl"
 STORM = 101  # findings of a reason
@@ -27,14 +26,16 @@ def pint(binary: Tools, config: Path, *files: Path, online: bool = False) -> sub
 
 @pytest.fixture(scope="module")
 def seeded(binary: Tools) -> Iterator[Prometheus]:
-    """It has scraped two stewards with every finding, one of them as a storm, and recorded what follows."""
+    """It has scraped two stewards of the same VMs, one with all that can be wrong, and recorded what follows."""
     storm = (named("MissingClaim", f"storm-{i}", namespace="storm") for i in range(STORM))
-    pages = Pages({"east": Site(1, (*one_of_each(), *storm)), "west": Site(2)})
-    setup = Setup(rule_files=FILES, scrape_configs=[pages.scrape_config()])
+    pages = Pages({"east": Site(1, (*one_of_each(), *storm), trouble=True), "west": Site(1)})
+    setup = Setup(rule_files=FILES, scrape_configs=[pages.scrape_config()], scrape_interval=10)
     prometheus = Prometheus(binary("prometheus"), setup)
     try:
         prometheus.start()
-        wait_until(lambda: prometheus.query("reason:kubevirt_steward_findings:storm"), 60, "the storm is recorded")
+        prometheus.wait_for("reason:kubevirt_steward_findings:storm")
+        prometheus.wait_for("network:kubevirt_ipam_pool_used:full")
+        prometheus.wait_for("VM:kubevirt_vm_firmware_uuid_info:held")
         yield prometheus
     finally:
         prometheus.stop()
@@ -46,11 +47,25 @@ def test_pint_has_nothing_to_say_of_the_rules(binary: Tools) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_pint_finds_every_series_that_the_rules_read(binary: Tools, seeded: Prometheus, tmp_path: Path) -> None:
-    config = tmp_path / "pint.hcl"
+def online(seeded: Prometheus, folder: Path) -> Path:
+    config = folder / "pint.hcl"
     config.write_text(f'{CONFIG.read_text(encoding="utf-8")}\nprometheus "seeded" {{ uri = "{seeded.url}" }}\n')
-    done = pint(binary, config, *FILES, online=True)
+    return config
+
+
+def test_pint_finds_every_series_that_the_rules_read(binary: Tools, seeded: Prometheus, tmp_path: Path) -> None:
+    done = pint(binary, online(seeded, tmp_path), *FILES, online=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_pint_notices_a_series_that_nobody_serves(binary: Tools, seeded: Prometheus, tmp_path: Path) -> None:
+    text = (RULES / "steward.yaml").read_text(encoding="utf-8")
+    file = tmp_path / "steward.yaml"
+    file.write_text(text.replace("config_reload_success", "config_reload_succeeded"), encoding="utf-8")
+    assert file.read_text(encoding="utf-8") != text
+    done = pint(binary, online(seeded, tmp_path), file, online=True)
+    assert done.returncode != 0
+    assert "(promql/series)" in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
