@@ -77,7 +77,7 @@ def ask(**values: Any) -> Ask:
         "mode": Mode.AUTO,
         "vm": "db",
         "since": NOW - 86_400,
-        "labels": {"alertname": ("VMIPAMClaimOrphaned",), "namespace": ("shop",), "vm": ("db", "")},
+        "labels": {"alertname": ("VMIPAMClaimLeftBehind",), "namespace": ("shop",), "vm": ("db", "")},
         "annotations": {str(CLAIM): {}, VM: {REPAIR.opt_in: "true"}},
     }
     return Ask(**(known | values))
@@ -98,7 +98,7 @@ def situation(*entries: Entry, **values: Any) -> Situation:
         "upgrading": False,
         "silenced": lambda _: "",
         "query": QueryAnswer(),
-        "firing": frozenset({frozenset({("alertname", "VMIPAMClaimOrphaned"), ("namespace", "shop"), ("name", "x")})}),
+        "firing": frozenset({frozenset({("alertname", "VMIPAMClaimLeftBehind"), ("namespace", "shop"), ("name", "x")})}),
         "ledger": "",
     }
     return Situation(**(known | values))

@@ -33,7 +33,7 @@ _REASONS = {
         "Another VM has the same serial; a warning while both run.",
         _SERIAL,
         next="Stop the copy and give it another serial.",
-        commands=("kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME -o yaml",),
+        commands=("kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml",),
         alert="VMSerialDuplicate",
     ),
 }

@@ -23,7 +23,7 @@ from tests.repairs import ask, config
 from tests.waiting import wait_until
 
 LABELS = {
-    "alertname": "VMIPAMClaimOrphaned",
+    "alertname": "VMIPAMClaimLeftBehind",
     "namespace": "shop",
     "name": "db.blue",
     "severity": "warning",
@@ -85,7 +85,7 @@ def silence(name: str, how: str, value: str, *more: dict[str, Any]) -> dict[str,
 UNCERTAIN = set(VALUES[VALUES.index("[[:alpha:]]+") :])
 HOWS = ("=", "!=", "=~", "!~")
 # A silence must have a matcher that does not match the empty text.
-NEVER_EMPTY = {"name": "alertname", "value": "VMIPAMClaimOrphaned", "isRegex": False, "isEqual": True}
+NEVER_EMPTY = {"name": "alertname", "value": "VMIPAMClaimLeftBehind", "isRegex": False, "isEqual": True}
 
 
 async def by(alertmanager: Alertmanager, labels: Labels) -> str | None:
@@ -112,7 +112,7 @@ def test_what_it_silences_we_see_as_silenced(alertmanager: Alertmanager) -> None
 
 
 async def test_a_silence_holds_us_back_until_it_is_expired(alertmanager: Alertmanager) -> None:
-    labels: Labels = {"alertname": ("VMIPAMClaimOrphaned",), "namespace": ("shop",)}
+    labels: Labels = {"alertname": ("VMIPAMClaimLeftBehind",), "namespace": ("shop",)}
     assert await by(alertmanager, labels) == ""
     made = await asyncio.to_thread(alertmanager.silence, silence("namespace", "=", "shop"))
     assert f'"{made}" by "ann"' in (await by(alertmanager, labels) or "")

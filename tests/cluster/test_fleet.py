@@ -19,12 +19,12 @@ from tests.cluster.exporter import Exporter, grant
 from tests.cluster.prometheus import Prometheus
 from tests.cluster.quick import quick_rules
 from tests.cluster.resources import VMIS, VMS
-from tests.cluster.test_runbooks import ACROSS, Kubectl
+from tests.cluster.shell import Shell, fill
+from tests.cluster.test_runbooks import ACROSS
 from tests.manifests import Object
-from tests.rules import RULES, blocks
+from tests.rules import RULES, steps
 from tests.waiting import wait_until
 
-NEW = "7b4e28ba-2fa1-41d2-883f-0016d3cca427"  # by the runbook
 UUID, ANOTHER = "5b4e28ba-2fa1-41d2-883f-0016d3cca427", "6b4e28ba-2fa1-41d2-883f-0016d3cca427"
 
 
@@ -92,33 +92,34 @@ def test_one_uuid_in_two_clusters_is_alerted_on_until_the_runbook_is_followed(
 
     west.client.remove(VMIS, namespace, "copy")
     wait_until(lambda: not alerts("firing") | alerts("pending"), 90, "one that is stopped is not alerted on")
-    follow(Kubectl(binary, west.server, namespace, tmp_path), west.client, "copy")
+    new = follow(Shell(binary, west.server, namespace, tmp_path), west.client, namespace, "copy")
     changed = west.client.get(VMS, namespace, "copy")
     west.client.make(fleet.vmi(changed))
-    server.wait_for(f'kubevirt_vm_firmware_uuid_info{{name="copy", uuid="{NEW}", running="true"}}')
-    shared = "VM:kubevirt_vm_firmware_uuid_info:max_last6m"
+    server.wait_for(f'kubevirt_vm_firmware_uuid_info{{name="copy", uuid="{new}", running="true"}}')
+    shared = "VM:kubevirt_vm_firmware_uuid_info:held"
     wait_until(lambda: not server.query(shared) and not alerts("firing") | alerts("pending"), 60, "none is shared")
 
 
-def follow(kubectl: Kubectl, client: Client, name: str) -> None:
-    """The runbook, to the letter: what it reads can be read, what it writes takes effect once and on what was read."""
-    kubectl.values |= {"NAME": name, "NEWUUID": NEW}
-    namespace = kubectl.values["NAMESPACE"]
-    read, write = (text for text, untried in blocks(RULES / "runbooks" / f"{ACROSS}.md", "sh") if not untried)
-    assert kubectl(read).returncode == 0
-    meta = client.get(VMS, namespace, name)["metadata"]
-    as_read = {"UID": meta["uid"], "RESOURCEVERSION": meta["resourceVersion"]}
+def follow(shell: Shell, client: Client, namespace: str, name: str) -> str:
+    """The runbook, as it is written: what it writes takes effect once and on what was read. Gives the new UUID."""
+    tried = [step for step in steps(RULES / "runbooks" / f"{ACROSS}.md") if not step.untried]
+    begin, look, read, patch, whole, verify = tried
+    assert shell(fill(begin.text, {"NAMESPACE": namespace, "NAME": name})).returncode == 0
+    assert [shell(each.text).returncode for each in (look, read)] == [0, 0]
 
-    assert kubectl(write, **{**as_read, "UID": "another"}).returncode != 0
-    assert kubectl(write, **as_read).returncode == 0
-    assert "is invalid" in kubectl(write, **as_read).stderr
+    assert shell(patch.text, VM_UID="another").returncode != 0
+    assert shell(patch.text, RESOURCEVERSION="1").returncode != 0
+    assert shell(patch.text).returncode == 0
+    assert "is invalid" in shell(patch.text).stderr
+    assert shell(verify.text).stdout == shell.expanded(verify.prints)
+    new = shell.variables["NEWUUID"]
 
-    bare = client.create(fleet.vm(namespace, "bare", firmware={}))["metadata"]
-    kubectl.values["NAME"] = "bare"
-    as_read = {"UID": bare["uid"], "RESOURCEVERSION": bare["resourceVersion"]}
-    whole = write.replace('/firmware/uuid", "value": "NEWUUID"', '/firmware", "value": {"uuid": "NEWUUID"}')
-    assert "is invalid" in kubectl(write, **as_read).stderr
-    assert kubectl(whole, **as_read).returncode == 0
+    client.create(fleet.vm(namespace, "bare", firmware={}))
+    assert shell(fill(begin.text, {"NAMESPACE": namespace, "NAME": "bare"})).returncode == 0
+    assert shell(read.text).returncode == 0
+    assert "is invalid" in shell(patch.text).stderr
+    assert shell(whole.text).returncode == 0
+    return new
 
 
 def test_a_name_that_two_clusters_share_is_a_legacy_uuid_that_they_share(

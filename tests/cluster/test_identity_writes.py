@@ -9,7 +9,6 @@ import pytest
 from tests.cluster import fleet
 from tests.cluster.client import Client
 from tests.cluster.stories.identities import BOOTLOADER, NEW, OLD, pool, replica_set
-from tests.cluster.test_instancetype_writes import SIZED
 from tests.cluster.test_runbooks import BY_NAME, GUARDED, PATCHED, REPLACED, Kubectl, just_read, kubectl
 from tests.manifests import Object
 
@@ -77,5 +76,5 @@ def wanted(block: str, before: Object) -> Object:
 
 
 def test_every_write_that_is_guarded_is_tried() -> None:
-    tried = {each.values[0] for each in (*WRITES, *GUARDED, *SIZED)}
+    tried = {each.values[0] for each in (*WRITES, *GUARDED)}
     assert {block.text for found in REPLACED.values() for block in found if "RESOURCEVERSION" in block.text} == tried

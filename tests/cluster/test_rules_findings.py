@@ -36,7 +36,6 @@ PAGES = {  # where traffic or a control plane is lost, and nowhere else
     ("VMIPAMClaimDuplicateIP", "DuplicateIP"),
     ("VMNetworkPoolPressure", "PoolPressure"),
 }
-END = 60  # minutes: then everything is repaired
 
 
 @dataclass(frozen=True)
@@ -95,6 +94,7 @@ def minutes(duration: str) -> int:
 ALERTS = [rule for file in FILES for rule in rules_of(file) if rule.alerts]
 FINDINGS = list(seeded())
 OF_FINDINGS = {each.alert for each in FINDINGS if each.alert}
+END = 10 + max(minutes(rule.waits) for rule in ALERTS if rule.name in OF_FINDINGS)  # then everything is repaired
 AREAS = sorted({rule.stem for rule in ALERTS if rule.name in OF_FINDINGS})
 
 

@@ -400,7 +400,7 @@ def test_an_undecodable_object_can_be_read(kind: str, kubectl: Kubectl, namespac
 def test_a_permission_that_is_refused_can_be_asked_for(kubectl: Kubectl) -> None:
     (check,) = (check for check in all_checks() if check.id == "sources")
     asks = [each for each in check.reasons["KindForbidden"].commands if "can-i" in each]
-    values = {"RESOURCE": "ipamclaims.k8s.cni.cncf.io", "USER": "system:serviceaccount:steward:steward-exporter"}
+    values = {"RESOURCE": "ipamclaims.k8s.cni.cncf.io", "ACCOUNT": "system:serviceaccount:steward:steward-exporter"}
 
     assert [kubectl(filled(each, values)).stdout for each in asks] == ["no\n", "no\n"]
 

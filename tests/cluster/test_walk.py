@@ -61,13 +61,13 @@ def test_a_claim_that_keeps_its_finalizer_is_found_and_cleared_within_two_second
 def test_a_real_prometheus_takes_the_alert_from_pending_to_firing_and_back(
     exporter: Exporter, client: Client, namespace: str, prometheus: MakePrometheus, tmp_path: Path
 ) -> None:
-    rules = quick_rules("ipam_claims", tmp_path)
+    rules = quick_rules("ipam", tmp_path)
     server = prometheus(targets=[exporter.address], rule_files=[rules])
     server.wait_for("kubevirt_steward_ready == 1")
 
     claimed_vm(client, namespace, "db", ip="10.0.7.7/24")
     delete_vm(client, namespace, "db")
-    wanted = {"alertname": "VMIPAMClaimStuckTerminating", "namespace": namespace, "name": "db.blue"}
+    wanted = {"alertname": "VMIPAMClaimLeftBehind", "namespace": namespace, "name": "db.blue"}
 
     def state() -> str:
         found = [a for a in server.alerts() if wanted.items() <= a["labels"].items()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,29 +14,33 @@ from tests.cluster.resources import PVCS, STORAGE_CLASSES, VMS
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.installation import NAMESPACE
 from tests.kubevirt.settings import NAME, Settings
-from tests.kubevirt.shell import run
+from tests.kubevirt.shell import run, script
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object
-from tests.rules import RULES, blocks
 from tests.waiting import wait_until
 
 GATES = ("DownwardMetrics", "ExperimentalIgnitionSupport")
 IGNITION = "kubevirt.io/ignitiondata"
 MEMORY: Object = {"resources": {"requests": {"memory": "64Mi"}}}
 METRICS: Object = {"devices": {"downwardMetrics": {}}, **MEMORY}
-MISMATCH, START, PENDING = "VMFeatureMismatch", "VMFeatureStartBlocked", "VMIFeatureBlocked"
+MISMATCH, BLOCKED = "VMFeatureMismatch", "VMFeatureBlocked"
 Follow = Callable[..., bool]
 
 
 @pytest.fixture
 def follow(kubevirt: ControlPlane, stage: Stage, binary: Tools, tmp_path: Path) -> Follow:
-    """Runs the one block of a runbook that has these words, and says whether it succeeded."""
-    known = {"NAMESPACE": stage.namespace, "VMNAME": "db", "KUBEVIRTNAMESPACE": NAMESPACE, "KUBEVIRTNAME": NAME}
+    """Runs the one block of a runbook with these words in it, and says whether it succeeded."""
+    known = {
+        "NAMESPACE": stage.namespace,
+        "NAME": "db",
+        "VMNAME": "db",
+        "FEATURE": "downward_metrics",
+        "REASON": "none",
+    }
+    known |= {"FEATURE": "", "REASON": "none", "KUBEVIRTNAMESPACE": NAMESPACE, "KUBEVIRTNAME": NAME}
 
-    def followed(runbook: str, words: str, **values: str) -> bool:
-        (block,) = (text for text, _ in blocks(RULES / f"runbooks/{runbook}.md", "sh") if words in text)
-        script = re.sub(r"\b[A-Z]{3,}\b", lambda found: {**known, **values}.get(found[0], found[0]), block)
-        return run(script, kubevirt, binary, tmp_path) == 0
+    def followed(runbook: str, words: str, **overruled: str) -> bool:
+        return run(script(runbook, words, known, **overruled), kubevirt, binary, tmp_path) == 0
 
     return followed
 
@@ -76,16 +79,16 @@ def _made(stage: Stage) -> bool:
 def test_a_vm_that_can_not_be_edited_is_changed_in_one_edit_and_restarted(
     stage: Stage, follow: Follow, refused: str, tmp_path: Path
 ) -> None:
-    file = tmp_path / "db.yaml"
+    file = tmp_path / "vm.yaml"
     assert not follow(MISMATCH, "kubectl annotate")
-    assert follow(MISMATCH, "yaml > VMNAME.yaml")
+    assert follow(MISMATCH, "> vm.yaml")
     edit(file, lambda vm: template(vm)["spec"]["domain"]["devices"].pop("downwardMetrics"))
-    assert not follow(MISMATCH, "--dry-run=server -f VMNAME.yaml"), "one of two was left"
+    assert not follow(MISMATCH, "--dry-run=server -f vm.yaml"), "one of two was left"
     edit(file, lambda vm: template(vm)["metadata"].pop("annotations"))
-    assert follow(MISMATCH, "--dry-run=server -f VMNAME.yaml")
+    assert follow(MISMATCH, "--dry-run=server -f vm.yaml")
     assert not follow(MISMATCH, "kubectl annotate"), "nothing was written"
 
-    assert follow(MISMATCH, "replace -f VMNAME.yaml")
+    assert follow(MISMATCH, "replace -f vm.yaml")
     assert follow(MISMATCH, "kubectl annotate")
     vmi = stage.vmi("db")
     assert vmi is not None
@@ -100,8 +103,8 @@ def test_one_that_has_to_be_stopped_is_down_until_its_features_are_allowed(
     stage: Stage, follow: Follow, refused: str, tmp_path: Path
 ) -> None:
     assert "denied the request" in stage.act("db", "stop").message
-    assert not follow(MISMATCH, "virtualmachineinstances/VMNAME -f", UID="of-another")
-    assert follow(MISMATCH, "virtualmachineinstances/VMNAME -f", UID=refused)
+    assert not follow(MISMATCH, "virtualmachineinstances/VMNAME -f", VMI_UID="of-another")
+    assert follow(MISMATCH, "virtualmachineinstances/VMNAME -f", VMI_UID=refused)
     stage.wait_gone("db")
     wait_until(lambda: "not enabled" in failure(stage), 60, "KubeVirt fails to start it")
     assert stage.vmi("db") is None
@@ -111,9 +114,9 @@ def test_one_that_has_to_be_stopped_is_down_until_its_features_are_allowed(
 
     def allowed() -> bool:
         """Unless virt-operator has written meanwhile."""
-        assert follow(START, "> kubevirt.yaml")
+        assert follow(BLOCKED, "> kubevirt.yaml")
         edit(tmp_path / "kubevirt.yaml", allow)
-        return follow(START, "--dry-run=server -f kubevirt.yaml") and follow(START, "replace -f kubevirt.yaml")
+        return follow(BLOCKED, "--dry-run=server -f kubevirt.yaml") and follow(BLOCKED, "replace -f kubevirt.yaml")
 
     wait_until(allowed, 30, "the gates are listed")
     stage.wait_running("db")
@@ -134,14 +137,11 @@ def test_a_volume_of_a_missing_class_is_deleted_and_made_of_one_that_is_there(
     classed = {"apiVersion": STORAGE_CLASSES.api_version, "kind": "StorageClass", "provisioner": "example.com/none"}
     settings.put({**settings.before, "vmStateStorageClass": "missing"}, lambda: True)
     stage.vm("db", domain={"devices": {"tpm": {"persistent": True}}, **MEMORY})
-    (left,) = wait_until(volumes, 60, "KubeVirt makes a volume")
+    wait_until(volumes, 60, "KubeVirt makes a volume")
     kubevirt.admin.create({**classed, "metadata": {"name": stage.namespace}})
     try:
         settings.put({**settings.before, "vmStateStorageClass": stage.namespace}, lambda: True)
-        assert follow(PENDING, "persistentvolumeclaims -n")
-        assert follow(
-            PENDING, "persistentvolumeclaims/PVC", PVC=left["metadata"]["name"], PVCUID=left["metadata"]["uid"]
-        )
+        assert follow(BLOCKED, "persistentvolumeclaims/PVC")
 
         def another() -> bool:
             return [each["spec"]["storageClassName"] for each in volumes()] == [stage.namespace]

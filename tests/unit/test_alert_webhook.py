@@ -17,7 +17,7 @@ from reconcile.config import WebhookSettings
 from reconcile.webhook import Firing, receiver
 from tests.repairs import config
 
-BLUE = {"alertname": "VMIPAMClaimOrphaned", "namespace": "shop", "name": "db.blue"}
+BLUE = {"alertname": "VMIPAMClaimLeftBehind", "namespace": "shop", "name": "db.blue"}
 RED = {**BLUE, "name": "db.red"}
 TOKEN = "s3cret-ü"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}

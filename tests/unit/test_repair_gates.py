@@ -126,7 +126,7 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("query", {}, {"query": QueryAnswer(Query.ERROR, "503")}, GATE, "could not be asked .* 503", None),
     ("query", {}, {"query": None}, GATE, "not asked yet", None),
     ("firing", {}, {"firing": None}, WEBHOOK, "no alert was received", None),
-    ("firing", {}, {"firing": frozenset()}, WEBHOOK, "VMIPAMClaimOrphaned does not fire", None),
+    ("firing", {}, {"firing": frozenset()}, WEBHOOK, "VMIPAMClaimLeftBehind does not fire", None),
     ("firing", {"labels": {}}, {"firing": frozenset({frozenset()})}, WEBHOOK, "there is no alert for", None),
     ("firing", {"labels": {}}, {"firing": OTHERS}, WEBHOOK, "there is no alert for", None),
     ("firing", {"labels": {"alertname": ("",)}}, {"firing": OTHERS}, WEBHOOK, "there is no alert for", None),
@@ -134,7 +134,7 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
         (
             "firing",
             {},
-            {"firing": frozenset({frozenset({("alertname", "VMIPAMClaimOrphaned"), *label})})},
+            {"firing": frozenset({frozenset({("alertname", "VMIPAMClaimLeftBehind"), *label})})},
             WEBHOOK,
             "",
             None,
@@ -316,7 +316,7 @@ def test_annotations_of_whatever_the_api_server_has(whole: Any, wanted: Any) -> 
 
 @pytest.mark.parametrize(("cluster", "blocks"), [("a", False), ("b", True), ("", True)])
 def test_an_alert_of_another_cluster_does_not_count(cluster: str, blocks: bool) -> None:
-    labels = [("alertname", "VMIPAMClaimOrphaned"), ("namespace", "shop"), *([("cluster", cluster)] if cluster else [])]
+    labels = [("alertname", "VMIPAMClaimLeftBehind"), ("namespace", "shop"), *([("cluster", cluster)] if cluster else [])]
     values = {**WEBHOOK, "alertmanager": {"labels": {"cluster": "a"}}}
     assert bool(closed({}, {"firing": frozenset({frozenset(labels)})}, values)) == blocks
 

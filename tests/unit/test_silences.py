@@ -13,7 +13,7 @@ from exporter.model.record import Ref
 from reconcile.silences import Silence, alert_labels, read, silenced_by
 
 LABELS = alert_labels(
-    "VMIPAMClaimOrphaned", "ipam_claims", "OrphanClaim", Ref("IPAMClaim", "shop", "db.blue", "u"), "db"
+    "VMIPAMClaimLeftBehind", "ipam_claims", "OrphanClaim", Ref("IPAMClaim", "shop", "db.blue", "u"), "db"
 )
 KNOWN = {**LABELS, "cluster": ("prod",)}
 
@@ -42,7 +42,7 @@ def matched(*silences: dict[str, Any], labels: Any = None) -> Silence | None:
 @pytest.mark.parametrize(
     ("matcher", "matches"),
     [
-        (("alertname", "=", "VMIPAMClaimOrphaned"), True),
+        (("alertname", "=", "VMIPAMClaimLeftBehind"), True),
         (("alertname", "=", "VMIPAMClaim"), False),
         (("alertname", "=", "vmipamclaimorphaned"), False),
         (("alertname", "=~", "VMIPAMClaim.*"), True),
@@ -53,7 +53,7 @@ def matched(*silences: dict[str, Any], labels: Any = None) -> Silence | None:
         (("alertname", "=~", "(?i:vmipam)Claim(?:Orphaned)?"), True),
         (("alertname", "=~", r"VM\w+"), True),
         (("alertname", "=~", ""), False),
-        (("alertname", "!=", "VMIPAMClaimOrphaned"), False),
+        (("alertname", "!=", "VMIPAMClaimLeftBehind"), False),
         (("alertname", "!=", "Other"), True),
         (("alertname", "!~", "VM.*"), False),
         (("alertname", "!~", "Node.*"), True),

@@ -9,10 +9,10 @@ from ..base import Family, Reason
 
 __all__ = ["REASONS", "of_vmi"]
 
-_OF_VMI = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o yaml"
+_OF_VMI = "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o yaml"
 _ALERT = "VMFirmwareUUIDDuplicate"
 _CHANGE = "Decide which VM keeps the UUID, and give each of the others a new one while it is stopped."
-_VM = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME"
+_VM = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME"
 _TPM = (
     _VM + " -o jsonpath='{.spec.template.spec.domain.devices.tpm}'",
     _VM + " -o yaml",
@@ -65,5 +65,5 @@ REASONS = {
 
 def of_vmi(subject: Ref) -> tuple[str, ...]:
     """The commands for a VMI without a VM; none for a VM, for which the reason has some."""
-    values = {"NAMESPACE": subject.namespace, "VMNAME": subject.name}
+    values = {"NAMESPACE": subject.namespace, "NAME": subject.name}
     return (filled(_OF_VMI, values),) if subject.kind == "VirtualMachineInstance" else ()

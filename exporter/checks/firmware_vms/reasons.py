@@ -8,7 +8,7 @@ from ..base import Family, Reason
 __all__ = ["REASONS"]
 
 _ALERT = "VMFirmwareUUIDUnstable"
-_VM = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME"
+_VM = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME"
 _WRITERS = '{range .metadata.managedFields[*]}{.time} {.manager} {.operation}{"\\n"}{end}'
 _IDENTITY = Family(
     "kubevirt_vm_firmware_uuid_unstable",
@@ -52,7 +52,7 @@ REASONS = {
         next="If the change is meant, restart the VM when its owner agrees; else put the running UUID back.",
         commands=(
             _VM + " -o jsonpath='{.spec.template.spec.domain.firmware}'",
-            "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o jsonpath='{.spec.domain.firmware}'",
+            "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE NAME -o jsonpath='{.spec.domain.firmware}'",
         ),
         alert=_ALERT,
         remediation="persist_firmware_uuid",

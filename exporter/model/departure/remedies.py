@@ -49,8 +49,9 @@ _MIGRATE = """\
 kubectl create -f - <<'MIGRATION'
 apiVersion: kubevirt.io/v1
 kind: VirtualMachineInstanceMigration
-metadata: {generateName: by-hand-, namespace: NAMESPACE}
-spec: {vmiName: NAME}
+metadata: {namespace: NAMESPACE, generateName: by-hand-}
+spec:
+  vmiName: NAME
 MIGRATION"""
 _DRAIN = "kubectl drain NODE --ignore-daemonsets --delete-emptydir-data"
 

@@ -1,4 +1,4 @@
-"""VMs and nodes that can't be told apart, or whose identity changes."""
+"""VMs and nodes that share an identity, or whose identity changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SHARED = ("kind", "namespace", "name", "group")
 
 AREA = Area(
     name="firmware",
-    note="VMs and nodes that can't be told apart, or whose identity changes. Those that share a value have the same"
+    note="VMs and nodes that share an identity, or whose identity changes. Those that share a value have the same"
     " label group, which is not the value. While KubeVirt is upgraded no new UUID that is not persisted is reported,"
     " since KubeVirt writes UUIDs then.",
     quiet=("kubevirt_vm_firmware_uuid_not_persisted",),

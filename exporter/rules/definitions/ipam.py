@@ -6,7 +6,7 @@ from ..model import Area, FindingAlert
 
 __all__ = ["AREA"]
 
-_BY = ("kind", "namespace", "name", "network", "reason")
+_BY = ("kind", "namespace", "name", "vm", "network", "reason")
 _IN = "network {{ $labels.network }}"
 
 AREA = Area(
@@ -48,7 +48,7 @@ AREA = Area(
         ),
         FindingAlert(
             name="VMIPAMClaimDuplicateIP",
-            by=("kind", "namespace", "name", "network", "group", "reason"),
+            by=("kind", "namespace", "name", "vm", "network", "group", "reason"),
             critical=("DuplicateIP",),
             summary=f"An address of IPAMClaim {{object}} in {_IN} has a second holder",
             description=f"Another IPAMClaim or pod in {_IN} holds an address of IPAMClaim {{object}} too; alerts with"

@@ -115,7 +115,7 @@ def _pdb(stage: Stage, name: str, uid: str = "", **spec: Any) -> Object:
 
 
 def _values(stage: Stage, obj: Object | None = None, **more: str) -> Values:
-    named = {"NODE": stage.namespace, "NAME": "db", "VMNAME": "db", **more}
+    named = {"NODE": stage.namespace, "NAME": "db", "VMNAME": "db", "PDB": "keep", **more}
     return named | ({"UID": obj["metadata"]["uid"], "NAME": obj["metadata"]["name"]} if obj else {})
 
 
@@ -284,18 +284,18 @@ STORIES = [
     Story(STUCK, "NotStarted", _unended, (acts.MIGRATE,), leaves=_migrates),
     Story("VMEvictionNotMigratable", "NotMigratable", _not_migratable, (acts.DELETE,)),
     Story("VMEvictionNotMigratable", "NotMigratableAfterRequest", _not_migratable_any_more, (acts.DELETE,)),
-    Story("VMEvictionExternalWaiting", "ExternalAwaiting", _external, leaves=nothing),
+    Story("VMEvictionNotMigratable", "ExternalAwaiting", _external, leaves=nothing),
     Story("VMEvacuationRequestLeft", "StaleEvacuationRequest", _stale, (acts.MIGRATE,), leaves=_migrates),
     Story("VMEvacuationRequestLeft", "RequestOnSchedulableNode", _given_up, leaves=nothing),
     Story("VMEvacuationRequestLeft", "RequestWithUnmanagedStrategy", _unmanaged, leaves=nothing),
     Story("VMEvictionPDBBlocks", "UserPDB", _refused, leaves=nothing),
-    Story("VMEvictionPDBBlocks", "MultiplePDB", _several, (acts.DELETE,), leaves=_there(PDBS, "keep")),
-    Story("VMEvictionTaintIgnored", "LegacyTaintIgnored", _tainted, (acts.UNTAINT,)),
+    Story("VMEvictionPDBBlocks", "MultiplePDB", _several, (acts.DELETE_PDB,), leaves=_there(PDBS, "keep")),
+    Story("VMEvictionNotMigratable", "LegacyTaintIgnored", _tainted, (acts.UNTAINT,)),
     Story("VMEvictionTerminatingStuck", "StuckTerminating", _terminating, leaves=nothing),
-    Story("VMLauncherPodOrphaned", "OrphanLauncherPod", _orphan_pod, (acts.DELETE,), leaves=_pod_goes),
+    Story("VMEvictionTerminatingStuck", "OrphanLauncherPod", _orphan_pod, (acts.DELETE,), leaves=_pod_goes),
     Story("KubeVirtNodeDrainStalled", "NodeDrainStalled", _not_migratable, (acts.UNCORDON,), leaves=_schedulable),
-    Story("KubeVirtPDBLeft", "OrphanPDB", _orphan_pdb, (acts.DELETE,)),
-    Story("KubeVirtPDBLeft", "LegacyPDBPresent", _left_pdb, (acts.DELETE,)),
+    Story("VMEvictionPDBBlocks", "OrphanPDB", _orphan_pdb, (acts.DELETE_LEFT_PDB,)),
+    Story("VMEvictionPDBBlocks", "LegacyPDBPresent", _left_pdb, (acts.DELETE_LEFT_PDB,)),
     Story("KubeVirtEvictionWebhookDown", "WebhookDown", _webhook_down, leaves=nothing),
     Story("KubeVirtNodeSystemUUIDDuplicate", "DuplicateSystemUUID", _same_uuid, leaves=nothing),
 ]

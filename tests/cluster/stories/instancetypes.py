@@ -292,7 +292,7 @@ def _pool_changed(stage: Stage, _: Values) -> bool:
 
 _NUDGED = touched(VMS, "db")
 _SAVE = "> vm.yaml"
-_AGAIN, _MATCHER, _KIND = "kubectl create -n NAMESPACE", '"/spec/ROLE/name"', '"/spec/ROLE/kind"'
+_AGAIN, _MATCHER, _KIND = "kubectl create -n NAMESPACE", '"path": "/spec/ROLE/name"', '"/spec/ROLE/kind"'
 _REBUILD, _OF_POOL = 'test -n "$SPEC" && kubectl create -f', '"/spec/virtualMachineTemplate/spec/ROLE/name"'
 _UNPIN, _DRY, _DROP = '"remove", "path": "/spec/ROLE/revisionName"', "--dry-run=server", "--subresource=status --type"
 _REPIN = '"replace", "path": "/spec/ROLE/revisionName"'

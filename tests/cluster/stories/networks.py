@@ -55,11 +55,10 @@ def _not_kept(stage: Stage) -> Mapping[str, str]:
 
 
 def _full(stage: Stage) -> None:
-    """Of six addresses five are taken, one of them by a claim whose VM has no such interface any more."""
-    stage.nad(subnets="10.0.0.0/29")
-    stage.claim(stage.vm(red="red"), "10.0.0.5/29")
-    addresses = ("10.0.0.1/29", "10.0.0.2/29", "10.0.0.3/29", "10.0.0.4/29")
-    stage.client.make(fleet.launcher_pod(stage.namespace, "web", {f"{stage.namespace}/blue": ""}, addresses))
+    """Of seven addresses six are taken; as many are excluded."""
+    stage.nad(subnets="10.0.0.0/28", excludeSubnets="10.0.0.8/29")
+    addresses = [f"10.0.0.{host}/28" for host in range(1, 7)]
+    stage.client.make(fleet.launcher_pod(stage.namespace, "web", {f"{stage.namespace}/blue": ""}, tuple(addresses)))
 
 
 def _not_created(message: str) -> Seed:
@@ -94,9 +93,9 @@ STORIES = [
         acts.EDIT,
         edits=(NO_FLAG, FLAG),
     ),
-    Story("VMNetworkPoolPressure", "PoolPressure", _full, acts.EXCHANGE),
+    Story("VMNetworkPoolPressure", "PoolPressure", _full, acts.EDIT, edits=("10.0.0.8/29", "10.0.0.14/32")),
     Story(
-        "VMNetworkWithoutAddresses",
+        "VMNetworkMisconfigured",
         "NetworkWithoutAddresses",
         _defined(subnets="10.0.0.5/32"),
         acts.EDIT,

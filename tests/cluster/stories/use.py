@@ -16,13 +16,12 @@ __all__ = ["STORIES"]
 # -- its addresses
 
 
-def _outside(stage: Stage) -> Mapping[str, str]:
+def _outside(stage: Stage) -> None:
     stage.nad(subnets="10.9.0.0/16")
     owner = stage.vm()
     stage.claim(owner)
     stage.running(owner)
     stage.pod(ip="")
-    return {}
 
 
 def _excluded(stage: Stage) -> None:
@@ -30,13 +29,12 @@ def _excluded(stage: Stage) -> None:
     stage.claim(stage.vm(), "10.0.0.5/16")
 
 
-def _other_prefix(stage: Stage) -> Mapping[str, str]:
+def _other_prefix(stage: Stage) -> None:
     stage.nad()
     owner = stage.vm()
     stage.claim(owner)
     stage.running(owner)
     stage.pod(ip="10.0.0.5/16")
-    return {"ADDRESSES": '"10.0.0.5/16"'}
 
 
 def _one_family(stage: Stage) -> None:
@@ -44,16 +42,17 @@ def _one_family(stage: Stage) -> None:
     stage.claim(stage.vm(), "10.0.0.5/16")
 
 
-def _drift(stage: Stage) -> Mapping[str, str]:
+def _drift(stage: Stage) -> None:
     stage.nad()
     owner = stage.vm()
     stage.claim(owner)
     stage.running(owner)
     stage.pod(ip="10.0.0.6/24")
-    return {"ADDRESSES": '"10.0.0.6/24"'}
 
 
 # -- its network
+
+_SELECTED = {"LABEL": "example.com-network", "VALUE": "blue"}
 
 
 def _mismatch(stage: Stage) -> None:
@@ -108,27 +107,36 @@ def _not_referenced(stage: Stage) -> None:
 
 
 STORIES = [
-    Story("VMIPAMClaimIPOutsidePool", "IpOutsidePool", _outside, acts.EXCHANGE, stops=True),
-    Story("VMIPAMClaimAddressUnfit", "IpExcluded", _excluded, acts.EXCHANGE),
-    Story("VMIPAMClaimAddressUnfit", "PrefixMismatch", _other_prefix, (acts.STATUS,)),
-    Story("VMIPAMClaimAddressUnfit", "FamilyIncomplete", _one_family, acts.EXCHANGE),
-    Story("VMIPAMClaimIPDrift", "IpDrift", _drift, (acts.STATUS,)),
-    Story("VMIPAMClaimNetworkMismatch", "NetworkMismatch", _mismatch, acts.EXCHANGE),
-    Story("VMIPAMClaimNetworkMissing", "NetworkMissing", _no_network, (acts.MAKE,), files=_missing_nad),
+    Story("VMIPAMClaimAddressInvalid", "IpOutsidePool", _outside, acts.EXCHANGE, stops=True),
+    Story("VMIPAMClaimAddressInvalid", "IpExcluded", _excluded, acts.EXCHANGE),
+    Story("VMIPAMClaimAddressInvalid", "PrefixMismatch", _other_prefix, (acts.STATUS,)),
+    Story("VMIPAMClaimAddressInvalid", "FamilyIncomplete", _one_family, acts.EXCHANGE),
+    Story("VMIPAMClaimAddressInvalid", "IpDrift", _drift, (acts.STATUS,)),
+    Story("VMIPAMClaimNetworkMismatch", "NetworkMismatch", _mismatch, acts.EXCHANGE, values=_SELECTED),
     Story(
-        "VMIPAMClaimNetworkMissing",
+        "VMIPAMClaimNetworkMismatch", "NetworkMissing", _no_network, (acts.MAKE,), files=_missing_nad, values=_SELECTED
+    ),
+    Story(
+        "VMIPAMClaimNetworkMismatch",
         "NetworkNotInNamespace",
         _not_here,
         (acts.SELECT,),
         leaves=_labelled,
         files=_missing_nad,
-        values={"LABEL": "example.com-network", "VALUE": "blue"},
+        values=_SELECTED,
     ),
-    Story("VMIPAMClaimNetworkMissing", "NetworkNotInNamespace", _not_here, (acts.MAKE,), files=_missing_nad),
-    Story("VMIPAMClaimLeaked", "LeakedClaim", _leaked, acts.EXCHANGE),
-    Story("VMIPAMClaimEmpty", "EmptyClaim", _empty, (acts.TOUCH_POD,), leaves=touched(PODS, "virt-launcher-db")),
     Story(
-        "VMIPAMClaimNotReferenced",
+        "VMIPAMClaimNetworkMismatch",
+        "NetworkNotInNamespace",
+        _not_here,
+        (acts.MAKE,),
+        files=_missing_nad,
+        values=_SELECTED,
+    ),
+    Story("VMIPAMClaimLeftBehind", "LeakedClaim", _leaked, acts.EXCHANGE),
+    Story("VMPersistentIPBroken", "EmptyClaim", _empty, (acts.TOUCH_POD,), leaves=touched(PODS, "virt-launcher-db")),
+    Story(
+        "VMIPAMClaimUnprotected",
         "NotReferenced",
         _not_referenced,
         (acts.TOUCH_POD,),
