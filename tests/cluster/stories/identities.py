@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from typing import Any
 
 from tests.cluster import fleet
@@ -16,7 +14,7 @@ __all__ = ["BOOTLOADER", "NEW", "OLD", "STORIES", "pool", "replica_set"]
 
 OLD, NEW = "3e6c1f0a-6f0e-4d6b-9a43-0c8e5b1d2f31", "7c0f4f5e-52fd-4d8b-8a25-0f0d7f9f1f10"
 BOOTLOADER = {"efi": {"secureBoot": False}}
-_VALUES = {"OLDUUID": OLD, "NEWUUID": NEW}
+_DB = {"NAME": "db"}  # the one of the two that is stopped
 
 
 def vm(stage: Stage, name: str = "db", **firmware: Any) -> Object:
@@ -45,66 +43,57 @@ def _of_two(version: str, kind: str, namespace: str, field: str, template: Objec
     }
 
 
-def _both_run(stage: Stage) -> Mapping[str, str]:
+def _both_run(stage: Stage) -> None:
     for name in ("db", "copy"):
         stage.running(vm(stage, name, uuid=OLD, serial=name))
-    return _VALUES
 
 
-def _both_are_stopped(stage: Stage) -> Mapping[str, str]:
+def _both_are_stopped(stage: Stage) -> None:
     for name in ("db", "copy"):
         vm(stage, name, uuid=OLD, serial=name)
-    return _VALUES
 
 
-def _none_but_a_bootloader(stage: Stage) -> Mapping[str, str]:
+def _none_but_a_bootloader(stage: Stage) -> None:
     vm(stage, bootloader=BOOTLOADER)
-    return _VALUES
 
 
-def _none(stage: Stage) -> Mapping[str, str]:
+def _none(stage: Stage) -> None:
     vm(stage)
-    return _VALUES
 
 
-def _replaced_while_it_runs(stage: Stage) -> Mapping[str, str]:
+def _replaced_while_it_runs(stage: Stage) -> None:
     firmware: dict[str, Any] = {"uuid": OLD, "serial": "S1", "bootloader": BOOTLOADER}
     made = vm(stage, "db", **firmware)
     stage.running(made)
     bare = {"spec": {"template": {"spec": {"domain": {"firmware": {"uuid": NEW, "serial": None}}}}}}
     stage.client.patch(VMS, stage.namespace, "db", bare)
-    return {"FIRMWARE": json.dumps(firmware)}
 
 
-def _no_uuid(stage: Stage) -> Mapping[str, str]:
+def _no_uuid(stage: Stage) -> None:
     vm(stage, uuid="not-a-uuid")
-    return {**_VALUES, "OLDUUID": "not-a-uuid"}
 
 
-def _one_serial(stage: Stage) -> Mapping[str, str]:
+def _one_serial(stage: Stage) -> None:
     for name, uuid in (("db", OLD), ("copy", NEW)):
         stage.running(vm(stage, name, uuid=uuid, serial="S1"))
-    return {"OLDSERIAL": "S1", "NEWSERIAL": "S2"}
 
 
-def _pinning_pool(stage: Stage) -> Mapping[str, str]:
+def _pinning_pool(stage: Stage) -> None:
     stage.client.create(pool(stage.namespace))
-    return {**_VALUES, "NAME": "web"}
 
 
-def _pinning_replica_set(stage: Stage) -> Mapping[str, str]:
+def _pinning_replica_set(stage: Stage) -> None:
     stage.client.create(replica_set(stage.namespace))
-    return {**_VALUES, "NAME": "web"}
 
 
 STORIES = [
-    Story("VMFirmwareUUIDDuplicate", "Duplicate", _both_run, (acts.SET_UUID,), stops=True),
+    Story("VMFirmwareUUIDDuplicate", "Duplicate", _both_run, (acts.SET_UUID,), stops=True, values=_DB),
     Story("VMFirmwareUUIDDuplicate", "LatentDuplicate", _both_are_stopped, (acts.SET_UUID,)),
     Story("VMFirmwareUUIDUnstable", "NotPersisted", _none_but_a_bootloader, (acts.ADD_UUID,)),
     Story("VMFirmwareUUIDUnstable", "NotPersisted", _none, (acts.ADD_FIRMWARE,)),
     Story("VMFirmwareUUIDUnstable", "SpecRunMismatch", _replaced_while_it_runs, (acts.PUT_BACK,)),
     Story("VMFirmwareUUIDUnstable", "InvalidUUID", _no_uuid, (acts.SET_UUID,)),
-    Story("VMSerialDuplicate", "SerialDuplicate", _one_serial, (acts.SET_SERIAL,), stops=True),
+    Story("VMSerialDuplicate", "SerialDuplicate", _one_serial, (acts.SET_SERIAL,), stops=True, values=_DB),
     Story("VMTemplatePinsFirmwareUUID", "TemplatePinsUUID", _pinning_pool, (acts.OF_POOL,)),
     Story("VMTemplatePinsFirmwareUUID", "TemplatePinsUUID", _pinning_replica_set, (acts.OF_REPLICA_SET,)),
 ]
