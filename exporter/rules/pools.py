@@ -19,6 +19,7 @@ _USED = "network:kubevirt_ipam_pool_used:ratio"
 _DAYS = "network:kubevirt_ipam_pool:days_left"
 _NEARLY_FULL = "network:kubevirt_ipam_pool_used:nearly_full"
 _FULL = "network:kubevirt_ipam_pool_used:full"
+_REFUSED = "network:kubevirt_ipam_pool_pressure:refused"
 _POOL = "cluster, network, subnet"
 _CLEARED = 5  # points below its threshold, so that pods that come and go do not start and end an alert
 _READY = "and on (cluster, job, instance) kubevirt_steward_ready == 1"
@@ -65,18 +66,22 @@ def _over(record: str, percent: int) -> Recording:
 def pool_alerts(_: Values) -> Iterator[Rule]:
     """Each waits as long as the other keeps firing: a pool that gets from one to the other is never resolved between.
 
-    A finding stands in where the ratio of its network is not known. From 95 % it is critical, whatever the threshold
-    is: below that a critical one says that an IPAMClaim got no address. A pool has one alert at a time.
+    A finding stands in where the ratio of its network is not known. A critical one also counts below 95 %: it then says
+    that an IPAMClaim got no address. Of a pool one alert fires at a time.
     """
     found = f'{held_name(PRESSURE.family.name)}{{reason="PoolPressure", severity='
-    refused = f"""{found}"critical"}}
-  unless on (cluster, check, reason) {STORM}
-  unless on (cluster, network) ({_USED} >= {FULL} or {_FULL})"""
+    yield Recording(
+        record=_REFUSED,
+        expr=f"""min by (cluster, network) (
+  {found}"critical"}}
+  unless on (cluster, network) ({_USED} >= {FULL} or {_FULL})
+)""",
+    )
     yield _pressure(
         f"""max by ({_POOL}) (
   {_NEARLY_FULL}
   unless on ({_POOL}) {_FULL}
-  unless on (cluster, network) ({refused})
+  unless on (cluster, network) {_REFUSED}
 )
 or min by (cluster, network) (
   {found}"warning"}}
@@ -92,7 +97,9 @@ or min by (cluster, network) (
     yield _pressure(
         f"""max by ({_POOL}) ({_FULL}) > 0
 or min by (cluster, network) (
-  {refused}
+  {found}"critical"}}
+  and on (cluster, network) {_REFUSED}
+  unless on (cluster, check, reason) {STORM}
 )""",
         severity="critical",
         wait="10m",

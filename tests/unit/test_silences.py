@@ -44,13 +44,13 @@ def matched(*silences: dict[str, Any], labels: Any = None) -> Silence | None:
     [
         (("alertname", "=", "VMIPAMClaimLeftBehind"), True),
         (("alertname", "=", "VMIPAMClaim"), False),
-        (("alertname", "=", "vmipamclaimorphaned"), False),
+        (("alertname", "=", "vmipamclaimleftbehind"), False),
         (("alertname", "=~", "VMIPAMClaim.*"), True),
         (("alertname", "=~", "IPAMClaim"), False),  # the whole value
         (("alertname", "=~", "VM|KubeVirt.*"), False),
         (("alertname", "=~", "KubeVirt.*|VMIPAM.*|Node.*|Host.*|Pod.*|Etcd.*"), True),
-        (("alertname", "=~", "(?i)vmipamclaimorphaned"), True),
-        (("alertname", "=~", "(?i:vmipam)Claim(?:Orphaned)?"), True),
+        (("alertname", "=~", "(?i)vmipamclaimleftbehind"), True),
+        (("alertname", "=~", "(?i:vmipam)Claim(?:LeftBehind)?"), True),
         (("alertname", "=~", r"VM\w+"), True),
         (("alertname", "=~", ""), False),
         (("alertname", "!=", "VMIPAMClaimLeftBehind"), False),

@@ -122,7 +122,13 @@ STORIES = [
     ),
     Story("VMIPAMClaimUnprotected", "OwnerUidMismatch", _replaced, (acts.DISOWN,)),
     Story("VMIPAMClaimUnprotected", "OwnerUidMismatch", _replaced_and_dying, (acts.RELEASE,)),
-    Story("VMIPAMClaimDuplicateIP", "DuplicateIP", _duplicate, (*acts.EXCHANGE, acts.TOUCH_POD)),
+    Story(
+        "VMIPAMClaimDuplicateIP",
+        "DuplicateIP",
+        _duplicate,
+        (*acts.EXCHANGE, acts.TOUCH_POD),
+        values={"NAME": "db.blue", "VM": "db"},
+    ),
     Story("VMIPAMClaimUnprotected", "UnprotectedClaim", _unprotected, (acts.PROTECT,)),
     Story("VMIPAMClaimUnprotected", "UnlabelledClaim", _unlabelled, (acts.LABEL,)),
 ]
