@@ -20,7 +20,7 @@ _VMIS = (
         says={
             "MigrationFailing": "Its migrations fail: read the message of the last one.",
             "TargetUnschedulable": "No node takes its target pod: free capacity, or relax what it asks of a node.",
-            "MigrationPending": "Its migration is held up: `steward explain` says by what.",
+            "MigrationPending": "Its migration is held up: `steward check` says by what.",
             "MigrationOverdue": "Its migration has waited for its turn for an hour: look at those that run.",
             "NotStarted": "No migration was made: check that virt-controller runs.",
         },

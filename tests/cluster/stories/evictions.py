@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.cluster import fleet
-from tests.cluster.resources import NODES, PDBS, PODS, VMIMS, VMIS, Resource
+from tests.cluster.resources import NODES, PDBS, VMIMS, VMIS, Resource
 from tests.cluster.stage import Stage, Story, nothing
 from tests.cluster.stories import acts
 from tests.manifests import Object
@@ -76,6 +76,8 @@ def _pod(stage: Stage, uid: str, name: str = "virt-launcher-db", **status: Any) 
     if "migration" in status:
         labels["kubevirt.io/migrationJobUID"] = status.pop("migration")
         del pod["spec"]["nodeName"]
+    if "grace" in status:
+        pod["spec"]["terminationGracePeriodSeconds"] = status.pop("grace")
     pod["status"] |= {"conditions": [{"type": "Ready", "status": "True"}]} | status
     return stage.client.make(pod)
 
@@ -221,11 +223,7 @@ def _terminating(stage: Stage) -> Values:
 
 def _orphan_pod(stage: Stage) -> Values:
     _node(stage)
-    return _values(stage, _pod(stage, "gone"))
-
-
-def _pod_goes(stage: Stage, _: Values) -> bool:
-    return "deletionTimestamp" in stage.client.get(PODS, stage.namespace, "virt-launcher-db")["metadata"]
+    return _values(stage, _pod(stage, "gone", grace=0))  # no kubelet ends it
 
 
 def _left_pdb(stage: Stage) -> Values:
@@ -292,7 +290,7 @@ STORIES = [
     Story("VMEvictionPDBBlocks", "MultiplePDB", _several, (acts.DELETE_PDB,), leaves=_there(PDBS, "keep")),
     Story("VMEvictionNotMigratable", "LegacyTaintIgnored", _tainted, (acts.UNTAINT,)),
     Story("VMEvictionTerminatingStuck", "StuckTerminating", _terminating, leaves=nothing),
-    Story("VMEvictionTerminatingStuck", "OrphanLauncherPod", _orphan_pod, (acts.DELETE,), leaves=_pod_goes),
+    Story("VMEvictionTerminatingStuck", "OrphanLauncherPod", _orphan_pod, (acts.DELETE,)),
     Story("KubeVirtNodeDrainStalled", "NodeDrainStalled", _not_migratable, (acts.UNCORDON,), leaves=_schedulable),
     Story("VMEvictionPDBBlocks", "OrphanPDB", _orphan_pdb, (acts.DELETE_LEFT_PDB,)),
     Story("VMEvictionPDBBlocks", "LegacyPDBPresent", _left_pdb, (acts.DELETE_LEFT_PDB,)),
