@@ -10,11 +10,10 @@ import msgspec
 
 from ..findings import Finding
 from ..model.placeholders import filled
+from ..runbook import link
 from .base import Reason
 
-__all__ = ["RUNBOOKS", "advised", "filled", "values_of"]
-
-RUNBOOKS = "https://github.com/kubevirt-steward/kubevirt-steward/blob/main/rules/runbooks/"
+__all__ = ["advised", "filled", "values_of"]
 
 
 def advised(finding: Finding, reason: Reason) -> Finding:
@@ -24,7 +23,7 @@ def advised(finding: Finding, reason: Reason) -> Finding:
         finding,
         next=finding.next or filled(reason.next, values),
         commands=finding.commands or tuple(filled(each, values) for each in reason.commands),
-        runbook=f"{RUNBOOKS}{reason.alert}.md" if reason.alert else "",
+        runbook=link(reason.alert),
         remediation=finding.remediation or reason.remediation or None,
     )
 

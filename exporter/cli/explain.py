@@ -8,9 +8,9 @@ import inspect
 from typing import Any
 
 from ..checks import all_checks
-from ..checks.advice import RUNBOOKS
 from ..checks.base import PER_FLEET, Check, Reason
 from ..model.features.rules import BY_ID
+from ..runbook import link
 from .table import indented, table
 from .terminal import complain, say
 
@@ -64,7 +64,7 @@ def _reason(check: Check, name: str, reason: Reason) -> str:
         "Severity": _severities(reason, " or "),
         "Metric": reason.family.name + by_reason,
         "Alert": reason.alert,
-        "Runbook": f"{RUNBOOKS}{reason.alert}.md" if reason.alert else "",
+        "Runbook": link(reason.alert),
         "Next": reason.next,
         "Repair": reason.remediation,
     }

@@ -10,8 +10,8 @@ from importlib.metadata import version
 from typing import Any
 
 from ..checks import all_checks
-from ..checks.advice import RUNBOOKS
 from ..findings import Severity
+from ..runbook import link
 from ..views.findings import FindingReport, Report, advice
 from .structured import json_of
 
@@ -54,7 +54,7 @@ def _rules(checks: frozenset[str]) -> Iterator[Obj]:
                     "shortDescription": {"text": reason.meaning},
                     "defaultConfiguration": {"level": _LEVELS[reason.severities[0]]},
                     **({"help": {"text": reason.next}} if reason.next else {}),
-                    **({"helpUri": f"{RUNBOOKS}{reason.alert}.md"} if reason.alert else {}),
+                    **({"helpUri": link(reason.alert)} if reason.alert else {}),
                 }
 
 

@@ -25,6 +25,7 @@ from .listing import Listing
 from .networks import NetworksView
 from .page import Page, stylesheet
 from .rendering import prepare
+from .runbooks import Runbooks
 from .scrape import Scrape
 from .server import Routes
 from .shared import Versions
@@ -51,10 +52,13 @@ def routes(
     features = FeaturesView(engine, aggregates.of(FeatureUsage), versions, instance)
     drain = DrainView(engine, versions, instance)
     impact = ImpactView(engine, versions, instance)
+    runbooks = Runbooks(title)
     return {
         "/": Page(engine, title, config, listing, versions, networks, instancetypes, features, drain).handle,
         "/drain": DrainPage(drain, title).handle,
         "/impact": ImpactPage(impact, title).handle,
+        "/runbooks/": runbooks.every,
+        "/runbooks/{name}": runbooks.one,
         "/style.css": stylesheet,
         "/metrics": Scrape(exposition, registry, served).handle,
         # Half of the connections may wait: the other half is for whoever asks now.

@@ -40,5 +40,4 @@ def _rules(area: Area, values: Values) -> Iterator[Rule]:
     for alert in area.findings:
         yield from alerts_of(alert, area.name, values)
     for rule in area.after(values):
-        own = isinstance(rule, Alerting) and rule.area is None
-        yield replace(rule, area=area.name) if own else rule
+        yield replace(rule, area=area.name) if isinstance(rule, Alerting) and rule.area is None else rule

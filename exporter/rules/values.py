@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..runbook import links
+
 __all__ = ["KEYS", "Values"]
 
 _SEVERITIES = ("critical", "warning", "info")
@@ -21,7 +23,7 @@ class Values:
     """
 
     job: str = ".*steward.*"
-    runbook_url: str = "https://github.com/kubevirt-steward/kubevirt-steward/blob/main/rules/runbooks"
+    runbook_url: str = field(default_factory=links)
     namespace: str = "kubevirt-steward"
     hold: str = "1d"
     storm: int = 100

@@ -6,12 +6,10 @@ import os
 import re
 import shlex
 import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.cluster.apiserver import ApiServer
-from tests.cluster.conftest import Tools
 from tests.shared import REPO
 
 __all__ = ["Shell", "fill"]
@@ -20,7 +18,7 @@ _TO_FILL = re.compile(r"'<([a-z][a-z -]*)>'")
 # `kubectl exec -n NAMESPACE deploy/steward-exporter -- steward …` runs steward here, since no pod runs there.
 _KUBECTL = """#!/bin/bash
 if [[ "$1 $2 $4 $5 $6" == "exec -n deploy/steward-exporter -- steward" ]]; then
-  exec {python} -m tests.cluster.in_pod {exporter} {namespace} "${{@:7}}"
+  exec {steward} "${{@:7}}"
 fi
 exec {kubectl} "$@"
 """
@@ -40,21 +38,14 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 class Shell:
     """Runs blocks as the admin, in a folder of its own; `variables` are those that the blocks have set by now."""
 
-    def __init__(self, binary: Tools, server: ApiServer, namespace: str, folder: Path) -> None:
+    def __init__(self, kubectl: Path, server: ApiServer, steward: Sequence[str], folder: Path) -> None:
+        """`steward` is the command that runs for `steward` in the exporter's pod."""
         self.folder = folder
         self._state, self._values = folder / ".state", folder / ".values"
         tools = folder / ".bin"
         tools.mkdir()
         wrapper = tools / "kubectl"
-        wrapper.write_text(
-            _KUBECTL.format(
-                python=sys.executable,
-                exporter=server.kubeconfig("steward-exporter"),
-                namespace=namespace,
-                kubectl=binary("kubectl"),
-            ),
-            encoding="utf-8",
-        )
+        wrapper.write_text(_KUBECTL.format(steward=shlex.join(steward), kubectl=kubectl), encoding="utf-8")
         wrapper.chmod(0o755)
         known = {"KUBECONFIG": str(server.kubeconfig("admin")), "PYTHONPATH": str(REPO)}
         self._env = {**os.environ, **known, "PATH": f"{tools}:{os.environ['PATH']}"}

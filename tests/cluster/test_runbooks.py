@@ -9,7 +9,8 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,14 @@ from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
 from tests.cluster.exporter import grant
 from tests.cluster.resources import IPAM_CLAIMS, KUBEVIRTS, NADS, VMI_REPLICA_SETS, VMS
-from tests.cluster.shell import Shell, fill
+from tests.cluster.shell import Shell
 from tests.cluster.stage import FOREIGN, Stage, Story
 from tests.cluster.stories import evictions, features, identities, instancetypes, lifecycle, networks, use, vms
 from tests.cluster.stories.acts import SAVE
+from tests.cluster.walk import ABSENT, CHANGES, DEPRECATED, Walk
 from tests.evaluation import NOW, Evaluation
 from tests.manifests import Object
-from tests.rules import RULES, Block, Step, blocks, plain, steps
+from tests.rules import RULES, Block, blocks, plain, steps
 
 STORIES = [
     *lifecycle.STORIES,
@@ -53,13 +55,6 @@ STEPS = {runbook.stem: steps(runbook) for runbook in RUNBOOKS}
 # Those whose first block sets variables; the others have words in capitals, which are replaced.
 AS_WRITTEN = {stem for stem, found in STEPS.items() if found and "='<" in found[0].text}
 REPLACED = {stem: found for stem, found in BLOCKS.items() if stem not in AS_WRITTEN}
-DEPRECATED = re.compile(r"^Warning: kubevirt.io/\w+ VirtualMachineInstancePresets? is ")
-CHANGES = re.compile(
-    r"kubectl (patch|delete|annotate|label|create (?!--dry-run)|replace|scale|rollout restart|taint|uncordon)"
-)
-SECTIONS = ("Diagnosis", "Mitigation", "Verification")
-ABSENT = re.compile(r"\(NotFound\)|^No resources found")
-WRITES_FILE, NEEDS_FILE = re.compile(r"> \S+\.(yaml|json)"), re.compile(r"kubectl diff -f|-f \S*NAD\S*\.yaml")
 GUARDED = [
     pytest.param(block.text, id=f"{stem}-{number}")
     for stem, found in REPLACED.items()
@@ -67,10 +62,6 @@ GUARDED = [
     if "RESOURCEVERSION" in block.text and "ipamclaims" in block.text
 ]
 BY_NAME = {str(resource): resource for resource in KINDS.values()}
-# The variables in a write by which it takes effect only on what was read.
-GUARDS = re.compile(
-    r"(?:/metadata/(?:uid|resourceVersion)\W+value|preconditions\W+uid|resourceVersion|--resource-version)\W+\$\{?(\w+)"
-)
 
 
 class Kubectl:
@@ -105,7 +96,9 @@ def kubectl(binary: Tools, api_server: ApiServer, namespace: str, tmp_path: Path
 @pytest.fixture
 def shell(binary: Tools, api_server: ApiServer, namespace: str, tmp_path: Path) -> Shell:
     grant(api_server.client())
-    return Shell(binary, api_server, namespace, tmp_path)
+    exporter = str(api_server.kubeconfig("steward-exporter"))
+    in_pod = [sys.executable, "-m", "tests.cluster.in_pod", exporter, namespace]
+    return Shell(binary("kubectl"), api_server, in_pod, tmp_path)
 
 
 @pytest.fixture
@@ -178,75 +171,6 @@ def labels(finding: Finding) -> dict[str, str]:
     named |= {"FEATURE": finding.feature, "GROUP": finding.group, "REASON": finding.reason}
     named |= {"STEWARD": "kubevirt-steward"}
     return {word: value for word, value in named.items() if value}
-
-
-class Walk:
-    """The way through a runbook of a person who has its alert."""
-
-    def __init__(self, of: list[Step], shell: Shell, values: Mapping[str, str]) -> None:
-        self._shell = shell
-        self._steps = [
-            step._replace(text=fill(step.text, values)) for step in of if not step.untried and step.section in SECTIONS
-        ]
-
-    def diagnose(self) -> None:
-        """Runs what only reads: all of it has to work, whatever it is that is wrong."""
-        for step in self._in("Diagnosis", "Mitigation"):
-            assert step.section == "Mitigation" or not CHANGES.search(step.text), "a diagnosis changes nothing"
-            if not CHANGES.search(step.text) and not NEEDS_FILE.search(step.text):
-                self._read(step)
-
-    def act(self, act: str) -> str:
-        """Runs the one block with the act in it, after those before it that read; gives it with its values."""
-        mitigation = list(self._in("Mitigation"))
-        (at,) = (i for i, step in enumerate(mitigation) if plain(act) in plain(step.text))
-        for step in mitigation[:at]:
-            if not CHANGES.search(step.text) and not WRITES_FILE.search(step.text) and not NEEDS_FILE.search(step.text):
-                self._read(step)
-        block = mitigation[at].text
-        guards = GUARDS.findall(block)
-        for guard in guards:
-            wrong = self._shell(block, **{guard: "1"})
-            assert wrong.returncode != 0, f"takes effect whatever {guard} was read; read in a block before it"
-        for file in re.findall(r"kubectl replace -f (\S+)", self._shell.expanded(block)):
-            self._refused_when_changed(block, self._shell.folder / file.strip("\"'"))
-        done = self._shell(block)
-        assert done.returncode == 0, done.stderr
-        expanded = self._shell.expanded(block)
-        if guards and "--dry-run" not in block:
-            assert self._shell(block).returncode != 0, "takes effect twice"
-        return expanded
-
-    def _refused_when_changed(self, block: str, file: Path) -> None:
-        """What somebody has changed since it was saved is not replaced."""
-        saved = file.read_text(encoding="utf-8")
-        file.write_text(re.sub(r'(resourceVersion"?: )"\d+"', r'\1"1"', saved), encoding="utf-8")
-        assert "Conflict" in self._shell(block).stderr
-        file.write_text(saved, encoding="utf-8")
-
-    def verified(self) -> bool:
-        """Whether all commands of the verification print what it says."""
-        asked = [step for step in self._in("Verification") if step.prints]
-        assert asked, "the verification has a command, and what it prints"
-        return False not in [self._prints(step) for step in asked]  # all are run
-
-    def _prints(self, step: Step) -> bool:
-        done = self._shell(step.text)
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if not DEPRECATED.search(line)]
-        assert "unbound variable" not in done.stderr, done.stderr
-        wanted = ".*".join(map(re.escape, self._shell.expanded(step.prints).strip().split("…")))
-        return re.fullmatch(wanted, "\n".join(lines).strip(), re.DOTALL) is not None
-
-    def _read(self, step: Step) -> None:
-        done = self._shell(step.text)
-        lines = [line for line in done.stderr.splitlines() if not DEPRECATED.search(line) and not ABSENT.search(line)]
-        if step.section == "Mitigation":  # it may be for another of the alert's reasons
-            lines = [line for line in lines if "executing template" not in line and not line.startswith("template was")]
-        assert lines == [], f"{step.text}\n{done.stderr}"
-        assert done.returncode in (0, 1), step.text  # 1 of grep that finds nothing, and of steward that finds something
-
-    def _in(self, *sections: str) -> Iterator[Step]:
-        return (step for step in self._steps if step.section in sections)
 
 
 @pytest.mark.parametrize("story", [s for s in STORIES if s.alert not in AS_WRITTEN], ids=lambda story: story.id)

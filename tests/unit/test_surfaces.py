@@ -186,7 +186,7 @@ async def test_the_page_shows_the_next_step_with_commands_and_runbook(
 
     assert "Next: Stop the VM, or &lt;b&gt;wait&lt;/b&gt;." in html
     assert [unescape(each) for each in re.findall(r"<pre><code>(.*?)</code></pre>", html, re.DOTALL)] == [*commands]
-    assert '<a href="https://example.org/Runbook.md"' in html
+    assert '<a href="/runbooks/Runbook.md"' in html
     assert "out of date" not in html
 
     monkeypatch.setattr(page, "reported", advised(next="", commands=(), runbook=""))

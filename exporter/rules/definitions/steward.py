@@ -115,7 +115,7 @@ or max by (cluster, check) (min_over_time(kubevirt_steward_check_unknown_partiti
         wait="10m",
         summary=f"The steward{_IN} exports {{{{ $value }}}} series of {{{{ $labels.family }}}} too few.",
         description="The series limit leaves out {{ $value }} series of {{ $labels.family }}: no alert reports the"
-        " findings behind them. Repair what there is so much of, or raise metrics.seriesLimit.",
+        " findings behind them. Repair what there is so much of, or raise seriesLimit.",
     )
 
 
