@@ -1,4 +1,4 @@
-"""`steward rules render`: the alert pack in the format of what evaluates it."""
+"""`steward rules render`: the alert pack in the format of what evaluates it, and where its alerts go."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ __all__ = ["add"]
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "rules",
-        help="the alert rules, for your Prometheus",
-        description="Prints the alert rules in the format of what evaluates them.",
+        help="the alert rules, for your Prometheus and your Alertmanager",
+        description="Prints the alert rules in the format of what evaluates them, and the routes of their alerts.",
     )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     render = verbs.add_parser(
         "render",
-        help="print the rules",
+        help="print the rules, or the routes of alerts",
         description="Prints the recording and alerting rules. prometheus: files for rule_files; prometheusrule: objects"
         " for Prometheus Operator; openshift-user: objects for user workload monitoring of OpenShift, whose Prometheus"
-        " enforces its own label namespace; mimir: files for mimirtool.",
+        " enforces its own label namespace; mimir: files for mimirtool. Or the routes and inhibitions of alerts."
+        " alertmanager: an example configuration; alertmanagerconfig: an object for Prometheus Operator;"
+        " openshift-user-alertmanagerconfig: that for the alerts of openshift-user.",
         epilog=f"Values: {', '.join(KEYS)} and severity.ALERT.",
     )
-    render.add_argument("--format", choices=tuple(FORMATS), default="prometheus", help="default: prometheus")
+    render.add_argument("--format", choices=FORMATS, default="prometheus", help="default: prometheus")
     render.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a value; repeat it for more")
-    render.add_argument("--output", type=Path, metavar="DIRECTORY", help="write one file for each area there")
+    render.add_argument("--output", type=Path, metavar="DIRECTORY", help="write the files there")
     render.set_defaults(run=run)
 
 
@@ -59,4 +61,4 @@ def run(arguments: argparse.Namespace) -> int:
 def values_of(format_name: str, settings: list[str]) -> Values:
     """Raises ValueError, one sentence."""
     names = {rule.alert for group in groups(Values()) for rule in group.rules if isinstance(rule, Alerting)}
-    return replace(Values().with_set(settings, names), exported=format_name == "openshift-user")
+    return replace(Values().with_set(settings, names), exported=format_name.startswith("openshift-user"))

@@ -1,4 +1,4 @@
-"""Groups of rules as what reads them wants them."""
+"""Groups of rules, and where alerts go, as what reads them wants them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from .alertmanager import alertmanager, alertmanager_config
 from .model import Alerting, Group, Rule
 from .values import Values
 
@@ -19,7 +20,11 @@ _LABELS = {"app.kubernetes.io/name": "kubevirt-steward", "app.kubernetes.io/comp
 
 def files(format_name: str, groups: Iterable[Group], values: Values) -> dict[str, str]:
     """The text of each file by its name. Raises KeyError for a format that there is not."""
-    return {f"{group.name}.yaml": _comment(group) + _yaml(FORMATS[format_name](group, values)) for group in groups}
+    if format_name in _ROUTING:
+        name, note, document = _ROUTING[format_name]
+        return {name: _comment(note) + _yaml(document(values))}
+    rules = _RULES[format_name]
+    return {f"{group.name}.yaml": _comment(group.note) + _yaml(rules(group, values)) for group in groups}
 
 
 def _rules(group: Group, values: Values) -> list[dict[str, Any]]:
@@ -77,16 +82,34 @@ def _mimir(group: Group, values: Values) -> dict[str, Any]:
     return {"namespace": "kubevirt-steward", **_prometheus(group, values)}
 
 
-FORMATS: dict[str, Callable[[Group, Values], dict[str, Any]]] = {
+_RULES: dict[str, Callable[[Group, Values], dict[str, Any]]] = {
     "prometheus": _prometheus,
     "prometheusrule": _prometheus_rule,
     "openshift-user": _openshift_user,
     "mimir": _mimir,
 }
+_CONFIG = (
+    "alertmanagerconfig.yaml",
+    (
+        "For Prometheus Operator. The Secret has the URL of each receiver. An Alertmanager that adds a matcher of this"
+        " object's namespace sends none of the alerts of tenants: see docs/alerting.md."
+    ),
+    alertmanager_config,
+)
+_ROUTING: dict[str, tuple[str, str, Callable[[Values], dict[str, Any]]]] = {
+    "alertmanager": (
+        "alertmanager.yaml",
+        "An example. Take the route below the root, the inhibitions and the receivers into your configuration.",
+        alertmanager,
+    ),
+    "alertmanagerconfig": _CONFIG,
+    "openshift-user-alertmanagerconfig": _CONFIG,
+}
+FORMATS = (*_RULES, *_ROUTING)
 
 
-def _comment(group: Group) -> str:
-    lines = [_NOTE, *textwrap.wrap(group.note, 117)]
+def _comment(note: str) -> str:
+    lines = [_NOTE, *textwrap.wrap(note, 117)]
     return "".join(f"# {line}\n" for line in lines)
 
 

@@ -17,9 +17,9 @@ __all__ = ["Alertmanager"]
 
 
 class Alertmanager:
-    """One server. It sends every alert to `webhook`, if there is one, at once and with `token`."""
+    """One server. It sends every alert to `webhook`, if there is one, at once and with `token`; or as `config` says."""
 
-    def __init__(self, binary: Path, webhook: str = "", token: str = "") -> None:
+    def __init__(self, binary: Path, webhook: str = "", token: str = "", config: Object | None = None) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="steward-alertmanager-"))
         self.address = f"127.0.0.1:{free_ports(1)[0]}"
         self.url = f"http://{self.address}"
@@ -28,10 +28,12 @@ class Alertmanager:
             http = {"authorization": {"type": "Bearer", "credentials": token}}
             receiver["webhook_configs"] = [{"url": webhook, "send_resolved": True, "http_config": http}]
         route = {"receiver": "steward", "group_by": ["..."], "group_wait": "0s", "group_interval": "1s"}
-        config = self.folder / "alertmanager.yml"
-        config.write_text(json.dumps({"route": route, "receivers": [receiver]}), encoding="utf-8")  # JSON is YAML
+        file = self.folder / "alertmanager.yml"
+        file.write_text(
+            json.dumps(config or {"route": route, "receivers": [receiver]}), encoding="utf-8"
+        )  # JSON is YAML
         command: list[str | Path] = [
-            *(binary, "--config.file", config, "--storage.path", self.folder / "data", "--log.level", "warn"),
+            *(binary, "--config.file", file, "--storage.path", self.folder / "data", "--log.level", "warn"),
             *("--web.listen-address", self.address, "--cluster.listen-address", ""),
         ]
         self._process = Process("alertmanager", command, self.folder / "alertmanager.log")

@@ -1,0 +1,100 @@
+"""The routes and inhibitions as Alertmanager, and as Prometheus Operator, want them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .routing import Matcher, Route, inhibitions, routes
+from .values import Values
+
+__all__ = ["alertmanager", "alertmanager_config", "receivers"]
+
+_SECRET = "kubevirt-steward-receivers"  # noqa: S105 - the name of one
+
+
+def receivers(values: Values) -> tuple[str, ...]:
+    """Their names, sorted."""
+    return tuple(sorted({route.receiver for route in _all(routes(values))}))
+
+
+def _all(route: Route) -> Iterator[Route]:
+    yield route
+    for child in route.routes:
+        yield from _all(child)
+
+
+def alertmanager(values: Values) -> dict[str, Any]:
+    """A whole configuration. What is not the steward's goes to the receiver of its route too."""
+    steward = routes(values)
+    return {
+        "route": {"receiver": steward.receiver, "group_by": ["cluster", "alertname"], "routes": [_route(steward)]},
+        "inhibit_rules": [
+            {
+                "source_matchers": [str(each) for each in rule.source],
+                "target_matchers": [str(each) for each in rule.target],
+                "equal": list(rule.equal),
+            }
+            for rule in inhibitions()
+        ],
+        "receivers": [
+            {"name": name, "webhook_configs": [{"url_file": f"/etc/alertmanager/receivers/{name}"}]}
+            for name in receivers(values)
+        ],
+    }
+
+
+def _route(route: Route) -> dict[str, Any]:
+    return {
+        "receiver": route.receiver,
+        "matchers": [str(each) for each in route.matchers],
+        "group_by": list(route.group_by),
+        "group_wait": route.wait,
+        "group_interval": route.interval,
+        "repeat_interval": route.repeat,
+        **({"routes": [_route(child) for child in route.routes]} if route.routes else {}),
+    }
+
+
+def alertmanager_config(values: Values) -> dict[str, Any]:
+    """An AlertmanagerConfig in the namespace of the steward."""
+    return {
+        "apiVersion": "monitoring.coreos.com/v1alpha1",
+        "kind": "AlertmanagerConfig",
+        "metadata": {
+            "name": "kubevirt-steward",
+            "namespace": values.namespace,
+            "labels": {"app.kubernetes.io/name": "kubevirt-steward", "app.kubernetes.io/component": "rules"},
+        },
+        "spec": {
+            "route": _operator_route(routes(values)),
+            "inhibitRules": [
+                {
+                    "sourceMatch": [_operator_matcher(each) for each in rule.source],
+                    "targetMatch": [_operator_matcher(each) for each in rule.target],
+                    "equal": list(rule.equal),
+                }
+                for rule in inhibitions()
+            ],
+            "receivers": [
+                {"name": name, "webhookConfigs": [{"urlSecret": {"name": _SECRET, "key": name}}]}
+                for name in receivers(values)
+            ],
+        },
+    }
+
+
+def _operator_route(route: Route) -> dict[str, Any]:
+    return {
+        "receiver": route.receiver,
+        "matchers": [_operator_matcher(each) for each in route.matchers],
+        "groupBy": list(route.group_by),
+        "groupWait": route.wait,
+        "groupInterval": route.interval,
+        "repeatInterval": route.repeat,
+        **({"routes": [_operator_route(child) for child in route.routes]} if route.routes else {}),
+    }
+
+
+def _operator_matcher(matcher: Matcher) -> dict[str, str]:
+    return {"name": matcher.label, "value": matcher.value, "matchType": matcher.how}

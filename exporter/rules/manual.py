@@ -1,0 +1,51 @@
+"""The tables of docs/alerting.md that follow from the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from .areas import groups
+from .model import Alerting, Group
+from .routing import Matcher, inhibitions, routes
+from .values import KEYS, Values
+
+__all__ = ["alerting"]
+
+
+def alerting(values: Values) -> Iterator[str]:
+    yield "### Alerts\n"
+    yield "| Area | Alert | Severity | `for` |\n| --- | --- | --- | --- |"
+    yield from _alerts(groups(values))
+    yield "\n### Values\n"
+    yield "| `--set` | Default | Value |\n| --- | --- | --- |"
+    for key, (field, _, hint) in KEYS.items():
+        yield f"| `{key}` | `{getattr(values, field)}` | {hint} |"
+    yield "| `severity.ALERT` | that of the alert | critical, warning or info |"
+    yield "\n### Routes\n"
+    yield "| Alerts | Receiver | Grouped by | First sent after | Changes sent after | Repeated after |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    steward = routes(values)
+    for route in (*steward.routes, steward):
+        what = route.what if route is steward else f"{route.what}: {_code(route.matchers)}"
+        grouped = _code(route.group_by)
+        yield f"| {what} | `{route.receiver}` | {grouped} | {route.wait} | {route.interval} | {route.repeat} |"
+    yield "\n### Inhibitions\n"
+    yield "| While this fires | this is not sent | where equal | Why |\n| --- | --- | --- | --- |"
+    for rule in inhibitions():
+        yield f"| {_code(rule.source)} | {_code(rule.target)} | {_code(rule.equal)} | {rule.why} |"
+
+
+def _alerts(pack: Iterable[Group]) -> Iterator[str]:
+    for group in pack:
+        severities: dict[str, list[Alerting]] = {}
+        for rule in group.rules:
+            if isinstance(rule, Alerting):
+                severities.setdefault(rule.alert, []).append(rule)
+        for name, rules in severities.items():
+            waits = ", ".join(dict.fromkeys(rule.wait for rule in rules))
+            severity = ", ".join(dict.fromkeys(rule.severity for rule in rules))
+            yield f"| {group.name} | [{name}](../rules/runbooks/{name}.md) | {severity} | {waits} |"
+
+
+def _code(parts: Iterable[Matcher | str]) -> str:
+    return ", ".join(f"`{part}`".replace("|", "\\|") for part in parts)

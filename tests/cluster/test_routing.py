@@ -1,0 +1,177 @@
+"""The committed configuration of Alertmanager: accepted, and doing with each alert what docs/alerting.md says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from exporter.rules import Values
+from exporter.rules.formats import files
+from tests.cluster.alertmanager import Alertmanager
+from tests.cluster.conftest import MakeApiServer, Tools
+from tests.cluster.custom_resources import install
+from tests.cluster.notified import Inbox, faster_routes
+from tests.manifests import Object, load_all
+from tests.rules import FILES, RULES
+from tests.shared import SHARED
+
+COMMITTED = RULES / "alertmanager/alertmanager.yaml"
+MANUAL = RULES.parent / "docs/alerting.md"
+ALWAYS = {"kubernetes_operator_component": "kubevirt-steward", "cluster": "east"}
+CRD = "crds/prometheus-operator/monitoring.coreos.com_alertmanagerconfigs.yaml"
+
+
+def run(*command: str | Path, **how: Any) -> str:
+    done: subprocess.CompletedProcess[str] = subprocess.run(command, capture_output=True, text=True, check=False, **how)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_amtool_takes_the_configuration(binary: Tools) -> None:
+    assert "SUCCESS" in run(binary("amtool"), "check-config", COMMITTED)
+
+
+def test_amlint_finds_no_route_or_inhibition_without_an_alert() -> None:
+    amlint = Path(sys.executable).with_name("amlint")
+    rules = [part for file in FILES for part in ("--rules", str(file))]
+    run(amlint, "check", COMMITTED, "--strict", *rules)
+
+
+@pytest.mark.parametrize(
+    ("labels", "receiver"),
+    [
+        ({"alertname": "KubeVirtEvictionWebhookDown", "severity": "critical", "area": "evictions"}, "pager"),
+        ({"alertname": "VMIPAMClaimDuplicateIP", "severity": "critical", "namespace": "shop"}, "pager"),
+        ({"alertname": "VMIPAMClaimDuplicateIP", "severity": "warning", "namespace": "shop"}, "tenants"),
+        ({"alertname": "VMEvictionNotMigratable", "area": "evictions", "namespace": "shop"}, "platform"),
+        ({"alertname": "VMFeatureBlocked", "area": "features"}, "platform"),
+        ({"alertname": "VMNetworkPoolPressure", "area": "networks", "namespace": "kubevirt-steward"}, "platform"),
+        ({"alertname": "KubeVirtConfigurationInvalid", "area": "features", "namespace": "kubevirt"}, "platform"),
+        ({"alertname": "StewardBlind", "area": "steward", "namespace": "kubevirt-steward"}, "platform"),
+    ],
+)
+def test_an_alert_goes_to(binary: Tools, labels: dict[str, str], receiver: str) -> None:
+    named = [f"{label}={text}" for label, text in {"severity": "warning", **ALWAYS, **labels}.items()]
+    routed = run(binary("amtool"), "config", "routes", "test", "--config.file", COMMITTED, *named)
+    assert routed.split() == [receiver]
+
+
+# -- AlertmanagerConfig
+
+
+@pytest.fixture(scope="module")
+def crd() -> Object:
+    if SHARED is None:
+        pytest.skip("the reference data has the CRD of AlertmanagerConfig, and is not here")
+    return load_all(SHARED / CRD)[0]
+
+
+def test_an_api_server_takes_the_alertmanagerconfig(
+    own_api_server: MakeApiServer, binary: Tools, crd: Object, tmp_path: Path
+) -> None:
+    server = own_api_server(with_crds=False)
+    install(server.client(), [crd])
+    server.client().create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": Values().namespace}})
+    kubectl = (binary("kubectl"), "--kubeconfig", server.kubeconfig("admin"))
+    for name in ("alertmanagerconfig", "openshift-user-alertmanagerconfig"):
+        file = tmp_path / f"{name}.yaml"
+        file.write_text(rendered(name), encoding="utf-8")
+        assert "serverside-applied" in run(*kubectl, "apply", "--server-side", "--validate=strict", "-f", file)
+
+
+def rendered(name: str) -> str:
+    (text,) = files(name, (), Values(exported=name.startswith("openshift-user"))).values()
+    return text
+
+
+def test_routes_below_the_first_have_its_shape(crd: Object) -> None:
+    """The API server does not look at them: their schema says only that anything may be there."""
+    (version,) = crd["spec"]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["route"]
+    route = yaml.safe_load(rendered("alertmanagerconfig"))["spec"]["route"]
+    assert route["routes"]
+    for each in route["routes"]:
+        jsonschema.validate(each, {**schema, "additionalProperties": False})
+
+
+def test_both_formats_have_the_same_routes_and_inhibitions() -> None:
+    config, spec = yaml.safe_load(COMMITTED.read_text()), yaml.safe_load(rendered("alertmanagerconfig"))["spec"]
+
+    def matchers(listed: list[dict[str, str]]) -> list[str]:
+        return [f'{each["name"]}{each["matchType"]}"{each["value"]}"' for each in listed]
+
+    (steward,) = config["route"]["routes"]
+    pairs = zip((steward, *steward["routes"]), (spec["route"], *spec["route"]["routes"]), strict=True)
+    for ours, theirs in pairs:
+        assert (ours["receiver"], ours["matchers"]) == (theirs["receiver"], matchers(theirs["matchers"]))
+        assert (ours["group_by"], ours["group_wait"]) == (theirs["groupBy"], theirs["groupWait"])
+        assert (ours["group_interval"], ours["repeat_interval"]) == (theirs["groupInterval"], theirs["repeatInterval"])
+    for inhibition, rule in zip(config["inhibit_rules"], spec["inhibitRules"], strict=True):
+        assert inhibition["source_matchers"] == matchers(rule["sourceMatch"])
+        assert inhibition["target_matchers"] == matchers(rule["targetMatch"])
+        assert inhibition["equal"] == rule["equal"]
+
+
+# -- what docs/alerting.md says of silences
+
+
+@pytest.fixture
+def alertmanager(binary: Tools) -> Iterator[Alertmanager]:
+    inbox = Inbox()
+    server = Alertmanager(binary("alertmanager"), config=faster_routes(inbox))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        inbox.close()
+
+
+DRAIN = {"area": "evictions", "alertname": "VMEvictionNotMigratable", "severity": "warning"}
+FIRING = {
+    "drained": {**DRAIN, "node": "node01"},
+    "other node": {**DRAIN, "node": "node02"},
+    "webhook": {"area": "evictions", "alertname": "KubeVirtEvictionWebhookDown", "severity": "critical"},
+    "claim": {"area": "ipam", "alertname": "VMIPAMClaimLeftBehind", "severity": "warning"},
+    "page": {"area": "ipam", "alertname": "VMIPAMClaimDuplicateIP", "severity": "critical"},
+    "blind": {"area": "steward", "alertname": "StewardBlind", "severity": "warning"},
+}
+
+
+@pytest.mark.parametrize(
+    ("first_line", "silenced"),
+    [
+        ("amtool silence add area=evictions cluster=east node=node01", {"drained"}),
+        ("amtool silence add area=evictions cluster=east 'alertname!=", {"drained", "other node"}),
+        ("for area in", {"claim"}),
+    ],
+)
+def test_a_silence_of_the_manual_takes_what_it_is_for(
+    binary: Tools, alertmanager: Alertmanager, tmp_path: Path, first_line: str, silenced: set[str]
+) -> None:
+    script = next(block for block in re.findall(r"```\n(.*?)```", MANUAL.read_text(), re.DOTALL) if first_line in block)
+    (tmp_path / ".config/amtool").mkdir(parents=True)
+    (tmp_path / ".config/amtool/config.yml").write_text(f"alertmanager.url: {alertmanager.url}\n")
+    path = f"{binary('amtool').parent}:/usr/bin:/bin"
+    added, _, ends = script.partition("amtool silence query --within")
+
+    run("bash", "-euc", added, env={"HOME": str(tmp_path), "PATH": path, "USER": "ann"})
+
+    for name, labels in FIRING.items():
+        alertmanager.fire({**ALWAYS, **labels, "seeded": name})
+    alerts = alertmanager.alerts()
+    assert len(alerts) == len(FIRING)
+    assert {each["labels"]["seeded"] for each in alerts if each["status"]["silencedBy"]} == silenced
+
+    if ends:
+        run("bash", "-euc", f"amtool silence query --within{ends}", env={"HOME": str(tmp_path), "PATH": path})
+        left = {each["labels"]["seeded"] for each in alertmanager.alerts() if each["status"]["silencedBy"]}
+        assert left == silenced - {"claim"}

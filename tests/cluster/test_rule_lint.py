@@ -1,0 +1,87 @@
+"""The rules in the eyes of pint: alone, and against a Prometheus that has every series they read."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.conftest import Tools
+from tests.cluster.prometheus import Prometheus, Setup
+from tests.cluster.steward_pages import Pages, Site, named, one_of_each
+from tests.rules import FILES, RULES
+
+CONFIG = RULES.parent / ".pint.hcl"
+STORM = 101  # findings of a reason
+
+
+def pint(binary: Tools, config: Path, *files: Path, online: bool = False) -> subprocess.CompletedProcess[str]:
+    how = () if online else ("--offline",)
+    lint = ("lint", "--min-severity=info", "--fail-on=warning", *map(str, files))
+    command = (str(binary("pint")), "--no-color", *how, "--config", str(config), *lint)
+    return subprocess.run(command, cwd=RULES.parent, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def seeded(binary: Tools) -> Iterator[Prometheus]:
+    """It has scraped two stewards of the same VMs, one with all that can be wrong, and recorded what follows."""
+    storm = (named("MissingClaim", f"storm-{i}", namespace="storm") for i in range(STORM))
+    pages = Pages({"east": Site(1, (*one_of_each(), *storm), trouble=True), "west": Site(1)})
+    setup = Setup(rule_files=FILES, scrape_configs=[pages.scrape_config()], scrape_interval=10)
+    prometheus = Prometheus(binary("prometheus"), setup)
+    try:
+        prometheus.start()
+        prometheus.wait_for("reason:kubevirt_steward_findings:storm")
+        prometheus.wait_for("network:kubevirt_ipam_pool_used:full")
+        prometheus.wait_for("VM:kubevirt_vm_firmware_uuid_info:held")
+        yield prometheus
+    finally:
+        prometheus.stop()
+        pages.close()
+
+
+def test_pint_has_nothing_to_say_of_the_rules(binary: Tools) -> None:
+    done = pint(binary, CONFIG, *FILES)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def online(seeded: Prometheus, folder: Path) -> Path:
+    config = folder / "pint.hcl"
+    config.write_text(f'{CONFIG.read_text(encoding="utf-8")}\nprometheus "seeded" {{ uri = "{seeded.url}" }}\n')
+    return config
+
+
+def test_pint_finds_every_series_that_the_rules_read(binary: Tools, seeded: Prometheus, tmp_path: Path) -> None:
+    done = pint(binary, online(seeded, tmp_path), *FILES, online=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_pint_notices_a_series_that_nobody_serves(binary: Tools, seeded: Prometheus, tmp_path: Path) -> None:
+    text = (RULES / "steward.yaml").read_text(encoding="utf-8")
+    file = tmp_path / "steward.yaml"
+    file.write_text(text.replace("config_reload_success", "config_reload_succeeded"), encoding="utf-8")
+    assert file.read_text(encoding="utf-8") != text
+    done = pint(binary, online(seeded, tmp_path), file, online=True)
+    assert done.returncode != 0
+    assert "(promql/series)" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changed", "into", "check"),
+    [
+        ("by (cluster, kind)", "by (kind)", "promql/aggregate"),
+        ("severity: warning", "severity: bad", "rule/label"),
+        ("      kubernetes_operator_component: kubevirt-steward\n", "", "rule/label"),
+        ("runbooks/StewardDown.md", "runbooks/StewardUp.md", "alerts/annotation"),
+    ],
+)
+def test_pint_notices(binary: Tools, tmp_path: Path, changed: str, into: str, check: str) -> None:
+    text = (RULES / "steward.yaml").read_text(encoding="utf-8")
+    assert changed in text
+    file = tmp_path / "steward.yaml"
+    file.write_text(text.replace(changed, into, 1), encoding="utf-8")
+    done = pint(binary, CONFIG, file)
+    assert done.returncode != 0
+    assert f"({check})" in done.stdout + done.stderr
