@@ -1,0 +1,289 @@
+"""The steward itself: whether it sees the cluster, what that costs, and what it left out."""
+
+from __future__ import annotations
+
+from .. import queries
+from ..model import Board, Column, Query, Row, Threshold, Unit
+from ..panels import ATTENTION, bars, column, lines, runbook, stat, table, trust
+from .common import CLUSTERS, LINKS
+from .fleet import LEFT_OUT
+
+_STATES = queries.each("kubevirt_steward_kind_sync_state")
+_REPLICA = "cluster, job, instance"
+_BUILD = queries.each("kubevirt_steward_build_info")
+_KINDS = "cluster, kind"
+_SYNC = {
+    "starting": "yellow",
+    "live": "blue",
+    "behind": "light-orange",
+    "stale": "orange",
+    "failing": "red",
+    "forbidden": "red",
+    "absent": "text",
+    "read": "text",
+    "missing": "text",
+}
+
+
+def _of_kind(metric: str, function: str = "{}") -> str:
+    return f"max by ({_KINDS}) ({function.format(queries.each(f'kubevirt_steward_kind_{metric}'))})"
+
+
+def _rate(metric: str, by: str, window: str = "5m", *matchers: str) -> str:
+    """Of the replica that does most: they all do the same."""
+    inner = f"max by (cluster, {by}) (rate({queries.each(metric, *matchers)}[{window}]))"
+    return f"sum by ({by}) ({inner})"
+
+
+def _nine_of_ten(metric: str, by: str, window: str = "1h") -> str:
+    buckets = f"max by (cluster, {by}, job, instance) (increase({queries.each(f'{metric}_bucket')}[{window}]))"
+    return f"histogram_quantile(0.9, sum by ({by}) ({buckets}))"
+
+
+def _flow(way: str) -> str:
+    """Within an hour."""
+    counted = queries.each(f"kubevirt_steward_findings_{way}_total")
+    return f"sum(max by (cluster, check, reason) (increase({counted}[1h])))"
+
+
+def _own(function: str, metric: str) -> str:
+    """Of the stewards alone: every process has such a metric."""
+    return f"{function.format(queries.each(metric))} and on ({_REPLICA}) {_BUILD}"
+
+
+KINDS = table(
+    "Kinds",
+    "Every kind that is watched, by how well it is seen. Only of live ones everything is known.",
+    (
+        column("cluster", width=110),
+        column("kind"),
+        column("state", width=110, colours=_SYNC),
+        Column("objects", value=1, unit=Unit.SHORT, width=100),
+        Column("undecodable", value=2, thresholds=ATTENTION, width=120),
+        Column("current", value=3, unit=Unit.SECONDS, decimals=0, width=110),
+        Column("relists", value=4, width=90),
+        Column("errors in 1 h", value=5, thresholds=ATTENTION, decimals=0, width=120),
+    ),
+    Query(f"max by (cluster, kind, state) ({_STATES}) == 1"),
+    *(
+        Query(f"{expr} * on ({_KINDS}) group_left (state) (max by ({_KINDS}, state) ({_STATES}) == 1)")
+        for expr in (
+            _of_kind("objects"),
+            _of_kind("undecodable_objects"),
+            f"(time() - {_of_kind('current_timestamp_seconds')})",
+            _of_kind("relists_total"),
+            f"sum by ({_KINDS}) (max by ({_KINDS}, error) (increase("
+            f"{queries.each('kubevirt_steward_kind_errors_total')}[1h])))",
+        )
+    ),
+    sort="state",
+    height=12,
+)
+
+BOARD = Board(
+    "steward",
+    "Steward",
+    "whoever runs the steward",
+    "Whether the steward sees the cluster, how long it takes, what it asks of the API server, and what it left out.",
+    (
+        trust(also=(LEFT_OUT,)),
+        Row(
+            "Replicas",
+            (
+                table(
+                    "Replicas",
+                    "Every replica that is scraped. Versions and configurations should be alike.",
+                    (
+                        column("cluster", width=110),
+                        column("instance"),
+                        column("version", width=110),
+                        column("hash", "configuration", width=140),
+                        Column("ready", value=1, texts={"0": "no", "1": "yes"}, width=80),
+                        Column("memory", value=2, unit=Unit.BYTES, decimals=0, width=110),
+                        Column("up for", value=3, unit=Unit.AGE, width=180),
+                    ),
+                    Query(
+                        f"max by ({_REPLICA}, version, hash) ({_BUILD} * on ({_REPLICA}) group_left (hash) "
+                        f"max by ({_REPLICA}, hash) ({queries.each('kubevirt_steward_config_info')}))"
+                    ),
+                    *(
+                        Query(
+                            f"max by ({_REPLICA}, version, hash) ({expr} * on ({_REPLICA}) group_left (version, hash) "
+                            f"({_BUILD} * on ({_REPLICA}) group_left (hash) "
+                            f"max by ({_REPLICA}, hash) ({queries.each('kubevirt_steward_config_info')})))"
+                        )
+                        for expr in (
+                            queries.each("kubevirt_steward_ready"),
+                            queries.each("process_resident_memory_bytes"),
+                            f"(time() - {queries.each('process_start_time_seconds')})",
+                        )
+                    ),
+                    width=16,
+                    height=8,
+                ),
+                stat(
+                    "Versions",
+                    "Different versions that run. More than one is normal only while the steward is being updated.",
+                    f"count(count by (version) ({_BUILD}))",
+                    thresholds=(Threshold(2, "orange"),),
+                ),
+                stat(
+                    "Configurations",
+                    "Different configurations in effect within one cluster.",
+                    f"max(count by (cluster) (count by (cluster, hash) "
+                    f"({queries.each('kubevirt_steward_config_info')})))",
+                    thresholds=(Threshold(2, "orange"),),
+                ),
+                stat(
+                    "Configuration refused",
+                    "Replicas whose configuration file was wrong when it was last read: they go on with the one "
+                    "before.",
+                    f"sum(1 - min by ({_REPLICA}) ({queries.each('kubevirt_steward_config_reload_success')}))",
+                    thresholds=ATTENTION,
+                ),
+                stat(
+                    "Check errors in 24 hours",
+                    "Times that a check raised: it has no answer then.",
+                    "sum(max by (cluster, check) (increase("
+                    + queries.each("kubevirt_steward_check_errors_total")
+                    + "[1d])))",
+                    thresholds=ATTENTION,
+                    decimals=0,
+                    links=(runbook("StewardCheckErrors"),),
+                ),
+            ),
+        ),
+        Row(
+            "What it sees",
+            (
+                KINDS,
+                lines(
+                    "Events",
+                    "Watch events of all kinds.",
+                    Query(_rate("kubevirt_steward_kind_events_total", "kind"), "{{kind}}"),
+                    unit=Unit.PER_SECOND,
+                    width=8,
+                ),
+                lines(
+                    "From an event to its findings",
+                    "In seconds, that of nine in ten events.",
+                    Query(_nine_of_ten("kubevirt_steward_event_delay_seconds", "le"), "9 of 10 within"),
+                    unit=Unit.SECONDS,
+                    width=8,
+                ),
+                lines(
+                    "Findings that opened and closed",
+                    "Within an hour. Those of the first look after a start count as opened.",
+                    Query(_flow("opened"), "opened", "orange"),
+                    Query(_flow("closed"), "closed", "blue"),
+                    width=8,
+                ),
+            ),
+        ),
+        Row(
+            "What it costs",
+            (
+                lines(
+                    "Time in checks",
+                    "Seconds of a processor, by check.",
+                    Query(f"topk(8, {_rate('kubevirt_steward_check_duration_seconds_total', 'check')})", "{{check}}"),
+                    unit=Unit.SECONDS,
+                    width=8,
+                ),
+                lines(
+                    "CPU",
+                    "Processors in use, by replica.",
+                    Query(f"max by ({_REPLICA}) ({_own('rate({}[5m])', 'process_cpu_seconds_total')})", "{{instance}}"),
+                    unit=Unit.SHORT,
+                    width=8,
+                ),
+                lines(
+                    "Memory",
+                    "Resident memory, by replica.",
+                    Query(f"max by ({_REPLICA}) ({_own('{}', 'process_resident_memory_bytes')})", "{{instance}}"),
+                    unit=Unit.BYTES,
+                    width=8,
+                ),
+                lines(
+                    "Requests to the API server",
+                    "By verb and status code. Watches count when they begin.",
+                    Query(
+                        "sum by (verb, code) (max by (cluster, verb, kind, code) (rate("
+                        + queries.each("kubevirt_steward_api_requests_total")
+                        + "[5m])))",
+                        "{{verb}} {{code}}",
+                    ),
+                    unit=Unit.PER_SECOND,
+                    width=8,
+                ),
+                lines(
+                    "Requests to the steward",
+                    "By path and status code, all replicas together.",
+                    Query(
+                        f"sum by (path, code) (max by ({_REPLICA}, path, code) (rate("
+                        + queries.each("kubevirt_steward_http_requests_total")
+                        + "[5m])))",
+                        "{{path}} {{code}}",
+                    ),
+                    unit=Unit.PER_SECOND,
+                    width=8,
+                ),
+                lines(
+                    "Scrape",
+                    "How long a scrape takes to answer, by replica.",
+                    Query(
+                        f"max by ({_REPLICA}) ({queries.each('kubevirt_steward_scrape_duration_seconds')})",
+                        "{{instance}}",
+                    ),
+                    unit=Unit.SECONDS,
+                    width=8,
+                ),
+                bars(
+                    "Series, of their limit",
+                    "Families of findings that have most of the series that they may have; what is beyond is left out.",
+                    Query(
+                        "topk(10, max by (cluster, family) ("
+                        + queries.each("kubevirt_steward_series")
+                        + ") / (max by (cluster, family) ("
+                        + queries.each("kubevirt_steward_series_limit")
+                        + ") > 0) > 0)",
+                        "{{family}}",
+                        "blue",
+                    ),
+                    unit=Unit.RATIO,
+                    maximum=1,
+                    width=16,
+                ),
+                lines(
+                    "Size of a scrape",
+                    "Before compression, by replica.",
+                    Query(
+                        f"max by ({_REPLICA}) ({queries.each('kubevirt_steward_scrape_size_bytes')})", "{{instance}}"
+                    ),
+                    unit=Unit.BYTES,
+                    width=8,
+                ),
+            ),
+        ),
+        Row(
+            "How long findings stay open",
+            (
+                bars(
+                    "Open for, by check",
+                    "Of the findings that closed within 24 hours: how long nine in ten of them were open.",
+                    Query(
+                        "histogram_quantile(0.9, sum by (check, le) (max by (cluster, check, reason, le) (increase("
+                        + queries.each("kubevirt_steward_finding_open_seconds_bucket")
+                        + "[1d])))) > 0",
+                        "{{check}}",
+                        "blue",
+                    ),
+                    unit=Unit.AGE,
+                    width=24,
+                ),
+            ),
+        ),
+    ),
+    (CLUSTERS, *LINKS),
+    hours=6,
+)
