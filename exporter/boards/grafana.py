@@ -187,8 +187,6 @@ def _mapping(texts: Mapping[str, str]) -> Json:
 
 
 def _overrides(panel: Panel) -> Iterator[Json]:
-    for name, colour in panel.colours.items():
-        yield _override("byName", name, {"color": {"mode": "fixed", "fixedColor": colour}})
     for i, query in enumerate(panel.queries):
         if query.colour:
             yield _override("byFrameRefID", _ref(i), {"color": {"mode": "fixed", "fixedColor": query.colour}})
@@ -203,9 +201,14 @@ def _override(matcher: str, options: str, properties: Json) -> Json:
     return {"matcher": {"id": matcher, "options": options}, "properties": listed}
 
 
+def _unit(column: Column) -> str:
+    """Of a column of labels it says that they are texts: 12e34567 would be shown as an infinite number."""
+    return "string" if column.label else column.unit.grafana if column.unit else ""
+
+
 def _cells(panel: Panel, column: Column) -> Json:
     """What is special of a column."""
-    made: Json = {"unit": column.unit.grafana} if column.unit else {}
+    made: Json = {"unit": _unit(column)} if _unit(column) else {}
     if column.decimals is not None:
         made["decimals"] = column.decimals
     if column.width:

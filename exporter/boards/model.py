@@ -1,7 +1,8 @@
 """What a board is, whoever draws it: rows of panels, each with queries, a unit and a sentence of explanation.
 
-The writers beside this module turn it into the files of Grafana, of the OpenShift console and of Perses. Expressions hold
-the variables as `$cluster` and `$namespace`; links hold them as `${steward}`, and the cells of their row as `{label}`.
+The writers beside this module turn it into the files of Grafana, of the OpenShift console and of Perses.
+Expressions hold the variables as `$cluster` and `$namespace`; links hold them as `${steward}`, and the cells of
+their row as `{label}`.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Panel:
-    """`colours` fixes those of series by their names. `texts` are shown in place of numbers. `empty` stands where there
+    """`texts` are shown in place of numbers. `empty` stands where there
     is no data, but in tables. `by_namespace`: whatever it shows has a namespace, so that it can be filtered by one
     everywhere. `sort` is the title of a table's column, the largest value first where it begins with "-".
     """
@@ -112,7 +113,6 @@ class Panel:
     height: int = 8
     thresholds: tuple[Threshold, ...] = ()
     decimals: int | None = None
-    colours: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     columns: tuple[Column, ...] = ()
     sort: str = ""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from ..checks import all_checks
 from . import queries
-from .model import Column, Kind, Link, Panel, Query, Row, Threshold, Unit
+from .model import COLUMNS, Column, Kind, Link, Panel, Query, Row, Threshold, Unit
 
 __all__ = [
     "ATTENTION",
@@ -17,9 +17,12 @@ __all__ = [
     "by_reason",
     "by_severity_over_time",
     "column",
+    "each_severity",
+    "each_value",
     "findings_table",
     "lines",
     "severity_stats",
+    "spread",
     "stat",
     "table",
     "trust",
@@ -70,8 +73,6 @@ def trust(*checks: str, title: str = "Can this be trusted?", also: Iterable[Pane
     unknown = queries.each("kubevirt_steward_check_state", 'state="unknown"', of)
     answering = queries.each("kubevirt_steward_check_state", 'state="answering"', of)
     by = "max by (cluster, check)"
-    more = tuple(also)
-    width = 24 // (5 + len(more))
     panels = (
         stat(
             "Replicas that answer",
@@ -80,7 +81,7 @@ def trust(*checks: str, title: str = "Can this be trusted?", also: Iterable[Pane
             links=(runbook("StewardDown"),),
         ),
         stat(
-            "Checks with an answer",
+            "Checks that answer",
             "Checks for which some replica has an answer. Those that do not apply here, or are disabled, do not count.",
             f"sum({by} ({answering}))",
             links=(runbook("StewardCheckUnknown"),),
@@ -109,7 +110,7 @@ def trust(*checks: str, title: str = "Can this be trusted?", also: Iterable[Pane
             decimals=0,
         ),
     )
-    return Row(title, tuple(_as_wide(panel, width) for panel in (*panels, *more)))
+    return Row(title, spread(*panels, *also))
 
 
 def upgrading() -> Panel:
@@ -148,11 +149,20 @@ def by_severity_over_time(checks: tuple[str, ...] = (), **more: Any) -> Panel:
     return lines(
         "By severity",
         "Open findings over time. A gap is a time without an answer.",
-        Query(queries.counts("severity", checks), "{{severity}}"),
-        colours=SEVERITIES,
+        *each_severity(lambda only: queries.counts("severity", checks, only)),
         stacked=True,
         **more,
     )
+
+
+def each_severity(expr: Callable[[str], str]) -> tuple[Query, ...]:
+    """A query for each, in its colour. The expression is that for a matcher."""
+    return each_value("severity", SEVERITIES, expr)
+
+
+def each_value(label: str, colours: Mapping[str, str], expr: Callable[[str], str]) -> tuple[Query, ...]:
+    """A query for each value of a label, in its colour: no format but Grafana's colours single series."""
+    return tuple(Query(expr(f'{label}="{value}"'), value, colour) for value, colour in colours.items())
 
 
 def by_reason(checks: tuple[str, ...] = (), title: str = "Most frequent reasons", **more: Any) -> Panel:
@@ -170,10 +180,10 @@ def by_reason(checks: tuple[str, ...] = (), title: str = "Most frequent reasons"
 
 _FINDING: Mapping[str, Column] = {
     "severity": column("severity", width=90, colours=SEVERITIES),
-    "reason": column("reason", width=200, link=_REASON),
+    "reason": column("reason", width=255, link=_REASON),
     "namespace": column("namespace", width=150),
     "name": column("name", link=_PAGE),
-    "kind": column("kind", width=170),
+    "kind": column("kind", width=195),
     "vm": column("vm", "VM", link=_VM),
     "node": column("node", width=110),
     "network": column("network", width=170),
@@ -221,5 +231,7 @@ def _alerts(checks: tuple[str, ...]) -> dict[str, str]:
     return named
 
 
-def _as_wide(panel: Panel, width: int) -> Panel:
-    return replace(panel, width=width)
+def spread(*panels: Panel) -> tuple[Panel, ...]:
+    """One line of panels that are as wide as each other, to a column."""
+    width, rest = divmod(COLUMNS, len(panels))
+    return tuple(replace(panel, width=width + (i < rest)) for i, panel in enumerate(panels))

@@ -28,9 +28,9 @@ EACH = table(
     "that is missing.",
     (
         column("cluster", link=_FLEET),
-        Column("replicas that answer", value=0),
-        Column("checks with an answer", value=1),
-        Column("checks without one", value=2, thresholds=ATTENTION),
+        Column("replicas that answer", value=0, width=170),
+        Column("checks that answer", value=1, width=160),
+        Column("checks that do not", value=2, width=160, thresholds=ATTENTION),
         Column("critical", value=3, thresholds=(Threshold(1, SEVERITIES["critical"]),)),
         Column("warning", value=4, thresholds=(Threshold(1, SEVERITIES["warning"]),)),
         Column("info", value=5),
@@ -46,6 +46,7 @@ EACH = table(
     Query(f"max by (cluster) ({_VMS})"),
     Query(f"max by (cluster) ({queries.each('kubevirt_upgrade_in_progress')})"),
     sort="-critical",
+    height=7,
 )
 
 BOARD = Board(
@@ -100,7 +101,7 @@ BOARD = Board(
                     Query(_of("critical"), "{{cluster}}"),
                 ),
                 lines(
-                    "Checks with an answer",
+                    "Checks that answer",
                     "Of all checks that apply and are not disabled: the share for which some replica has an answer.",
                     Query(
                         f"avg by (cluster) ({_BY_CHECK} ({_ANSWERING}) and on (cluster, check) "
@@ -123,7 +124,7 @@ BOARD = Board(
                     queries.zero_where(f"count({_SHARED})", _UUIDS),
                     thresholds=(Threshold(1, SEVERITIES["critical"]),),
                     width=6,
-                    height=9,
+                    height=8,
                 ),
                 table(
                     "VMs that share one",
@@ -137,6 +138,7 @@ BOARD = Board(
                     ),
                     Query(f"max by (cluster, namespace, name, uuid, origin) ({_UUIDS}) and on (uuid) ({_SHARED})"),
                     width=18,
+                    height=8,
                     sort="UUID",
                 ),
             ),

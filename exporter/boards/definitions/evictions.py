@@ -10,6 +10,7 @@ from ..panels import (
     bars,
     by_reason,
     column,
+    each_value,
     findings_table,
     lines,
     runbook,
@@ -37,6 +38,10 @@ STATES = {
 
 def _left(state: str) -> str:
     return f"sum by ({_NODE}) (max by ({_NODE}, state) ({queries.each('kubevirt_node_drain_vmis', state)}))"
+
+
+def _by_state(only: str) -> str:
+    return f"sum(max by ({_NODE}, state) ({queries.each('kubevirt_node_drain_vmis', only)}))"
 
 
 def _of(reason: str) -> str:
@@ -95,7 +100,7 @@ BOARD = Board(
                     links=(runbook("KubeVirtNodeDrainStalled"),),
                 ),
                 stat(
-                    "Eviction webhook down",
+                    "Webhook down",
                     "Whether virt-api has no ready endpoint: no launcher pod can be evicted, and no node drained.",
                     _of("WebhookDown"),
                     Unit.COUNT,
@@ -127,8 +132,7 @@ BOARD = Board(
                     "By what becomes of them. It ends at 0 when a drain is done; a line of blocked ones that stays "
                     "level is a "
                     "drain that hangs.",
-                    Query(f"sum by (state) (max by ({_NODE}, state) ({_LEFT}))", "{{state}}"),
-                    colours=STATES,
+                    *each_value("state", STATES, _by_state),
                     stacked=True,
                     width=16,
                 ),

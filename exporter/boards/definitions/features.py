@@ -33,11 +33,11 @@ ASKED = table(
     "asks for "
     "are left out.",
     (
-        column("cluster", width=120),
+        column("cluster", width=90),
         column("feature"),
-        Column("running VMs", value=1),
-        Column("stopped VMs", value=2),
-        Column("VMIs", value=3),
+        Column("running VMs", value=1, width=120),
+        Column("stopped VMs", value=2, width=125),
+        Column("VMIs", value=3, width=70),
     ),
     Query(f"sum by (cluster, feature) (max by (cluster, feature, kind, phase) ({_REQUESTS})) > 0"),
     *(
@@ -56,11 +56,11 @@ SWITCHED = table(
     "Gates that were switched",
     "Feature gates that the KubeVirt object turns on or off.",
     (
-        column("cluster", width=120),
+        column("cluster", width=90),
         column("feature", "gate"),
-        column("stage"),
-        column("source"),
-        Column("is", value=0, texts={"0": "off", "1": "on"}),
+        column("stage", width=110),
+        column("source", width=110),
+        Column("is", value=0, width=70, texts={"0": "off", "1": "on"}),
     ),
     Query(f"max by (cluster, feature, stage, source) ({_GATES})"),
     width=12,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from .. import queries
-from ..model import Board, Panel, Query, Row, Threshold, Unit
-from ..panels import SEVERITIES, by_reason, by_severity_over_time, findings_table, lines, stat, trust
+from ..model import Board, Panel, Row, Threshold, Unit
+from ..panels import SEVERITIES, by_reason, by_severity_over_time, each_value, findings_table, lines, stat, trust
 from .common import IDENTITY, VARIABLES
 
 _ORIGINS = queries.each("kubevirt_vm_firmware_uuids")
 _LEGACY = 'origin="legacy"'
-_BY_ORIGIN = f"sum by (origin) (max by (cluster, origin) ({_ORIGINS}))"
+_COLOURS = {"set": "blue", "legacy": "orange", "invalid": "red"}
+
+
+def _of_origin(only: str) -> str:
+    return f"sum(max by (cluster, origin) ({queries.each('kubevirt_vm_firmware_uuids', only)}))"
 
 
 def _count(title: str, description: str, *reasons: str, colour: str) -> Panel:
@@ -86,7 +90,7 @@ BOARD = Board(
                 lines(
                     "VMs by the origin of their UUID",
                     "Whether KubeVirt made it, somebody set it, or it follows from the name (legacy).",
-                    Query(_BY_ORIGIN, "{{origin}}"),
+                    *each_value("origin", _COLOURS, _of_origin),
                     width=18,
                     stacked=True,
                 ),

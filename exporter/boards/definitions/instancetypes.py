@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from .. import queries
 from ..model import Board, Column, Panel, Query, Row, Threshold
 from ..panels import (
@@ -9,6 +11,7 @@ from ..panels import (
     by_reason,
     by_severity_over_time,
     column,
+    each_value,
     findings_table,
     lines,
     severity_stats,
@@ -36,11 +39,11 @@ def _uses(title: str, metric: str) -> Panel:
             column("namespace", width=150),
             column("name"),
             Column("VMs", value=0, width=80),
-            *(Column(mode, value=i + 1, width=110, thresholds=_alarm(mode)) for i, mode in enumerate(MODES)),
+            *(Column(mode, value=i + 1, width=120, thresholds=_alarm(mode)) for i, mode in enumerate(MODES)),
         ),
         Query(used),
         *(Query(f"sum by ({by}) (max by ({by}, mode) ({each})) and on ({by}) ({used})") for each in modes),
-        width=12,
+        height=7,
         sort="-VMs",
     )
 
@@ -49,9 +52,9 @@ def _alarm(mode: str) -> tuple[Threshold, ...]:
     return (Threshold(1, "orange"),) if mode == "unversioned" else ()
 
 
-def _by_mode(metric: str) -> str:
+def _by_mode(metric: str, only: str) -> str:
     by = "cluster, scope, namespace, name, mode"
-    return f"sum by (mode) (max by ({by}) ({queries.each(metric, queries.NAMESPACE)}))"
+    return f"sum(max by ({by}) ({queries.each(metric, queries.NAMESPACE, only)}))"
 
 
 def _of(*reasons: str) -> str:
@@ -100,15 +103,13 @@ BOARD = Board(
                 lines(
                     "VMs by how they refer to their instancetype",
                     "Unversioned ones are those that a deletion breaks.",
-                    Query(_by_mode("kubevirt_instancetype_vms"), "{{mode}}"),
-                    colours=MODES,
+                    *each_value("mode", MODES, partial(_by_mode, "kubevirt_instancetype_vms")),
                     stacked=True,
                 ),
                 lines(
                     "VMs by how they refer to their preference",
                     "Unversioned ones are those that a deletion breaks.",
-                    Query(_by_mode("kubevirt_preference_vms"), "{{mode}}"),
-                    colours=MODES,
+                    *each_value("mode", MODES, partial(_by_mode, "kubevirt_preference_vms")),
                     stacked=True,
                 ),
             ),

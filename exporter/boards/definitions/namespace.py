@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import queries
 from ..model import Board, Query, Row, Threshold
-from ..panels import SEVERITIES, bars, column, findings_table, lines, stat, table
+from ..panels import SEVERITIES, bars, column, each_severity, findings_table, lines, stat, table
 from .common import VARIABLES
 
 _UNKNOWN = queries.each("kubevirt_steward_namespace_unknown", queries.NAMESPACE)
@@ -76,8 +76,7 @@ BOARD = Board(
                 lines(
                     "By severity",
                     "Open findings over time. A gap is a time without one, or without an answer.",
-                    Query(f"sum by (severity) ({queries.found((), _PLACED)})", "{{severity}}"),
-                    colours=SEVERITIES,
+                    *each_severity(lambda only: f"sum({queries.found((), _PLACED, only)})"),
                     stacked=True,
                     empty="none seen",
                     by_namespace=True,

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from .. import queries
 from ..model import Board, Column, Query, Row, Threshold, Unit
-from ..panels import SEVERITIES, by_reason, column, findings_table, lines, runbook, severity_stats, stat, table, trust
+from ..panels import (
+    SEVERITIES,
+    by_reason,
+    column,
+    each_value,
+    findings_table,
+    lines,
+    runbook,
+    severity_stats,
+    stat,
+    table,
+    trust,
+)
 from .common import NETWORKS, VARIABLES
 
 _USED = queries.each("kubevirt_ipam_pool_used")
@@ -31,11 +43,17 @@ USES = {
     "pod_only": "dark-blue",
 }
 
+
+def _by_use(only: str) -> str:
+    return f"sum(max by ({_POOL}, use) ({queries.each('kubevirt_ipam_pool_used', only)}))"
+
+
 POOLS = table(
     "Pools",
     "Every subnet of a network that gives out addresses, the fullest first. Days are those until it is full if it "
     "goes on "
-    "growing as in the last 24 hours; empty where it does not grow.",
+    "growing as in the last 24 hours; empty where it does not grow, a "
+    "rough guess in the first day.",
     (
         column("cluster", width=110),
         column("network"),
@@ -69,13 +87,13 @@ BOARD = Board(
             (
                 *severity_stats(NETWORKS),
                 stat(
-                    "Components down",
+                    "Parts down",
                     "Components that create or honour IPAMClaims and do not work: KubeVirt's IPAM controller and its "
                     "webhook, "
                     "OVN-Kubernetes' control plane. While one is down its consequences are withheld.",
                     queries.counts("", ("ipam_stack",)),
                     thresholds=(Threshold(1, SEVERITIES["critical"]),),
-                    links=(runbook("KubeVirtIPAMControllerDown"), runbook("KubeVirtIPAMWebhookBroken")),
+                    links=(runbook("KubeVirtIPAMControllerDown"),),
                 ),
                 stat(
                     "Networks at fault",
@@ -110,9 +128,8 @@ BOARD = Board(
                 lines(
                     "By use",
                     "Addresses that are taken, by what they are used for; leaked and orphaned ones can be reclaimed.",
-                    Query(f"sum by (use) (max by ({_POOL}, use) ({_USED}))", "{{use}}"),
+                    *each_value("use", USES, _by_use),
                     unit=Unit.SHORT,
-                    colours=USES,
                     stacked=True,
                 ),
             ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import queries
 from ..model import Board, Column, Query, Row, Threshold, Unit
-from ..panels import ATTENTION, bars, column, lines, runbook, stat, table
+from ..panels import ATTENTION, bars, column, each_value, lines, runbook, stat, table
 from .common import CLUSTERS, LINKS
 
 _OUTCOMES = {"done": "blue", "failed": "red", "unclear": "purple"}
@@ -185,8 +185,7 @@ BOARD = Board(
                 lines(
                     "Attempts by how they ended",
                     "Attempts within an hour.",
-                    Query(_ended("outcome", "1h"), "{{outcome}}"),
-                    colours=_OUTCOMES,
+                    *each_value("outcome", _OUTCOMES, lambda only: _ended("", "1h", only)),
                 ),
                 lines(
                     "Time of a repair",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import queries
 from ..model import Board, Column, Query, Row, Threshold, Unit
-from ..panels import ATTENTION, bars, column, lines, runbook, stat, table, trust
+from ..panels import ATTENTION, bars, column, lines, runbook, spread, stat, table, trust
 from .common import CLUSTERS, LINKS
 from .fleet import LEFT_OUT
 
@@ -51,9 +51,13 @@ def _own(function: str, metric: str) -> str:
     return f"{function.format(queries.each(metric))} and on ({_REPLICA}) {_BUILD}"
 
 
+_FAILED = f"increase({queries.each('kubevirt_steward_kind_errors_total')}[1h])"
+_ERRORS = f"sum by ({_KINDS}) (max by ({_KINDS}, error) ({_FAILED}))"
+
 KINDS = table(
     "Kinds",
-    "Every kind that is watched, by how well it is seen. Only of live ones everything is known.",
+    "Every kind that is watched, by how well it is seen. Only of live ones everything is known. Errors are empty where "
+    "there never was one.",
     (
         column("cluster", width=110),
         column("kind"),
@@ -72,8 +76,7 @@ KINDS = table(
             _of_kind("undecodable_objects"),
             f"(time() - {_of_kind('current_timestamp_seconds')})",
             _of_kind("relists_total"),
-            f"sum by ({_KINDS}) (max by ({_KINDS}, error) (increase("
-            f"{queries.each('kubevirt_steward_kind_errors_total')}[1h])))",
+            _ERRORS,
         )
     ),
     sort="state",
@@ -90,6 +93,38 @@ BOARD = Board(
         Row(
             "Replicas",
             (
+                *spread(
+                    stat(
+                        "Versions",
+                        "Different versions that run. More than one is normal only while the steward is being updated.",
+                        f"count(count by (version) ({_BUILD}))",
+                        thresholds=(Threshold(2, "orange"),),
+                    ),
+                    stat(
+                        "Configurations",
+                        "Different configurations in effect within one cluster.",
+                        f"max(count by (cluster) (count by (cluster, hash) "
+                        f"({queries.each('kubevirt_steward_config_info')})))",
+                        thresholds=(Threshold(2, "orange"),),
+                    ),
+                    stat(
+                        "Configuration refused",
+                        "Replicas whose configuration file was wrong when it was last read: they go on with the one "
+                        "before.",
+                        f"sum(1 - min by ({_REPLICA}) ({queries.each('kubevirt_steward_config_reload_success')}))",
+                        thresholds=ATTENTION,
+                    ),
+                    stat(
+                        "Check errors, 24 h",
+                        "Times that a check raised: it has no answer then.",
+                        "sum(max by (cluster, check) (increase("
+                        + queries.each("kubevirt_steward_check_errors_total")
+                        + "[1d])))",
+                        thresholds=ATTENTION,
+                        decimals=0,
+                        links=(runbook("StewardCheckErrors"),),
+                    ),
+                ),
                 table(
                     "Replicas",
                     "Every replica that is scraped. Versions and configurations should be alike.",
@@ -118,38 +153,7 @@ BOARD = Board(
                             f"(time() - {queries.each('process_start_time_seconds')})",
                         )
                     ),
-                    width=16,
-                    height=8,
-                ),
-                stat(
-                    "Versions",
-                    "Different versions that run. More than one is normal only while the steward is being updated.",
-                    f"count(count by (version) ({_BUILD}))",
-                    thresholds=(Threshold(2, "orange"),),
-                ),
-                stat(
-                    "Configurations",
-                    "Different configurations in effect within one cluster.",
-                    f"max(count by (cluster) (count by (cluster, hash) "
-                    f"({queries.each('kubevirt_steward_config_info')})))",
-                    thresholds=(Threshold(2, "orange"),),
-                ),
-                stat(
-                    "Configuration refused",
-                    "Replicas whose configuration file was wrong when it was last read: they go on with the one "
-                    "before.",
-                    f"sum(1 - min by ({_REPLICA}) ({queries.each('kubevirt_steward_config_reload_success')}))",
-                    thresholds=ATTENTION,
-                ),
-                stat(
-                    "Check errors in 24 hours",
-                    "Times that a check raised: it has no answer then.",
-                    "sum(max by (cluster, check) (increase("
-                    + queries.each("kubevirt_steward_check_errors_total")
-                    + "[1d])))",
-                    thresholds=ATTENTION,
-                    decimals=0,
-                    links=(runbook("StewardCheckErrors"),),
+                    height=7,
                 ),
             ),
         ),
@@ -159,8 +163,8 @@ BOARD = Board(
                 KINDS,
                 lines(
                     "Events",
-                    "Watch events of all kinds.",
-                    Query(_rate("kubevirt_steward_kind_events_total", "kind"), "{{kind}}"),
+                    "Watch events of the five busiest kinds.",
+                    Query(f"topk(5, {_rate('kubevirt_steward_kind_events_total', 'kind')})", "{{kind}}"),
                     unit=Unit.PER_SECOND,
                     width=8,
                 ),
@@ -185,8 +189,8 @@ BOARD = Board(
             (
                 lines(
                     "Time in checks",
-                    "Seconds of a processor, by check.",
-                    Query(f"topk(8, {_rate('kubevirt_steward_check_duration_seconds_total', 'check')})", "{{check}}"),
+                    "Seconds of a processor, of the five checks that take most.",
+                    Query(f"topk(5, {_rate('kubevirt_steward_check_duration_seconds_total', 'check')})", "{{check}}"),
                     unit=Unit.SECONDS,
                     width=8,
                 ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import queries
 from ..model import Board, Column, Query, Row, Threshold, Variable
-from ..panels import SEVERITIES, column, findings_table, lines, stat, table, trust
+from ..panels import SEVERITIES, column, each_severity, findings_table, lines, stat, table, trust
 from .common import CLUSTERS, FINDINGS, LINKS
 
 _VM = 'vm="$name"'
@@ -61,8 +61,7 @@ BOARD = Board(
                 lines(
                     "Findings over time",
                     "Open findings about the VM. A gap is a time without one, or without an answer.",
-                    Query(f"sum by (severity) ({queries.found((), _VM)})", "{{severity}}"),
-                    colours=SEVERITIES,
+                    *each_severity(lambda only: f"sum({queries.found((), _VM, only)})"),
                     stacked=True,
                     empty="none seen",
                     by_namespace=True,
@@ -92,7 +91,7 @@ BOARD = Board(
                 table(
                     "Firmware UUID",
                     "The one it has, or starts with. It needs metrics.firmwareUuidInfo in the steward's configuration.",
-                    (column("uuid", "UUID"), column("origin"), column("running")),
+                    (column("uuid", "UUID", width=330), column("origin"), column("running")),
                     Query(f"max by (cluster, uuid, origin, running) ({_UUID})"),
                     width=12,
                     height=6,
