@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from .model import Board, Column, Kind, Link, Panel, Threshold, Unit, Variable, placed
@@ -205,7 +206,7 @@ def _cells(column: Column) -> Iterator[Json]:
         yield {"condition": {"kind": "Value", "spec": {"value": value}}, "textColor": _HEX[colour]}
     for value, text in _shown(column.texts).items():
         yield {"condition": {"kind": "Value", "spec": {"value": value}}, "text": text}
-    for step, after in zip(column.thresholds, (*column.thresholds[1:], None), strict=True):
+    for step, after in zip_longest(column.thresholds, column.thresholds[1:]):
         limits = {"min": step.value, **({"max": after.value} if after else {})}
         yield {"condition": {"kind": "Range", "spec": limits}, "textColor": _HEX[step.colour]}
 

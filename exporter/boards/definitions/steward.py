@@ -7,10 +7,9 @@ from ..model import Board, Column, Query, Row, Threshold, Unit
 from ..panels import ATTENTION, bars, column, lines, runbook, spread, stat, table, trust
 from .common import CLUSTERS, LINKS
 from .fleet import LEFT_OUT
+from .steward_costs import BUILD, COSTS, REPLICA, rate
 
 _STATES = queries.each("kubevirt_steward_kind_sync_state")
-_REPLICA = "cluster, job, instance"
-_BUILD = queries.each("kubevirt_steward_build_info")
 _KINDS = "cluster, kind"
 _SYNC = {
     "starting": "yellow",
@@ -29,12 +28,6 @@ def _of_kind(metric: str, function: str = "{}") -> str:
     return f"max by ({_KINDS}) ({function.format(queries.each(f'kubevirt_steward_kind_{metric}'))})"
 
 
-def _rate(metric: str, by: str, window: str = "5m", *matchers: str) -> str:
-    """Of the replica that does most: they all do the same."""
-    inner = f"max by (cluster, {by}) (rate({queries.each(metric, *matchers)}[{window}]))"
-    return f"sum by ({by}) ({inner})"
-
-
 def _nine_of_ten(metric: str, by: str, window: str = "1h") -> str:
     buckets = f"max by (cluster, {by}, job, instance) (increase({queries.each(f'{metric}_bucket')}[{window}]))"
     return f"histogram_quantile(0.9, sum by ({by}) ({buckets}))"
@@ -44,11 +37,6 @@ def _flow(way: str) -> str:
     """Within an hour."""
     counted = queries.each(f"kubevirt_steward_findings_{way}_total")
     return f"sum(max by (cluster, check, reason) (increase({counted}[1h])))"
-
-
-def _own(function: str, metric: str) -> str:
-    """Of the stewards alone: every process has such a metric."""
-    return f"{function.format(queries.each(metric))} and on ({_REPLICA}) {_BUILD}"
 
 
 _FAILED = f"increase({queries.each('kubevirt_steward_kind_errors_total')}[1h])"
@@ -97,7 +85,7 @@ BOARD = Board(
                     stat(
                         "Versions",
                         "Different versions that run. More than one is normal only while the steward is being updated.",
-                        f"count(count by (version) ({_BUILD}))",
+                        f"count(count by (version) ({BUILD}))",
                         thresholds=(Threshold(2, "orange"),),
                     ),
                     stat(
@@ -111,7 +99,7 @@ BOARD = Board(
                         "Configuration refused",
                         "Replicas whose configuration file was wrong when it was last read: they go on with the one "
                         "before.",
-                        f"sum(1 - min by ({_REPLICA}) ({queries.each('kubevirt_steward_config_reload_success')}))",
+                        f"sum(1 - min by ({REPLICA}) ({queries.each('kubevirt_steward_config_reload_success')}))",
                         thresholds=ATTENTION,
                     ),
                     stat(
@@ -138,14 +126,14 @@ BOARD = Board(
                         Column("up for", value=3, unit=Unit.AGE, width=180),
                     ),
                     Query(
-                        f"max by ({_REPLICA}, version, hash) ({_BUILD} * on ({_REPLICA}) group_left (hash) "
-                        f"max by ({_REPLICA}, hash) ({queries.each('kubevirt_steward_config_info')}))"
+                        f"max by ({REPLICA}, version, hash) ({BUILD} * on ({REPLICA}) group_left (hash) "
+                        f"max by ({REPLICA}, hash) ({queries.each('kubevirt_steward_config_info')}))"
                     ),
                     *(
                         Query(
-                            f"max by ({_REPLICA}, version, hash) ({expr} * on ({_REPLICA}) group_left (version, hash) "
-                            f"({_BUILD} * on ({_REPLICA}) group_left (hash) "
-                            f"max by ({_REPLICA}, hash) ({queries.each('kubevirt_steward_config_info')})))"
+                            f"max by ({REPLICA}, version, hash) ({expr} * on ({REPLICA}) group_left (version, hash) "
+                            f"({BUILD} * on ({REPLICA}) group_left (hash) "
+                            f"max by ({REPLICA}, hash) ({queries.each('kubevirt_steward_config_info')})))"
                         )
                         for expr in (
                             queries.each("kubevirt_steward_ready"),
@@ -164,7 +152,7 @@ BOARD = Board(
                 lines(
                     "Events",
                     "Watch events of the five busiest kinds.",
-                    Query(f"topk(5, {_rate('kubevirt_steward_kind_events_total', 'kind')})", "{{kind}}"),
+                    Query(f"topk(5, {rate('kubevirt_steward_kind_events_total', 'kind')})", "{{kind}}"),
                     unit=Unit.PER_SECOND,
                     width=8,
                 ),
@@ -184,91 +172,7 @@ BOARD = Board(
                 ),
             ),
         ),
-        Row(
-            "What it costs",
-            (
-                lines(
-                    "Time in checks",
-                    "Seconds of a processor, of the five checks that take most.",
-                    Query(f"topk(5, {_rate('kubevirt_steward_check_duration_seconds_total', 'check')})", "{{check}}"),
-                    unit=Unit.SECONDS,
-                    width=8,
-                ),
-                lines(
-                    "CPU",
-                    "Processors in use, by replica.",
-                    Query(f"max by ({_REPLICA}) ({_own('rate({}[5m])', 'process_cpu_seconds_total')})", "{{instance}}"),
-                    unit=Unit.SHORT,
-                    width=8,
-                ),
-                lines(
-                    "Memory",
-                    "Resident memory, by replica.",
-                    Query(f"max by ({_REPLICA}) ({_own('{}', 'process_resident_memory_bytes')})", "{{instance}}"),
-                    unit=Unit.BYTES,
-                    width=8,
-                ),
-                lines(
-                    "Requests to the API server",
-                    "By verb and status code. Watches count when they begin.",
-                    Query(
-                        "sum by (verb, code) (max by (cluster, verb, kind, code) (rate("
-                        + queries.each("kubevirt_steward_api_requests_total")
-                        + "[5m])))",
-                        "{{verb}} {{code}}",
-                    ),
-                    unit=Unit.PER_SECOND,
-                    width=8,
-                ),
-                lines(
-                    "Requests to the steward",
-                    "By path and status code, all replicas together.",
-                    Query(
-                        f"sum by (path, code) (max by ({_REPLICA}, path, code) (rate("
-                        + queries.each("kubevirt_steward_http_requests_total")
-                        + "[5m])))",
-                        "{{path}} {{code}}",
-                    ),
-                    unit=Unit.PER_SECOND,
-                    width=8,
-                ),
-                lines(
-                    "Scrape",
-                    "How long a scrape takes to answer, by replica.",
-                    Query(
-                        f"max by ({_REPLICA}) ({queries.each('kubevirt_steward_scrape_duration_seconds')})",
-                        "{{instance}}",
-                    ),
-                    unit=Unit.SECONDS,
-                    width=8,
-                ),
-                bars(
-                    "Series, of their limit",
-                    "Families of findings that have most of the series that they may have; what is beyond is left out.",
-                    Query(
-                        "topk(10, max by (cluster, family) ("
-                        + queries.each("kubevirt_steward_series")
-                        + ") / (max by (cluster, family) ("
-                        + queries.each("kubevirt_steward_series_limit")
-                        + ") > 0) > 0)",
-                        "{{family}}",
-                        "blue",
-                    ),
-                    unit=Unit.RATIO,
-                    maximum=1,
-                    width=16,
-                ),
-                lines(
-                    "Size of a scrape",
-                    "Before compression, by replica.",
-                    Query(
-                        f"max by ({_REPLICA}) ({queries.each('kubevirt_steward_scrape_size_bytes')})", "{{instance}}"
-                    ),
-                    unit=Unit.BYTES,
-                    width=8,
-                ),
-            ),
-        ),
+        COSTS,
         Row(
             "How long findings stay open",
             (
