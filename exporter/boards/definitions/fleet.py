@@ -13,6 +13,7 @@ from ..panels import (
     findings_table,
     runbook,
     severity_stats,
+    spread,
     stat,
     trust,
 )
@@ -63,10 +64,9 @@ BOARD = Board(
         Row(
             "What is wrong",
             (
-                *severity_stats(),
-                NEW,
-                by_reason(width=8, height=12),
-                by_severity_over_time(width=16, height=8),
+                *spread(*severity_stats(), NEW),
+                by_severity_over_time(width=14, height=12),
+                by_reason(width=10, height=12),
             ),
         ),
         Row(
