@@ -14,6 +14,7 @@ Json = dict[str, Any]
 
 SOURCE: Json = {"type": "prometheus", "uid": "${datasource}"}
 NEUTRAL = "text"  # what Grafana has for text: neither good nor bad
+_LEGEND = re.compile(r"{{(\w+)}}")
 _FIELD = re.compile(r"(?<!\$)\{(\w+)\}")
 
 
@@ -71,6 +72,9 @@ def _defaults(panel: Panel) -> Json:
         made["noValue"] = panel.empty  # in a table it would fill every empty cell
     if panel.kind is Kind.BARGAUGE:
         made["min"] = 0
+        made["displayName"] = _LEGEND.sub(
+            r"${__field.labels.\1}", panel.queries[0].legend
+        )  # else one alone has no name
     if panel.decimals is not None:
         made["decimals"] = panel.decimals
     if panel.maximum is not None:
@@ -186,6 +190,8 @@ def _bargauge(_: Panel) -> Json:
         "orientation": "horizontal",
         "valueMode": "text",
         "showUnfilled": False,
+        "sizing": "manual",  # else one bar alone is as high as its panel
+        "maxVizHeight": 22,
         "minVizHeight": 16,
         "minVizWidth": 8,
     }

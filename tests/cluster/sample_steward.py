@@ -13,8 +13,8 @@ from types import TracebackType
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.cli.demo import kubeconfig
 from exporter.config.settings import Config, MetricsSettings, ReconcileSettings
-from exporter.demo.fleet import healthy_vms, sample_fleet
 from exporter.demo.catalogue import offered
+from exporter.demo.fleet import healthy_vms, sample_fleet
 from exporter.demo.networks import ground
 from exporter.demo.samples import complete
 from exporter.engine.engine import Engine
@@ -92,9 +92,7 @@ class SampleSteward:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.server.stop)
             part = await stack.enter_async_context(join(path, engine))
-            config = Config(
-                reconcile=ReconcileSettings(url=part.url), metrics=MetricsSettings(firmware_uuid_info=True)
-            )
+            config = Config(reconcile=ReconcileSettings(url=part.url), metrics=MetricsSettings(firmware_uuid_info=True))
             steward = assemble(Transport.from_environment(str(path)), config)
             engine.set_result(steward.engine)
             url = await stack.enter_async_context(serve(steward, "127.0.0.1", 0))

@@ -20,6 +20,7 @@ from exporter.boards.model import Board, Panel, Query
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools
+from tests.cluster.custom_resources import install, real_files
 from tests.cluster.prometheus import Prometheus, Setup
 from tests.cluster.sample_steward import SampleSteward, healthy, ill
 from tests.manifests import Object, load_all
@@ -30,7 +31,7 @@ VM, NAMESPACE, NODE = "oracle-1", "billing", "node05"  # of the sample fleet: it
 SLICE = 25  # queries that are asked at once
 # What KubeVirt's virt-controller serves of it.
 KUBEVIRTS = f"""\
-kubevirt_vmi_info{{node="{NODE}",namespace="{NAMESPACE}",name="{VM}",phase="running",os="",instance_type="",preference=""}} 1
+kubevirt_vmi_info{{node="{NODE}",namespace="{NAMESPACE}",name="{VM}",phase="running"}} 1
 kubevirt_vmi_migration_succeeded{{vmi="{VM}",vmim="kubevirt-evacuation-x7k2p",namespace="{NAMESPACE}"}} 1
 kubevirt_vmi_migration_failed{{vmi="{VM}",vmim="kubevirt-evacuation-7r8sd",namespace="{NAMESPACE}"}} 0
 """
@@ -109,10 +110,12 @@ def scraped(binary: Tools, kubevirt: str, tmp_path_factory: pytest.TempPathFacto
 def chosen(expr: str, namespace: str = ".*") -> str:
     """With variables as they are at first, and the VM chosen."""
     values = {"cluster": ".*", "namespace": namespace, "name": VM}
-    return re.sub(r"\$(\w+)", lambda match: values[match[1]], expr)
+    return re.sub(r"\$([a-z]\w*)", lambda match: values[match[1]], expr)
 
 
-def every_query(wanted: Callable[[Board], bool] = lambda _: True) -> Iterator[tuple[tuple[str, str, int], Panel, Query]]:
+def every_query(
+    wanted: Callable[[Board], bool] = lambda _: True,
+) -> Iterator[tuple[tuple[str, str, int], Panel, Query]]:
     for board in all_boards():
         if wanted(board):
             for panel in board.panels:
@@ -132,7 +135,9 @@ def test_every_query_of_every_board_returns_what_is_seeded(scraped: Scraped) -> 
     }
     assert not empty
     found = {
-        key[:2] for key, _, query in every_query() if not has_answers(query) and scraped.prometheus.query(chosen(query.expr))
+        key[:2]
+        for key, _, query in every_query()
+        if not has_answers(query) and scraped.prometheus.query(chosen(query.expr))
     }
     assert found == {key[:2] for key, _, query in every_query() if not has_answers(query)}
 
@@ -155,7 +160,9 @@ def test_every_column_of_a_table_is_a_label_of_its_rows(scraped: Scraped) -> Non
         for panel in board.panels:
             rows = [row["metric"] for query in panel.queries for row in scraped.prometheus.query(chosen(query.expr))]
             labels = {label for row in rows for label, value in row.items() if value}
-            missing |= {(board.id, panel.title, each.label) for each in panel.columns if each.label not in {"", *labels}}
+            missing |= {
+                (board.id, panel.title, each.label) for each in panel.columns if each.label not in {"", *labels}
+            }
     assert missing <= {
         ("identity", "Findings about identity", "node"),  # the sample fleet's nodes have UUIDs of their own
         *(("vm", "Findings", label) for label in ("network", "feature")),  # the VM has neither of both faults
@@ -213,13 +220,68 @@ def test_without_the_steward_no_query_has_a_number(binary: Tools, kubevirt: str,
 # -- manifests
 
 
+Apply = Callable[[str], list[Object]]
+
+
 @pytest.fixture(scope="module")
-def with_crds(api_server: ApiServer, client: Client) -> ApiServer:
+def apply(api_server: ApiServer, client: Client, binary: Tools) -> Apply:
+    """`apply("grafana")`: what `kubectl kustomize` makes of a folder of dashboards/, applied and validated strictly."""
     if SHARED is None:
         pytest.skip("the CRDs of Perses and of the Grafana operator (../shared/crds) are not here")
-    for path in ("perses-operator/persesdashboards.yaml", "grafana-operator/grafanadashboards.yaml"):
-        for crd in load_all((SHARED / "crds" / path).read_text(encoding="utf-8")):
-            client.apply(without_webhook(crd))
-            name = crd["metadata"]["name"]
-            wait_until(lambda name=name: established(client, name), 30, f"{name} is served")  # type: ignore[misc]
-    return api_server
+    install(client, [crd for file in real_files(("perses-operator", "grafana-operator")) for crd in load_all(file)])
+    client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openshift-config-managed"}})
+    kubectl, account = binary("kubectl"), api_server.kubeconfig("admin")
+
+    def run(folder: str) -> list[Object]:
+        made = subprocess.run([kubectl, "kustomize", REPO / "dashboards" / folder], capture_output=True, check=True)
+        command: list[str | Path] = [kubectl, "--kubeconfig", account, "apply", "--server-side", "--validate=strict"]
+        done = subprocess.run([*command, "-o", "json", "-f", "-"], input=made.stdout, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr.decode()
+        assert b"Warning" not in done.stderr, done.stderr.decode()
+        return list(json.loads(done.stdout)["items"])
+
+    return run
+
+
+def by_kind(objects: list[Object]) -> dict[str, list[Object]]:
+    kinds: dict[str, list[Object]] = {}
+    for each in objects:
+        kinds.setdefault(each["kind"], []).append(each)
+    return kinds
+
+
+def test_config_maps_and_dashboards_of_grafana_are_taken(apply: Apply) -> None:
+    kinds = by_kind(apply("grafana-operator"))
+    maps = {each["metadata"]["name"]: each for each in kinds.pop("ConfigMap")}
+    dashboards = kinds.pop("GrafanaDashboard")
+    assert not kinds
+    assert len(dashboards) == len(maps) == len(all_boards())
+    for each in dashboards:
+        asked = each["spec"]["configMapRef"]
+        held = maps[asked["name"]]
+        assert held["metadata"]["labels"]["grafana_dashboard"] == "1"
+        assert json.loads(held["data"][asked["key"]])["uid"] == each["metadata"]["name"]
+
+
+def test_the_same_config_maps_serve_grafanas_sidecar_alone(apply: Apply) -> None:
+    kinds = by_kind(apply("grafana"))
+    assert {kind: len(each) for kind, each in kinds.items()} == {"ConfigMap": len(all_boards())}
+
+
+def test_config_maps_of_the_console_are_taken(apply: Apply) -> None:
+    objects = apply("console")
+    assert {each["metadata"]["namespace"] for each in objects} == {"openshift-config-managed"}
+    assert all(each["metadata"]["labels"]["console.openshift.io/dashboard"] == "true" for each in objects)
+    titles = {json.loads(text)["title"] for each in objects for text in each["data"].values()}
+    assert titles == {f"KubeVirt steward / {board.title}" for board in all_boards() if fits(board)}
+
+
+def test_dashboards_of_perses_are_taken(apply: Apply) -> None:
+    objects = apply("perses")
+    assert {(each["apiVersion"], each["kind"]) for each in objects} == {("perses.dev/v1alpha2", "PersesDashboard")}
+    for each in objects:
+        (file,) = (REPO / "dashboards/perses").glob(
+            f"{each['metadata']['name'].removeprefix('kubevirt-steward-')}.yaml"
+        )
+        written = yaml.safe_load(file.read_text(encoding="utf-8"))
+        assert each["spec"]["config"]["panels"] == written["spec"]["config"]["panels"]  # nothing was pruned

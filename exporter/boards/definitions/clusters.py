@@ -130,7 +130,7 @@ BOARD = Board(
                     "VMs that share one",
                     "Running VMs whose firmware UUID a VM of another cluster has too.",
                     (
-                        column("uuid", "UUID"),
+                        column("uuid", "UUID", width=330),
                         column("cluster"),
                         column("namespace"),
                         column("name", link=_VM),

@@ -133,6 +133,7 @@ BOARD = Board(
                     "level is a "
                     "drain that hangs.",
                     *each_value("state", STATES, _by_state),
+                    empty="none seen",
                     stacked=True,
                     width=16,
                 ),

@@ -66,9 +66,9 @@ _HELD_BACK = (
         "Refused, by precondition",
         "Repairs whose plan is refused, by the precondition that does not hold.",
         Query(
-            "sum by (precondition) (max by (cluster, remediation, precondition) ("
+            "sort_desc(sum by (precondition) (max by (cluster, remediation, precondition) ("
             + queries.each("kubevirt_steward_repair_refused")
-            + "))",
+            + ")))",
             "{{precondition}}",
             "blue",
         ),
@@ -77,9 +77,9 @@ _HELD_BACK = (
         "Blocked, by gate",
         "Repairs that a gate blocks.",
         Query(
-            "sum by (gate) (max by (cluster, remediation, gate) ("
+            "sort_desc(sum by (gate) (max by (cluster, remediation, gate) ("
             + queries.each("kubevirt_steward_repair_blocked")
-            + "))",
+            + ")))",
             "{{gate}}",
             "blue",
         ),
