@@ -133,7 +133,7 @@ def test_every_query_of_every_board_returns_what_is_seeded(scraped: Scraped) -> 
         for key, _, query in every_query()
         if not scraped.prometheus.query(chosen(query.expr)) and key not in EMPTY and has_answers(query)
     }
-    assert not empty
+    assert not empty, "\n".join(map(str, sorted(empty)))
     found = {
         key[:2]
         for key, _, query in every_query()
@@ -150,7 +150,7 @@ def test_every_query_of_the_console_returns_what_is_seeded(scraped: Scraped) -> 
         and has_answers(query)
         and not scraped.prometheus.query(chosen(expression(panel, query), namespace=".+"))
     }
-    assert not empty
+    assert not empty, "\n".join(map(str, sorted(empty)))
 
 
 def test_every_column_of_a_table_is_a_label_of_its_rows(scraped: Scraped) -> None:

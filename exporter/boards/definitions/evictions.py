@@ -31,13 +31,12 @@ STATES = {
     "external": "yellow",
     "migrating": "blue",
     "waiting": "light-blue",
-    "arriving": "dark-blue",
     "terminating": "text",
 }
 
 
-def _left(state: str) -> str:
-    return f"sum by ({_NODE}) (max by ({_NODE}, state) ({queries.each('kubevirt_node_drain_vmis', state)}))"
+def _left(*state: str) -> str:
+    return f"sum by ({_NODE}) (max by ({_NODE}, state) ({queries.each('kubevirt_node_drain_vmis', *state)}))"
 
 
 def _by_state(only: str) -> str:
@@ -50,7 +49,7 @@ def _of(reason: str) -> str:
 
 NODES = table(
     "Nodes that are drained",
-    "Every node that is cordoned or drained, with the VMIs that are left on it by what becomes of them. Blocked ones "
+    "Every node that is cordoned or drained, with the VMIs that are left on it by the state of their departure. Blocked ones "
     "stay "
     "until somebody acts. Since when is empty where nothing records it.",
     (
@@ -66,7 +65,7 @@ NODES = table(
         Column("unknown", value=7, thresholds=(Threshold(1, "purple"),), width=100),
     ),
     Query(f"time() - min by ({_NODE}) ({_STARTED})"),
-    Query(_left('state!="arriving"')),
+    Query(_left()),
     *(
         Query(_left(f'state="{state}"'))
         for state in ("blocked", "shuts_down", "external", "migrating", "waiting", "unknown")
@@ -80,7 +79,7 @@ BOARD = Board(
     "evictions",
     "Evictions and drains",
     "whoever drains nodes",
-    "Which nodes are drained, what is left on them, what becomes of it, and what is in its way.",
+    "Which nodes are drained, what is left on them, the state of their departure, and what is in their way.",
     (
         trust(*EVICTIONS, also=(upgrading(),)),
         Row(
@@ -129,7 +128,7 @@ BOARD = Board(
                 NODES,
                 lines(
                     "VMIs left on drained nodes",
-                    "By what becomes of them. It ends at 0 when a drain is done; a line of blocked ones that stays "
+                    "By the state of their departure. It ends at 0 when a drain is done; a line of blocked ones that stays "
                     "level is a "
                     "drain that hangs.",
                     *each_value("state", STATES, _by_state),

@@ -99,7 +99,7 @@ BOARD = Board(
                 ),
                 table(
                     "Its node, if that is drained",
-                    f"VMIs that are left on the node of this VM, by what becomes of them. The node is known from "
+                    f"VMIs that are left on the node of this VM, by the state of their departure. The node is known from "
                     f"{_OF_KUBEVIRT}",
                     (column("node"), column("state"), Column("VMIs", value=0)),
                     Query(
