@@ -47,7 +47,6 @@ class SampleSteward:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="sample steward", daemon=True)
-        self.server: ApiServer
         self.exporter = self.sidecar = ""  # host:port
 
     def __enter__(self) -> SampleSteward:
@@ -62,18 +61,6 @@ class SampleSteward:
             self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(30)
 
-    def change(self, plural: str, namespace: str, name: str, patch: Obj) -> None:
-        """Writes to the cluster."""
-        assert self._loop
-        done = threading.Event()
-
-        def write() -> None:
-            self.server.patch(plural, namespace, name, patch)
-            done.set()
-
-        self._loop.call_soon_threadsafe(write)
-        assert done.wait(10)
-
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
@@ -85,12 +72,12 @@ class SampleSteward:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         engine: asyncio.Future[Engine] = self._loop.create_future()
-        self.server = ApiServer()
-        await self.server.start()
-        self.server.load(self._objects)
-        path = kubeconfig(self._folder, self.server.url)
+        server = ApiServer()
+        await server.start()
+        server.load(self._objects)
+        path = kubeconfig(self._folder, server.url)
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(self.server.stop)
+            stack.push_async_callback(server.stop)
             part = await stack.enter_async_context(join(path, engine))
             config = Config(reconcile=ReconcileSettings(url=part.url), metrics=MetricsSettings(firmware_uuid_info=True))
             steward = assemble(Transport.from_environment(str(path)), config)

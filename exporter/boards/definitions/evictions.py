@@ -49,9 +49,8 @@ def _of(reason: str) -> str:
 
 NODES = table(
     "Nodes that are drained",
-    "Every node that is cordoned or drained, with the VMIs that are left on it by the state of their departure. Blocked ones "
-    "stay "
-    "until somebody acts. Since when is empty where nothing records it.",
+    "Every node that is cordoned or drained, with the VMIs that are left on it by the state of their departure. "
+    "Blocked ones stay until somebody acts. Since when is empty where nothing records it.",
     (
         column("cluster", width=110),
         column("node"),
@@ -128,9 +127,8 @@ BOARD = Board(
                 NODES,
                 lines(
                     "VMIs left on drained nodes",
-                    "By the state of their departure. It ends at 0 when a drain is done; a line of blocked ones that stays "
-                    "level is a "
-                    "drain that hangs.",
+                    "By the state of their departure. It ends at 0 when a drain is done; a line of blocked "
+                    "ones that stays level is a drain that hangs.",
                     *each_value("state", STATES, _by_state),
                     empty="none seen",
                     stacked=True,

@@ -99,8 +99,8 @@ BOARD = Board(
                 ),
                 table(
                     "Its node, if that is drained",
-                    f"VMIs that are left on the node of this VM, by the state of their departure. The node is known from "
-                    f"{_OF_KUBEVIRT}",
+                    f"VMIs that are left on the node of this VM, by the state of their departure. "
+                    f"The node is known from {_OF_KUBEVIRT}",
                     (column("node"), column("state"), Column("VMIs", value=0)),
                     Query(
                         f"max by (cluster, node, state) ({_LEFT}) > 0 and on (cluster, node) "
