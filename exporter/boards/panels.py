@@ -30,6 +30,7 @@ __all__ = [
 
 SEVERITIES = {"critical": "red", "warning": "orange", "info": "blue"}
 ATTENTION = (Threshold(1, "orange"),)
+_CURRENT = queries.each("kubevirt_steward_kind_current_timestamp_seconds")
 _YES_NO = {"0": "no", "1": "yes"}
 
 _PAGE = Link("On the steward's page", "${steward}/?namespace={namespace}&name={name}")
@@ -104,7 +105,7 @@ def trust(*checks: str, title: str = "Can this be trusted?", also: Iterable[Pane
             "Age of the picture",
             "For how long the kind that is seen worst may have changed unseen. Minutes are normal, since a quiet watch "
             "only reports now and then.",
-            f"max(time() - max by (cluster, kind) ({queries.each('kubevirt_steward_kind_current_timestamp_seconds')}))",
+            f"clamp_min(max(time() - max by (cluster, kind) ({_CURRENT})), 0)",
             Unit.SECONDS,
             thresholds=(Threshold(600, "orange"),),
             decimals=0,

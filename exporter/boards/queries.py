@@ -18,6 +18,7 @@ __all__ = [
     "found",
     "reasons_are",
     "severity_is",
+    "while_seen",
     "zero_where",
     "zero_while_seen",
 ]
@@ -74,6 +75,11 @@ def ages(checks: tuple[str, ...] = (), *matchers: str) -> str:
 def zero_while_seen(expr: str) -> str:
     """Of an expression without series where there is nothing to count: 0 there, but only where a replica answers."""
     return zero_where(expr, f"{each('kubevirt_steward_ready')} == 1")
+
+
+def while_seen(expr: str, seen: str) -> str:
+    """Of a day that has passed nothing is said while `seen` has no series: whatever counted it is not there any more."""
+    return f"{expr} and on () {seen}"
 
 
 def zero_where(expr: str, seen: str) -> str:

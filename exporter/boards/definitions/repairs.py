@@ -9,6 +9,7 @@ from .common import CLUSTERS, LINKS
 
 _OUTCOMES = {"done": "blue", "failed": "red", "unclear": "purple"}
 _BY = "cluster, remediation"
+_SEEN = queries.each("kubevirt_steward_repair_leading")
 _YES_NO = {"0": "no", "1": "yes"}
 
 
@@ -122,9 +123,9 @@ BOARD = Board(
                 stat(
                     "Last run",
                     "How long ago the findings were last gone through.",
-                    "max(time() - max by (cluster) ("
+                    "clamp_min(max(time() - max by (cluster) ("
                     + queries.each("kubevirt_steward_repair_last_run_timestamp_seconds")
-                    + " > 0))",
+                    + " > 0)), 0)",
                     Unit.SECONDS,
                     thresholds=(Threshold(600, "orange"),),
                     decimals=0,
@@ -169,14 +170,14 @@ BOARD = Board(
                 stat(
                     "Repaired in 24 hours",
                     "Attempts that ended well.",
-                    _ended("", "1d", 'outcome="done"'),
+                    queries.while_seen(_ended("", "1d", 'outcome="done"'), _SEEN),
                     decimals=0,
                     width=6,
                 ),
                 stat(
                     "Not repaired in 24 hours",
                     "Attempts that failed, or of which it is not known how they ended.",
-                    _ended("", "1d", 'outcome!="done"'),
+                    queries.while_seen(_ended("", "1d", 'outcome!="done"'), _SEEN),
                     thresholds=ATTENTION,
                     decimals=0,
                     links=(runbook("StewardRepairFailing"),),

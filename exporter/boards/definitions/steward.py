@@ -39,6 +39,7 @@ def _flow(way: str) -> str:
     return f"sum(max by (cluster, check, reason) (increase({counted}[1h])))"
 
 
+_RAISED = f"increase({queries.each('kubevirt_steward_check_errors_total')}[1d])"
 _FAILED = f"increase({queries.each('kubevirt_steward_kind_errors_total')}[1h])"
 _ERRORS = f"sum by ({_KINDS}) (max by ({_KINDS}, error) ({_FAILED}))"
 
@@ -105,9 +106,7 @@ BOARD = Board(
                     stat(
                         "Check errors, 24 h",
                         "Times that a check raised: it has no answer then.",
-                        "sum(max by (cluster, check) (increase("
-                        + queries.each("kubevirt_steward_check_errors_total")
-                        + "[1d])))",
+                        queries.while_seen(f"sum(max by (cluster, check) ({_RAISED}))", BUILD),
                         thresholds=ATTENTION,
                         decimals=0,
                         links=(runbook("StewardCheckErrors"),),

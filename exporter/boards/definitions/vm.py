@@ -7,7 +7,7 @@ from ..model import Board, Column, Query, Row, Threshold, Variable
 from ..panels import SEVERITIES, column, each_severity, findings_table, lines, stat, table, trust
 from .common import CLUSTERS, FINDINGS, LINKS
 
-_VM = 'vm="$name"'
+_VM = 'vm="$name", vm!=""'  # what is about no VM, while none is chosen, is not about this one
 _OF_KUBEVIRT = "KubeVirt's own metrics, if this Prometheus scrapes them."
 _INFO = queries.each("kubevirt_vmi_info", queries.NAMESPACE, 'name="$name"')
 _UUID = queries.each("kubevirt_vm_firmware_uuid_info", queries.NAMESPACE, 'name="$name"')
