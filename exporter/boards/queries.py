@@ -78,7 +78,7 @@ def zero_while_seen(expr: str) -> str:
 
 
 def while_seen(expr: str, seen: str) -> str:
-    """Of a day that has passed nothing is said while `seen` has no series: whatever counted it is not there any more."""
+    """Of a day that has passed nothing is said while `seen` has no series: what counted it is not there any more."""
     return f"{expr} and on () {seen}"
 
 
