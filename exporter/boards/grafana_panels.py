@@ -199,7 +199,7 @@ def _bargauge(_: Panel) -> Json:
 
 def _timeseries(_: Panel) -> Json:
     return {
-        "legend": {"calcs": ["lastNotNull"], "displayMode": "list", "placement": "bottom", "showLegend": True},
+        "legend": {"calcs": [], "displayMode": "list", "placement": "bottom", "showLegend": True},
         "tooltip": {"mode": "multi", "sort": "desc"},
     }
 

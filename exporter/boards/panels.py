@@ -181,7 +181,7 @@ def by_reason(checks: tuple[str, ...] = (), title: str = "Most frequent reasons"
 
 _FINDING: Mapping[str, Column] = {
     "severity": column("severity", width=90, colours=SEVERITIES),
-    "reason": column("reason", width=255, link=_REASON),
+    "reason": column("reason", width=250, link=_REASON),
     "namespace": column("namespace", width=150),
     "name": column("name", link=_PAGE),
     "kind": column("kind", width=195),
@@ -204,7 +204,7 @@ def findings_table(
 ) -> Panel:
     """Open findings, a row each, the oldest first. `shows` are the labels that have a column."""
     columns = [_FINDING[label] for label in shows.split()]
-    columns.append(Column("for", value=0, unit=Unit.AGE, width=190))
+    columns.append(Column("for", value=0, unit=Unit.AGE, width=125))
     columns.append(column("runbook", width=260, texts=_alerts(checks), link=_RUNBOOK))
     return table(
         title,

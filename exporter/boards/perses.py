@@ -156,7 +156,7 @@ def _lines(panel: Panel) -> tuple[str, Json]:
         if query.colour
     ]
     return "TimeSeriesChart", {
-        "legend": {"mode": "list", "position": "bottom", "values": ["last-number"]},
+        "legend": {"mode": "list", "position": "bottom"},
         "visual": visual,
         "yAxis": axis,
         **({"querySettings": settings} if settings else {}),

@@ -13,6 +13,8 @@ _STATE = queries.each("kubevirt_steward_check_state", 'state="unknown"')
 _ANSWERING = queries.each("kubevirt_steward_check_state", 'state="answering"')
 _BY_CHECK = "max by (cluster, check)"
 _UUIDS = queries.each("kubevirt_vm_firmware_uuid_info", 'running="true"')
+_SEEN = f"last_over_time({queries.each('kubevirt_steward_build_info')}[1d])"
+_READY = f"({queries.each('kubevirt_steward_ready')} == 1)"
 _VMS = queries.each("kubevirt_steward_kind_objects", 'kind="VirtualMachine"')
 _SHARED = f"count by (uuid) (count by (uuid, cluster) ({_UUIDS})) > 1"
 
@@ -67,11 +69,7 @@ BOARD = Board(
                 stat(
                     "Clusters that do not",
                     "Clusters whose steward was scraped within the last day, and of which no replica answers now.",
-                    "count(max by (cluster) (last_over_time("
-                    + queries.each("kubevirt_steward_build_info")
-                    + "[1d]))) - count(max by (cluster) ("
-                    + queries.each("kubevirt_steward_ready")
-                    + " == 1))",
+                    queries.zero_while_seen(f"count(max by (cluster) ({_SEEN}) unless on (cluster) {_READY})"),
                     thresholds=ATTENTION,
                     width=6,
                 ),
