@@ -23,11 +23,11 @@ def _all(name: str) -> str:
     return f"min(max by (cluster) ({queries.each(f'kubevirt_steward_repair_{name}')}))"
 
 
-def _ended(by: str, window: str, *matchers: str) -> str:
+def _ended(window: str, *matchers: str) -> str:
     """Attempts; replicas take turns to lead, so what each of them counted is added up."""
     counted = f"increase({queries.each('kubevirt_steward_repairs_total', *matchers)}[{window}])"
     inner = f"max by (cluster, job, instance, remediation, mode, outcome) ({counted})"
-    return f"sum by ({by}) ({inner})" if by else f"sum({inner})"
+    return queries.while_seen(f"sum({inner})", _SEEN)
 
 
 def _mode(mode: str) -> str:
@@ -170,14 +170,14 @@ BOARD = Board(
                 stat(
                     "Repaired in 24 hours",
                     "Attempts that ended well.",
-                    queries.while_seen(_ended("", "1d", 'outcome="done"'), _SEEN),
+                    _ended("1d", 'outcome="done"'),
                     decimals=0,
                     width=6,
                 ),
                 stat(
                     "Not repaired in 24 hours",
                     "Attempts that failed, or of which it is not known how they ended.",
-                    queries.while_seen(_ended("", "1d", 'outcome!="done"'), _SEEN),
+                    _ended("1d", 'outcome!="done"'),
                     thresholds=ATTENTION,
                     decimals=0,
                     links=(runbook("StewardRepairFailing"),),
@@ -186,7 +186,7 @@ BOARD = Board(
                 lines(
                     "Attempts by how they ended",
                     "Attempts within an hour.",
-                    *each_value("outcome", _OUTCOMES, lambda only: _ended("", "1h", only)),
+                    *each_value("outcome", _OUTCOMES, lambda only: _ended("1h", only)),
                 ),
                 lines(
                     "Time of a repair",

@@ -30,13 +30,13 @@ def _of_kind(metric: str, function: str = "{}") -> str:
 
 def _nine_of_ten(metric: str, by: str, window: str = "1h") -> str:
     buckets = f"max by (cluster, {by}, job, instance) (increase({queries.each(f'{metric}_bucket')}[{window}]))"
-    return f"histogram_quantile(0.9, sum by ({by}) ({buckets}))"
+    return queries.while_seen(f"histogram_quantile(0.9, sum by ({by}) ({buckets}))", BUILD)
 
 
 def _flow(way: str) -> str:
     """Within an hour."""
     counted = queries.each(f"kubevirt_steward_findings_{way}_total")
-    return f"sum(max by (cluster, check, reason) (increase({counted}[1h])))"
+    return queries.while_seen(f"sum(max by (cluster, check, reason) (increase({counted}[1h])))", BUILD)
 
 
 _RAISED = f"increase({queries.each('kubevirt_steward_check_errors_total')}[1d])"
@@ -181,7 +181,7 @@ BOARD = Board(
                     Query(
                         "histogram_quantile(0.9, sum by (check, le) (max by (cluster, check, reason, le) (increase("
                         + queries.each("kubevirt_steward_finding_open_seconds_bucket")
-                        + "[1d])))) > 0",
+                        + f"[1d])))) > 0 and on () {BUILD}",
                         "{{check}}",
                         "blue",
                     ),
