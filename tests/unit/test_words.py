@@ -33,7 +33,8 @@ REFUSED = {
 ALLOWED = (
     r"Cluster API's Machines?|state machines?|machine types?|virtual machines?",
     r"marked as unknown|mark(?:s|ed)? for deletion|VMI is marked for eviction",  # the last one is KubeVirt's
-    r'`instance`|\$labels\.instance|instance=|instance: "|(?:by|on|without) \((?:\w+, )*instance|job, instance',  # a label
+    r'`instance`|\$labels\.instance|instance=|instance: "|(?:by|on|without) \((?:\w+, )*instance',  # a label
+    r"job, instance",  # two of them
     r"one instance of the steward",
     r"(?:provided by|provided by the|selected) instance type",  # what KubeVirt's webhook answers
     r"custom resource definitions?",
