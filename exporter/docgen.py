@@ -1,4 +1,4 @@
-"""Writes what is generated from the registry: docs/ of checks, metrics, features and settings, and the ClusterRole.
+"""Writes what is generated: docs/ of checks, metrics, features and settings, the ClusterRole, and the boards.
 
 `python -m exporter.docgen` writes them; with `--verify` it writes nothing and fails where one is out of date.
 """
@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from . import boards
 from .checks import all_checks
 from .checks.base import PER_FLEET, Check, Family
 from .config.documents import pages, schema
@@ -56,6 +57,7 @@ def generated() -> dict[str, str]:
         },
         "docs/alerting.md": between(TOP / "docs/alerting.md", _ALERTING, alerting(Values())),
         "deploy/base/exporter/clusterrole.yaml": "\n".join(_cluster_role(all_checks(), all_states())) + "\n",
+        **boards.generated(),
     }
 
 

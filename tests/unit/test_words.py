@@ -34,6 +34,7 @@ ALLOWED = (
     r"Cluster API's Machines?|state machines?|machine types?|virtual machines?",
     r"marked as unknown|mark(?:s|ed)? for deletion|VMI is marked for eviction",  # the last one is KubeVirt's
     r'`instance`|\$labels\.instance|instance=|instance: "|(?:by|on|without) \((?:\w+, )*instance',  # a label
+    r"job, instance",  # two of them
     r"one instance of the steward",
     r"(?:provided by|provided by the|selected) instance type",  # what KubeVirt's webhook answers
     r"custom resource definitions?",
@@ -54,7 +55,8 @@ _TEXT = (".py", ".yaml", ".html", ".md")
 
 def texts() -> Iterator[tuple[Path, int, str]]:
     """Each text with its file and first line."""
-    for path in sorted({path for pattern in _PROSE for path in TOP.glob(pattern) if path.is_file()}):
+    prose = {path for pattern in _PROSE for path in TOP.glob(pattern) if path.is_file() and path.suffix != ".png"}
+    for path in sorted(prose):
         if path.suffix == ".py":
             yield from ((path, line, text) for line, text in literals(path.read_text(encoding="utf-8")))
         else:

@@ -1,0 +1,170 @@
+"""Nodes that are drained, and VMs that do not leave them."""
+
+from __future__ import annotations
+
+from .. import queries
+from ..model import Board, Column, Query, Row, Threshold, Unit
+from ..panels import (
+    ATTENTION,
+    SEVERITIES,
+    bars,
+    by_reason,
+    column,
+    each_value,
+    findings_table,
+    lines,
+    runbook,
+    stat,
+    table,
+    trust,
+    upgrading,
+)
+from .common import EVICTIONS, VARIABLES
+
+_LEFT = queries.each("kubevirt_node_drain_vmis")
+_NODE = "cluster, node"
+_STARTED = queries.each("kubevirt_node_drain_started_timestamp_seconds")
+STATES = {
+    "blocked": "red",
+    "unknown": "purple",
+    "shuts_down": "orange",
+    "external": "yellow",
+    "migrating": "blue",
+    "waiting": "light-blue",
+    "terminating": "text",
+}
+
+
+def _left(*state: str) -> str:
+    return f"sum by ({_NODE}) (max by ({_NODE}, state) ({queries.each('kubevirt_node_drain_vmis', *state)}))"
+
+
+def _by_state(only: str) -> str:
+    return f"sum(max by ({_NODE}, state) ({queries.each('kubevirt_node_drain_vmis', only)}))"
+
+
+def _of(reason: str) -> str:
+    return queries.counts("", EVICTIONS, queries.reasons_are((reason,)))
+
+
+NODES = table(
+    "Nodes that are drained",
+    "Every node that is cordoned or drained, with the VMIs that are left on it by the state of their departure. "
+    "Blocked ones stay until somebody acts. Since when is empty where nothing records it.",
+    (
+        column("cluster", width=110),
+        column("node"),
+        Column("drained for", value=0, unit=Unit.AGE, width=200),
+        Column("left", value=1, width=90),
+        Column("blocked", value=2, thresholds=(Threshold(1, "red"),), width=100),
+        Column("shut down", value=3, thresholds=(Threshold(1, "orange"),), width=110),
+        Column("external", value=4, width=100),
+        Column("migrating", value=5, width=100),
+        Column("waiting", value=6, width=100),
+        Column("unknown", value=7, thresholds=(Threshold(1, "purple"),), width=100),
+    ),
+    Query(f"time() - min by ({_NODE}) ({_STARTED})"),
+    Query(_left()),
+    *(
+        Query(_left(f'state="{state}"'))
+        for state in ("blocked", "shuts_down", "external", "migrating", "waiting", "unknown")
+    ),
+    sort="-blocked",
+    height=7,
+    links=(runbook("KubeVirtNodeDrainStalled"),),
+)
+
+BOARD = Board(
+    "evictions",
+    "Evictions and drains",
+    "whoever drains nodes",
+    "Which nodes are drained, what is left on them, the state of their departure, and what is in their way.",
+    (
+        trust(*EVICTIONS, also=(upgrading(),)),
+        Row(
+            "Drains",
+            (
+                stat(
+                    "Nodes drained",
+                    "Nodes that are cordoned or drained and still have VMIs.",
+                    queries.zero_while_seen(f"count(sum by ({_NODE}) (max by ({_NODE}, state) ({_LEFT})) > 0)"),
+                    thresholds=(Threshold(1, SEVERITIES["info"]),),
+                ),
+                stat(
+                    "Drains that stall",
+                    "Nodes on which every VMI that is left has been blocked for half an hour.",
+                    _of("NodeDrainStalled"),
+                    thresholds=(Threshold(1, SEVERITIES["warning"]),),
+                    links=(runbook("KubeVirtNodeDrainStalled"),),
+                ),
+                stat(
+                    "Webhook down",
+                    "Whether virt-api has no ready endpoint: no launcher pod can be evicted, and no node drained.",
+                    _of("WebhookDown"),
+                    Unit.COUNT,
+                    texts={"0": "no"},
+                    thresholds=(Threshold(1, SEVERITIES["critical"]),),
+                    links=(runbook("KubeVirtEvictionWebhookDown"),),
+                ),
+                stat(
+                    "PDBs left behind",
+                    "PDBs that KubeVirt made and that should no longer be there: they refuse evictions.",
+                    queries.counts("", ("eviction_pdbs",)),
+                    thresholds=ATTENTION,
+                ),
+                stat(
+                    "Will shut down",
+                    "VMIs on drained nodes whose eviction shuts the guest down.",
+                    _of("WillShutDown"),
+                    thresholds=(Threshold(1, SEVERITIES["info"]),),
+                ),
+                stat(
+                    "VMIs that block",
+                    "VMIs that have to leave their node and make no progress.",
+                    queries.counts("", ("evictions",), 'severity="warning"'),
+                    thresholds=(Threshold(1, SEVERITIES["warning"]),),
+                ),
+                NODES,
+                lines(
+                    "VMIs left on drained nodes",
+                    "By the state of their departure. It ends at 0 when a drain is done; a line of blocked "
+                    "ones that stays level is a drain that hangs.",
+                    *each_value("state", STATES, _by_state),
+                    empty="none seen",
+                    stacked=True,
+                    width=16,
+                ),
+                bars(
+                    "VMIs by eviction strategy",
+                    "VMIs that have not ended, by the strategy that applies to them: LiveMigrate ones block a drain "
+                    "when "
+                    "they can't be migrated, those of None are shut down.",
+                    Query(
+                        "sum by (strategy) (max by (cluster, strategy) ("
+                        + queries.each("kubevirt_vmi_eviction_strategy")
+                        + "))",
+                        "{{strategy}}",
+                        "blue",
+                    ),
+                    width=8,
+                ),
+            ),
+        ),
+        Row(
+            "What does not leave",
+            (
+                findings_table(
+                    "Findings about evictions and drains",
+                    "VMIs, pods, nodes and PDBs.",
+                    EVICTIONS,
+                    shows="severity reason node namespace name kind vm",
+                    height=12,
+                    width=24,
+                ),
+                by_reason(EVICTIONS, "By reason", width=24),
+            ),
+        ),
+    ),
+    VARIABLES,
+    hours=6,
+)

@@ -1,0 +1,131 @@
+"""Instancetypes, preferences and their ControllerRevisions: what VMs depend on, and what is missing."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from .. import queries
+from ..model import Board, Column, Panel, Query, Row, Threshold
+from ..panels import (
+    SEVERITIES,
+    by_reason,
+    by_severity_over_time,
+    column,
+    each_value,
+    findings_table,
+    lines,
+    severity_stats,
+    stat,
+    table,
+    trust,
+)
+from .common import INSTANCETYPES, VARIABLES
+
+MODES = {"pinned": "dark-blue", "revision": "blue", "unversioned": "orange", "inferred": "purple"}
+
+
+def _uses(title: str, metric: str) -> Panel:
+    by = "cluster, scope, namespace, name"
+    chosen = queries.each(metric, queries.NAMESPACE)
+    used = f"sum by ({by}) (max by ({by}, mode) ({chosen})) > 0"
+    modes = (queries.each(metric, f'mode="{mode}"', queries.NAMESPACE) for mode in MODES)
+    return table(
+        title,
+        "VMs that refer to it, by how: pinned and by revision they have a copy of it, unversioned they get the live "
+        "object, "
+        "inferred they have none yet.",
+        (
+            column("scope", width=110),
+            column("namespace", width=150),
+            column("name"),
+            Column("VMs", value=0, width=80),
+            *(Column(mode, value=i + 1, width=120, thresholds=_alarm(mode)) for i, mode in enumerate(MODES)),
+        ),
+        Query(used),
+        *(Query(f"sum by ({by}) (max by ({by}, mode) ({each})) and on ({by}) ({used})") for each in modes),
+        height=7,
+        sort="-VMs",
+    )
+
+
+def _alarm(mode: str) -> tuple[Threshold, ...]:
+    return (Threshold(1, "orange"),) if mode == "unversioned" else ()
+
+
+def _by_mode(metric: str, only: str) -> str:
+    by = "cluster, scope, namespace, name, mode"
+    return f"sum(max by ({by}) ({queries.each(metric, queries.NAMESPACE, only)}))"
+
+
+def _of(*reasons: str) -> str:
+    return queries.counts("", INSTANCETYPES, queries.reasons_are(reasons))
+
+
+BOARD = Board(
+    "instancetypes",
+    "Instancetypes",
+    "the platform's owners",
+    "VMs whose instancetype, preference or ControllerRevision is missing, unusable or will be lost, and who depends "
+    "on which.",
+    (
+        trust(*INSTANCETYPES),
+        Row(
+            "What is wrong",
+            (
+                *severity_stats(INSTANCETYPES),
+                stat(
+                    "Can't start",
+                    "VMs whose instancetype, preference or ControllerRevision KubeVirt cannot find or use.",
+                    _of("ObjectMissing", "RevisionMissing", "UnknownKind", "RevisionUndecodable", "FailureStands"),
+                    thresholds=(Threshold(1, SEVERITIES["critical"]),),
+                ),
+                stat(
+                    "Without a copy",
+                    "VMs that get the live instancetype or preference: they change, or break, with it.",
+                    _of("Unversioned"),
+                    thresholds=(Threshold(1, SEVERITIES["warning"]),),
+                ),
+                stat(
+                    "Drifted",
+                    "VMs whose copy differs from the live object, or is of one that is gone.",
+                    _of("Drifted", "ObjectGone", "ObjectRecreated"),
+                    thresholds=(Threshold(1, SEVERITIES["info"]),),
+                ),
+                by_severity_over_time(INSTANCETYPES, width=12, height=9),
+                by_reason(INSTANCETYPES, "By reason", width=12, height=9),
+            ),
+        ),
+        Row(
+            "Who depends on what",
+            (
+                _uses("Instancetypes in use", "kubevirt_instancetype_vms"),
+                _uses("Preferences in use", "kubevirt_preference_vms"),
+                lines(
+                    "VMs by how they refer to their instancetype",
+                    "Unversioned ones are those that a deletion breaks.",
+                    *each_value("mode", MODES, partial(_by_mode, "kubevirt_instancetype_vms")),
+                    stacked=True,
+                ),
+                lines(
+                    "VMs by how they refer to their preference",
+                    "Unversioned ones are those that a deletion breaks.",
+                    *each_value("mode", MODES, partial(_by_mode, "kubevirt_preference_vms")),
+                    stacked=True,
+                ),
+            ),
+        ),
+        Row(
+            "Where",
+            (
+                findings_table(
+                    "Findings about instancetypes and preferences",
+                    "VMs, pools, instancetypes, preferences and ControllerRevisions.",
+                    INSTANCETYPES,
+                    shows="severity reason namespace name kind vm",
+                    height=12,
+                ),
+            ),
+        ),
+    ),
+    VARIABLES,
+)

@@ -1,0 +1,152 @@
+"""Networks and their addresses: how full they are, what holds addresses, and what is wrong with either."""
+
+from __future__ import annotations
+
+from .. import queries
+from ..model import Board, Column, Query, Row, Threshold, Unit
+from ..panels import (
+    SEVERITIES,
+    by_reason,
+    column,
+    each_value,
+    findings_table,
+    lines,
+    runbook,
+    severity_stats,
+    stat,
+    table,
+    trust,
+)
+from .common import NETWORKS, VARIABLES
+
+_USED = queries.each("kubevirt_ipam_pool_used")
+_CAPACITY = queries.each("kubevirt_ipam_pool_capacity")
+_POOL = "cluster, network, subnet"
+_HELD = f"sum by ({_POOL}) (max by ({_POOL}, use) ({_USED}))"
+_SIZE = f"max by ({_POOL}) ({_CAPACITY})"
+_SHARE = f"{_HELD} / ({_SIZE} > 0)"
+_FREE = f"{_SIZE} - {_HELD}"
+_RECLAIMABLE = queries.each("kubevirt_ipam_pool_used", 'use=~"leaked|orphaned"')
+_DAY = 86400
+# How many seconds until the pool is full, if it goes on as in the last day; none where it does not grow.
+_GROWTH = f"sum by ({_POOL}) (max by ({_POOL}, use) (deriv({_USED}[1d])))"
+_UNTIL_FULL = f"({_FREE}) / ({_GROWTH} > 0) / {_DAY}"
+_FULL = (Threshold(0.8, SEVERITIES["warning"]), Threshold(0.95, SEVERITIES["critical"]))
+_SOON = (Threshold(0, SEVERITIES["critical"]), Threshold(7, SEVERITIES["warning"]), Threshold(30, "text"))
+USES = {
+    "vm_running": "blue",
+    "vm_stopped": "light-blue",
+    "terminating": "yellow",
+    "leaked": "orange",
+    "orphaned": "dark-orange",
+    "foreign": "purple",
+    "pod_only": "dark-blue",
+}
+
+
+def _by_use(only: str) -> str:
+    return f"sum(max by ({_POOL}, use) ({queries.each('kubevirt_ipam_pool_used', only)}))"
+
+
+POOLS = table(
+    "Pools",
+    "Every subnet of a network that gives out addresses, the fullest first. Days are those until it is full if it "
+    "goes on "
+    "growing as in the last 24 hours; empty where it does not grow, a "
+    "rough guess in the first day.",
+    (
+        column("cluster", width=110),
+        column("network"),
+        column("subnet", width=180),
+        Column("used", value=0, unit=Unit.RATIO, decimals=1, thresholds=_FULL, width=110),
+        Column("addresses", value=1, unit=Unit.SHORT, width=120),
+        Column("free", value=2, unit=Unit.SHORT, width=120),
+        Column("reclaimable", value=3, unit=Unit.SHORT, width=120),
+        Column("days until full", value=4, decimals=1, thresholds=_SOON, width=140),
+    ),
+    Query(_SHARE),
+    Query(_SIZE),
+    Query(_FREE),
+    Query(f"sum by ({_POOL}) (max by ({_POOL}, use) ({_RECLAIMABLE}))"),
+    Query(_UNTIL_FULL),
+    sort="-used",
+    links=(runbook("VMNetworkPoolPressure"),),
+)
+
+BOARD = Board(
+    "networks",
+    "Networks and addresses",
+    "the network team",
+    "How full networks are, who holds their addresses, which addresses can be reclaimed, and what is wrong with "
+    "networks, "
+    "IPAMClaims and the components that they depend on.",
+    (
+        trust(*NETWORKS),
+        Row(
+            "What is wrong",
+            (
+                *severity_stats(NETWORKS),
+                stat(
+                    "Parts down",
+                    "Components that create or honour IPAMClaims and do not work: KubeVirt's IPAM controller and its "
+                    "webhook, "
+                    "OVN-Kubernetes' control plane. While one is down its consequences are withheld.",
+                    queries.counts("", ("ipam_stack",)),
+                    thresholds=(Threshold(1, SEVERITIES["critical"]),),
+                    links=(runbook("KubeVirtIPAMControllerDown"),),
+                ),
+                stat(
+                    "Networks at fault",
+                    "Findings about NADs and user-defined networks: rejected, contradicting each other, or without "
+                    "addresses.",
+                    queries.counts("", ("ipam_networks", "ipam_namespaces")),
+                    thresholds=(Threshold(1, SEVERITIES["warning"]),),
+                    links=(runbook("VMNetworkMisconfigured"),),
+                ),
+                stat(
+                    "Reclaimable addresses",
+                    "Addresses that IPAMClaims hold and nobody needs: of VMs that are gone, or of interfaces that a "
+                    "VM no "
+                    "longer has.",
+                    f"sum(max by ({_POOL}, use) ({_RECLAIMABLE}))",
+                    thresholds=(Threshold(1, SEVERITIES["info"]),),
+                ),
+                by_reason(NETWORKS, "By reason", width=24, height=11),
+            ),
+        ),
+        Row(
+            "Addresses",
+            (
+                POOLS,
+                lines(
+                    "Used",
+                    "The share of a subnet's addresses that is taken. Absolute numbers would hide a /24 beside a /64.",
+                    Query(_SHARE, "{{network}} {{subnet}}"),
+                    unit=Unit.RATIO,
+                    maximum=1,
+                ),
+                lines(
+                    "By use",
+                    "Addresses that are taken, by what they are used for; leaked and orphaned ones can be reclaimed.",
+                    *each_value("use", USES, _by_use),
+                    unit=Unit.SHORT,
+                    stacked=True,
+                ),
+            ),
+        ),
+        Row(
+            "Where",
+            (
+                findings_table(
+                    "Findings about networks and addresses",
+                    "IPAMClaims, interfaces of VMs, NADs and components.",
+                    NETWORKS,
+                    shows="severity reason namespace name vm network",
+                    height=14,
+                ),
+            ),
+        ),
+    ),
+    VARIABLES,
+    hours=48,
+)

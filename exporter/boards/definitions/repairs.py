@@ -1,0 +1,206 @@
+"""The sidecar that repairs: what it may do, what it did, and what holds it back."""
+
+from __future__ import annotations
+
+from .. import queries
+from ..model import Board, Column, Query, Row, Threshold, Unit
+from ..panels import ATTENTION, bars, column, each_value, lines, runbook, stat, table
+from .common import CLUSTERS, LINKS
+
+_OUTCOMES = {"done": "blue", "failed": "red", "unclear": "purple"}
+_BY = "cluster, remediation"
+_SEEN = queries.each("kubevirt_steward_repair_leading")
+_YES_NO = {"0": "no", "1": "yes"}
+
+
+def _most(name: str) -> str:
+    """Of the replicas one leads, and only that one has something to say."""
+    return f"sum(max by (cluster) ({queries.each(f'kubevirt_steward_repair_{name}')}))"
+
+
+def _all(name: str) -> str:
+    """1 only where it holds in every cluster."""
+    return f"min(max by (cluster) ({queries.each(f'kubevirt_steward_repair_{name}')}))"
+
+
+def _ended(window: str, *matchers: str) -> str:
+    """Attempts; replicas take turns to lead, so what each of them counted is added up."""
+    counted = f"increase({queries.each('kubevirt_steward_repairs_total', *matchers)}[{window}])"
+    inner = f"max by (cluster, job, instance, remediation, mode, outcome) ({counted})"
+    return queries.while_seen(f"sum({inner})", _SEEN)
+
+
+def _mode(mode: str) -> str:
+    is_it = queries.each("kubevirt_steward_repair_mode", f'mode="{mode}"')
+    return f"max by ({_BY}) ({is_it})"
+
+
+REMEDIATIONS = table(
+    "Remediations",
+    "What each of them may do, and how many findings it is for by what is known of their repair.",
+    (
+        column("cluster", width=110),
+        column("remediation"),
+        Column("mode", value=0, texts={"0": "off", "1": "plan", "2": "approve", "3": "auto"}, width=110),
+        Column("writes", value=1, texts={"0": "no", "1": "yes"}, width=90),
+        Column("findings", value=2, width=100),
+        Column("refused", value=3, width=100),
+        Column("blocked by a gate", value=4, width=150),
+        Column("reverted", value=5, thresholds=ATTENTION, width=100),
+        Column("taken back", value=6, width=110),
+    ),
+    Query(f"{_mode('plan')} + 2 * {_mode('approve')} + 3 * {_mode('auto')}"),
+    Query(f"max by ({_BY}) ({queries.each('kubevirt_steward_repair_enabled')})"),
+    Query(f"sum by ({_BY}) (max by ({_BY}, state) ({queries.each('kubevirt_steward_repair_findings')}))"),
+    Query(f"sum by ({_BY}) (max by ({_BY}, precondition) ({queries.each('kubevirt_steward_repair_refused')}))"),
+    Query(f"sum by ({_BY}) (max by ({_BY}, gate) ({queries.each('kubevirt_steward_repair_blocked')}))"),
+    Query(
+        f"sum by ({_BY}) (max by ({_BY}, job, instance) ({queries.each('kubevirt_steward_repairs_returned_total')}))"
+    ),
+    Query(f"max by ({_BY}) ({queries.each('kubevirt_steward_repairs_undone_total')})"),
+    sort="-findings",
+    height=14,
+)
+
+_HELD_BACK = (
+    bars(
+        "Refused, by precondition",
+        "Repairs whose plan is refused, by the precondition that does not hold.",
+        Query(
+            "sort_desc(sum by (precondition) (max by (cluster, remediation, precondition) ("
+            + queries.each("kubevirt_steward_repair_refused")
+            + ")))",
+            "{{precondition}}",
+            "blue",
+        ),
+    ),
+    bars(
+        "Blocked, by gate",
+        "Repairs that a gate blocks.",
+        Query(
+            "sort_desc(sum by (gate) (max by (cluster, remediation, gate) ("
+            + queries.each("kubevirt_steward_repair_blocked")
+            + ")))",
+            "{{gate}}",
+            "blue",
+        ),
+    ),
+)
+
+BOARD = Board(
+    "repairs",
+    "Repairs",
+    "whoever lets the sidecar write",
+    "What the sidecar may repair, what it did, what it refuses, and what holds it back.",
+    (
+        Row(
+            "Does it work?",
+            (
+                stat(
+                    "Leads",
+                    "Whether a replica holds the Lease, or none is needed since everything only plans.",
+                    _all("leading"),
+                    Unit.COUNT,
+                    texts=_YES_NO,
+                    links=(runbook("StewardRepairNotLeading"),),
+                ),
+                stat(
+                    "Reads findings",
+                    "Whether the sidecar can read the exporter's findings.",
+                    _all("source_up"),
+                    Unit.COUNT,
+                    texts=_YES_NO,
+                    links=(runbook("StewardRepairSourceDown"),),
+                ),
+                stat(
+                    "Ledger writable",
+                    "Nothing is repaired while the ledger cannot be written.",
+                    _all("ledger_writable"),
+                    Unit.COUNT,
+                    texts=_YES_NO,
+                    links=(runbook("StewardRepairLedgerNotWritable"),),
+                ),
+                stat(
+                    "Last run",
+                    "How long ago the findings were last gone through.",
+                    "clamp_min(max(time() - max by (cluster) ("
+                    + queries.each("kubevirt_steward_repair_last_run_timestamp_seconds")
+                    + " > 0)), 0)",
+                    Unit.SECONDS,
+                    thresholds=(Threshold(600, "orange"),),
+                    decimals=0,
+                ),
+                stat(
+                    "Pauses",
+                    "Pauses in effect: of everything, of namespaces, of objects.",
+                    _most("paused"),
+                    thresholds=ATTENTION,
+                    links=(runbook("StewardRepairPaused"),),
+                ),
+                stat(
+                    "Storm",
+                    "Whether so much is to be repaired at once that nothing is: the cause is not in the objects then.",
+                    "max(max by (cluster) (" + queries.each("kubevirt_steward_repair_storm", 'state!="normal"') + "))",
+                    Unit.COUNT,
+                    texts=_YES_NO,
+                    thresholds=ATTENTION,
+                    links=(runbook("StewardRepairStorm"),),
+                ),
+            ),
+        ),
+        Row(
+            "What it did",
+            (
+                stat(
+                    "Unfinished",
+                    "Attempts without an end in the ledger: what came of them is not known.",
+                    _most("unfinished"),
+                    thresholds=ATTENTION,
+                    links=(runbook("StewardRepairUnclear"),),
+                    width=6,
+                ),
+                stat(
+                    "Edit wars",
+                    "Objects that are paused since somebody reverts each repair.",
+                    _most("edit_wars"),
+                    thresholds=ATTENTION,
+                    links=(runbook("StewardRepairEditWar"),),
+                    width=6,
+                ),
+                stat(
+                    "Repaired in 24 hours",
+                    "Attempts that ended well.",
+                    _ended("1d", 'outcome="done"'),
+                    decimals=0,
+                    width=6,
+                ),
+                stat(
+                    "Not repaired in 24 hours",
+                    "Attempts that failed, or of which it is not known how they ended.",
+                    _ended("1d", 'outcome!="done"'),
+                    thresholds=ATTENTION,
+                    decimals=0,
+                    links=(runbook("StewardRepairFailing"),),
+                    width=6,
+                ),
+                lines(
+                    "Attempts by how they ended",
+                    "Attempts within an hour.",
+                    *each_value("outcome", _OUTCOMES, lambda only: _ended("1h", only)),
+                ),
+                lines(
+                    "Time of a repair",
+                    "From the first read for an attempt to its end in the ledger: that of nine in ten.",
+                    Query(
+                        "histogram_quantile(0.9, sum by (le) (max by (cluster, job, instance, remediation, le) "
+                        "(increase(" + queries.each("kubevirt_steward_repair_duration_seconds_bucket") + "[1h]))))",
+                        "9 of 10 take at most",
+                    ),
+                    unit=Unit.SECONDS,
+                ),
+            ),
+        ),
+        Row("What holds it back", (REMEDIATIONS, *_HELD_BACK)),
+    ),
+    (CLUSTERS, *LINKS),
+)

@@ -1,0 +1,196 @@
+"""The steward itself: whether it sees the cluster, what that costs, and what it left out."""
+
+from __future__ import annotations
+
+from .. import queries
+from ..model import Board, Column, Query, Row, Threshold, Unit
+from ..panels import ATTENTION, bars, column, lines, runbook, spread, stat, table, trust
+from .common import CLUSTERS, LINKS
+from .fleet import LEFT_OUT
+from .steward_costs import BUILD, COSTS, REPLICA, rate
+
+_STATES = queries.each("kubevirt_steward_kind_sync_state")
+_KINDS = "cluster, kind"
+_SYNC = {
+    "starting": "yellow",
+    "live": "blue",
+    "behind": "light-orange",
+    "stale": "orange",
+    "failing": "red",
+    "forbidden": "red",
+    "absent": "text",
+    "read": "text",
+    "missing": "text",
+}
+
+
+def _of_kind(metric: str, function: str = "{}") -> str:
+    return f"max by ({_KINDS}) ({function.format(queries.each(f'kubevirt_steward_kind_{metric}'))})"
+
+
+def _nine_of_ten(metric: str, by: str, window: str = "1h") -> str:
+    buckets = f"max by (cluster, {by}, job, instance) (increase({queries.each(f'{metric}_bucket')}[{window}]))"
+    return queries.while_seen(f"histogram_quantile(0.9, sum by ({by}) ({buckets}))", BUILD)
+
+
+def _flow(way: str) -> str:
+    """Within an hour."""
+    counted = queries.each(f"kubevirt_steward_findings_{way}_total")
+    return queries.while_seen(f"sum(max by (cluster, check, reason) (increase({counted}[1h])))", BUILD)
+
+
+_RAISED = f"increase({queries.each('kubevirt_steward_check_errors_total')}[1d])"
+_FAILED = f"increase({queries.each('kubevirt_steward_kind_errors_total')}[1h])"
+_ERRORS = f"sum by ({_KINDS}) (max by ({_KINDS}, error) ({_FAILED}))"
+
+KINDS = table(
+    "Kinds",
+    "Every kind that is watched, by how well it is seen. Only of live ones everything is known. Errors are empty where "
+    "there never was one.",
+    (
+        column("cluster", width=110),
+        column("kind"),
+        column("state", width=110, colours=_SYNC),
+        Column("objects", value=1, unit=Unit.SHORT, width=100),
+        Column("undecodable", value=2, thresholds=ATTENTION, width=120),
+        Column("current", value=3, unit=Unit.SECONDS, decimals=0, width=110),
+        Column("relists", value=4, width=90),
+        Column("errors in 1 h", value=5, thresholds=ATTENTION, decimals=0, width=120),
+    ),
+    Query(f"max by (cluster, kind, state) ({_STATES}) == 1"),
+    *(
+        Query(f"{expr} * on ({_KINDS}) group_left (state) (max by ({_KINDS}, state) ({_STATES}) == 1)")
+        for expr in (
+            _of_kind("objects"),
+            _of_kind("undecodable_objects"),
+            f"(time() - {_of_kind('current_timestamp_seconds')})",
+            _of_kind("relists_total"),
+            _ERRORS,
+        )
+    ),
+    sort="state",
+    height=12,
+)
+
+BOARD = Board(
+    "steward",
+    "Steward",
+    "whoever runs the steward",
+    "Whether the steward sees the cluster, how long it takes, what it asks of the API server, and what it left out.",
+    (
+        trust(also=(LEFT_OUT,)),
+        Row(
+            "Replicas",
+            (
+                *spread(
+                    stat(
+                        "Versions",
+                        "Different versions that run. More than one is normal only while the steward is being updated.",
+                        f"count(count by (version) ({BUILD}))",
+                        thresholds=(Threshold(2, "orange"),),
+                    ),
+                    stat(
+                        "Configurations",
+                        "Different configurations in effect within one cluster.",
+                        f"max(count by (cluster) (count by (cluster, hash) "
+                        f"({queries.each('kubevirt_steward_config_info')})))",
+                        thresholds=(Threshold(2, "orange"),),
+                    ),
+                    stat(
+                        "Configuration refused",
+                        "Replicas whose configuration file was wrong when it was last read: they go on with the one "
+                        "before.",
+                        f"sum(1 - min by ({REPLICA}) ({queries.each('kubevirt_steward_config_reload_success')}))",
+                        thresholds=ATTENTION,
+                    ),
+                    stat(
+                        "Check errors, 24 h",
+                        "Times that a check raised: it has no answer then.",
+                        queries.while_seen(f"sum(max by (cluster, check) ({_RAISED}))", BUILD),
+                        thresholds=ATTENTION,
+                        decimals=0,
+                        links=(runbook("StewardCheckErrors"),),
+                    ),
+                ),
+                table(
+                    "Replicas",
+                    "Every replica that is scraped. Versions and configurations should be alike.",
+                    (
+                        column("cluster", width=110),
+                        column("instance"),
+                        column("version", width=110),
+                        column("hash", "configuration", width=140),
+                        Column("ready", value=1, texts={"0": "no", "1": "yes"}, width=80),
+                        Column("memory", value=2, unit=Unit.BYTES, decimals=0, width=110),
+                        Column("up for", value=3, unit=Unit.AGE, width=180),
+                    ),
+                    Query(
+                        f"max by ({REPLICA}, version, hash) ({BUILD} * on ({REPLICA}) group_left (hash) "
+                        f"max by ({REPLICA}, hash) ({queries.each('kubevirt_steward_config_info')}))"
+                    ),
+                    *(
+                        Query(
+                            f"max by ({REPLICA}, version, hash) ({expr} * on ({REPLICA}) group_left (version, hash) "
+                            f"({BUILD} * on ({REPLICA}) group_left (hash) "
+                            f"max by ({REPLICA}, hash) ({queries.each('kubevirt_steward_config_info')})))"
+                        )
+                        for expr in (
+                            queries.each("kubevirt_steward_ready"),
+                            queries.each("process_resident_memory_bytes"),
+                            f"(time() - {queries.each('process_start_time_seconds')})",
+                        )
+                    ),
+                    height=7,
+                ),
+            ),
+        ),
+        Row(
+            "What it sees",
+            (
+                KINDS,
+                lines(
+                    "Events",
+                    "Watch events of the five busiest kinds.",
+                    Query(f"topk(5, {rate('kubevirt_steward_kind_events_total', 'kind')})", "{{kind}}"),
+                    unit=Unit.PER_SECOND,
+                    width=8,
+                ),
+                lines(
+                    "From an event to its findings",
+                    "In seconds, that of nine in ten events.",
+                    Query(_nine_of_ten("kubevirt_steward_event_delay_seconds", "le"), "9 of 10 within"),
+                    unit=Unit.SECONDS,
+                    width=8,
+                ),
+                lines(
+                    "Findings that opened and closed",
+                    "Within an hour. Those of the first look after a start count as opened.",
+                    Query(_flow("opened"), "opened", "orange"),
+                    Query(_flow("closed"), "closed", "blue"),
+                    width=8,
+                ),
+            ),
+        ),
+        COSTS,
+        Row(
+            "How long findings stay open",
+            (
+                bars(
+                    "Open for, by check",
+                    "Of the findings that closed within 24 hours: how long nine in ten of them were open.",
+                    Query(
+                        "histogram_quantile(0.9, sum by (check, le) (max by (cluster, check, reason, le) (increase("
+                        + queries.each("kubevirt_steward_finding_open_seconds_bucket")
+                        + f"[1d])))) > 0 and on () {BUILD}",
+                        "{{check}}",
+                        "blue",
+                    ),
+                    unit=Unit.AGE,
+                    width=24,
+                ),
+            ),
+        ),
+    ),
+    (CLUSTERS, *LINKS),
+    hours=6,
+)

@@ -1,0 +1,135 @@
+"""One VM: what the links of the other boards lead to."""
+
+from __future__ import annotations
+
+from .. import queries
+from ..model import Board, Column, Query, Row, Threshold, Variable
+from ..panels import SEVERITIES, column, each_severity, findings_table, lines, stat, table, trust
+from .common import CLUSTERS, FINDINGS, LINKS
+
+_VM = 'vm="$name", vm!=""'  # what is about no VM, while none is chosen, is not about this one
+_OF_KUBEVIRT = "KubeVirt's own metrics, if this Prometheus scrapes them."
+_INFO = queries.each("kubevirt_vmi_info", queries.NAMESPACE, 'name="$name"')
+_UUID = queries.each("kubevirt_vm_firmware_uuid_info", queries.NAMESPACE, 'name="$name"')
+_LEFT = queries.each("kubevirt_node_drain_vmis")
+
+
+def _migrations(outcome: str) -> str:
+    ended = queries.each(f"kubevirt_vmi_migration_{outcome}", queries.NAMESPACE, 'vmi="$name"')
+    return f"sum(max by (cluster, namespace, vmim) ({ended}))"
+
+
+NAMESPACE = Variable("namespace", "Namespace", f'{{{FINDINGS}, cluster=~"$cluster"}}', "namespace")
+NAME = Variable(
+    "name",
+    "VM",
+    '{__name__=~"kubevirt_.+", cluster=~"$cluster", namespace=~"$namespace", vm=~".+"}',
+    "vm",
+)
+
+BOARD = Board(
+    "vm",
+    "VM",
+    "whoever owns the VM, and support",
+    "Everything that is open about one VM, its IPAMClaims among it, and where it runs.",
+    (
+        trust(),
+        Row(
+            "What is wrong with it",
+            (
+                *(
+                    stat(
+                        severity.capitalize(),
+                        f"Open findings of severity {severity} about the VM, its VMI, its IPAMClaims and whatever "
+                        f"else of it.",
+                        queries.zero_while_seen(f"sum({queries.found((), _VM, queries.severity_is(severity))})"),
+                        thresholds=(Threshold(1, colour),),
+                        width=8,
+                        by_namespace=True,
+                    )
+                    for severity, colour in SEVERITIES.items()
+                ),
+                findings_table(
+                    "Findings",
+                    "Everything that is open about the VM.",
+                    (),
+                    _VM,
+                    shows="severity reason kind name node network feature",
+                    height=9,
+                    by_namespace=True,
+                ),
+                lines(
+                    "Findings over time",
+                    "Open findings about the VM. A gap is a time without one, or without an answer.",
+                    *each_severity(lambda only: f"sum({queries.found((), _VM, only)})"),
+                    stacked=True,
+                    empty="none seen",
+                    by_namespace=True,
+                    width=24,
+                ),
+            ),
+        ),
+        Row(
+            "Where it runs",
+            (
+                table(
+                    "VMI",
+                    f"Its node, phase and what it was made from: {_OF_KUBEVIRT}",
+                    (
+                        column("cluster"),
+                        column("node"),
+                        column("phase"),
+                        column("os", "OS"),
+                        column("instance_type", "instancetype"),
+                        column("preference"),
+                    ),
+                    Query(f"max by (cluster, node, phase, os, instance_type, preference) ({_INFO})"),
+                    width=12,
+                    height=6,
+                    by_namespace=True,
+                ),
+                table(
+                    "Firmware UUID",
+                    "The one it has, or starts with. It needs metrics.firmwareUuidInfo in the steward's configuration.",
+                    (column("uuid", "UUID", width=330), column("origin"), column("running")),
+                    Query(f"max by (cluster, uuid, origin, running) ({_UUID})"),
+                    width=12,
+                    height=6,
+                    by_namespace=True,
+                ),
+                table(
+                    "Its node, if that is drained",
+                    f"VMIs that are left on the node of this VM, by the state of their departure. "
+                    f"The node is known from {_OF_KUBEVIRT}",
+                    (column("node"), column("state"), Column("VMIs", value=0)),
+                    Query(
+                        f"max by (cluster, node, state) ({_LEFT}) > 0 and on (cluster, node) "
+                        f"max by (cluster, node) ({_INFO})"
+                    ),
+                    width=12,
+                    height=6,
+                    sort="-VMIs",
+                    by_namespace=True,
+                ),
+                stat(
+                    "Migrations that succeeded",
+                    f"Of the migrations of it that are still there: {_OF_KUBEVIRT}",
+                    _migrations("succeeded"),
+                    width=6,
+                    height=6,
+                    by_namespace=True,
+                ),
+                stat(
+                    "Migrations that failed",
+                    f"Of the migrations of it that are still there: {_OF_KUBEVIRT}",
+                    _migrations("failed"),
+                    thresholds=(Threshold(1, SEVERITIES["warning"]),),
+                    width=6,
+                    height=6,
+                    by_namespace=True,
+                ),
+            ),
+        ),
+    ),
+    (CLUSTERS, NAMESPACE, NAME, *LINKS),
+)

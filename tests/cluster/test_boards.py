@@ -1,0 +1,303 @@
+"""The boards with real parts: a Prometheus that scrapes stewards, and an API server that takes the manifests."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import re
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from exporter.boards import all_boards
+from exporter.boards.console import expression, fits
+from exporter.boards.model import Board, Panel, Query
+from tests.cluster.apiserver import ApiServer
+from tests.cluster.client import Client
+from tests.cluster.conftest import Tools
+from tests.cluster.custom_resources import install, real_files
+from tests.cluster.prometheus import Prometheus, Setup
+from tests.cluster.sample_steward import SampleSteward, healthy, ill
+from tests.manifests import Object, load_all
+from tests.shared import REPO, SHARED
+from tests.waiting import wait_until
+
+VM, NAMESPACE, NODE = "oracle-1", "billing", "node05"  # of the sample fleet: it blocks a drain
+# What KubeVirt's virt-controller serves of it.
+KUBEVIRTS = f"""\
+kubevirt_vmi_info{{node="{NODE}",namespace="{NAMESPACE}",name="{VM}",phase="running"}} 1
+kubevirt_vmi_migration_succeeded{{vmi="{VM}",vmim="kubevirt-evacuation-x7k2p",namespace="{NAMESPACE}"}} 1
+kubevirt_vmi_migration_failed{{vmi="{VM}",vmim="kubevirt-evacuation-7r8sd",namespace="{NAMESPACE}"}} 0
+"""
+# Queries that have no answer with the seeded fleet, by board and panel, and why.
+EMPTY = {
+    ("networks", "Pools", 4): "no pool grows: the fleet stands still",
+    ("steward", "Kinds", 5): "no request failed",
+    ("steward", "Open for, by check", 0): "no finding closes: the fleet stands still",
+    ("repairs", "Time of a repair", 0): "no plan is approved",
+    **dict.fromkeys(
+        (
+            ("instancetypes", "Instancetypes in use", 4),
+            ("instancetypes", "Preferences in use", 4),
+            ("instancetypes", "VMs by how they refer to their instancetype", 3),
+            ("instancetypes", "VMs by how they refer to their preference", 3),
+        ),
+        "no VM has its instancetype inferred",
+    ),
+    ("repairs", "Blocked, by gate", 0): "no gate is in the way of those few that are planned",
+    ("repairs", "Remediations", 4): "no gate is in the way of those few that are planned",
+}
+pytestmark = pytest.mark.xdist_group("boards")
+
+
+@dataclass(frozen=True)
+class Scraped:
+    """East has every fault, west has none; both have VMs of the same names and UUIDs."""
+
+    prometheus: Prometheus
+    east: SampleSteward
+
+
+class KubeVirt(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
+        self.end_headers()
+        self.wfile.write(KUBEVIRTS.encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def kubevirt() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), KubeVirt)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def job(name: str, **targets: str) -> Object:
+    """Clusters and what is scraped there, as behind a ServiceMonitor: targets have labels of their own."""
+    own = {"namespace": "kubevirt-steward", "node": "node-of-the-steward"}
+    static = [{"targets": [target], "labels": {"cluster": cluster, **own}} for cluster, target in targets.items()]
+    return {"job_name": name, "honor_labels": True, "static_configs": static}
+
+
+def scraping(binary: Tools, *jobs: Object) -> Prometheus:
+    server = Prometheus(binary("prometheus"), Setup(scrape_configs=jobs, scrape_interval=1))
+    server.start()
+    return server
+
+
+@pytest.fixture(scope="module")
+def scraped(binary: Tools, kubevirt: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scraped]:
+    folders = [tmp_path_factory.mktemp(name) for name in ("east", "west")]
+    with SampleSteward(ill(), folders[0]) as east, SampleSteward(healthy(), folders[1]) as west:
+        server = scraping(
+            binary,
+            job("steward", east=east.exporter, west=west.exporter),
+            job("steward-reconcile", east=east.sidecar),
+            job("kubevirt", east=kubevirt),
+        )
+        try:
+            # rates and increases need three scrapes
+            server.wait_for('sum(kubevirt_steward_repair_last_run_timestamp_seconds{cluster="east"}) > 0')
+            server.wait_for('count_over_time(kubevirt_steward_ready{cluster="east"}[1m]) >= 3')
+            yield Scraped(server, east)
+        finally:
+            server.stop()
+
+
+def chosen(expr: str, namespace: str = ".*") -> str:
+    """With variables as they are at first, and the VM chosen."""
+    values = {"cluster": ".*", "namespace": namespace, "name": VM}
+    return re.sub(r"\$([a-z]\w*)", lambda match: values[match[1]], expr)
+
+
+def every_query(
+    wanted: Callable[[Board], bool] = lambda _: True,
+) -> Iterator[tuple[tuple[str, str, int], Panel, Query]]:
+    for board in all_boards():
+        if wanted(board):
+            for panel in board.panels:
+                yield from (((board.id, panel.title, i), panel, query) for i, query in enumerate(panel.queries))
+
+
+def has_answers(query: Query) -> bool:
+    """A query of bars for a severity may find none of it; some of its sisters do."""
+    return not re.search(r'severity="', query.expr)
+
+
+def unanswered(prometheus: Prometheus, asked: dict[tuple[str, str, int], str]) -> set[tuple[str, str, int]]:
+    """A scrape may fail on a busy computer, so what has no answer is asked again."""
+    missing = {key for key, expr in asked.items() if not prometheus.query(expr)}
+    with contextlib.suppress(TimeoutError):
+        wait_until(
+            lambda: not any(not prometheus.query(asked[key]) for key in missing - set(EMPTY)), 20, "all have one"
+        )
+    return {key for key in missing if not prometheus.query(asked[key])}
+
+
+def of_one_severity(query: Query) -> bool:
+    """Of bars and lines for a severity each, some may find none."""
+    return bool(re.search(r'severity="', query.expr))
+
+
+def test_every_query_of_every_board_returns_what_is_seeded(scraped: Scraped) -> None:
+    asked = {key: chosen(query.expr) for key, _, query in every_query() if not of_one_severity(query)}
+    assert not unanswered(scraped.prometheus, asked) - set(EMPTY)
+    panels = {key[:2] for key, _, query in every_query() if of_one_severity(query)}
+    asked = {key: chosen(query.expr) for key, _, query in every_query() if of_one_severity(query)}
+    answered = set(asked) - unanswered(scraped.prometheus, asked)
+    assert {key[:2] for key in answered} == panels
+
+
+def test_every_query_of_the_console_returns_what_is_seeded(scraped: Scraped) -> None:
+    asked = {
+        key: chosen(expression(panel, query), namespace=".+")
+        for key, panel, query in every_query(fits)
+        if not of_one_severity(query)
+    }
+    assert not unanswered(scraped.prometheus, asked) - set(EMPTY)
+
+
+def test_every_column_of_a_table_is_a_label_of_its_rows(scraped: Scraped) -> None:
+    """A label that no series has would be a column that is empty for ever."""
+    missing = set()
+    for board in all_boards():
+        for panel in board.panels:
+            rows = [row["metric"] for query in panel.queries for row in scraped.prometheus.query(chosen(query.expr))]
+            labels = {label for row in rows for label, value in row.items() if value}
+            missing |= {
+                (board.id, panel.title, each.label) for each in panel.columns if each.label not in {"", *labels}
+            }
+    assert missing <= {
+        ("identity", "Findings about identity", "node"),  # the sample fleet's nodes have UUIDs of their own
+        *(("vm", "Findings", label) for label in ("network", "feature")),  # the VM has neither of both faults
+        *(("vm", "VMI", label) for label in ("os", "instance_type", "preference")),
+        ("instancetypes", "Preferences in use", "namespace"),  # they are the cluster's
+    }
+
+
+def test_counts_are_those_of_the_page_however_many_replicas_there_are(
+    scraped: Scraped, binary: Tools, tmp_path: Path
+) -> None:
+    """Two replicas are two targets with the same findings."""
+    server = scraping(binary, job("a", east=scraped.east.exporter), job("b", east=scraped.east.exporter))
+    try:
+        server.wait_for("count(kubevirt_steward_ready) == 2")
+        (fleet,) = (board for board in all_boards() if board.id == "fleet")
+        panels = {panel.title: panel.queries[0].expr for panel in fleet.panels}
+        for severity in ("critical", "warning", "info"):
+            once = server.query(f'sum(kubevirt_steward_findings{{job="a", severity="{severity}"}})')
+            shown = server.query(chosen(panels[severity.capitalize()]))
+            assert shown[0]["value"][1] == once[0]["value"][1] != "0"
+        assert server.query(chosen(panels["Replicas that answer"]))[0]["value"][1] == "2"
+    finally:
+        server.stop()
+
+
+def test_without_the_steward_no_query_has_a_number(binary: Tools, kubevirt: str, tmp_path: Path) -> None:
+    """Nothing is 0 that nobody looks at; but of KubeVirt's own, and that a cluster stopped to answer."""
+    with SampleSteward(ill(), tmp_path) as east:
+        server = scraping(
+            binary,
+            job("steward", east=east.exporter),
+            job("steward-reconcile", east=east.sidecar),
+            job("kubevirt", east=kubevirt),
+        )
+        try:
+            server.wait_for("kubevirt_steward_ready == 1")
+            server.wait_for("kubevirt_steward_repair_leading")
+        except BaseException:
+            server.stop()
+            raise
+    try:
+        wait_until(lambda: not server.query("kubevirt_steward_ready"), 30, "the steward is not scraped any more")
+        wait_until(lambda: not server.query("kubevirt_steward_repair_leading"), 30, "nor the sidecar")
+        answered = {key for key, panel, query in every_query() if panel.kind != "timeseries"
+                    and server.query(chosen(query.expr))}  # fmt: skip
+        assert answered <= {
+            ("clusters", "Clusters that do not", 0),
+            *(("vm", title, 0) for title in ("VMI", "Migrations that succeeded", "Migrations that failed")),
+        }
+    finally:
+        server.stop()
+
+
+# -- manifests
+
+
+Apply = Callable[[str], list[Object]]
+
+
+@pytest.fixture(scope="module")
+def apply(api_server: ApiServer, client: Client, binary: Tools) -> Apply:
+    """`apply("grafana")`: what `kubectl kustomize` makes of a folder of dashboards/, applied and validated strictly."""
+    if SHARED is None:
+        pytest.skip("the CRDs of Perses and of the Grafana operator (../shared/crds) are not here")
+    install(client, [crd for file in real_files(("perses-operator", "grafana-operator")) for crd in load_all(file)])
+    client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openshift-config-managed"}})
+    kubectl, account = binary("kubectl"), api_server.kubeconfig("admin")
+
+    def run(folder: str) -> list[Object]:
+        made = subprocess.run([kubectl, "kustomize", REPO / "dashboards" / folder], capture_output=True, check=True)
+        command: list[str | Path] = [kubectl, "--kubeconfig", account, "apply", "--server-side", "--validate=strict"]
+        done = subprocess.run([*command, "-o", "json", "-f", "-"], input=made.stdout, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr.decode()
+        assert b"Warning" not in done.stderr, done.stderr.decode()
+        return list(json.loads(done.stdout)["items"])
+
+    return run
+
+
+def by_kind(objects: list[Object]) -> dict[str, list[Object]]:
+    kinds: dict[str, list[Object]] = {}
+    for each in objects:
+        kinds.setdefault(each["kind"], []).append(each)
+    return kinds
+
+
+def test_config_maps_and_dashboards_of_grafana_are_taken(apply: Apply) -> None:
+    kinds = by_kind(apply("grafana-operator"))
+    maps = {each["metadata"]["name"]: each for each in kinds.pop("ConfigMap")}
+    dashboards = kinds.pop("GrafanaDashboard")
+    assert not kinds
+    assert len(dashboards) == len(maps) == len(all_boards())
+    for each in dashboards:
+        asked = each["spec"]["configMapRef"]
+        held = maps[asked["name"]]
+        assert held["metadata"]["labels"]["grafana_dashboard"] == "1"
+        assert json.loads(held["data"][asked["key"]])["uid"] == each["metadata"]["name"]
+
+
+def test_the_same_config_maps_serve_grafanas_sidecar_alone(apply: Apply) -> None:
+    kinds = by_kind(apply("grafana"))
+    assert {kind: len(each) for kind, each in kinds.items()} == {"ConfigMap": len(all_boards())}
+
+
+def test_config_maps_of_the_console_are_taken(apply: Apply) -> None:
+    objects = apply("console")
+    assert {each["metadata"]["namespace"] for each in objects} == {"openshift-config-managed"}
+    assert all(each["metadata"]["labels"]["console.openshift.io/dashboard"] == "true" for each in objects)
+    titles = {json.loads(text)["title"] for each in objects for text in each["data"].values()}
+    assert titles == {f"KubeVirt steward / {board.title}" for board in all_boards() if fits(board)}
+
+
+def test_dashboards_of_perses_are_taken(apply: Apply) -> None:
+    objects = apply("perses")
+    assert {(each["apiVersion"], each["kind"]) for each in objects} == {("perses.dev/v1alpha2", "PersesDashboard")}
+    for each in objects:
+        (file,) = (REPO / "dashboards/perses").glob(
+            f"{each['metadata']['name'].removeprefix('kubevirt-steward-')}.yaml"
+        )
+        written = yaml.safe_load(file.read_text(encoding="utf-8"))
+        assert each["spec"]["config"]["panels"] == written["spec"]["config"]["panels"]  # nothing was pruned
