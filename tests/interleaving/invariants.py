@@ -6,6 +6,7 @@ and the write take at most (steward.py). What has an address counts at once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,7 +16,7 @@ from reconcile.effects import at
 from reconcile.plan import Delete, Patch, Remove, Test
 
 from .access import COMPLETED, Write
-from .firmware import Firmware
+from .identity import Firmware
 from .network import LINK
 from .platform import Platform
 from .steward import Steward
@@ -25,6 +26,7 @@ __all__ = ["SEEN", "Violation", "Watch"]
 
 SEEN = 3 * LINK
 _VM, _VMI = "VirtualMachine", "VirtualMachineInstance"
+_TOKEN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")  # of the name that ipam-extensions gives an IPAMClaim
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,13 @@ class Watch:
     def address_released(self, ip: str, change: Change) -> None:
         """To the network, because its IPAMClaim is gone."""
         if change.by.startswith("steward"):
-            for holder in self._pods_with({ip}):
+            for holder in (*self._pods_with({ip}), *self._claims_with(ip)):
                 self._violated("address in use", f"{ip} of {holder} is back in the pool")
+
+    def _claims_with(self, ip: str) -> Iterator[str]:
+        for each in self.world.all("IPAMClaim"):
+            if ip in (each["status"].get("ips") or ()) and self.world.age(each) > SEEN:
+                yield meta_of(each)["name"]
 
     def _pods_with(self, ips: set[str]) -> Iterator[str]:
         for pod in self.world.all("Pod"):
@@ -128,6 +135,19 @@ class Watch:
                 yield "owner lives", f"the VMI that uses it is not of VM {each['name']}"
         if claim["spec"]["network"] != "tenantblue":
             yield "owner is known", f"it is of network {claim['spec']['network']}"
+        for each in self._interfaces_of(meta["name"]):
+            if meta_of(each)["name"] != name:
+                yield "owner is known", f"an interface of VM {meta_of(each)['name']} has an IPAMClaim of its name too"
+        if not any(True for _ in self._interfaces_of(meta["name"], 0)):
+            yield "owner is known", "no VM has an interface for it"
+
+    def _interfaces_of(self, claim: str, age: float = SEEN) -> Iterator[Obj]:
+        """VMs and VMIs with an interface whose IPAMClaim has this name."""
+        for each in (*self.world.all(_VM), *self.world.all(_VMI)):
+            spec = each["spec"]["template"]["spec"] if each["kind"] == _VM else each["spec"]
+            names = (f"{meta_of(each)['name']}.{network['name']}" for network in spec.get("networks") or ())
+            if any(".".join(_TOKEN.findall(name)) == claim for name in names) and self.world.age(each) >= age:
+                yield each
 
     def _runs_another(self, name: str, uid: str) -> bool:
         running = self.world.get(_VMI, name)
@@ -163,6 +183,9 @@ class Watch:
                 ends = kind == _VM and meta.get("deletionTimestamp") and (not uids or meta["uid"] in uids)
                 if meta["name"] in names and not ends and (meta["uid"] in uids or self.world.age(each) > SEEN):
                     yield "nobody of its name lives", f"{kind} {meta['name']} with UID {meta['uid']} exists"
+        for each in self._interfaces_of(meta_of(claim)["name"]):
+            if meta_of(each)["name"] not in names:
+                yield "nobody of its name lives", f"VM {meta_of(each)['name']} has an interface for it"
 
     def _unused(self, claim: Obj) -> Iterator[tuple[str, str]]:
         meta = meta_of(claim)
@@ -186,6 +209,10 @@ class Watch:
             lasts = each["spec"]["target"]["name"] == name and not each["status"]["complete"]
             if lasts and self.world.age(each) > SEEN:
                 yield "nothing is restored", f"restore {meta_of(each)['name']} is under way"
+        running = self.world.get(_VMI, name) if name else None
+        moved = ((running or {}).get("status") or {}).get("migrationState") or {}
+        if moved.get("startTimestamp") and not moved.get("endTimestamp"):
+            yield "nothing moves", "the status of its VMI says that it migrates"
         vm = self.world.get(_VM, name) if name else None
         if vm is not None and (vm.get("status") or {}).get("snapshotInProgress"):
             yield "nothing is restored", "a snapshot of the VM is being taken"

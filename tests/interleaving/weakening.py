@@ -101,6 +101,8 @@ COVERED = (
     Covered("repair_ipam_claim_metadata: owner_lives (1, in _owner)", _NO_PLAN),
     Covered("repair_ipam_claim_metadata: name_fits_label", "the API server takes no longer label"),
     Covered("_ipam_claims: everything_seen", "here every annotation can be read"),
+    Covered("_grounds: not_being_deleted", "the check reports nothing of it then", _CHECK, "nothing that ends"),
+    Covered("_firmware: has_domain", "the API server adds nothing below what is not there"),
     Covered("persist_firmware_uuid: same_object", _NO_PLAN),
     Covered("reassign_firmware_uuid: same_object", _NO_PLAN),
     Covered("reassign_firmware_uuid: is_a_vm", _NO_PLAN),
@@ -140,6 +142,7 @@ def _structural() -> list[Mutant]:
         Mutant("that VMs are read once more", values=((FreshCluster, "quick", lambda *_: []),)),
         Mutant("that users are read last", values=((reading, "USERS", order),)),
         Mutant("that the check is asked", values=((confirm, "_finding", _unchecked),)),
+        Mutant("that it is left to its owner", values=((confirm, "claimed", lambda *_: None),), area="firmware"),
     ]
     return [replace(each, race=_RACES.get(each.name, "")) for each in found]
 
@@ -175,7 +178,7 @@ def _preconditions(name: str) -> Iterator[Mutant]:
         yield Mutant(
             f"{name}: {refusal}" + ("" if alone else f" ({nth}, in {function})"),
             codes=((taken, _without(source, module, function, line)),),
-            area="firmware" if "firmware" in name else "claims" if "claim" in name else "",
+            area="claims" if "claim" in name else "firmware",
         )
 
 
