@@ -57,7 +57,7 @@ def _run_db(world: World, platform: Platform, made: Obj, state: str, odd: Odd, r
         world.create(started(made), "virt-controller")
     elif odd in ("placeholder", "not its own"):
         _run(world, made, PLACEHOLDER if odd == "placeholder" else _TWO, foreign=odd == "not its own")
-    elif runs and odd not in STATE_OF or state == "mismatch":
+    elif (runs and odd not in STATE_OF) or state == "mismatch":
         _run(world, made, _TWO if state == "mismatch" else uuid)
 
 

@@ -79,11 +79,11 @@ class Firmware:
 
     def _ending(self, meta: Obj, began: float) -> Iterator[tuple[str, str]]:
         if meta.get("deletionTimestamp"):
-            yield "nothing that ends", "it is being deleted"
+            yield "what ends is left", "it is being deleted"
         namespace = self.world.get("Namespace", "ns", "")
         since = meta_of(namespace).get("deletionTimestamp") if namespace is not None else None
         if since is not None and datetime.fromisoformat(since).timestamp() < began - 1:
-            yield "nothing that ends", "its namespace is being deleted"
+            yield "what ends is left", "its namespace is being deleted"
 
     def _saved(self, before: Obj) -> Iterator[tuple[str, str]]:
         name = meta_of(before)["name"]
@@ -99,9 +99,7 @@ class Firmware:
         if before["spec"].get("runStrategy") == "WaitAsReceiver":
             yield "nothing moves", "it waits for a VMI that comes with a UUID"
 
-    def _persisted(
-        self, before: Obj, after: Obj, running: Obj | None, began: float
-    ) -> Iterator[tuple[str, str]]:
+    def _persisted(self, before: Obj, after: Obj, running: Obj | None, began: float) -> Iterator[tuple[str, str]]:
         name, old, now = meta_of(before)["name"], uuid_of(before), uuid_of(after)
         if now in _NOBODYS:
             yield "its own", f"{now} identifies nobody"
@@ -130,9 +128,7 @@ class Firmware:
             if other != name and uuid_of(each) == uuid and self._got.get((each["kind"], other), 0.0) < since:
                 yield other
 
-    def _reassigned(
-        self, before: Obj, after: Obj, running: Obj | None, began: float
-    ) -> Iterator[tuple[str, str]]:
+    def _reassigned(self, before: Obj, after: Obj, running: Obj | None, began: float) -> Iterator[tuple[str, str]]:
         old, name = uuid_of(before), meta_of(before)["name"]
         if running is not None:
             yield "identity in use", f"its VMI is {running['status']['phase']}"

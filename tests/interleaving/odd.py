@@ -1,4 +1,4 @@
-"""What may be odd about a VM with a firmware UUID, each of which forbids to change it, or to change it just like that."""
+"""What may be odd about a VM with a firmware UUID, each of which forbids to change that."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from uuid import uuid5
 
 from exporter.demo import objects
-from exporter.demo.objects import FINALIZERS, owner, owner_of
+from exporter.demo.objects import owner, owner_of
 from reconcile.remediations.reassign_firmware_uuid import _NAMESPACE, ALLOWED
 
 from .made import launched, started
@@ -45,7 +45,6 @@ _STRATEGY = {
     **dict.fromkeys(("asked to start", "starting"), "Manual"),
 }
 """Of VM `db`; else it is halted."""
-
 
 
 def varied(made: Obj, odd: Odd, world: World) -> Obj:
@@ -102,9 +101,7 @@ _VARIED: dict[Odd, Callable[[Obj, World], Obj]] = {
     "EFI": lambda made, _: _domain(made, firmware=_EFI),
     "TPM by preference": _preferring,
     "preference gone": _preferring,
-    "critical": lambda made, _: with_meta(
-        _template(made, priorityClassName=_CRITICAL), annotations={ALLOWED: "true"}
-    ),
+    "critical": lambda made, _: with_meta(_template(made, priorityClassName=_CRITICAL), annotations={ALLOWED: "true"}),
     "waits": _waiting,
     "asked to start": _asked,
 }
@@ -159,7 +156,8 @@ def _given_before(world: World, made: Obj) -> None:
 def _lost_pod(world: World, made: Obj) -> None:
     """On a node that nobody reaches; its VMI was deleted by force, and nobody collects it."""
     pod = launched(with_meta(started(made), uid="u-vmi"), "virt-launcher-db-0", "db.blue")
-    world.create(with_meta(pod, ownerReferences=[]) | {"status": pod["status"] | {"phase": "Running"}}, "virt-controller")
+    pod = with_meta(pod, ownerReferences=[]) | {"status": pod["status"] | {"phase": "Running"}}
+    world.create(pod, "virt-controller")
 
 
 _AROUND: dict[Odd, Callable[[World, Obj], None]] = {

@@ -66,7 +66,8 @@ def _lingers(world: World, *, alone: bool) -> None:
 def _unknown(world: World) -> None:
     """The NAD can't be read, and the IPAMClaim is of a network without a name."""
     nad, claim = world.get("NetworkAttachmentDefinition", "blue"), world.get("IPAMClaim", "db.blue")
-    assert nad is not None and claim is not None
+    assert nad is not None
+    assert claim is not None
     world.change(nad, "admin", lambda now: now | {"spec": {"config": "{"}})
     world.change(claim, "admin", lambda now: now | {"spec": now["spec"] | {"network": ""}})
 

@@ -22,9 +22,7 @@ Act = Callable[[World, Platform, Random], Iterator[None]]
 _NAME = "db"
 
 
-def vm(
-    name: str, strategy: str, *, uuid: str = "", networks: Mapping[str, str] | None = None, **meta: Any
-) -> Obj:
+def vm(name: str, strategy: str, *, uuid: str = "", networks: Mapping[str, str] | None = None, **meta: Any) -> Obj:
     """A VM with one interface of a network with persistent addresses, or with NADs by the names of its interfaces."""
     firmware = {"firmware": {"uuid": uuid}} if uuid else {}
     spec = objects.vmi_spec(networks or {"blue": "blue"}, domain=firmware)

@@ -16,7 +16,7 @@ from exporter.fakeapi.errors import ApiError
 
 from .made import claimed, lacking, launched, started
 from .network import Network
-from .world import Change, Obj, key_of, meta_of, owned_by, with_meta
+from .world import Change, Obj, key_of, meta_of, owned_by
 
 __all__ = ["Platform"]
 

@@ -101,7 +101,7 @@ COVERED = (
     Covered("repair_ipam_claim_metadata: owner_lives (1, in _owner)", _NO_PLAN),
     Covered("repair_ipam_claim_metadata: name_fits_label", "the API server takes no longer label"),
     Covered("_ipam_claims: everything_seen", "here every annotation can be read"),
-    Covered("_grounds: not_being_deleted", "the check reports nothing of it then", _CHECK, "nothing that ends"),
+    Covered("_grounds: not_being_deleted", "the check reports nothing of it then", _CHECK, "what ends is left"),
     Covered("_firmware: has_domain", "the API server adds nothing below what is not there"),
     Covered("persist_firmware_uuid: same_object", _NO_PLAN),
     Covered("reassign_firmware_uuid: same_object", _NO_PLAN),
