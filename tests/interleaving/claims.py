@@ -36,13 +36,14 @@ class Claims:
     def released(self, ip: str, change: Change) -> Iterator[tuple[str, str]]:
         """To the network, because its IPAMClaim is gone."""
         if change.by.startswith("steward"):
-            for holder in (*self._pods_with({ip}), *self._claims_with(ip)):
+            for holder in (*self._pods_with({ip}), *self._claims_with({ip})):
                 yield "address in use", f"{ip} of {holder} is back in the pool"
 
-    def _claims_with(self, ip: str) -> Iterator[str]:
+    def _claims_with(self, ips: set[str], but: str = "") -> Iterator[str]:
         for each in self.world.all("IPAMClaim"):
-            if ip in (each["status"].get("ips") or ()) and self.world.age(each) > SEEN:
-                yield meta_of(each)["name"]
+            name = meta_of(each)["name"]
+            if name != but and ips.intersection(each["status"].get("ips") or ()) and self.world.age(each) > SEEN:
+                yield f"IPAMClaim {name}"
 
     def _pods_with(self, ips: set[str]) -> Iterator[str]:
         for pod in self.world.all("Pod"):
@@ -82,13 +83,13 @@ class Claims:
                 yield "owner lives", f"{each['kind']} {each['name']} is gone, or being deleted"
             elif each["kind"] == _VM and self._runs_another(name, each["uid"]):
                 yield "owner lives", f"the VMI that uses it is not of VM {each['name']}"
+            elif not any(meta_of(user)["name"] == name for user in self._interfaces_of(meta["name"], 0)):
+                yield "owner is known", f"{each['kind']} {name} has no interface for it"
         if claim["spec"]["network"] != "tenantblue":
             yield "owner is known", f"it is of network {claim['spec']['network']}"
         for each in self._interfaces_of(meta["name"]):
             if meta_of(each)["name"] != name:
                 yield "owner is known", f"an interface of VM {meta_of(each)['name']} has an IPAMClaim of its name too"
-        if not any(True for _ in self._interfaces_of(meta["name"], 0)):
-            yield "owner is known", "no VM has an interface for it"
 
     def _interfaces_of(self, claim: str, age: float = SEEN) -> Iterator[Obj]:
         """VMs and VMIs with an interface whose IPAMClaim has this name."""
@@ -139,7 +140,8 @@ class Claims:
     def _unused(self, claim: Obj) -> Iterator[tuple[str, str]]:
         meta = meta_of(claim)
         name = meta.get("labels", {}).get("kubevirt.io/vm")
-        for holder in self._pods_with(set(claim["status"].get("ips") or ())):
+        ips = set(claim["status"].get("ips") or ())
+        for holder in (*self._pods_with(ips), *self._claims_with(ips, meta["name"])):
             yield "address in use", f"{holder} has an address of it"
         for pod in self.world.all("Pod"):
             refers = meta_of(pod)["labels"].get("reference") == meta["name"]

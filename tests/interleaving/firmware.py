@@ -25,6 +25,7 @@ from .world import Obj, World, meta_of, with_meta
 __all__ = ["ACTS", "begin", "hint"]
 
 _TWO, _THREE = "1f6a3c1e-4a67-4bb7-8a5b-6c0a3f0d9b22", "3b0a6a0e-7a2f-4f43-9d0c-5a0f3f7f3c33"
+_ODD = 0.4  # of the interleavings
 _STATES = ("shared", "shared", "shared", "not persisted", "mismatch", "mismatch")
 _OLDEST, _OLD, _LATER = "2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z"
 _VM, _VMI = "VirtualMachine", "VirtualMachineInstance"
@@ -32,9 +33,9 @@ Act = Callable[[World, Platform, Random], Iterator[None]]
 
 
 def begin(world: World, platform: Platform, rng: Random) -> None:
-    """VM `db`, and VM `web` that may have the same UUID; half of the time with something that is odd about them."""
+    """VM `db`, and VM `web` that may have the same UUID; often with something that is odd about them."""
     world.create(kubevirt("kubevirt", "kubevirt", rng.choice(("v1.5.2", "v1.7.1"))), "admin")
-    odd = rng.choice(ODD) if rng.random() < 0.5 else ""
+    odd = rng.choice(ODD) if rng.random() < _ODD else ""
     state = STATE_OF.get(odd) or rng.choice(_STATES)
     made = _db(world, state, odd, rng)
     _run_db(world, platform, made, state, odd, rng)
