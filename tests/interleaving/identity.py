@@ -37,7 +37,9 @@ def uuid_of(thing: Obj) -> str:
 
 @dataclass
 class Firmware:
-    """Of VMs in other namespaces what there was has to be seen when the sidecar began to read for the last time."""
+    """Of all VMs of the cluster, which are in a long list, what there was has to be seen when the sidecar began to read
+    for the last time.
+    """
 
     world: World
     seen: float = 3 * LINK
@@ -69,7 +71,7 @@ class Firmware:
             yield "made by nobody else", f"{each['kind']} makes it from a template"
         if _ARGO in (meta.get("annotations") or {}):
             yield "made by nobody else", "Argo CD brings its spec from Git"
-        yield from self._ending(meta, write.began)
+        yield from self._ending(meta)
         yield from self._saved(before)
         assert write.plan is not None
         if write.plan.remediation == "persist_firmware_uuid":
@@ -77,12 +79,12 @@ class Firmware:
         else:
             yield from self._reassigned(before, after, running, write.began)
 
-    def _ending(self, meta: Obj, began: float) -> Iterator[tuple[str, str]]:
+    def _ending(self, meta: Obj) -> Iterator[tuple[str, str]]:
         if meta.get("deletionTimestamp"):
             yield "what ends is left", "it is being deleted"
         namespace = self.world.get("Namespace", "ns", "")
         since = meta_of(namespace).get("deletionTimestamp") if namespace is not None else None
-        if since is not None and datetime.fromisoformat(since).timestamp() < began - 1:
+        if since is not None and self.world.now - datetime.fromisoformat(since).timestamp() > self.seen:
             yield "what ends is left", "its namespace is being deleted"
 
     def _saved(self, before: Obj) -> Iterator[tuple[str, str]]:
