@@ -161,8 +161,8 @@ class Firmware:
         name = meta_of(before)["name"]
         if _critical(before):
             yield "the right one keeps it", "it is critical"
-        own = self._claim(before, runs=False)
-        better = [each for each in sharing if self._claim(each, runs=self._runs(each)) < own]
+        own = self._right(before, runs=False)
+        better = [each for each in sharing if self._right(each, runs=self._runs(each)) < own]
         if not better:
             yield "the right one keeps it", f"none of those that share the UUID of {name} has more of a right to it"
         namespaces = {meta_of(each)["namespace"] for each in better}
@@ -172,7 +172,7 @@ class Firmware:
     def _runs(self, thing: Obj) -> bool:
         return self.world.get(_VMI, meta_of(thing)["name"], meta_of(thing)["namespace"]) is not None
 
-    def _claim(self, thing: Obj, *, runs: bool) -> tuple[bool, bool, bool, str]:
+    def _right(self, thing: Obj, *, runs: bool) -> tuple[bool, bool, bool, str]:
         """What speaks for one to keep the UUID; the least is the best."""
         meta = meta_of(thing)
         return not _critical(thing), not runs, legacy(meta["name"]) != uuid_of(thing), meta["creationTimestamp"]
