@@ -62,6 +62,7 @@ class Covered:
 
 
 _VERSION, _CHECK = ("the test of the resourceVersion",), ("that the check is asked",)
+_GRACE, _HAD_TIME = ("that its grace is over",), ("release_ipam_claim: controller_had_time",)
 _NO_PLAN = "nothing is planned without it"
 _RACES = {
     "the test of the UID": "created anew",
@@ -90,7 +91,10 @@ COVERED = (
     Covered("that MutatingWebhookConfiguration is read afresh", "here it does not change"),
     Covered("release_ipam_claim: same_object", _NO_PLAN),
     Covered("release_ipam_claim: finding_holds", _NO_PLAN),
+    Covered("that its grace is over", "release_ipam_claim asks for the same", _HAD_TIME, "controllers come first"),
+    Covered("release_ipam_claim: controller_had_time", "its grace is as long", _GRACE, "controllers come first"),
     Covered("release_ipam_claim: vm_gone", "the check sees the VM", _CHECK, "nobody of its name lives"),
+    Covered("release_ipam_claim: vmi_gone", "the check sees the VMI", _CHECK, "nobody of its name lives"),
     Covered("delete_orphan_ipam_claim: same_object", _NO_PLAN),
     Covered("delete_orphan_ipam_claim: not_being_deleted", "deleting it again changes nothing"),
     Covered("delete_orphan_ipam_claim: vm_gone", "the check sees the VM", _CHECK, "nobody of its name lives"),
@@ -142,6 +146,7 @@ def _structural() -> list[Mutant]:
         Mutant("that VMs are read once more", values=((FreshCluster, "quick", lambda *_: []),)),
         Mutant("that users are read last", values=((reading, "USERS", order),)),
         Mutant("that the check is asked", values=((confirm, "_finding", _unchecked),)),
+        Mutant("that its grace is over", values=((confirm, "_early", lambda *_: ""),)),
         Mutant("that it is left to its owner", values=((confirm, "claimed", lambda *_: None),), area="firmware"),
     ]
     return [replace(each, race=_RACES.get(each.name, "")) for each in found]
