@@ -121,6 +121,7 @@ class Write:
     after: Obj | None
     plan: Plan | None
     planned: str = ""  # the hash of the plan that was permitted
+    began: float = 0.0  # when the sidecar began to read for the last time
 
 
 @dataclass
@@ -135,6 +136,7 @@ class ModelWriter:
     seconds: float = 10.0
     plan: Plan | None = None  # what the ledger intends
     planned: str = ""
+    began: float = 0.0
 
     async def dry_run(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> Answer:
         await Turn("dry run", slow=True)
@@ -182,7 +184,7 @@ class ModelWriter:
             return Answer(outcome=_outcome(refused, wanted), request=wanted, code=error.code, why=str(refused))
         if not dry and self.world.version != at:
             after = self.world.get(kind.name, key[2], key[1])
-            self.wrote(Write(self.by, key, whole, before, after, self.plan, self.planned))
+            self.wrote(Write(self.by, key, whole, before, after, self.plan, self.planned, self.began))
         return Answer(outcome=Outcome.ACCEPTED, request=wanted, code=200)
 
     def _apply(self, step: Step, wanted: Request, key: Key) -> None:

@@ -22,8 +22,9 @@ def lacking(thing: Obj, finalizer: str) -> Obj:
 def started(vm: Obj) -> Obj:
     """The VMI of a VM, with the UUID that it has or that is derived from its name."""
     name, spec = meta_of(vm)["name"], vm["spec"]["template"]["spec"]
-    firmware = spec["domain"].get("firmware") or {}
-    domain = spec["domain"] | {"firmware": firmware | {"uuid": firmware.get("uuid") or legacy(name)}}
+    given = spec.get("domain") or {}
+    firmware = given.get("firmware") or {}
+    domain = given | {"firmware": firmware | {"uuid": firmware.get("uuid") or legacy(name)}}
     finalizers = FINALIZERS["VirtualMachineInstance"]
     return vmi("ns", name, spec | {"domain": domain}, phase="Pending", owners=[owner_of(vm)], finalizers=finalizers)
 

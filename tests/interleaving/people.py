@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from random import Random
@@ -22,10 +22,10 @@ Act = Callable[[World, Platform, Random], Iterator[None]]
 _NAME = "db"
 
 
-def vm(name: str, strategy: str, *, uuid: str = "", **meta: Any) -> Obj:
-    """A VM with one interface of a network with persistent addresses."""
+def vm(name: str, strategy: str, *, uuid: str = "", networks: Mapping[str, str] | None = None, **meta: Any) -> Obj:
+    """A VM with one interface of a network with persistent addresses, or with NADs by the names of its interfaces."""
     firmware = {"firmware": {"uuid": uuid}} if uuid else {}
-    spec = objects.vmi_spec({"blue": "blue"}, domain=firmware)
+    spec = objects.vmi_spec(networks or {"blue": "blue"}, domain=firmware)
     finalizers = FINALIZERS["VirtualMachine"]
     return objects.vm("ns", name, spec, run_strategy=strategy, status={}, finalizers=finalizers, **meta)
 

@@ -16,10 +16,11 @@ from exporter.fakeapi.errors import ApiError
 
 from .made import claimed, lacking, launched, started
 from .network import Network
-from .world import Change, Obj, key_of, meta_of, owned_by, with_meta
+from .world import Change, Obj, key_of, meta_of, owned_by
 
 __all__ = ["Platform"]
 
+_OWN_OF_VMI = FINALIZERS["VirtualMachineInstance"][0]
 _OWN, _FOREGROUND = FINALIZERS["VirtualMachine"][0], "foregroundDeletion"
 
 
@@ -68,10 +69,15 @@ class Platform(Network):
             name = meta_of(vm)["name"]
             running = self.world.get("VirtualMachineInstance", name)
             ends = bool(meta_of(vm).get("deletionTimestamp")) or vm["spec"].get("runStrategy") == "Halted"
-            asked = vm["spec"].get("runStrategy") != "Manual"  # nobody asks for a start of these here
-            if running is None and asked and not ends and self.ripe(vm):
+            status = vm.get("status") or {}
+            requests, waits = status.get("stateChangeRequests"), status.get("printableStatus") == "Provisioning"
+            asked = requests or vm["spec"].get("runStrategy") not in ("Manual", "WaitAsReceiver")
+            if running is None and asked and not waits and not ends and self.ripe(vm):
                 yield
                 self._quietly(self._start, vm)
+            elif running is not None and requests:
+                yield
+                self._quietly(self._done, vm)
             elif running is not None and ends and not meta_of(running).get("deletionTimestamp"):
                 yield
                 self._delete(running)
@@ -130,11 +136,16 @@ class Platform(Network):
     def _start(self, vm: Obj) -> None:
         self.world.create(started(vm), "virt-controller")
 
+    def _done(self, vm: Obj) -> None:
+        """What was asked for."""
+        status = {**vm["status"], "stateChangeRequests": []}
+        self.world.change(vm, "virt-controller", lambda now: now | {"status": status})
+
     def _end(self, vm: Obj) -> None:
         self.world.change(vm, "virt-controller", lambda now: lacking(now, _OWN))
 
     def _finish(self, running: Obj) -> None:
-        self.world.change(running, "virt-controller", lambda now: with_meta(now, finalizers=[]))
+        self.world.change(running, "virt-controller", lambda now: lacking(now, _OWN_OF_VMI))
 
     def _launch(self, running: Obj) -> None:
         self._made += 1

@@ -11,6 +11,7 @@ from exporter.model.record import Ref
 from reconcile.confirm import Hint
 
 from .made import launched, started
+from .odd_claims import STATES_OF, Odd, around, networks_of, varied
 from .people import stand_still, vm
 from .platform import Platform
 from .steward import hint_for
@@ -27,6 +28,7 @@ _TERMINATING = ("stuck", "replaced", "lost pod", "nameless", "foreign owner", "b
 _WITH_VM = ("live", "running", "ownerless", "unprotected", "unlabelled", "blocked", "stopping")
 _IPS = ["10.0.0.5/16"]
 _OLD = "2026-06-01T00:00:00Z"
+_ODD = 0.2  # of the interleavings
 
 
 def surroundings(world: World) -> None:
@@ -46,19 +48,23 @@ def surroundings(world: World) -> None:
 
 def begin(world: World, platform: Platform, state: str, rng: Random) -> None:
     """VM `db` with IPAMClaim `db.blue`, in one of the states."""
+    odd = rng.choice((*STATES_OF,)) if rng.random() < _ODD else ""
+    if odd:
+        state = rng.choice(STATES_OF[odd])
     ips = _IPS if rng.random() < 0.9 else []
     platform.pool.update(ips)
     platform.collecting = state not in ("orphan", "left")
-    made = _vm_in(state, world, rng)
+    made = _vm_in(state, odd, world, rng)
     meta = _metadata(state, world, rng)
     if made is not None:
         owners = [owner_of(made), *meta["owners"][1:]]
         meta["owners"] = [] if state == "ownerless" else owners
     world.create(pods.claim("ns", "db.blue", _network(state, rng), ips or None, **meta), "ipam-extensions")
-    if state in ("lost pod", "running"):
+    if state in ("lost pod", "running") or odd == "migrates":
         _running(world, platform, ips, alone=state == "lost pod")
     if state in ("stopping", "waiting"):
         _pending(world, made)
+    around(world, odd, ips)
     if state in ("waiting", "stopping") or (state in ("blocked", "stuck") and rng.random() < 0.6):
         stand_still(world, platform)
     world.born = {uid: since - 3600 for uid, since in world.born.items()}
@@ -83,17 +89,18 @@ def _network(state: str, rng: Random) -> str:
     return "tenantred" if moved else "tenantblue"
 
 
-def _vm_in(state: str, world: World, rng: Random) -> Obj | None:
+def _vm_in(state: str, odd: Odd, world: World, rng: Random) -> Obj | None:
     if state == "replaced":
         world.create(vm("db", rng.choice(("Always", "Halted"))), "user")
     if state not in _WITH_VM:
         return None
-    made = vm("db", "Always" if state == "running" else "Halted", uid="u-db", created=_OLD)
+    strategy = "Always" if state == "running" or odd == "migrates" else "Halted"
+    made = vm("db", strategy, uid="u-db", created=_OLD, networks=networks_of(odd))
     if state in ("blocked", "stopping") or (state in ("ownerless", "unprotected") and rng.random() < 0.2):
         made = with_meta(made, deletionTimestamp=world.ago(700), finalizers=["foregroundDeletion"])
     if state == "blocked" and rng.random() < 0.2:
         made["status"] = {"snapshotInProgress": "s1"}
-    return world.create(made, "user")
+    return world.create(varied(made, odd, world), "user")
 
 
 def _metadata(state: str, world: World, rng: Random) -> Obj:

@@ -115,7 +115,7 @@ class Steward:
                 if self._weakened.made_once:
                     return made[0]
             check = _CHECKS[hint.check]
-            now = self._world.now
+            now = self._writer.began = self._world.now
             timer = lambda: self._world.now  # noqa: E731
             made.append(await confirm(hint, check, remediation, self._reads, now=now, timer=timer))
             return made[-1]

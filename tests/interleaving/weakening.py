@@ -62,6 +62,7 @@ class Covered:
 
 
 _VERSION, _CHECK = ("the test of the resourceVersion",), ("that the check is asked",)
+_GRACE, _HAD_TIME = ("that its grace is over",), ("release_ipam_claim: controller_had_time",)
 _NO_PLAN = "nothing is planned without it"
 _RACES = {
     "the test of the UID": "created anew",
@@ -90,7 +91,10 @@ COVERED = (
     Covered("that MutatingWebhookConfiguration is read afresh", "here it does not change"),
     Covered("release_ipam_claim: same_object", _NO_PLAN),
     Covered("release_ipam_claim: finding_holds", _NO_PLAN),
+    Covered("that its grace is over", "release_ipam_claim asks for the same", _HAD_TIME, "controllers come first"),
+    Covered("release_ipam_claim: controller_had_time", "its grace is as long", _GRACE, "controllers come first"),
     Covered("release_ipam_claim: vm_gone", "the check sees the VM", _CHECK, "nobody of its name lives"),
+    Covered("release_ipam_claim: vmi_gone", "the check sees the VMI", _CHECK, "nobody of its name lives"),
     Covered("delete_orphan_ipam_claim: same_object", _NO_PLAN),
     Covered("delete_orphan_ipam_claim: not_being_deleted", "deleting it again changes nothing"),
     Covered("delete_orphan_ipam_claim: vm_gone", "the check sees the VM", _CHECK, "nobody of its name lives"),
@@ -101,6 +105,8 @@ COVERED = (
     Covered("repair_ipam_claim_metadata: owner_lives (1, in _owner)", _NO_PLAN),
     Covered("repair_ipam_claim_metadata: name_fits_label", "the API server takes no longer label"),
     Covered("_ipam_claims: everything_seen", "here every annotation can be read"),
+    Covered("_grounds: not_being_deleted", "the check reports nothing of it then", _CHECK, "what ends is left"),
+    Covered("_firmware: has_domain", "the API server adds nothing below what is not there"),
     Covered("persist_firmware_uuid: same_object", _NO_PLAN),
     Covered("reassign_firmware_uuid: same_object", _NO_PLAN),
     Covered("reassign_firmware_uuid: is_a_vm", _NO_PLAN),
@@ -140,6 +146,8 @@ def _structural() -> list[Mutant]:
         Mutant("that VMs are read once more", values=((FreshCluster, "quick", lambda *_: []),)),
         Mutant("that users are read last", values=((reading, "USERS", order),)),
         Mutant("that the check is asked", values=((confirm, "_finding", _unchecked),)),
+        Mutant("that its grace is over", values=((confirm, "_early", lambda *_: ""),)),
+        Mutant("that it is left to its owner", values=((confirm, "claimed", lambda *_: None),), area="firmware"),
     ]
     return [replace(each, race=_RACES.get(each.name, "")) for each in found]
 
@@ -175,7 +183,7 @@ def _preconditions(name: str) -> Iterator[Mutant]:
         yield Mutant(
             f"{name}: {refusal}" + ("" if alone else f" ({nth}, in {function})"),
             codes=((taken, _without(source, module, function, line)),),
-            area="firmware" if "firmware" in name else "claims" if "claim" in name else "",
+            area="claims" if "claim" in name else "firmware",
         )
 
 

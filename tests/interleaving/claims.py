@@ -1,0 +1,189 @@
+"""What has to hold of a write to an IPAMClaim, for those who use its addresses.
+
+Whoever uses one has to be seen once it has existed for `SEEN` seconds: so long the last reads before a write and the
+write take at most (steward.py). What has an address counts at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconcile.plan import Delete, Patch, Remove
+
+from .access import COMPLETED, Write
+from .network import LINK
+from .platform import Platform
+from .world import Change, Obj, World, meta_of
+
+__all__ = ["SEEN", "Claims"]
+
+SEEN = 3 * LINK
+_VM, _VMI = "VirtualMachine", "VirtualMachineInstance"
+_TOKEN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")  # of the name that ipam-extensions gives an IPAMClaim
+
+
+@dataclass
+class Claims:
+    """`changed` is when Deployments, and VMs that were annotated, were written last, by UID."""
+
+    world: World
+    platform: Platform
+    changed: dict[str, float]
+
+    def released(self, ip: str, change: Change) -> Iterator[tuple[str, str]]:
+        """To the network, because its IPAMClaim is gone."""
+        if change.by.startswith("steward"):
+            for holder in (*self._pods_with({ip}), *self._claims_with({ip})):
+                yield "address in use", f"{ip} of {holder} is back in the pool"
+
+    def _claims_with(self, ips: set[str], but: str = "") -> Iterator[str]:
+        for each in self.world.all("IPAMClaim"):
+            name = meta_of(each)["name"]
+            if name != but and ips.intersection(each["status"].get("ips") or ()) and self.world.age(each) > SEEN:
+                yield f"IPAMClaim {name}"
+
+    def _pods_with(self, ips: set[str]) -> Iterator[str]:
+        for pod in self.world.all("Pod"):
+            if self.platform.held.get(meta_of(pod)["uid"]) in ips and pod["status"]["phase"] not in COMPLETED:
+                yield meta_of(pod)["name"]
+
+    def of(self, write: Write) -> Iterator[tuple[str, str]]:
+        plan = write.plan
+        assert plan is not None
+        claim = write.before if write.key[0] == "IPAMClaim" else self.world.get("IPAMClaim", plan.subject.name)
+        if claim is None:
+            return
+        if plan.remediation == "repair_ipam_claim_metadata":
+            yield from self._repaired(write, claim)
+            return
+        yield from self._gone(claim)
+        yield from self._unused(claim)
+        yield from self._in_time(write, claim)
+        if isinstance(plan.step, Delete) and write.after is None:
+            yield "protected", "it was gone at once, and its addresses with it"
+
+    def _repaired(self, write: Write, claim: Obj) -> Iterator[tuple[str, str]]:
+        meta = meta_of(write.after or claim)
+        owners = list(meta.get("ownerReferences") or ())
+        name = meta.get("labels", {}).get("kubevirt.io/vm", "")
+        yield from self._works()
+        yield from self._saved(name)
+        if meta.get("deletionTimestamp"):
+            yield "owner lives", "it is being deleted"
+        if self._ending(self.world.get("Namespace", "ns", "")):
+            yield "owner lives", "its namespace is being deleted"
+        if len(owners) != 1 or owners[0]["name"] != name:
+            yield "owner is known", f"{len(owners)} own it, and its label is {name}"
+        for each in owners:
+            lives = self._live(each["kind"], each)
+            if lives is None or self._ending(lives):
+                yield "owner lives", f"{each['kind']} {each['name']} is gone, or being deleted"
+            elif each["kind"] == _VM and self._runs_another(name, each["uid"]):
+                yield "owner lives", f"the VMI that uses it is not of VM {each['name']}"
+            elif not any(meta_of(user)["name"] == name for user in self._interfaces_of(meta["name"], 0)):
+                yield "owner is known", f"{each['kind']} {name} has no interface for it"
+        if claim["spec"]["network"] != "tenantblue":
+            yield "owner is known", f"it is of network {claim['spec']['network']}"
+        for each in self._interfaces_of(meta["name"]):
+            if meta_of(each)["name"] != name:
+                yield "owner is known", f"an interface of VM {meta_of(each)['name']} has an IPAMClaim of its name too"
+
+    def _interfaces_of(self, claim: str, age: float = SEEN) -> Iterator[Obj]:
+        """VMs and VMIs with an interface whose IPAMClaim has this name."""
+        for each in (*self.world.all(_VM), *self.world.all(_VMI)):
+            spec = each["spec"]["template"]["spec"] if each["kind"] == _VM else each["spec"]
+            names = (f"{meta_of(each)['name']}.{network['name']}" for network in spec.get("networks") or ())
+            if any(".".join(_TOKEN.findall(name)) == claim for name in names) and self.world.age(each) >= age:
+                yield each
+
+    def _runs_another(self, name: str, uid: str) -> bool:
+        running = self.world.get(_VMI, name)
+        owners = [each["uid"] for each in meta_of(running).get("ownerReferences") or ()] if running else [uid]
+        return uid not in owners and running is not None and self.world.age(running) > SEEN
+
+    def _ending(self, thing: Obj | None) -> bool:
+        since = meta_of(thing).get("deletionTimestamp") if thing is not None else None
+        return since is not None and self.world.now - datetime.fromisoformat(since).timestamp() > SEEN
+
+    def _works(self) -> Iterator[tuple[str, str]]:
+        for each in self.world.all("Deployment"):
+            if not each["status"].get("readyReplicas") and self._since(each) > SEEN:
+                yield "what creates IPAMClaims works", f"{meta_of(each)['name']} is not ready"
+
+    def _live(self, kind: str, owner: Obj) -> Obj | None:
+        found = self.world.get(kind, owner["name"])
+        return found if found is not None and meta_of(found)["uid"] == owner["uid"] else None
+
+    def _gone(self, claim: Obj) -> Iterator[tuple[str, str]]:
+        """Nothing of a name that it gives lives, but for its owner in deletion."""
+        owners = meta_of(claim).get("ownerReferences") or ()
+        names = {each["name"] for each in owners} | {meta_of(claim).get("labels", {}).get("kubevirt.io/vm", "")}
+        uids = {each["uid"] for each in owners}
+        if names == {""}:
+            yield "owner is known", "nothing says whose it is"
+        for owner in owners:
+            if owner["kind"] not in (_VM, _VMI):
+                yield "owner is known", f"{owner['kind']} {owner['name']} owns it too"
+        for kind in (_VM, _VMI):
+            for each in self.world.all(kind):
+                meta = meta_of(each)
+                ends = kind == _VM and meta.get("deletionTimestamp") and (not uids or meta["uid"] in uids)
+                if meta["name"] in names and not ends and (meta["uid"] in uids or self.world.age(each) > SEEN):
+                    yield "nobody of its name lives", f"{kind} {meta['name']} with UID {meta['uid']} exists"
+        for each in self._interfaces_of(meta_of(claim)["name"]):
+            if meta_of(each)["name"] not in names:
+                yield "nobody of its name lives", f"VM {meta_of(each)['name']} has an interface for it"
+
+    def _unused(self, claim: Obj) -> Iterator[tuple[str, str]]:
+        meta = meta_of(claim)
+        name = meta.get("labels", {}).get("kubevirt.io/vm")
+        ips = set(claim["status"].get("ips") or ())
+        for holder in (*self._pods_with(ips), *self._claims_with(ips, meta["name"])):
+            yield "address in use", f"{holder} has an address of it"
+        for pod in self.world.all("Pod"):
+            refers = meta_of(pod)["labels"].get("reference") == meta["name"]
+            of_vm = name and meta_of(pod)["annotations"].get("kubevirt.io/domain") == name
+            if (refers or of_vm) and pod["status"]["phase"] not in COMPLETED and self.world.age(pod) > SEEN:
+                yield "no pod uses it", f"{meta_of(pod)['name']} refers to it, or is of its VM"
+        yield from self._saved(name)
+
+    def _saved(self, name: str | None) -> Iterator[tuple[str, str]]:
+        """Nothing moves it, saves it or brings it back."""
+        for each in self.world.all("VirtualMachineInstanceMigration"):
+            moves = each["spec"]["vmiName"] == name and each["status"]["phase"] not in COMPLETED
+            if moves and self.world.age(each) > SEEN:
+                yield "nothing moves", f"migration {meta_of(each)['name']} is {each['status']['phase']}"
+        for each in self.world.all("VirtualMachineRestore"):
+            lasts = each["spec"]["target"]["name"] == name and not each["status"]["complete"]
+            if lasts and self.world.age(each) > SEEN:
+                yield "nothing is restored", f"restore {meta_of(each)['name']} is under way"
+        running = self.world.get(_VMI, name) if name else None
+        moved = ((running or {}).get("status") or {}).get("migrationState") or {}
+        if moved.get("startTimestamp") and not moved.get("endTimestamp"):
+            yield "nothing moves", "the status of its VMI says that it migrates"
+        vm = self.world.get(_VM, name) if name else None
+        if vm is not None and (vm.get("status") or {}).get("snapshotInProgress"):
+            yield "nothing is restored", "a snapshot of the VM is being taken"
+
+    def _in_time(self, write: Write, claim: Obj) -> Iterator[tuple[str, str]]:
+        """The controllers that do the same had their time, and what a deletion relies on works."""
+        plan = write.plan
+        assert plan is not None
+        if isinstance(plan.step, Delete):
+            yield from self._works()
+            if self._ending(self.world.get("Namespace", "ns", "")):
+                yield "nobody of its name lives", "its namespace is being deleted"
+        if isinstance(plan.step, Patch) and any(isinstance(op, Remove) for op in plan.step.ops):
+            since = self.world.now - datetime.fromisoformat(meta_of(claim)["deletionTimestamp"]).timestamp()
+            if since < 600:
+                yield "controllers come first", f"it has been in deletion for {since:.0f} s"
+            for owner in meta_of(claim).get("ownerReferences") or ():
+                vm = self._live(_VM, owner)
+                if vm is not None and self._since(vm) < 120:
+                    yield "controllers come first", f"{owner['name']} was annotated {self._since(vm):.0f} s ago"
+
+    def _since(self, thing: Obj) -> float:
+        return self.world.now - self.changed.get(meta_of(thing)["uid"], 0.0)
