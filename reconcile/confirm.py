@@ -5,9 +5,9 @@ not been read. All that both read is read for this one answer: objects by their 
 counts, and what is not there. Anything unknown refuses.
 
 Listing all pods of a large cluster takes seconds, in which a VM can be created and use what had no user, a restore can
-begin, or a controller can fail. So all but long lists of the whole cluster are read once more before a plan is given,
-VMs, VMIs and migrations last: a pod that the list lacks is then of one that is seen, or that has been there for no
-longer than a few requests take.
+begin, or a controller can fail. So everything is read once more before a plan is given, and of long lists of the whole
+cluster the namespace of the object, with VMs, VMIs, migrations and pods last. A pod of another namespace that the list
+lacks can't refer to the object.
 """
 
 from __future__ import annotations
@@ -101,7 +101,12 @@ async def confirm(
     kinds = _kinds(check, remediation)
     moments: list[float] = []
     cluster = _cluster(kinds, check, remediation, assumed)
-    answer = await _settled(ask, cluster, kinds, reads, lambda: moments.append(timer()))
+
+    def again(confirmed: Confirmed) -> str:
+        moments.append(timer())
+        return confirmed.plan.bound_to.namespace
+
+    answer = await _settled(ask, cluster, kinds, reads, again)
     return answer if isinstance(answer, Refused) else replace(answer, read=moments[0])
 
 
@@ -153,11 +158,12 @@ async def _settled(
     cluster: FreshCluster,
     kinds: dict[str, ApiKind[Any]],
     reads: Reads,
-    again: Callable[[], None] | None = None,
+    again: Callable[[T], str] | None = None,
 ) -> T | Refused:
     """What is answered once everything that was asked for is read.
 
-    With `again` what is quick to read is read twice, after a call of it.
+    With `again` what is quick to read is read twice, after a call of it, which names the namespace that the answer is
+    about.
     """
     versions = await survey(cluster, reads, kinds)
     for _ in range(_ROUNDS):  # what indexes were read through since the last answer is needed too
@@ -169,8 +175,8 @@ async def _settled(
         if not needs and answer is not None:
             if again is None or isinstance(answer, Refused):
                 return answer
-            again()
-            again, needs = None, cluster.quick(USERS)
+            needs = cluster.quick(USERS, again(answer))
+            again = None
         await satisfy(cluster, reads, kinds, versions, needs)
     return Refused("everything_seen", f"what is read has no end: {needs[0]} is asked for after {_ROUNDS} rounds")
 

@@ -46,6 +46,7 @@ class FreshCluster(Cluster):
         """`assumed` is the upstream version to take KubeVirt for; empty for the one that it reports."""
         self._assumed = assumed
         self._kinds = {kind.record: kind for kind in kinds}
+        self._namespaced = {kind.name for kind in self._kinds.values() if kind.namespaced}
         self._decoders = {kind.name: ObjectDecoder(kind) for kind in self._kinds.values()}
         self._read: dict[Need, int] = {}  # and how many objects were found
         self._whole: dict[tuple[str, str, str], Mapping[str, Any] | str | None] = {}  # or why it can't be read
@@ -118,13 +119,14 @@ class FreshCluster(Cluster):
         needs, self._needs = self._needs, {}
         return [*wanted, *_gathered(need for need in needs if need not in wanted and not self._covered(need))]
 
-    def quick(self, long: Collection[str]) -> list[Need]:
-        """What was read, but for lists of the whole cluster that were long, or that are of the `long` kinds."""
-        return [
-            need
-            for need, found in self._read.items()
-            if need.namespace is not None or (found <= _SHORT and need.kind not in long)
-        ]
+    def quick(self, long: Collection[str], namespace: str) -> list[Need]:
+        """What was read; of lists of the whole cluster that were long, or are of the `long` kinds, a namespace."""
+        needs: dict[Need, None] = {}
+        for need, found in self._read.items():
+            short = need.namespace is not None or (found <= _SHORT and need.kind not in long)
+            if short or need.kind in self._namespaced:
+                needs[need if short else Need(need.kind, namespace, None)] = None
+        return list(needs)
 
     def served(self, kind: ApiKind[Any], state: SyncState, why: str = "") -> None:
         """Whether a kind is served and may be read."""

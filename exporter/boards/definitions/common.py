@@ -22,7 +22,7 @@ CLUSTERS = Variable("cluster", "Cluster", "kubevirt_steward_build_info", "cluste
 NAMESPACES = Variable("namespace", "Namespace", f'{{{FINDINGS}, cluster=~"$cluster"}}', "namespace", several=True)
 LINKS = (
     Variable("steward", "URL of the steward's page", default="http://localhost:9877"),
-    Variable("runbooks", "URL of the runbooks", default=runbook.links(), hidden=True),
+    Variable("runbooks", "URL of the runbooks", default=f"{runbook.links()}/", hidden=True),
 )
 VARIABLES = (CLUSTERS, NAMESPACES, *LINKS)
 
