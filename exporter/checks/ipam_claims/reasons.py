@@ -67,7 +67,7 @@ REASONS = {
         grace=10 * MINUTE,
         next="Keep the finalizer while the VM runs; agree on a stop with the VM's owner, then remove it.",
         commands=_OWNER,
-        alert="VMIPAMClaimLeftBehind",
+        alert="VMIPAMClaimStuckTerminating",
     ),
     "StuckTerminatingOwnerDeleting": Reason(
         _INFO,

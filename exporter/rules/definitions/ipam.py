@@ -29,8 +29,6 @@ AREA = Area(
                 " delete it.",
                 "StuckTerminatingOwnerGone": "It is terminating, its VM is gone, and nothing removes KubeVirt's"
                 " finalizer: remove it if no pod uses the IPAMClaim.",
-                "StuckTerminatingDeletedByHand": "It was deleted while its VM exists, and only KubeVirt's finalizer"
-                " protects the addresses: leave the finalizer while the VM runs, and agree on a stop with its owner.",
             },
         ),
         FindingAlert(
@@ -42,6 +40,8 @@ AREA = Area(
             says={
                 "StuckTerminatingBlocksOwnerDeletion": "Its VM has stopped and can't be deleted before it: annotate the"
                 " VM so that KubeVirt's IPAM controller reconciles it.",
+                "StuckTerminatingDeletedByHand": "It was deleted while its VM exists, and only KubeVirt's finalizer"
+                " protects the addresses: leave the finalizer while the VM runs, and agree on a stop with its owner.",
                 "StuckTerminatingForeignFinalizer": "The finalizer is not KubeVirt's: find the controller that set it,"
                 " and let it finish.",
             },
