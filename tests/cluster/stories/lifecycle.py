@@ -109,7 +109,9 @@ STORIES = [
     Story("VMIPAMClaimLeftBehind", "OrphanClaim", _orphan, acts.EXCHANGE),
     Story("VMIPAMClaimLeftBehind", "OwnerlessClaim", _ownerless, (acts.OWN,)),
     Story("VMIPAMClaimLeftBehind", "OwnerlessClaim", _abandoned, acts.EXCHANGE),
-    Story("VMIPAMClaimStuckTerminating", "StuckTerminatingDeletedByHand", _deleted_by_hand, (acts.RELEASE,), stops=True),
+    Story(
+        "VMIPAMClaimStuckTerminating", "StuckTerminatingDeletedByHand", _deleted_by_hand, (acts.RELEASE,), stops=True
+    ),
     Story(
         "VMIPAMClaimStuckTerminating",
         "StuckTerminatingBlocksOwnerDeletion",
