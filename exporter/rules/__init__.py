@@ -1,8 +1,8 @@
 """The alert pack as data, and what makes Prometheus rules of it.
 
-    definitions (one module per area) ─> held.py, findings.py ─> groups of rules ─> formats.py ─> rules/*.yaml, CLI
+    alerts (one module per area) ─> held.py, findings.py ─> groups of rules ─> formats.py ─> rules/*.yaml, CLI
 
-An area that is added is one module in `definitions`. Nothing here reads a cluster.
+An area that is added is one module in `alerts`. Nothing here reads a cluster.
 """
 
 from .areas import all_areas, groups

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from . import definitions
+from . import alerts
 from .findings import alerts_of, families_of
 from .held import held, storm_of
 from .model import Alerting, Area, Group, Rule
@@ -19,9 +19,9 @@ __all__ = ["all_areas", "groups"]
 
 @cache
 def all_areas() -> tuple[Area, ...]:
-    """One of each module in `definitions`, sorted by name."""
-    names = sorted(each.name for each in iter_modules(definitions.__path__))
-    return tuple(import_module(f"{definitions.__name__}.{name}").AREA for name in names)
+    """One of each module in `alerts`, sorted by name."""
+    names = sorted(each.name for each in iter_modules(alerts.__path__))
+    return tuple(import_module(f"{alerts.__name__}.{name}").AREA for name in names)
 
 
 def groups(values: Values) -> tuple[Group, ...]:

@@ -111,7 +111,8 @@ def _edited(world: World, name: str, uuid: str, by: str = "user") -> None:
     if found is None:
         return
     template = found["spec"]["template"]
-    domain = domain_of(found) | {"firmware": {"uuid": uuid} if uuid else None}
+    firmware = {key: value for key, value in (domain_of(found).get("firmware") or {}).items() if key != "uuid"}
+    domain = domain_of(found) | {"firmware": firmware | ({"uuid": uuid} if uuid else {}) or None}
     spec = found["spec"] | {"template": template | {"spec": template["spec"] | {"domain": domain}}}
     world.change(found, by, lambda now: now | {"spec": spec})
 

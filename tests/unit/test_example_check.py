@@ -15,7 +15,7 @@ import exporter.checks
 from exporter.checks.advice import advised
 from exporter.checks.base import Check
 from exporter.evaluate import Outcome, evaluate
-from exporter.rules import Values, areas, definitions, findings
+from exporter.rules import Values, alerts, areas, findings
 from tests.evaluation import Evaluation
 from tests.rows import full
 from tests.rules import blocks, plain
@@ -68,11 +68,11 @@ def test_its_advice_has_the_names_filled_in(check: Check) -> None:
 
 
 def test_its_alert_is_found_and_made_into_rules(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = str(EXAMPLE / "exporter" / "rules" / "definitions")
-    monkeypatch.setattr(definitions, "__path__", [*definitions.__path__, folder])
+    folder = str(EXAMPLE / "exporter" / "rules" / "alerts")
+    monkeypatch.setattr(alerts, "__path__", [*alerts.__path__, folder])
     monkeypatch.setattr(findings, "all_checks", lambda: (check,))
     area = next(each for each in areas.all_areas.__wrapped__() if each.name == "paused_vms")
-    sys.modules.pop("exporter.rules.definitions.paused_vms", None)
+    sys.modules.pop("exporter.rules.alerts.paused_vms", None)
 
     (alert,) = (rule for each in area.findings for rule in findings.alerts_of(each, area.name, Values()))
 
