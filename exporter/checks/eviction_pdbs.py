@@ -27,10 +27,10 @@ __all__ = ["CHECK"]
 _WITHOUT = (1, 6)  # from this release on KubeVirt makes no PDBs
 _ALERT = "VMEvictionPDBBlocks"
 _SHOW = "kubectl get poddisruptionbudgets.policy -n NAMESPACE NAME -o yaml"
-_DELETE = """\
-kubectl delete --raw /apis/policy/v1/namespaces/NAMESPACE/poddisruptionbudgets/NAME -f - <<'JSON'
-{"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "UID"}}
-JSON"""
+_DELETE = (
+    """echo '{"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "UID"}}' | """
+    "kubectl delete --raw /apis/policy/v1/namespaces/NAMESPACE/poddisruptionbudgets/NAME -f -"
+)
 _RUNNING = "kubectl get pods -A -l kubevirt.io=virt-controller -o wide"
 _FAMILY = Family(
     "kubevirt_eviction_pdb_left",

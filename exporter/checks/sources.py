@@ -30,8 +30,8 @@ _REASONS = {
         _UNSEEN,
         next="Apply the ClusterRole of this release, and check that the steward's ServiceAccount is bound to it.",
         commands=(
-            "kubectl auth can-i list RESOURCE -A --as=ACCOUNT",
-            "kubectl auth can-i watch RESOURCE -A --as=ACCOUNT",
+            "kubectl auth can-i list RESOURCE -A --as=SERVICEACCOUNT",
+            "kubectl auth can-i watch RESOURCE -A --as=SERVICEACCOUNT",
             "kubectl apply -f deploy/base/exporter/clusterrole.yaml",
         ),
         alert="StewardBlind",
@@ -95,7 +95,7 @@ def find(view: View) -> Iterator[Finding]:
             message=source.why,
             since=source.since,
             since_source=Since.SOURCE,
-            evidence={"kind": source.name, "resource": source.resource} | ({"account": user[1]} if user else {}),
+            evidence={"kind": source.name, "resource": source.resource} | ({"serviceaccount": user[1]} if user else {}),
         )
     for undecodable in view.all(Undecodable):
         if undecodable.kind == FILE:

@@ -160,14 +160,14 @@ class Firmware:
         """One that has more of a right to the UUID keeps it, and nobody gets that right in another namespace."""
         name = meta_of(before)["name"]
         if _critical(before):
-            yield "the right one keeps it", "it is critical"
+            yield "the one entitled keeps it", "it is critical"
         own = self._right(before, runs=False)
         better = [each for each in sharing if self._right(each, runs=self._runs(each)) < own]
         if not better:
-            yield "the right one keeps it", f"none of those that share the UUID of {name} has more of a right to it"
+            yield "the one entitled keeps it", f"none of those that share the UUID of {name} has more of a right to it"
         namespaces = {meta_of(each)["namespace"] for each in better}
         if better and "ns" not in namespaces and ALLOWED not in (meta_of(before).get("annotations") or {}):
-            yield "the right one keeps it", f"whoever may create VMs in {min(namespaces)} has taken it away"
+            yield "the one entitled keeps it", f"whoever may create VMs in {min(namespaces)} has taken it away"
 
     def _runs(self, thing: Obj) -> bool:
         return self.world.get(_VMI, meta_of(thing)["name"], meta_of(thing)["namespace"]) is not None

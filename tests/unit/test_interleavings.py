@@ -62,7 +62,7 @@ def test_with_the_ledger_on_a_disk(tmp_path: Path) -> None:
         ("release_ipam_claim: no_other_owner", "owner is known"),
         ("_ipam_claims: no_pod_uses_it", "address in use"),
         ("_ipam_claims: no_other_holder", "address in use"),
-        ("reassign_firmware_uuid: keeper_known", "the right one keeps it"),
+        ("reassign_firmware_uuid: keeper_known", "the one entitled keeps it"),
     ],
 )
 def test_a_lost_safeguard_is_noticed(name: str, invariant: str) -> None:

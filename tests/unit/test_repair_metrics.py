@@ -26,7 +26,7 @@ from tests.unit.ledgers import opened, plan
 
 ALL = all_remediations()
 RELEASE = next(each for each in ALL if each.id == "release_ipam_claim")
-SIDECAR = RULES / "reconcile.yaml"
+SIDECAR = RULES / "repairs.yaml"
 
 
 def measured(board: Board | None = None, **more: Any) -> Measures:
