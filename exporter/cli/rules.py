@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..rules import Alerting, Values, groups
-from ..rules.formats import FORMATS, files
+from ..rules.formats import FORMATS, document, files
 from ..rules.values import KEYS
 from .terminal import complain, say
 
@@ -44,10 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
     except ValueError as error:
         complain(f"{error}")
         return 2
-    rendered = files(arguments.format, groups(values), values)
     if arguments.output is None:
-        say("---\n".join(rendered.values()))
+        say(document(arguments.format, groups(values), values))
         return 0
+    rendered = files(arguments.format, groups(values), values)
     try:
         arguments.output.mkdir(parents=True, exist_ok=True)
         for name, text in rendered.items():
