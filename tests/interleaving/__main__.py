@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from multiprocessing import get_context
 
+from .decoding import remember
 from .races import RACES, raced
 from .running import interleave
 
@@ -58,7 +59,7 @@ def _again(seed: str) -> int:
 def _run(count: int, seed: int, processes: int) -> int:
     began = time.monotonic()
     done, writes, results, wrong = 0, 0, Counter[str](), 0
-    with get_context("fork").Pool(processes) as pool:
+    with get_context("fork").Pool(processes, remember) as pool:
         for ran, made, ended, failed in pool.imap_unordered(_many, _portions(seed, count)):
             done, writes, wrong = done + ran, writes + made, wrong + len(failed)
             results.update(ended)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from random import Random
 from typing import Any
 
@@ -93,15 +94,19 @@ def _scheduled(actors: dict[str, Iterator[None]], rng: Random) -> None:
     """Until the sidecars are done; of all others any may be faster or slower, or stand still for a while."""
     names = list(actors)
     weights = [rng.choice((1, 1, 2, 6)) for _ in names]
+    drawn = list(accumulate(weights))
+    working = sum(name.startswith("steward") for name in names)
     for _ in range(_STEPS):
-        if not any(name.startswith("steward") for name in names):
+        if not working:
             return
-        (name,) = rng.choices(names, weights)
+        (name,) = rng.choices(names, cum_weights=drawn)
         try:
             next(actors[name])
         except StopIteration:
             at = names.index(name)
             del names[at], weights[at]
+            drawn = list(accumulate(weights))
+            working -= name.startswith("steward")
     raise AssertionError("an interleaving has no end")
 
 
