@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint types contracts test test-unit test-rules test-kubevirt test-repairs fuzz mutants generate verify clean
+.PHONY: help demo check lint types contracts test test-unit test-rules test-kubevirt test-repairs test-runbooks fuzz mutants generate verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ test-kubevirt: $(VENV)/.dev ## against KubeVirt's own control plane, as root or 
 test-repairs: $(VENV)/.dev ## repairs that are killed at every step, replicas, storms: a quarter of an hour; not part of check
 	REPAIRS=all $(BIN)/pytest tests/cluster/test_repair_crashes.py tests/cluster/test_repair_replicas.py \
 	  tests/cluster/test_repair_storms.py
+
+test-runbooks: $(VENV)/.dev ## every runbook followed for every reason: ten minutes; not part of check, which follows each once
+	RUNBOOKS=all $(BIN)/pytest -n auto tests/cluster/test_runbooks.py
 
 fuzz: $(VENV)/.dev ## every shape of every object of every case, where test-unit takes one of each form; not part of check
 	FUZZ=all $(BIN)/pytest -n auto tests/unit/test_any_shape.py tests/unit/test_engine_scenes.py
