@@ -80,7 +80,7 @@ def _rule(
         expr=expr,
         wait=alert.wait,
         keep=alert.keep,
-        severity=values.severity(alert.name, severity),
+        severity=severity,
         impact=impact,
         own=alert.cluster_wide,
         area=area,

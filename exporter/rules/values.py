@@ -12,8 +12,7 @@ from ..runbook import links
 __all__ = ["KEYS", "Values"]
 
 _SEVERITIES = ("critical", "warning", "info")
-_ALERT = re.compile(r"[A-Z][A-Za-z]+")
-_DURATION = re.compile(r"[1-9][0-9]{0,4}[smhdw]")
+_DURATION = r"[1-9][0-9]{0,4}[smhdw]"
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,8 @@ class Values:
         field_name, form, hint = KEYS[key]
         if not re.fullmatch(form, value):
             raise ValueError(f"--set {key}={value}: it has to be {hint}")
-        found: dict[str, Any] = {field_name: int(value) if value.isdecimal() else value.rstrip("/")}
+        number = isinstance(getattr(self, field_name), int)
+        found: dict[str, Any] = {field_name: int(value) if number else value.rstrip("/")}
         return replace(self, **found)
 
 
@@ -70,7 +70,7 @@ KEYS: dict[str, tuple[str, str, str]] = {
     "job": ("job", r'[^"\\\n]+', "a regular expression that the label job of the steward's targets matches"),
     "runbookUrl": ("runbook_url", r"https?://\S+", "the URL under which NAME.md is the runbook of alert NAME"),
     "namespace": ("namespace", r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", "the namespace that the steward runs in"),
-    "hold": ("hold", _DURATION.pattern, "how long a finding is held while nothing answers, such as 1d"),
+    "hold": ("hold", _DURATION, "how long a finding is held while nothing answers, such as 1d"),
     "storm": ("storm", r"[1-9][0-9]{0,5}", "a number of findings"),
     "pool.warning": ("pool_warning", r"[1-9][0-9]?|100", "a percentage from 1 to 100"),
     "pool.full": ("pool_full", r"[1-9][0-9]?|100", "a percentage from 1 to 100"),

@@ -1,0 +1,51 @@
+"""What a site sets of the rules is in them, and what can't be is refused in one sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from exporter.__main__ import main
+
+
+def rendered(capsys: pytest.CaptureFixture[str], *settings: str) -> list[dict[str, Any]]:
+    assert main(["rules", "render", *(word for each in settings for word in ("--set", each))]) == 0
+    groups = yaml.safe_load(capsys.readouterr().out)["groups"]
+    return [rule for group in groups for rule in group["rules"] if "alert" in rule]
+
+
+def test_a_severity_is_that_of_each_rule_of_its_alert(capsys: pytest.CaptureFixture[str]) -> None:
+    rules = rendered(capsys, "severity.VMIPAMClaimDuplicateIP=info")
+
+    assert {r["labels"]["severity"] for r in rules if r["alert"] == "VMIPAMClaimDuplicateIP"} == {"info"}
+    assert {r["labels"]["severity"] for r in rules if r["alert"] == "VMIPAMClaimAddressInvalid"} == {
+        "critical",
+        "warning",
+    }
+
+
+def test_a_namespace_of_digits_is_text(capsys: pytest.CaptureFixture[str]) -> None:
+    (down,) = (rule for rule in rendered(capsys, "namespace=123") if rule["alert"] == "StewardDown")
+
+    assert down["labels"]["namespace"] == "123"
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ("pool.warning=800", "it has to be a percentage from 1 to 100"),
+        ("storm", "has no value; write it as KEY=VALUE"),
+        ("severity.Nothing=info", "there is no alert Nothing"),
+        ("severity.StewardDown=page", "a severity is one of critical, warning, info"),
+        ("hold=soon", "such as 1d"),
+        ("colour=red", "there is no such value"),
+    ],
+)
+def test_what_cannot_be_is_refused(setting: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "render", "--set", setting]) == 2
+
+    said = capsys.readouterr()
+    assert why in said.err
+    assert said.out == ""
