@@ -18,19 +18,29 @@ from ..metrics.exposition import LABELS
 from .model import Recording
 from .values import Values
 
-__all__ = ["ANSWERING", "STORM", "answering", "folded", "held", "held_name", "labels_of", "storm_of"]
+__all__ = ["ANSWERING", "STORM", "answering", "answers", "folded", "held", "held_name", "labels_of", "off", "storm_of"]
 
 ANSWERING = "check:kubevirt_steward_check_up:answering"
 STORM = "reason:kubevirt_steward_findings:storm"
 _READY = "and on (cluster, job, instance) kubevirt_steward_ready == 1"
-_ANSWERS = f"kubevirt_steward_check_up == 1 {_READY}"
 # An upgrade that takes longer than two hours hangs, also one that was there at the first scrape.
 _UPGRADE = """max by (cluster) (last_over_time(kubevirt_upgrade_in_progress[6m])) == 1
     unless on (cluster) (
       min by (cluster) (min_over_time(kubevirt_upgrade_in_progress[2h])) == 1
       and on (cluster) last_over_time(kubevirt_upgrade_in_progress[6m] offset 2h)
     )"""
-_OFF = f'kubevirt_steward_check_state{{state=~"disabled|not_applicable"}} == 1 {_READY}'
+
+
+def answers(check: str = "") -> str:
+    """The replicas that have an answer of a check, or of each check."""
+    of = f'{{check="{check}"}}' if check else ""
+    return f"kubevirt_steward_check_up{of} == 1 {_READY}"
+
+
+def off(check: str = "") -> str:
+    """The replicas that do not look by a check, or by each check: switched off, or without its subject."""
+    of = f'check="{check}", ' if check else ""
+    return f'kubevirt_steward_check_state{{{of}state=~"disabled|not_applicable"}} == 1 {_READY}'
 
 
 def labels_of(values: Values) -> tuple[str, ...]:
@@ -43,7 +53,7 @@ def held_name(family: str) -> str:
 
 
 def answering() -> Recording:
-    return Recording(record=ANSWERING, expr=f"max by (cluster, check) ({_ANSWERS})")
+    return Recording(record=ANSWERING, expr=f"max by (cluster, check) ({answers()})")
 
 
 def held(family: Family, values: Values, *, quiet: bool) -> tuple[Recording, ...]:
@@ -51,12 +61,12 @@ def held(family: Family, values: Values, *, quiet: bool) -> tuple[Recording, ...
     name = held_name(family.name)
     seen = f"""min by ({", ".join(labels_of(values))}) (
   {_series(family, values)}
-  and on (cluster, check, job, instance) ({_ANSWERS})
+  and on (cluster, check, job, instance) ({answers()})
 )"""
     kept = f"""(
   {name}
-  unless on (cluster, check) ({_ANSWERS})
-  unless on (cluster, check) ({_OFF})
+  unless on (cluster, check) ({answers()})
+  unless on (cluster, check) ({off()})
   and on (cluster, check) last_over_time({ANSWERING}[{values.hold}])
 )"""
     if not quiet:

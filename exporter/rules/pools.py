@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..checks.ipam_networks import CHECK, FULL
-from .held import ANSWERING, STORM, held_name
+from .held import ANSWERING, STORM, answers, held_name, off
 from .model import Alerting, Recording, Rule
 from .values import Values
 
@@ -22,9 +22,7 @@ _FULL = "network:kubevirt_ipam_pool_used:full"
 _REFUSED = "network:kubevirt_ipam_pool_pressure:refused"
 _POOL = "cluster, network, subnet"
 _CLEARED = 5  # points below its threshold, so that pods that come and go do not start and end an alert
-_READY = "and on (cluster, job, instance) kubevirt_steward_ready == 1"
-_ANSWERS = f'kubevirt_steward_check_up{{check="{CHECK.id}"}} == 1 {_READY}'
-_OFF = f'kubevirt_steward_check_state{{check="{CHECK.id}", state=~"disabled|not_applicable"}} == 1 {_READY}'
+_ANSWERS, _OFF = answers(CHECK.id), off(CHECK.id)
 
 
 def pool_usage(values: Values) -> Iterator[Rule]:
