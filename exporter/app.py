@@ -19,7 +19,7 @@ from .engine.engine import Engine
 from .engine.intake import Intake
 from .http.following import Follower
 from .http.routes import routes
-from .http.server import build, serving
+from .http.server import Guard, build, serving
 from .kube.live import LiveSource
 from .kube.pace import Pace
 from .kube.transport import Transport
@@ -116,7 +116,9 @@ def _pace(config: Config) -> Pace:
 
 
 @asynccontextmanager
-async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-steward") -> AsyncIterator[str]:
+async def serve(
+    steward: Steward, host: str, port: int, title: str = "kubevirt-steward", *, guard: Guard | None = None
+) -> AsyncIterator[str]:
     """Watches, evaluates and serves while entered; gives the URL. Raises OSError if the port is in use."""
     # Records are not tracked by the garbage collector: a high threshold costs no memory, and halves decoding time.
     gc.set_threshold(50_000, 20, 1000)
@@ -127,7 +129,7 @@ async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-s
     registry = registry_of(telemetry)
     of_steward = (steward.engine, steward.aggregates, steward.exposition)
     table = routes(*of_steward, registry, served, steward.config, title, steward.repairs)
-    app = build(steward.engine, table, served.requests)
+    app = build(steward.engine, table, served.requests, guard)
     async with (
         serving(app, host, port) as url,
         steward.watching(),

@@ -10,7 +10,7 @@ from exporter.checks.base import PER_CLUSTER, Check, Family, Reason
 from exporter.config.reloading import Status
 from exporter.findings import Finding, Severity
 from exporter.http.routes import routes
-from exporter.http.server import build, serving
+from exporter.http.server import Guard, build, serving
 from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
 from exporter.model.kinds import ipam_claim
@@ -92,7 +92,11 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    count: int = 3, host: str = "127.0.0.1", checks: Iterable[Check] = (), repairs: Repairs | None = None
+    count: int = 3,
+    host: str = "127.0.0.1",
+    checks: Iterable[Check] = (),
+    repairs: Repairs | None = None,
+    guard: Guard | None = None,
 ) -> AsyncIterator[Served]:
     """With these checks beside that of the many findings."""
     made = Served(count, checks, repairs)
@@ -101,5 +105,5 @@ async def served(
     own, config = telemetry.Served(), Status(tried=1.0)
     registry = telemetry.registry_of(telemetry.Telemetry(made.engine, made.exposition, (), own, config))
     table = routes(made.engine, aggregates, made.exposition, registry, own, config, "test", made.repairs)
-    async with serving(build(made.engine, table, own.requests), host, 0) as made.url:
+    async with serving(build(made.engine, table, own.requests, guard), host, 0) as made.url:
         yield made
