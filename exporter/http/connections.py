@@ -10,36 +10,35 @@ to be there in time.
 from __future__ import annotations
 
 import asyncio
-import logging
-import resource
 import socket
 import ssl
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
-__all__ = ["Connections", "most_connections", "quiet_about_descriptors"]
+from aiohttp import web
 
-log = logging.getLogger(__name__)
+__all__ = ["Connections"]
+
 
 _HEAD = 10.0  # seconds in which the head of a request has to be there, after the handshake of TLS
 _IDLE = 75.0  # seconds from an answer to the next request
-_MOST = 256  # with TLS each one takes half a megabyte
 _SEND_BUFFER = 1 << 18  # bytes
 _WRITE_BUFFER = 1 << 16  # bytes beside it; asyncio's own limit is eight times that with TLS
 _GOODBYE = 20.0  # seconds in which what was sent last has to be taken, and TLS ended
-_FULL = (
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\n"
-    b"Connection: close\r\nContent-Length: 54\r\n\r\nall connections are in use; try again in some seconds\n"
+_LONGEST_HEAD = 1 << 16  # bytes; the parser has limits only for single headers and their number
+_END = b"\r\n\r\n"  # of a head
+
+
+def _answer(status: str, sentence: str, *headers: str) -> bytes:
+    """What is sent before there is a request to answer."""
+    lines = (f"HTTP/1.1 {status}", "Content-Type: text/plain; charset=utf-8", *headers, "Connection: close")
+    return "\r\n".join((*lines, f"Content-Length: {len(sentence) + 1}", "", f"{sentence}\n")).encode()
+
+
+_FULL = _answer("503 Service Unavailable", "all connections are in use; try again in some seconds", "Retry-After: 5")
+_LONG = _answer(
+    "431 Request Header Fields Too Large", f"the head of a request may have {_LONGEST_HEAD} bytes; send fewer headers"
 )
-_EVERY = 60.0  # seconds between two log lines about descriptors
-
-
-def most_connections() -> int:
-    """A quarter of the descriptors: the watches, files and connections just accepted need some, too."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST if soft == resource.RLIM_INFINITY else max(4, min(_MOST, soft // 4))
 
 
 class Connections:
@@ -57,9 +56,9 @@ class Connections:
         return _Connection(self)
 
     @contextmanager
-    def in_use(self, transport: asyncio.BaseTransport | None) -> Iterator[None]:
-        """While a request of this connection is answered it is not idle."""
-        connection = self._by_transport.get(transport) if transport is not None else None
+    def in_use(self, request: web.BaseRequest) -> Iterator[None]:
+        """While a request is answered its connection is not idle."""
+        connection = self._by_transport.get(request.transport) if request.transport is not None else None
         if connection is None:
             yield
             return
@@ -70,7 +69,7 @@ class Connections:
         finally:
             if connection in self._open:
                 self._idle[connection] = None
-                connection.wait_for_request()
+                connection.wait_for_request(request.content.is_eof())
 
     def __contains__(self, connection: _Connection) -> bool:
         return connection in self._open
@@ -112,6 +111,8 @@ class _Connection(asyncio.Protocol):
         self._inner: asyncio.Protocol | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._asking = True  # the head of a request is on its way, or has to come now
+        self._head: int | None = 0  # bytes of it that have come; None once it is there
+        self._tail = b""  # its last ones, in which its end may begin
         self._early = bytearray()  # what came with the end of the handshake
         self._handshake: asyncio.Task[None] | None = None
 
@@ -167,10 +168,26 @@ class _Connection(asyncio.Protocol):
         if not self._asking:
             self._asking = True
             self._close_after(_HEAD)
-        if self._inner is None:
+        if self._inner is None or self.serving is None:
             self._early += data
+        elif self._is_overlong(data):
+            self.serving.write(_LONG)
+            self.serving.close()
         else:
             self._inner.data_received(data)
+
+    def _is_overlong(self, data: bytes) -> bool:
+        """Whether the head of the request is, with these bytes."""
+        if self._head is None:
+            return False
+        end = (self._tail + data).find(_END)
+        self._head += len(data) if end < 0 else end - len(self._tail) + len(_END)
+        if self._head > _LONGEST_HEAD:
+            return True
+        self._tail = (self._tail + data)[-len(_END) + 1 :]
+        if end >= 0:
+            self._head, self._tail = None, b""
+        return False
 
     def eof_received(self) -> bool | None:
         """The client is gone, or will send no more; the transport closes once all is sent, if that is ever read."""
@@ -192,11 +209,14 @@ class _Connection(asyncio.Protocol):
             self._inner.resume_writing()
 
     def wait_for_answer(self) -> None:
+        self._head = None
         self._asking = True  # what comes meanwhile is the next request, or a body that nobody reads
         self._stop_timer()
 
-    def wait_for_request(self) -> None:
+    def wait_for_request(self, is_next: bool) -> None:
+        """`is_next` unless there is more of a body, after which the connection is closed."""
         self._asking = False
+        self._head, self._tail = 0 if is_next else None, b""
         self._close_after(_IDLE)
 
     def drop(self) -> None:
@@ -212,24 +232,3 @@ class _Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-@contextmanager
-def quiet_about_descriptors(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """While entered, that no connection can be accepted is logged once a minute, not at each of many tries."""
-    before, last = loop.get_exception_handler(), -_EVERY
-
-    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        nonlocal last
-        if "accept()" not in context.get("message", ""):
-            (before or type(loop).default_exception_handler)(loop, context)
-        elif time.monotonic() - last >= _EVERY:
-            last = time.monotonic()
-            soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-            log.error("connections can't be accepted: why=%s descriptors=%d", context.get("exception"), soft)
-
-    loop.set_exception_handler(handle)
-    try:
-        yield
-    finally:
-        loop.set_exception_handler(before)

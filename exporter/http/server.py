@@ -15,7 +15,8 @@ from ..background import alongside
 from ..engine.engine import Engine
 from .answers import as_text, error
 from .certificates import Certificates
-from .connections import Connections, most_connections, quiet_about_descriptors
+from .connections import Connections
+from .descriptors import most_connections, quiet_about_descriptors
 from .door import Door
 from .sending import finish
 
@@ -85,10 +86,12 @@ def application(
 @web.middleware
 async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
     connections = request.app[_CONNECTIONS]
-    with connections[0].in_use(request.transport) if connections else nullcontext():
+    with connections[0].in_use(request) if connections else nullcontext():
         with _counted(request) as count:
             response = await _answered(request, handler)
             count(response.status)
+        if not request.content.is_eof():
+            response.force_close()  # nobody reads the rest of its body
         await finish(request, response)
         return response
 

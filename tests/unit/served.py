@@ -6,6 +6,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from exporter.checks.base import PER_CLUSTER, Check, Family, Reason
 from exporter.config.reloading import Status
@@ -25,7 +26,7 @@ from exporter.views import all_views
 from tests.evaluation import Evaluation
 from tests.rows import full
 
-__all__ = ["Served", "served"]
+__all__ = ["Served", "established", "served"]
 
 
 def many(count: int) -> Check:
@@ -114,3 +115,9 @@ async def served(
     table = routes(made.engine, aggregates, made.exposition, registry, own, config, "test", made.repairs)
     async with serving(build(made.engine, table, own.requests, guard), host, 0, certificates, hosts) as made.url:
         yield made
+
+
+def established(port: int) -> list[str]:
+    """The peers of the connections to a port that are open on the server's side."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    return [row[2] for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"]
