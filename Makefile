@@ -90,8 +90,8 @@ sbom: $(VENV)/.dev ## dist/kubevirt-steward-VERSION.cdx.json: the product's pack
 wheel: $(VENV)/.dev ## wheel and source archive in dist; the same commit gives the same bytes
 	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python -m hatchling build -d dist
 
-clean: ## remove .venv and caches of the checkout
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+clean: ## remove .venv, build, dist and caches of the checkout
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -115,8 +115,8 @@ $(VENV)/.dev: pyproject.toml requirements-dev.lock | $(VENV)/.made
 	@touch $@ $(VENV)/.run
 
 build/py%/.dev: pyproject.toml requirements-dev.lock
-	@command -v python$* >/dev/null || \
-	  { echo "make: python$* is not on PATH; install Python $*, or leave it out of PYTHONS" >&2; exit 1; }
+	@python$* -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "make: no python$* with venv on PATH; install Python $*, or leave it out of PYTHONS" >&2; exit 1; }
 	@echo "installing the steward and what its tests need into build/py$* …"
 	@python$* -m venv build/py$*
 	@build/py$*/bin/python $(INSTALL) --require-hashes -r requirements-dev.lock
