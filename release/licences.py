@@ -37,8 +37,8 @@ def licence_of(package: Locked) -> str:
         found = cast(Message, metadata(package.name))
     except PackageNotFoundError:
         found = Message()
-    if found["Version"] != package.version:
-        installed = found["Version"] or "no version"
+    if found.get("Version") != package.version:
+        installed = found.get("Version") or "no version"
         raise ValueError(
             f"cannot read the licence of {package.name} {package.version}, which is locked: {installed} is installed; "
             "install requirements-dev.lock"
@@ -48,7 +48,7 @@ def licence_of(package: Locked) -> str:
 
 def licence(name: str, found: Message) -> str:
     """The SPDX expression of a package's metadata; empty where there is none that we know."""
-    written = (found["License-Expression"] or found["License"] or "").strip()
+    written = (found.get("License-Expression") or found.get("License") or "").strip()
     short = _WRITTEN.get(written, written)
     return short if short and "\n" not in short else _UNWRITTEN.get(name, "")
 
