@@ -9,8 +9,10 @@ from contextlib import asynccontextmanager
 from exporter.checks.base import PER_CLUSTER, Check, Family, Reason
 from exporter.config.reloading import Status
 from exporter.findings import Finding, Severity
+from exporter.http.listing import Listings
 from exporter.http.routes import routes
 from exporter.http.server import Guard, build, serving
+from exporter.http.shared import Versions
 from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
 from exporter.model.kinds import ipam_claim
@@ -46,6 +48,8 @@ def many(count: int) -> Check:
 
 
 class Served:
+    listings: Listings
+
     def __init__(self, count: int, checks: Iterable[Check] = (), repairs: Repairs | None = None) -> None:
         readers: tuple[Reader, ...] = (*all_views(), *all_states())
         indexes = [index for reader in readers for index in reader.indexes]
@@ -104,6 +108,8 @@ async def served(
     made.engine.observe(aggregates.changed)
     own, config = telemetry.Served(), Status(tried=1.0)
     registry = telemetry.registry_of(telemetry.Telemetry(made.engine, made.exposition, (), own, config))
-    table = routes(made.engine, aggregates, made.exposition, registry, own, config, "test", made.repairs)
+    versions = Versions(made.engine, made.repairs)
+    made.listings = Listings(made.engine, versions)
+    table = routes(made.engine, aggregates, made.exposition, registry, own, config, "test", versions, made.listings)
     async with serving(build(made.engine, table, own.requests, guard), host, 0) as made.url:
         yield made
