@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import http.client
 import json
@@ -31,7 +32,6 @@ from tests.waiting import wait_until
 
 SHORT = Times(user=0.3, stranger=0.1, allowed=0.3, denied=0.1, namespaces=0.3, again=0.2)
 HEALTH = {"/healthz", "/readyz"}
-FOR_TENANTS = {"/", "/api/v1/findings", "/runbooks/", "/runbooks/{name}", "/style.css"}
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +140,6 @@ async def test_every_path_of_the_sidecar_too(
     async with running as (url, _):
 
         async def asked(path: str, token: str) -> tuple[int, str]:
-            import asyncio
-
             return await asyncio.to_thread(get, url, path, f"Bearer {token}" if token else "")
 
         every = paths((await asked("/nothing", viewer.token))[1])
@@ -197,7 +195,7 @@ def test_a_tenant_sees_their_own_namespaces_and_nothing_of_others(exporter: Expo
     for path in ("/api/v1/findings", "/", f"/?namespace={mine}", f"/api/v1/findings?namespace={mine},{theirs}"):
         status, body = exporter.get(path, tenant.token)
         assert status == 200
-        assert theirs not in body.replace(f'value="{theirs}"', ""), path
+        assert theirs not in body, path
         assert mine in body
         assert shared not in body
     page = exporter.get("/", tenant.token)[1]
