@@ -18,6 +18,7 @@ from .config.settings import Config
 from .engine.engine import Engine
 from .engine.intake import Intake
 from .http.access import Access
+from .http.certificates import Certificates
 from .http.following import Follower
 from .http.listing import Listings
 from .http.remembered import Times
@@ -127,15 +128,20 @@ async def serve(
     port: int,
     title: str = "kubevirt-steward",
     *,
+    tls: Certificates | None = None,
+    hosts: Iterable[str] = (),
     reviews: Reviews | None = None,
     times: Times | None = None,
 ) -> AsyncIterator[str]:
-    """Watches, evaluates and serves while entered; gives the URL. With `reviews` only those are answered who may see
-    what they ask for. Raises OSError if the port is in use.
+    """Watches, evaluates and serves while entered; gives the URL. With `tls` only those are answered who may see what
+    they ask for, by the `reviews` of the API server. Without it is plain HTTP, also for those who ask for one of
+    `hosts`. Raises OSError if the port is in use.
     """
     # Records are not tracked by the garbage collector: a high threshold costs no memory, and halves decoding time.
     gc.set_threshold(50_000, 20, 1000)
-    served, source = Served(), steward.source
+    served, source = Served(expires=lambda: None if tls is None else tls.expires), steward.source
+    if tls is not None:
+        reviews = reviews or Reviews(source.transport)
     telemetry = Telemetry(
         steward.engine,
         steward.exposition,
@@ -153,7 +159,7 @@ async def serve(
     access = _access(steward, reviews, listings, times) if reviews else None
     app = build(steward.engine, table, served.requests, access)
     async with (
-        serving(app, host, port) as url,
+        serving(app, host, port, tls, hosts) as url,
         steward.watching(),
         aclosing(access) if access else nullcontext(),
         alongside(_jobs(steward)),

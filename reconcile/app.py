@@ -18,6 +18,7 @@ from exporter.checks.base import PER_FLEET, Check
 from exporter.config.forms import address
 from exporter.config.settings import Config as ExporterConfig
 from exporter.http.access import Access
+from exporter.http.certificates import certificates_of
 from exporter.http.remembered import Times
 from exporter.http.server import serving
 from exporter.kube.reviews import Reviews
@@ -88,10 +89,12 @@ async def run(
     reviews: Reviews | None = None,
     times: Times | None = None,
 ) -> AsyncIterator[tuple[str, Sidecar]]:
-    """The sidecar, at work while entered, and its URL. With `reviews` only those are answered who may see what they
-    ask for. Raises OSError, LedgerError, ConfigError.
+    """The sidecar, at work while entered, and its URL. With TLS only those are answered who may see what they ask for,
+    by the `reviews` of the API server. Raises OSError, LedgerError, ConfigError.
     """
-    remediations = all_remediations()
+    remediations, tls = all_remediations(), certificates_of(config.tls, config.insecure)
+    if tls is not None:
+        reviews = reviews or Reviews(transport)
     kinds, checks = kinds_of(remediations), checks_of(exporter)
     async with AsyncExitStack() as ends:
         await transport.load()
@@ -106,7 +109,7 @@ async def run(
         board, reads, writer = Board(), ApiReads(transport), Writer(transport)
         modes = {each.id: mode_of(config, each.id, "").value for each in remediations}
         enabled = {each.id for each in remediations if may_write(config, [each])}
-        measures = Measures(remediations, modes, board, enabled)
+        measures = Measures(remediations, modes, board, enabled, lambda: None if tls is None else tls.expires)
 
         def kept(entry: Entry) -> None:
             history.add(entry)
@@ -153,7 +156,7 @@ async def run(
         webhook = receiver(config.webhook, firing) if config.webhook.enabled else None
         app = build(board, measures, modes, secrets.token_hex(4), webhook, access)
         async with (
-            serving(app, *address(config.listen)) as url,
+            serving(app, *address(config.listen), tls, config.hosts) as url,
             aclosing(access) if access else nullcontext(),
             alongside({"elect": election.run(), "repair": sidecar.run()}),
         ):
@@ -193,7 +196,7 @@ def _election(config: Config, transport: Transport, identity: str) -> Election:
 
 def _exporter(config: Config, clock: Callable[[], float]) -> ExporterSource:
     given = config.source
-    return ExporterSource(given.url or "", clock, given.token_file or "", given.ca_file or "")
+    return ExporterSource(given.url or "", clock, given.token_file or "", given.ca_file or "", given.server_name or "")
 
 
 def lease_namespace(config: Config) -> str:

@@ -2,55 +2,63 @@
 
 A connection that has no request in progress gives way to a new one while there are too many: whoever opens connections
 and is silent can't keep a scrape out. Closing never waits for a client that does not read.
+
+With TLS a connection counts from its first byte on, not only after its handshake, and the handshake is part of what has
+to be there in time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import resource
 import socket
-import time
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
-__all__ = ["Connections", "most_connections", "quiet_about_descriptors"]
+from aiohttp import web
 
-log = logging.getLogger(__name__)
+__all__ = ["Connections"]
 
-_HEAD = 10.0  # seconds in which the head of a request has to be there
+
+_HEAD = 10.0  # seconds in which the head of a request has to be there, after the handshake of TLS
 _IDLE = 75.0  # seconds from an answer to the next request
-_MOST = 512
 _SEND_BUFFER = 1 << 18  # bytes
-_FULL = (
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\n"
-    b"Connection: close\r\nContent-Length: 54\r\n\r\nall connections are in use; try again in some seconds\n"
+_WRITE_BUFFER = 1 << 16  # bytes beside it; asyncio's own limit is eight times that with TLS
+_GOODBYE = 20.0  # seconds in which what was sent last has to be taken, and TLS ended
+_LONGEST_HEAD = 1 << 16  # bytes; the parser has limits only for single headers and their number
+_END = b"\r\n\r\n"  # of a head
+
+
+def _answer(status: str, sentence: str, *headers: str) -> bytes:
+    """What is sent before there is a request to answer."""
+    lines = (f"HTTP/1.1 {status}", "Content-Type: text/plain; charset=utf-8", *headers, "Connection: close")
+    return "\r\n".join((*lines, f"Content-Length: {len(sentence) + 1}", "", f"{sentence}\n")).encode()
+
+
+_FULL = _answer("503 Service Unavailable", "all connections are in use; try again in some seconds", "Retry-After: 5")
+_LONG = _answer(
+    "431 Request Header Fields Too Large", f"the head of a request may have {_LONGEST_HEAD} bytes; send fewer headers"
 )
-_EVERY = 60.0  # seconds between two log lines about descriptors
-
-
-def most_connections() -> int:
-    """A quarter of the descriptors: the watches, files and connections just accepted need some, too."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST if soft == resource.RLIM_INFINITY else max(4, min(_MOST, soft // 4))
 
 
 class Connections:
-    """A protocol factory for a server: wraps what `make` makes."""
+    """A protocol factory for a server: wraps what `make` makes. `context` gives that of TLS for the next connection."""
 
-    def __init__(self, make: Callable[[], asyncio.Protocol], most: int) -> None:
-        self.make, self._most = make, most
-        self._open: dict[asyncio.BaseTransport, _Connection] = {}
+    def __init__(
+        self, make: Callable[[], asyncio.Protocol], most: int, context: Callable[[], ssl.SSLContext] | None = None
+    ) -> None:
+        self.make, self.context, self._most = make, context, most
+        self._open: set[_Connection] = set()
         self._idle: dict[_Connection, None] = {}  # the longest idle first
+        self._by_transport: dict[asyncio.BaseTransport, _Connection] = {}  # as a request has it
 
     def __call__(self) -> asyncio.Protocol:
         return _Connection(self)
 
     @contextmanager
-    def in_use(self, transport: asyncio.BaseTransport | None) -> Iterator[None]:
-        """While a request of this connection is answered it is not idle."""
-        connection = self._open.get(transport) if transport is not None else None
+    def in_use(self, request: web.BaseRequest) -> Iterator[None]:
+        """While a request is answered its connection is not idle."""
+        connection = self._by_transport.get(request.transport) if request.transport is not None else None
         if connection is None:
             yield
             return
@@ -59,55 +67,127 @@ class Connections:
         try:
             yield
         finally:
-            if connection.transport in self._open:
+            if connection in self._open:
                 self._idle[connection] = None
-                connection.wait_for_request()
+                connection.wait_for_request(request.content.is_eof())
 
-    def admit(self, connection: _Connection, transport: asyncio.Transport) -> bool:
+    def __contains__(self, connection: _Connection) -> bool:
+        return connection in self._open
+
+    def admit(self, connection: _Connection) -> bool:
         if len(self._open) >= self._most:
             longest = next(iter(self._idle), None)
             if longest is None:
                 return False
             longest.drop()
-        self._open[transport] = connection
+        self._open.add(connection)
         self._idle[connection] = None
         return True
 
+    def serve(self, connection: _Connection, transport: asyncio.Transport) -> asyncio.Protocol:
+        """The protocol of its requests, which come over this transport."""
+        self._by_transport[transport] = connection
+        return self.make()
+
     def forget(self, connection: _Connection) -> None:
-        self._open.pop(connection.transport, None)
+        self._open.discard(connection)
         self._idle.pop(connection, None)
+        if connection.serving is not None:
+            self._by_transport.pop(connection.serving, None)
+
+    def drop_all(self) -> None:
+        for each in tuple(self._open):
+            each.drop()
 
 
 class _Connection(asyncio.Protocol):
     """Passes everything on to the protocol of one connection, and keeps the time."""
 
     transport: asyncio.Transport
+    serving: asyncio.Transport | None = None  # that of TLS, where there is TLS
 
     def __init__(self, connections: Connections) -> None:
         self._all = connections
         self._inner: asyncio.Protocol | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._asking = True  # the head of a request is on its way, or has to come now
+        self._head: int | None = 0  # bytes of it that have come; None once it is there
+        self._tail = b""  # its last ones, in which its end may begin
+        self._early = bytearray()  # what came with the end of the handshake
+        self._handshake: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-        if not self._all.admit(self, transport):
-            transport.write(_FULL)
-            transport.close()
+        if not self._all.admit(self):
+            self._refuse()
             return
         # What nobody reads waits in the kernel as well, which would let it grow to megabytes for each connection.
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-        self._inner = self._all.make()
         self._close_after(_HEAD)
+        if self._all.context is None:
+            self._serve(transport)
+        else:
+            self._handshake = asyncio.get_running_loop().create_task(self._secure(self._all.context()))
+
+    def _refuse(self) -> None:
+        if self._all.context is None:
+            self.transport.write(_FULL)
+            self.transport.close()
+        else:
+            self.transport.abort()  # a sentence would cost a handshake
+
+    async def _secure(self, context: ssl.SSLContext) -> None:
+        """From here on `data_received` and the like are of what is inside of TLS."""
+        try:
+            secured = await asyncio.get_running_loop().start_tls(
+                self.transport,
+                self,
+                context,
+                server_side=True,
+                ssl_handshake_timeout=_HEAD,
+                ssl_shutdown_timeout=_GOODBYE,
+            )
+        except OSError:  # no TLS, or none that both know; and whoever left or was too slow
+            secured = None
+        if secured is None or self not in self._all:
+            self.drop()
+            return
+        self._serve(secured)
+        early, self._early = bytes(self._early), bytearray()
+        if early:
+            self.data_received(early)
+
+    def _serve(self, transport: asyncio.Transport) -> None:
+        transport.set_write_buffer_limits(_WRITE_BUFFER)
+        self.serving = transport
+        self._inner = self._all.serve(self, transport)
         self._inner.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
         if not self._asking:
             self._asking = True
             self._close_after(_HEAD)
-        if self._inner is not None:
+        if self._inner is None or self.serving is None:
+            self._early += data
+        elif self._is_overlong(data):
+            self.serving.write(_LONG)
+            self.serving.close()
+        else:
             self._inner.data_received(data)
+
+    def _is_overlong(self, data: bytes) -> bool:
+        """Whether the head of the request is, with these bytes."""
+        if self._head is None:
+            return False
+        end = (self._tail + data).find(_END)
+        self._head += len(data) if end < 0 else end - len(self._tail) + len(_END)
+        if self._head > _LONGEST_HEAD:
+            return True
+        self._tail = (self._tail + data)[-len(_END) + 1 :]
+        if end >= 0:
+            self._head, self._tail = None, b""
+        return False
 
     def eof_received(self) -> bool | None:
         """The client is gone, or will send no more; the transport closes once all is sent, if that is ever read."""
@@ -129,11 +209,14 @@ class _Connection(asyncio.Protocol):
             self._inner.resume_writing()
 
     def wait_for_answer(self) -> None:
+        self._head = None
         self._asking = True  # what comes meanwhile is the next request, or a body that nobody reads
         self._stop_timer()
 
-    def wait_for_request(self) -> None:
+    def wait_for_request(self, is_next: bool) -> None:
+        """`is_next` unless there is more of a body, after which the connection is closed."""
         self._asking = False
+        self._head, self._tail = 0 if is_next else None, b""
         self._close_after(_IDLE)
 
     def drop(self) -> None:
@@ -149,24 +232,3 @@ class _Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-@contextmanager
-def quiet_about_descriptors(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """While entered, that no connection can be accepted is logged once a minute, not at each of many tries."""
-    before, last = loop.get_exception_handler(), -_EVERY
-
-    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        nonlocal last
-        if "accept()" not in context.get("message", ""):
-            (before or type(loop).default_exception_handler)(loop, context)
-        elif time.monotonic() - last >= _EVERY:
-            last = time.monotonic()
-            soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-            log.error("connections can't be accepted: why=%s descriptors=%d", context.get("exception"), soft)
-
-    loop.set_exception_handler(handle)
-    try:
-        yield
-    finally:
-        loop.set_exception_handler(before)

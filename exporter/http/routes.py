@@ -15,7 +15,7 @@ from ..metrics.exposition import Exposition
 from ..metrics.telemetry import Served
 from ..states.base import Aggregates
 from .api import Findings
-from .connections import most_connections
+from .descriptors import most_connections
 from .drain import DrainPage, DrainView
 from .features import FeaturesView
 from .impact import ImpactPage, ImpactView

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
+from ..background import alongside
 from ..engine.engine import Engine
 from .answers import as_text, error
-from .connections import Connections, most_connections, quiet_about_descriptors
+from .certificates import Certificates
+from .connections import Connections
+from .descriptors import most_connections, quiet_about_descriptors
 from .door import Door
 from .sending import finish
 
@@ -83,10 +86,12 @@ def application(
 @web.middleware
 async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
     connections = request.app[_CONNECTIONS]
-    with connections[0].in_use(request.transport) if connections else nullcontext():
+    with connections[0].in_use(request) if connections else nullcontext():
         with _counted(request) as count:
             response = await _answered(request, handler)
             count(response.status)
+        if not request.content.is_eof():
+            response.force_close()  # nobody reads the rest of its body
         await finish(request, response)
         return response
 
@@ -151,26 +156,32 @@ _LOG.addFilter(_is_ours)
 
 
 @asynccontextmanager
-async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
-    """Serves while entered, and gives the URL. Port 0 picks a free one. Raises OSError if the port is in use."""
+async def serving(
+    app: web.Application, host: str, port: int, tls: Certificates | None = None, hosts: Iterable[str] = ()
+) -> AsyncIterator[str]:
+    """Serves while entered, and gives the URL. Port 0 picks a free one. Without `tls` it is plain HTTP, for those who
+    ask for `host`, one of `hosts` or an address. Raises OSError if the port is in use.
+    """
     loop = asyncio.get_running_loop()
     runner = web.AppRunner(
         app, access_log=None, shutdown_timeout=2.0, handler_cancellation=True, logger=_LOG, lingering_time=_LINGER
     )
     await runner.setup()
+    assert runner.server is not None
+    most = most_connections()
+    connections = Connections(runner.server, most, None if tls is None else lambda: tls.context)
     try:
-        assert runner.server is not None
-        most = most_connections()
-        connections = Connections(runner.server, most)
         with quiet_about_descriptors(loop):
             server = await loop.create_server(connections, host, port, backlog=min(_BACKLOG, most))
             app[_CONNECTIONS][:] = [connections]
-            addresses = [each.getsockname() for each in server.sockets]
-            app[_DOOR].listens(host, [each[0] for each in addresses])
-            name, bound = addresses[0][:2]
+            if tls is None:
+                app[_DOOR].answers_to(host, *hosts)
+            name, bound = server.sockets[0].getsockname()[:2]
             try:
-                yield f"http://{f'[{name}]' if ':' in name else name}:{bound}"
+                async with alongside({} if tls is None else {"follow the certificate": tls.follow()}):
+                    yield f"{'http' if tls is None else 'https'}://{f'[{name}]' if ':' in name else name}:{bound}"
             finally:
                 server.close()
     finally:
         await runner.cleanup()
+        connections.drop_all()

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from exporter.http import connections, routes, sending, server
+from exporter.http import connections, descriptors, routes, sending, server
 from exporter.http.shared import Shared
 from tests.rows import full
-from tests.unit.served import Served, served
+from tests.unit.served import Served, established, served
 
 
 def resident() -> int:
@@ -75,12 +75,6 @@ async def gone(made: Served, client: socket.socket) -> None:
     me = client.getsockname()[1]
     while any(peer.endswith(f":{me:04X}") for peer in established(made.port)):
         assert (await made.get("/healthz"))[0] == 200
-
-
-def established(port: int) -> list[str]:
-    """The peers of the connections to a port that are open on the server's side."""
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
-    return [row[2] for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"]
 
 
 async def test_no_more_wait_than_half_of_the_connections(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,9 +202,9 @@ async def test_while_all_connections_are_in_use_a_new_one_is_answered_in_a_sente
 def test_connections_leave_most_descriptors_to_others() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
-        for descriptors, most in ((128, 32), (1024, 256), (4096, 512)):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, hard))
-            assert connections.most_connections() == most
+        for soft_limit, most in ((128, 32), (512, 128), (1024, 256), (4096, 256)):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard))
+            assert descriptors.most_connections() == most
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
@@ -266,6 +260,34 @@ async def test_what_is_no_http_is_refused_and_not_logged(caplog: pytest.LogCaptu
     assert status == 400
     assert len(body) < 1000
     assert not caplog.records
+
+
+@pytest.mark.parametrize("size", [17, 1000, 200_000])
+async def test_the_head_of_a_request_has_a_limit_in_any_pieces(size: int) -> None:
+    head = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + "".join(f"A{each}: {'b' * 6000}\r\n" for each in range(10))
+    answers = []
+    async with served() as made, asyncio.timeout(30):
+        reader, writer = await made.connect()
+        for length in (65_536, 65_537):
+            request = f"{head}B: {'b' * (length - len(head) - 7)}\r\n\r\n"
+            for start in range(0, length, size):
+                writer.write(request[start : start + size].encode())
+                await asyncio.sleep(0)
+            answer = await reader.readuntil(b"\r\n\r\n")
+            found = re.search(rb"Content-Length: ([0-9]+)", answer)
+            assert found is not None
+            answers.append((int(answer.split()[1]), await reader.readexactly(int(found[1]))))
+        await ends(reader)
+        writer.close()
+    assert answers == [(200, b"ok\n"), (431, b"the head of a request may have 65536 bytes; send fewer headers\n")]
+
+
+async def test_a_body_longer_than_a_head_is_no_long_head() -> None:
+    async with served() as made, asyncio.timeout(20):
+        status, _, _ = await made.raw(
+            f"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500000\r\n\r\n{'b' * 500_000}"
+        )
+    assert status == 405
 
 
 async def test_a_body_is_not_waited_for() -> None:
