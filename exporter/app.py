@@ -6,7 +6,7 @@ import asyncio
 import gc
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,12 +17,17 @@ from .config.reloading import Status
 from .config.settings import Config
 from .engine.engine import Engine
 from .engine.intake import Intake
+from .http.access import Access
 from .http.certificates import Certificates
 from .http.following import Follower
-from .http.routes import routes
-from .http.server import Guard, build, serving
+from .http.listing import Listings
+from .http.remembered import Times
+from .http.routes import FOR_TENANTS, routes
+from .http.server import build, serving
+from .http.shared import Versions
 from .kube.live import LiveSource
 from .kube.pace import Pace
+from .kube.reviews import Reviews
 from .kube.transport import Transport
 from .metrics.exposition import Exposition
 from .metrics.series_limit import SeriesLimit
@@ -124,28 +129,52 @@ async def serve(
     title: str = "kubevirt-steward",
     *,
     tls: Certificates | None = None,
-    guard: Guard | None = None,
     hosts: Iterable[str] = (),
+    reviews: Reviews | None = None,
+    times: Times | None = None,
 ) -> AsyncIterator[str]:
-    """Watches, evaluates and serves while entered; gives the URL. Without `tls` it is plain HTTP, also for those who
-    ask for one of `hosts`. Raises OSError if the port is in use.
+    """Watches, evaluates and serves while entered; gives the URL. With `tls` only those are answered who may see what
+    they ask for, by the `reviews` of the API server. Without it is plain HTTP, also for those who ask for one of
+    `hosts`. Raises OSError if the port is in use.
     """
     # Records are not tracked by the garbage collector: a high threshold costs no memory, and halves decoding time.
     gc.set_threshold(50_000, 20, 1000)
     served, source = Served(expires=lambda: None if tls is None else tls.expires), steward.source
+    if tls is not None:
+        reviews = reviews or Reviews(source.transport)
     telemetry = Telemetry(
-        steward.engine, steward.exposition, source.reflectors, served, steward.config, source.requests
+        steward.engine,
+        steward.exposition,
+        source.reflectors,
+        served,
+        steward.config,
+        source.requests,
+        reviews.counts if reviews else {},
     )
     registry = registry_of(telemetry)
+    versions = Versions(steward.engine, steward.repairs)
+    listings = Listings(steward.engine, versions)
     of_steward = (steward.engine, steward.aggregates, steward.exposition)
-    table = routes(*of_steward, registry, served, steward.config, title, steward.repairs)
-    app = build(steward.engine, table, served.requests, guard)
+    table = routes(*of_steward, registry, served, steward.config, title, versions, listings)
+    access = _access(steward, reviews, listings, times) if reviews else None
+    app = build(steward.engine, table, served.requests, access)
     async with (
         serving(app, host, port, tls, hosts) as url,
         steward.watching(),
+        aclosing(access) if access else nullcontext(),
         alongside(_jobs(steward)),
     ):
         yield url
+
+
+def _access(steward: Steward, reviews: Reviews, listings: Listings, times: Times | None) -> Access:
+    return Access(
+        reviews,
+        tenants=FOR_TENANTS,
+        namespaces=listings.namespaces,
+        listed=lambda: steward.engine.ready,
+        times=times,
+    )
 
 
 def _jobs(steward: Steward) -> dict[str, Coroutine[Any, Any, None]]:

@@ -119,12 +119,12 @@ def evaluate(
     settings: Any = None,
     *,
     known: Standing | None = None,
-    record: bool = False,
+    seen: Seen | None = None,
 ) -> Answer:
     """What a check answers for one partition; never raises.
 
     `settings` are the check's, its defaults where there are none. `known` is the check's standing, where somebody has
-    it already. With `record` the answer has all that was read.
+    it already. In `seen` all that is read is taken down.
     """
     known = known or standing(check, cluster)
     if known.not_applicable:
@@ -133,7 +133,6 @@ def evaluate(
         return Answer(unknown=known.unknown)
     if undecodable := hidden(check, cluster, partition):
         return Answer(unknown=undecodable.sentence, hidden_by=undecodable)
-    seen = Seen() if record else None
     try:
         found = tuple(check.find(View(cluster, check, partition, settings, seen)))
     except UnansweredError as error:

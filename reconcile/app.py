@@ -7,7 +7,7 @@ import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,11 @@ from exporter.checks import all_checks
 from exporter.checks.base import PER_FLEET, Check
 from exporter.config.forms import address
 from exporter.config.settings import Config as ExporterConfig
+from exporter.http.access import Access
 from exporter.http.certificates import certificates_of
+from exporter.http.remembered import Times
 from exporter.http.server import serving
+from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
 
@@ -39,7 +42,7 @@ from .pauses import Pauses
 from .reading import ApiReads
 from .remediation import Remediation
 from .remediations import all_remediations
-from .server import build
+from .server import OWN_TOKEN, build
 from .sidecar import Alerts, Sidecar
 from .silences import alert_labels
 from .source import ExporterSource, Found, Source
@@ -83,9 +86,15 @@ async def run(
     identity: str = "",
     clock: Callable[[], float] = time.time,
     reached: Callable[[str], None] = lambda _: None,
+    reviews: Reviews | None = None,
+    times: Times | None = None,
 ) -> AsyncIterator[tuple[str, Sidecar]]:
-    """The sidecar, at work while entered, and its URL. Raises OSError, LedgerError, ConfigError."""
+    """The sidecar, at work while entered, and its URL. With TLS only those are answered who may see what they ask for,
+    by the `reviews` of the API server. Raises OSError, LedgerError, ConfigError.
+    """
     remediations, tls = all_remediations(), certificates_of(config.tls, config.insecure)
+    if tls is not None:
+        reviews = reviews or Reviews(transport)
     kinds, checks = kinds_of(remediations), checks_of(exporter)
     async with AsyncExitStack() as ends:
         await transport.load()
@@ -143,10 +152,12 @@ async def run(
         firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)
         pauses = Pauses(history, ledger, reads, kinds, kept=kept, annotate=annotate)
         sidecar = Sidecar(parts, found, ledger, election, verifying, history, pauses, _alerts(config, firing))
+        access = Access(reviews, others=OWN_TOKEN, times=times) if reviews else None
         webhook = receiver(config.webhook, firing) if config.webhook.enabled else None
-        app = build(board, measures, modes, secrets.token_hex(4), webhook)
+        app = build(board, measures, modes, secrets.token_hex(4), webhook, access)
         async with (
             serving(app, *address(config.listen), tls, config.hosts) as url,
+            aclosing(access) if access else nullcontext(),
             alongside({"elect": election.run(), "repair": sidecar.run()}),
         ):
             yield url, sidecar

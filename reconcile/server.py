@@ -9,21 +9,28 @@ from aiohttp import web
 from prometheus_client import generate_latest
 
 from exporter.http.answers import json_answer
-from exporter.http.server import application
+from exporter.http.server import Guard, application
 
 from .board import Board
 from .metrics import Measures
 
-__all__ = ["build"]
+__all__ = ["OWN_TOKEN", "build"]
 
 _LONGEST_WAIT = 60.0
+OWN_TOKEN = ("/api/v1/alerts",)
+"""The paths that ask for a token of the configuration, and not for one of the API server."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def build(
-    board: Board, measures: Measures, modes: Mapping[str, str], instance: str, webhook: Handler | None = None
+    board: Board,
+    measures: Measures,
+    modes: Mapping[str, str],
+    instance: str,
+    webhook: Handler | None = None,
+    guard: Guard | None = None,
 ) -> web.Application:
-    """`instance` is the ID of this run. `webhook` takes what Alertmanager posts."""
+    """`instance` is the ID of this run. `webhook` takes what Alertmanager posts, at a path of OWN_TOKEN."""
 
     async def plans(request: web.Request) -> web.StreamResponse:
         await _wait(request, board, instance)
@@ -44,9 +51,9 @@ def build(
         now = measures.standing
         return "" if now.source_up or not now.leading else "the findings could not be read yet"
 
-    app = application({"/api/v1/plans": plans, "/metrics": metrics}, readyz)
+    app = application({"/api/v1/plans": plans, "/metrics": metrics}, readyz, guard=guard)
     if webhook is not None:
-        app.router.add_post("/api/v1/alerts", webhook)
+        app.router.add_post(*OWN_TOKEN, webhook)
     return app
 
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from aiohttp import web
 
 from ..engine.engine import Engine
 from .answers import json_error
-from .listing import Listing
+from .listing import Listing, Listings
 from .query import Parameters
 from .sending import known_tags, matches, send, tagged, unchanged
+from .viewer import visible_to
 
 __all__ = ["Findings"]
 
 _RETRY_AFTER = 5  # seconds
+_LOOK_AGAIN = 1.0  # seconds
 
 
 class Findings:
-    def __init__(self, engine: Engine, listing: Listing, instance: str, most_waiting: int) -> None:
+    def __init__(self, engine: Engine, listings: Listings, instance: str, most_waiting: int) -> None:
         """`instance` is the ID of this run of the steward: generations start anew with each."""
-        self._engine, self._listing, self._instance = engine, listing, instance
+        self._engine, self._listings, self._instance = engine, listings, instance
         self._parameters = Parameters(engine, ("wait", "generation"))
         self._waiting, self._most_waiting = 0, most_waiting
 
@@ -33,20 +36,23 @@ class Findings:
             wait, generation = self._parameters.wait(request), self._parameters.number(request, "generation")
         except ValueError as error:
             return json_error(400, str(error))
-        if wait and (generation == self._engine.generation or self._is_known(request)):
-            if self._waiting >= self._most_waiting:
-                return self._refused()
-            await self._change(wait)
-        encoded = await self._listing.encoded(wanted)
+        listing = self._listings.of(visible_to(request))
+        if wait:
+            present = await listing.generation()
+            if generation == present or self._is_known(request, present):
+                if self._waiting >= self._most_waiting:
+                    return self._refused()
+                await self._change(listing, present, wait)
+        encoded = await listing.encoded(wanted)
         etag = tagged(request, f"{self._instance}.{encoded.generation}.{encoded.digest}")
         if matches(request, etag):
             return unchanged(etag)
         headers = {"Content-Type": "application/json", "ETag": etag}
         return await send(request, encoded.parts(), headers, encoded.length)
 
-    def _is_known(self, request: web.Request) -> bool:
+    def _is_known(self, request: web.Request, generation: int) -> bool:
         """Whether the client has a report of this generation, under any filter: a count of objects may differ."""
-        present = f'"{self._instance}.{self._engine.generation}.'
+        present = f'"{self._instance}.{generation}.'
         return any(each.startswith(present) for each in known_tags(request))
 
     def _refused(self) -> web.Response:
@@ -55,12 +61,21 @@ class Findings:
         response.headers["Retry-After"] = str(_RETRY_AFTER)
         return response
 
-    async def _change(self, seconds: float) -> None:
-        before = self._engine.generation
+    def _moved_on(self, generation: int) -> bool:
+        return self._engine.generation != generation
+
+    async def _change(self, listing: Listing, before: int, seconds: float) -> None:
+        """Of what is listed: what changes elsewhere is looked at once a second at most, and ends no wait."""
         self._waiting += 1
         try:
-            async with asyncio.timeout(seconds), self._engine.changed:
-                await self._engine.changed.wait_for(lambda: self._engine.generation != before)
+            async with asyncio.timeout(seconds):
+                seen = self._engine.generation
+                while await listing.generation() == before:
+                    async with self._engine.changed:
+                        await self._engine.changed.wait_for(partial(self._moved_on, seen))
+                    seen = self._engine.generation
+                    if await listing.generation() == before:
+                        await asyncio.sleep(_LOOK_AGAIN)
         except TimeoutError:
             return
         finally:

@@ -6,7 +6,7 @@ The encoded findings are kept compressed, which takes a tenth of the memory.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -15,20 +15,26 @@ from itertools import islice
 
 import msgspec
 from isal import isal_zlib
+from msgspec import UNSET
 
 from ..engine.engine import Engine
 from ..findings import Finding
-from ..views.findings import Filter, Report, field_of, order, reported, surroundings
-from ..views.repairs import reconcile_of
-from .shared import Shared, Versions
+from ..model.kinds.namespace import Namespace
+from ..views.findings import Filter, FindingReport, Report, field_of, order
+from .by_namespace import ByNamespace
+from .pictures import Fleet, Picture, Tenant
+from .shared import MOST_SIZE, Shared, Versions
+from .viewer import Visible
 
-__all__ = ["CHOICES", "Encoded", "Listing", "Overview"]
+__all__ = ["CHOICES", "Encoded", "Listing", "Listings", "Overview"]
 
 CHOICES = ("severity", "check", "reason", "namespace", "network", "feature")
 _SLICE = 1000  # findings looked at between two looks at the event loop
 _PART = 50  # findings encoded at once
 _ENCODE = msgspec.json.Encoder().encode
 _FINDINGS = b'"findings":['
+_MOST_TENANTS = 64  # whose listings are kept
+_MOST_SIZE_OF_TENANT = 1 << 20  # bytes of encoded findings that are kept for one
 
 
 @dataclass(frozen=True)
@@ -67,20 +73,32 @@ class Encoded:
 
 
 class Listing:
-    def __init__(self, engine: Engine, versions: Versions) -> None:
-        self._engine, self._versions = engine, versions
-        self._chosen = Shared[Filter, list[Finding]](lambda: versions.findings, lambda each: 8 * len(each))
-        self._overview = Shared[None, Overview](lambda: versions.findings)
+    """Of everything. The generation is the engine's."""
+
+    def __init__(self, engine: Engine, picture: Picture, most_size: int = MOST_SIZE) -> None:
+        self._engine, self._picture = engine, picture
+        self._chosen = Shared[Filter, list[Finding]](lambda: picture.version, lambda each: 8 * len(each))
+        self._overview = Shared[None, Overview](lambda: picture.version)
         self._encoded = Shared[Filter, tuple[object, Encoded]](
-            lambda: versions.reports, lambda each: sum(map(len, each[1].findings))
+            lambda: picture.reports, lambda each: sum(map(len, each[1].findings)), most_size
         )
+
+    async def generation(self) -> int:
+        return self._engine.generation
+
+    def report_of(self, finding: Finding) -> FindingReport:
+        return self._picture.report_of(finding)
+
+    def surroundings(self, generation: int) -> Report:
+        """All but the findings."""
+        return msgspec.structs.replace(self._picture.surroundings(), generation=generation)
 
     async def chosen(self, wanted: Filter) -> list[Finding]:
         """The worst first, then by namespace and name."""
         return await self._chosen.get(wanted, lambda: self._choose(wanted))
 
     async def _choose(self, wanted: Filter) -> list[Finding]:
-        runs, rest = [], enumerate(list(self._engine.findings()))
+        runs, rest = [], enumerate(await self._picture.findings())
         while run := list(islice(rest, _SLICE)):
             runs.append(sorted((order(each), at, each) for at, each in run if wanted.wants(each)))
             await asyncio.sleep(0)
@@ -97,7 +115,7 @@ class Listing:
     async def _look_over(self) -> Overview:
         counts: Counter[str] = Counter()
         offered: dict[str, set[str]] = {name: set() for name in CHOICES}
-        for at, finding in enumerate(list(self._engine.findings())):
+        for at, finding in enumerate(await self._picture.findings()):
             counts[finding.severity.value] += 1
             for name, values in offered.items():
                 values.add(field_of(finding, name))
@@ -108,27 +126,78 @@ class Listing:
     async def encoded(self, wanted: Filter) -> Encoded:
         """The report of one moment: the findings that were there, and what surrounded them."""
         version, encoded = await self._encoded.get(wanted, lambda: self._encode(wanted))
-        if version == self._versions.reports:
-            generation, frame = self._frame()
-            return replace(encoded, generation=generation, frame=frame)
+        if version == self._picture.reports:
+            generation = await self.generation()
+            return replace(encoded, generation=generation, frame=self._frame(generation))
         return encoded
 
-    def _frame(self) -> tuple[int, tuple[bytes, bytes]]:
-        before, after = _ENCODE(self._surroundings()).split(_FINDINGS, 1)
-        return self._engine.generation, (before + _FINDINGS, after)
-
-    def _surroundings(self) -> Report:
-        return msgspec.structs.replace(surroundings(self._engine), reconcile=reconcile_of(self._versions.repairs))
+    def _frame(self, generation: int) -> tuple[bytes, bytes]:
+        before, after = _ENCODE(self.surroundings(generation)).split(_FINDINGS, 1)
+        return before + _FINDINGS, after
 
     async def _encode(self, wanted: Filter) -> tuple[object, Encoded]:
-        version, (generation, frame) = self._versions.reports, self._frame()
+        generation = await self.generation()
+        version, frame = self._picture.reports, self._frame(generation)
         parts, length, digest = [], 0, blake2b(digest_size=16)
         rest = iter(await self.chosen(wanted))
         while run := tuple(islice(rest, _PART)):
-            part = b",".join(_ENCODE(reported(*self._versions.report_of(each))) for each in run)
+            part = b",".join(_ENCODE(self.report_of(each)) for each in run)
             part = b"," + part if length else part
             length += len(part)
             digest.update(part)
             parts.append(isal_zlib.compress(part, 1))
             await asyncio.sleep(0)
         return version, Encoded(generation, frame, tuple(parts), length, digest.digest())
+
+
+class TenantListing(Listing):
+    """Of what a tenant may see. The generation is a hash of that, so that it says nothing of anything else."""
+
+    def __init__(self, engine: Engine, picture: Picture) -> None:
+        super().__init__(engine, picture, _MOST_SIZE_OF_TENANT)
+        self._generation = Shared[None, int](lambda: picture.reports)
+
+    async def encoded(self, wanted: Filter) -> Encoded:
+        return (await self._encoded.get(wanted, lambda: self._encode(wanted)))[1]
+
+    async def generation(self) -> int:
+        return await self._generation.get(None, self._hash)
+
+    async def _hash(self) -> int:
+        digest = blake2b(_ENCODE(self.surroundings(0)), digest_size=8)
+        for at, finding in enumerate(await self.chosen(Filter())):
+            digest.update(_ENCODE(_without_repairs(self.report_of(finding))))
+            if at % _PART == 0:
+                await asyncio.sleep(0)
+        return int.from_bytes(digest.digest()) >> 12  # JSON's whole numbers have 52 bits
+
+
+def _without_repairs(report: FindingReport) -> FindingReport:
+    """They change the ETag, and end no wait."""
+    return msgspec.structs.replace(report, repairs=UNSET)
+
+
+class Listings:
+    """That of each viewer."""
+
+    def __init__(self, engine: Engine, versions: Versions) -> None:
+        self._engine, self._versions = engine, versions
+        self._everything = Listing(engine, Fleet(engine, versions))
+        self._by_namespace = ByNamespace(engine)
+        self._tenants: OrderedDict[Visible, TenantListing] = OrderedDict()
+
+    def namespaces(self) -> set[str]:
+        """All that are known."""
+        return {*self._by_namespace.namespaces(), *(each.name for each in self._engine.cluster.all(Namespace))}
+
+    def of(self, visible: Visible | None) -> Listing:
+        """None is whoever sees everything."""
+        if visible is None:
+            return self._everything
+        if visible not in self._tenants:
+            picture = Tenant(self._engine, self._versions, self._by_namespace, visible)
+            self._tenants[visible] = TenantListing(self._engine, picture)
+        self._tenants.move_to_end(visible)
+        while len(self._tenants) > _MOST_TENANTS:
+            self._tenants.popitem(last=False)
+        return self._tenants[visible]

@@ -12,21 +12,20 @@ from aiohttp import web
 
 from ..config.reloading import Status
 from ..engine.engine import Engine
-from ..findings import Finding, Severity
+from ..findings import Severity
 from ..views.drain import STAYS, TITLES, Drain, NoSuchNodeError, draining
 from ..views.features.manual import BITES, MIGRATES
-from ..views.findings import Filter, FindingReport, plan_command, reported, surroundings
-from ..views.repairs import reconcile_of
+from ..views.findings import Filter, plan_command
 from ..views.times import rfc3339
 from .answers import as_text
 from .drain import DrainView
 from .features import FeaturesView
 from .instancetypes import InstancetypesView
-from .listing import Listing
+from .listing import Listings
 from .networks import NetworksView
 from .query import Parameters
 from .rendering import page_of
-from .shared import Versions
+from .viewer import visible_to
 
 __all__ = ["Page", "stylesheet"]
 
@@ -45,15 +44,14 @@ class Page:
         engine: Engine,
         title: str,
         config: Status,
-        listing: Listing,
-        versions: Versions,
+        listings: Listings,
         networks: NetworksView,
         instancetypes: InstancetypesView,
         features: FeaturesView,
         drain: DrainView,
     ) -> None:
         self._engine, self._title, self._config = engine, title, config
-        self._listing, self._versions = listing, versions
+        self._listings = listings
         self._networks, self._instancetypes, self._features = networks, instancetypes, features
         self._drain = drain
         self._parameters = Parameters(engine, ("page",))
@@ -64,34 +62,26 @@ class Page:
             wanted, asked = self._parameters.filter(request), self._parameters.number(request, "page")
         except ValueError as error:
             return as_text(400, str(error))
-        networks, instancetypes = await self._networks.take(), await self._instancetypes.take()
-        features = await self._features.take()
-        drained, drain = await self._draining()
-        overview = await self._listing.overview()
-        chosen = await self._listing.chosen(wanted)
+        visible = visible_to(request)
+        listing = self._listings.of(visible)
+        sections = await self._sections() if visible is None else {}
+        report = listing.surroundings(await listing.generation())
+        overview = await listing.overview()
+        chosen = await listing.chosen(wanted)
         pages = max(1, -(-len(chosen) // _SHOWN))
         number = min(max(1, asked or 1), pages)
         query = [(key, value) for key in Filter.__struct_fields__ for value in sorted(getattr(wanted, key))]
         values = {
             "title": self._title,
-            "report": surroundings(self._engine),
-            "reconcile": reconcile_of(self._versions.repairs),
+            "whole": visible is None,
+            "report": report,
+            "reconcile": report.reconcile or None,
             "plan_command": plan_command,
             "time": rfc3339,
             "most": _SHOWN_OTHERS,
-            "networks": networks,
-            "shown_networks": networks.networks[:_SHOWN_NETWORKS],
-            "instancetypes": instancetypes,
-            "shown_instancetypes": instancetypes.objects[:_SHOWN_INSTANCETYPES],
-            "features": features,
-            "shown_features": [each for each in features.features if not each.quiet],
-            "quiet_features": [each for each in features.features if each.quiet],
-            "bites": BITES,
-            "migrates": MIGRATES,
-            "shown_gates": features.gates[:_SHOWN_GATES],
             "total": len(chosen),
             "first": (number - 1) * _SHOWN,
-            "findings": [self._reported(each) for each in chosen[(number - 1) * _SHOWN : number * _SHOWN]],
+            "findings": [listing.report_of(each) for each in chosen[(number - 1) * _SHOWN : number * _SHOWN]],
             "counts": {s.value: overview.counts[s.value] for s in reversed(Severity)},
             "choices": {name: _choices(values, wanted, name) for name, values in overview.offered.items()},
             "filter": urlencode(query),
@@ -103,15 +93,31 @@ class Page:
             "config": self._config,
             "ago": _ago,
             "now": time.time(),
+            **sections,
+        }
+        return await page_of(request, "page.html", values)
+
+    async def _sections(self) -> dict[str, Any]:
+        """All but the findings."""
+        networks, instancetypes = await self._networks.take(), await self._instancetypes.take()
+        features = await self._features.take()
+        drained, drain = await self._draining()
+        return {
+            "networks": networks,
+            "shown_networks": networks.networks[:_SHOWN_NETWORKS],
+            "instancetypes": instancetypes,
+            "shown_instancetypes": instancetypes.objects[:_SHOWN_INSTANCETYPES],
+            "features": features,
+            "shown_features": [each for each in features.features if not each.quiet],
+            "quiet_features": [each for each in features.features if each.quiet],
+            "bites": BITES,
+            "migrates": MIGRATES,
+            "shown_gates": features.gates[:_SHOWN_GATES],
             "drain": drain,
             "drained": drained,
             "titles": TITLES,
             "stays": STAYS,
         }
-        return await page_of(request, "page.html", values)
-
-    def _reported(self, finding: Finding) -> FindingReport:
-        return reported(*self._versions.report_of(finding))
 
     async def _draining(self) -> tuple[list[str], Drain]:
         while True:

@@ -12,7 +12,7 @@ from ..engine.engine import Engine
 from ..findings import Severity
 from ..views.findings import Filter
 
-__all__ = ["LONGEST_WAIT", "Parameters", "names_in"]
+__all__ = ["LONGEST_WAIT", "Parameters", "names_in", "values_of"]
 
 LONGEST_WAIT = 60  # seconds
 _SECONDS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{0,9})?)s?")
@@ -37,7 +37,7 @@ class Parameters:
         chosen: dict[str, Any] = {}
         for key in request.query:
             if key in Filter.__struct_fields__:
-                chosen[key] = frozenset(_listed(request, key))
+                chosen[key] = frozenset(values_of(request, key))
                 self._check(key, chosen[key])
             elif key not in self._own:
                 raise ValueError(_unexpected(key, (*Filter.__struct_fields__, *self._own)))
@@ -75,11 +75,12 @@ def names_in(request: web.BaseRequest, *parameters: str, whole: Iterable[str] = 
     for key in request.query:
         if key not in parameters:
             raise ValueError(_unexpected(key, parameters))
-    values = (_given(request, each) if each in whole else _listed(request, each) for each in parameters)
+    values = (_given(request, each) if each in whole else values_of(request, each) for each in parameters)
     return tuple(tuple(dict.fromkeys(each)) for each in values)
 
 
-def _listed(request: web.BaseRequest, key: str) -> list[str]:
+def values_of(request: web.BaseRequest, key: str) -> list[str]:
+    """Of one parameter, separated by commas or given again."""
     return [part for value in request.query.getall(key, []) for part in value.split(",") if part]
 
 

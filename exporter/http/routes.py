@@ -13,7 +13,6 @@ from ..feature_usage import FeatureUsage
 from ..instancetype_usage import InstancetypeUsage
 from ..metrics.exposition import Exposition
 from ..metrics.telemetry import Served
-from ..repairs import Repairs
 from ..states.base import Aggregates
 from .api import Findings
 from .descriptors import most_connections
@@ -21,7 +20,7 @@ from .drain import DrainPage, DrainView
 from .features import FeaturesView
 from .impact import ImpactPage, ImpactView
 from .instancetypes import InstancetypesView
-from .listing import Listing
+from .listing import Listings
 from .networks import NetworksView
 from .page import Page, stylesheet
 from .rendering import prepare
@@ -30,7 +29,10 @@ from .scrape import Scrape
 from .server import Routes
 from .shared import Versions
 
-__all__ = ["routes"]
+__all__ = ["FOR_TENANTS", "routes"]
+
+FOR_TENANTS = ("/", "/api/v1/findings", "/runbooks/", "/runbooks/{name}", "/style.css")
+"""The paths that answer a tenant with what is theirs. A new path is for those who see everything."""
 
 
 def routes(
@@ -41,12 +43,11 @@ def routes(
     served: Served,
     config: Status,
     title: str,
-    repairs: Repairs,
+    versions: Versions,
+    listings: Listings,
 ) -> Routes:
     prepare()
     instance = secrets.token_hex(4)
-    versions = Versions(engine, repairs)
-    listing = Listing(engine, versions)
     networks = NetworksView(engine, aggregates.of(AddressUsage), versions, instance)
     instancetypes = InstancetypesView(engine, aggregates.of(InstancetypeUsage), versions, instance)
     features = FeaturesView(engine, aggregates.of(FeatureUsage), versions, instance)
@@ -54,7 +55,7 @@ def routes(
     impact = ImpactView(engine, versions, instance)
     runbooks = Runbooks(title)
     return {
-        "/": Page(engine, title, config, listing, versions, networks, instancetypes, features, drain).handle,
+        "/": Page(engine, title, config, listings, networks, instancetypes, features, drain).handle,
         "/drain": DrainPage(drain, title).handle,
         "/impact": ImpactPage(impact, title).handle,
         "/runbooks/": runbooks.every,
@@ -62,7 +63,7 @@ def routes(
         "/style.css": stylesheet,
         "/metrics": Scrape(exposition, registry, served).handle,
         # Half of the connections may wait: the other half is for whoever asks now.
-        "/api/v1/findings": Findings(engine, listing, instance, most_connections() // 2).handle,
+        "/api/v1/findings": Findings(engine, listings, instance, most_connections() // 2).handle,
         "/api/v1/networks": networks.handle,
         "/api/v1/instancetypes": instancetypes.handle,
         "/api/v1/features": features.handle,

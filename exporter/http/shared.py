@@ -17,10 +17,10 @@ from ..findings import Finding
 from ..model.cluster import Change
 from ..repairs import Repair, Repairs
 
-__all__ = ["Shared", "Versions", "in_turns"]
+__all__ = ["MOST_SIZE", "Shared", "Versions", "in_turns"]
 
 _MOST = 16
-_MOST_SIZE = 32 << 20
+MOST_SIZE = 32 << 20
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -79,9 +79,14 @@ async def in_turns(work: Generator[None, None, Value]) -> Value:
 
 
 class Shared(Generic[Key, Value]):
-    def __init__(self, version: Callable[[], Hashable], size: Callable[[Value], int] = lambda _: 0) -> None:
-        """`size` is that of a value in bytes."""
-        self._version, self._size = version, size
+    def __init__(
+        self,
+        version: Callable[[], Hashable],
+        size: Callable[[Value], int] = lambda _: 0,
+        most_size: int = MOST_SIZE,
+    ) -> None:
+        """`size` is that of a value in bytes; `most_size` that of all that are kept."""
+        self._version, self._size, self._most_size = version, size, most_size
         self._made: OrderedDict[Key, Value] = OrderedDict()
         self._made_of: Hashable = None
         self._turn = asyncio.Lock()
@@ -99,6 +104,6 @@ class Shared(Generic[Key, Value]):
             elif key in self._made:
                 return self._made[key]
             value = self._made[key] = await make()
-            while len(self._made) > _MOST or sum(map(self._size, self._made.values())) > _MOST_SIZE:
+            while len(self._made) > _MOST or sum(map(self._size, self._made.values())) > self._most_size:
                 self._made.popitem(last=False)
             return value

@@ -25,7 +25,7 @@ class LiveSource:
         self, transport: Transport, kinds: Iterable[Kind[Any]], intake: Intake, pace: Pace | None = None
     ) -> None:
         pace = pace or Pace()
-        self._transport = transport
+        self.transport = transport
         client = Client(transport, pace)
         self.requests = client.requests
         self.reflectors = [Reflector(kind, client, intake, pace) for kind in kinds if isinstance(kind, ApiKind)]
@@ -34,12 +34,12 @@ class LiveSource:
     async def watching(self) -> AsyncIterator[None]:
         """Watches while entered; an unexpected error of a reflector is raised in the block. Raises ConfigError."""
         try:
-            await self._transport.load()
+            await self.transport.load()
             jobs = {f"reflect {each.kind.name}": each.run() for each in self.reflectors}
             async with alongside({**jobs, "age": self._age()}):
                 yield
         finally:
-            await self._transport.close()
+            await self.transport.close()
 
     async def _age(self) -> None:
         while True:

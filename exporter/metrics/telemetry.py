@@ -102,6 +102,13 @@ METRICS: dict[str, Described] = {
         "Requests that were sent to the API server for a kind, by the status of the response; error without one. The "
         "verb get is API discovery.",
     ),
+    "access_reviews": Described(
+        "counter",
+        ("review", "result"),
+        "Questions to the API server on behalf of those who ask the steward: whose a token is (review token), and what "
+        "they may see (review access). The result is allowed, denied, or error where there was no answer. Decisions "
+        "that are remembered are not asked for again.",
+    ),
     "http_requests": Described(
         "counter",
         ("path", "code"),
@@ -142,8 +149,12 @@ class Telemetry(Collector):
         served: Served,
         config: Status,
         requests: Mapping[tuple[str, str, str], int] = MappingProxyType({}),
+        reviews: Mapping[tuple[str, str], int] = MappingProxyType({}),
     ) -> None:
-        """From now on the engine's events are timed. `requests` are those to the API server, by verb, kind and code."""
+        """From now on the engine's events are timed. `requests` are those to the API server, by verb, kind and code,
+        `reviews` those of them that say who may see what, by review and result.
+        """
+        self._reviews = reviews
         self._engine, self._exposition, self._config = engine, exposition, config
         self._reflectors, self._served, self._requests = tuple(reflectors), served, requests
         self._disabled = {check.id for check in all_checks()} - {check.id for check in engine.checks}
@@ -185,6 +196,7 @@ class Telemetry(Collector):
             "series_limit": [((family,), self._exposition.series_limit.family) for family in self._exposition.series],
             "series_dropped": [((family,), count) for family, count in self._exposition.left_out.items()],
             "api_requests": list(self._requests.items()),
+            "access_reviews": list(self._reviews.items()),
             "http_requests": list(self._served.requests.items()),
             "scrape_duration_seconds": [((), self._served.seconds)],
             "scrape_size_bytes": [((), self._served.size)],

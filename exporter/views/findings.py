@@ -32,6 +32,7 @@ __all__ = [
     "reported",
     "surroundings",
     "take",
+    "undecodable_report",
 ]
 
 
@@ -151,7 +152,7 @@ def surroundings(engine: Engine, cluster: str = "") -> Report:
         [],
         [msgspec.structs.replace(each, cluster=cluster) for each in engine.unknowns()],
         [_source(engine, each, cluster) for each in sorted(engine.cluster.all(Source), key=_by_name)],
-        [_undecodable(each, cluster) for each in sorted(engine.cluster.all(Undecodable), key=_by_name)],
+        [undecodable_report(each, cluster) for each in sorted(engine.cluster.all(Undecodable), key=_by_name)],
         [NotApplicable(check, why, cluster) for check, why in sorted(engine.not_applicable().items())],
         engine.ready,
         fleet_of(engine.cluster),
@@ -222,7 +223,7 @@ def _source(engine: Engine, source: Source, cluster: str) -> SourceReport:
     return SourceReport(source.name, source.resource, state, source.readable, since, source.why, count, cluster)
 
 
-def _undecodable(undecodable: Undecodable, cluster: str) -> UndecodableReport:
+def undecodable_report(undecodable: Undecodable, cluster: str = "") -> UndecodableReport:
     since = rfc3339(undecodable.first_seen)
     return UndecodableReport(
         undecodable.kind,

@@ -18,16 +18,19 @@ from exporter.checks import all_checks
 from exporter.checks.base import Check
 from exporter.config.settings import Config
 from exporter.findings import Finding
+from exporter.http.remembered import Times
 from exporter.kube.reflector import Pace
+from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from tests.cluster.client import Client
 from tests.manifests import Object
 from tests.shared import REPO
 from tests.waiting import wait_until
 
-__all__ = ["QUICK", "ROLE", "STEADY", "Exporter", "binding", "grant", "without"]
+__all__ = ["QUICK", "ROLE", "STEADY", "Exporter", "binding", "grant", "grant_access", "without"]
 
 ROLE = REPO / "deploy/base/exporter/clusterrole.yaml"
+ACCESS = REPO / "deploy/base/exporter/access.yaml"
 ACCOUNT = "steward-exporter"
 # Minutes of the real pace as seconds: what is waited for is the same, in a test's time.
 QUICK = Pace(watch=4.0, grace=1.0, first_wait=0.1, longest_wait=1.0, look_again=0.5, stale_after=1.5)
@@ -39,10 +42,20 @@ class Exporter:
     """One exporter in a thread of its own; `with` starts and ends it."""
 
     def __init__(
-        self, kubeconfig: Path, pace: Pace = QUICK, *, graces: float = 1.0, config: Config | None = None
+        self,
+        kubeconfig: Path,
+        pace: Pace = QUICK,
+        *,
+        graces: float = 1.0,
+        config: Config | None = None,
+        access: Times | None = None,
+        token: str = "",
     ) -> None:
-        """`graces` is what the graces of all reasons are multiplied by."""
+        """`graces` is what the graces of all reasons are multiplied by. With the times of `access` only those are
+        answered who may see what they ask for; `token` is sent with what is asked here.
+        """
         self._kubeconfig, self._pace, self._config = kubeconfig, pace, config
+        self._access, self.token = access, token
         self._checks = [_waiting(check, graces) for check in all_checks()]
         self._up, self._end = threading.Event(), asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -82,15 +95,18 @@ class Exporter:
         transport = Transport.from_environment(str(self._kubeconfig))
         steward = assemble(transport, self._config, checks=self._checks, pace=self._pace)
         steward.engine.listen(lambda _, come: self.opened.extend(come))
-        async with serve(steward, "127.0.0.1", 0) as self.url:
+        reviews = Reviews(transport) if self._access else None
+        async with serve(steward, "127.0.0.1", 0, reviews=reviews, times=self._access) as self.url:
             self._up.set()
             await self._end.wait()
 
     # -- what users ask
 
-    def get(self, path: str) -> tuple[int, str]:
+    def get(self, path: str, token: str | None = None) -> tuple[int, str]:
+        sent = self.token if token is None else token
+        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {sent}"} if sent else {})
         try:
-            with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=30) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
@@ -137,6 +153,14 @@ def grant(client: Client) -> None:
     """The role that is generated for the exporter, and its binding."""
     client.apply(yaml.safe_load(ROLE.read_text(encoding="utf-8")))
     client.apply(binding("steward-exporter"))
+
+
+def grant_access(client: Client) -> None:
+    """The roles of access.yaml, and that the exporter may ask who may see what."""
+    for role in yaml.safe_load_all(ACCESS.read_text(encoding="utf-8")):
+        if role["kind"] == "ClusterRole":
+            client.apply(role)
+    client.apply(binding("steward-access"))
 
 
 def binding(role: str) -> Object:

@@ -12,8 +12,10 @@ from exporter.checks.base import PER_CLUSTER, Check, Family, Reason
 from exporter.config.reloading import Status
 from exporter.findings import Finding, Severity
 from exporter.http.certificates import Certificates
+from exporter.http.listing import Listings
 from exporter.http.routes import routes
 from exporter.http.server import Guard, build, serving
+from exporter.http.shared import Versions
 from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
 from exporter.model.kinds import ipam_claim
@@ -49,6 +51,8 @@ def many(count: int) -> Check:
 
 
 class Served:
+    listings: Listings
+
     def __init__(self, count: int, checks: Iterable[Check] = (), repairs: Repairs | None = None) -> None:
         readers: tuple[Reader, ...] = (*all_views(), *all_states())
         indexes = [index for reader in readers for index in reader.indexes]
@@ -112,7 +116,9 @@ async def served(
     own = telemetry.Served(expires=lambda: None if certificates is None else certificates.expires)
     config = Status(tried=1.0)
     registry = telemetry.registry_of(telemetry.Telemetry(made.engine, made.exposition, (), own, config))
-    table = routes(made.engine, aggregates, made.exposition, registry, own, config, "test", made.repairs)
+    versions = Versions(made.engine, made.repairs)
+    made.listings = Listings(made.engine, versions)
+    table = routes(made.engine, aggregates, made.exposition, registry, own, config, "test", versions, made.listings)
     async with serving(build(made.engine, table, own.requests, guard), host, 0, certificates, hosts) as made.url:
         yield made
 

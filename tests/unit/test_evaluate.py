@@ -137,7 +137,7 @@ def test_what_was_read_is_enough_for_the_same_answer(check: Check, case: dict[st
     """What a repair reads again: nothing else in the cluster may have had a part in the answer."""
     cluster = evaluated(check, case).engine.cluster
     for partition in everything(check, cluster):
-        answer = evaluate(check, cluster, partition, record=True)
+        answer = evaluate(check, cluster, partition, seen=Seen())
         if answer.seen is None:
             continue
         again = cluster_of([check])
@@ -149,7 +149,7 @@ def test_what_was_read_is_enough_for_the_same_answer(check: Check, case: dict[st
 
 def test_absences_are_among_what_was_read() -> None:
     cluster = evaluated(CLAIMS, ORPHAN).engine.cluster
-    answer = evaluate(CLAIMS, cluster, "ns/db", record=True)
+    answer = evaluate(CLAIMS, cluster, "ns/db", seen=Seen())
     assert isinstance(answer.seen, Seen)
     assert answer.seen.objects["VirtualMachine", "ns", "db"] is None
     assert answer.seen.objects["IPAMClaim", "ns", "db.blue"] is not None
@@ -242,7 +242,7 @@ def read_by(check: Check) -> dict[type[Record], set[str]]:
     with traced(kind.record for kind in check.uses) as used:
         for cluster in clusters:
             for partition in everything(check, cluster):
-                evaluate(check, cluster, partition, record=True)  # so that nothing is taken from memory
+                evaluate(check, cluster, partition, seen=Seen())  # so that nothing is taken from memory
             for kind in check.uses:
                 for record in cluster.all(kind.record):
                     for index in check.indexes:

@@ -1,0 +1,48 @@
+"""The open findings by the namespace of their subject, kept as the engine finds them: a tenant's few are not looked for
+among all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..engine.engine import Engine
+from ..findings import Finding
+
+__all__ = ["ByNamespace"]
+
+
+class ByNamespace:
+    def __init__(self, engine: Engine) -> None:
+        self._findings: dict[str, dict[str, Finding]] = {}  # by namespace, then fingerprint
+        self._versions: dict[str, int] = {}  # of each namespace that had findings
+        self._version = 0
+        self._publish((), engine.findings())
+        engine.listen(self._publish)
+
+    def namespaces(self) -> Iterable[str]:
+        """Those with findings."""
+        return [name for name in self._findings if name]
+
+    def of(self, namespace: str) -> list[Finding]:
+        return list(self._findings.get(namespace, {}).values())
+
+    def version(self, namespaces: Iterable[str] | None) -> int:
+        """Grows with each change in one of the namespaces; in any, where None are named."""
+        if namespaces is None:
+            return self._version
+        return max((self._versions.get(each, 0) for each in namespaces), default=0)
+
+    def _publish(self, gone: Iterable[Finding], come: Iterable[Finding]) -> None:
+        self._version += 1
+        for finding in gone:
+            namespace = finding.subject.namespace
+            self._versions[namespace] = self._version
+            left = self._findings.get(namespace, {})
+            left.pop(finding.fingerprint, None)
+            if not left:
+                self._findings.pop(namespace, None)
+        for finding in come:
+            namespace = finding.subject.namespace
+            self._versions[namespace] = self._version
+            self._findings.setdefault(namespace, {})[finding.fingerprint] = finding

@@ -1,0 +1,140 @@
+"""Who somebody is, and what they may do: TokenReviews and SubjectAccessReviews.
+
+These are the only POST requests of the exporter. The API server keeps nothing of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any, TypeVar
+
+import msgspec
+
+from .body import whole
+from .errors import MALFORMED, KubeError, MalformedError, UnreachableError
+from .transport import Transport
+
+__all__ = ["Attributes", "Path", "Resource", "Reviews", "User"]
+
+_BYTES = 1 << 20  # of an answer
+_AT_ONCE = 8  # reviews of each of the two kinds
+_SECONDS = 5.0
+
+ALLOWED, DENIED, ERROR = "allowed", "denied", "error"
+
+
+class User(msgspec.Struct, frozen=True):
+    """As the API server knows whoever has a token; all of it is given back when it is asked what they may do."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+class Path(msgspec.Struct, frozen=True):
+    """To get a path that is no resource of the API."""
+
+    path: str
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        return {"nonResourceAttributes": {"path": self.path, "verb": "get"}}
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """An empty namespace means all of them."""
+
+    group: str
+    resource: str
+    verb: str
+    namespace: str = ""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        return {"resourceAttributes": msgspec.structs.asdict(self)}
+
+
+Attributes = Path | Resource
+
+
+class _User(msgspec.Struct, frozen=True):
+    username: str | None = None
+    uid: str | None = None
+    groups: list[str] | None = None
+    extra: dict[str, list[str] | None] | None = None
+
+
+class _TokenStatus(msgspec.Struct, frozen=True):
+    authenticated: bool | None = None
+    user: _User | None = None
+
+
+class _TokenReview(msgspec.Struct, frozen=True):
+    status: _TokenStatus = _TokenStatus()
+
+
+class _AccessStatus(msgspec.Struct, frozen=True):
+    allowed: bool | None = None
+    denied: bool | None = None
+
+
+class _AccessReview(msgspec.Struct, frozen=True):
+    status: _AccessStatus = _AccessStatus()
+
+
+_Answer = TypeVar("_Answer", _TokenReview, _AccessReview)
+
+
+class Reviews:
+    """`counts` has the reviews by which it is, token or access, and their result: allowed, denied or error."""
+
+    def __init__(self, transport: Transport, *, seconds: float = _SECONDS, at_once: int = _AT_ONCE) -> None:
+        """`seconds` is the longest time for one review, that in which it waits for others included."""
+        self._transport, self._seconds = transport, seconds
+        # Of its own each: whoever sends many wrong tokens holds up nobody whose token is known.
+        self._turns = {"token": asyncio.Semaphore(at_once), "access": asyncio.Semaphore(at_once)}
+        self.counts: Counter[tuple[str, str]] = Counter()
+
+    async def user(self, token: str) -> User | None:
+        """Whose token it is; None where the API server does not accept it. Raises KubeError."""
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+        status = (await self._asked("token", "tokenreviews", body, _TokenReview)).status
+        user = status.user
+        known = status.authenticated is True and user is not None and bool(user.username)
+        self.counts["token", ALLOWED if known else DENIED] += 1
+        if not known or user is None:
+            return None
+        extra = sorted((key, tuple(values or ())) for key, values in (user.extra or {}).items())
+        return User(user.username or "", user.uid or "", tuple(user.groups or ()), tuple(extra))
+
+    async def allowed(self, user: User, attributes: Attributes) -> bool:
+        """Raises KubeError."""
+        spec: dict[str, Any] = {"user": user.name, "uid": user.uid, "groups": list(user.groups)}
+        spec |= {"extra": {key: list(values) for key, values in user.extra}, **attributes.fields}
+        body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+        status = (await self._asked("access", "subjectaccessreviews", body, _AccessReview)).status
+        allowed = status.allowed is True and status.denied is not True
+        self.counts["access", ALLOWED if allowed else DENIED] += 1
+        return allowed
+
+    async def _asked(self, review: str, plural: str, body: dict[str, Any], answer: type[_Answer]) -> _Answer:
+        path = f"/apis/{body['apiVersion']}/{plural}"
+        try:
+            async with (
+                asyncio.timeout(self._seconds),
+                self._turns[review],
+                self._transport.open("POST", path, read_seconds=self._seconds, body=body) as response,
+            ):
+                content = await whole(response, _BYTES)
+            return msgspec.json.decode(content, type=answer)
+        except TimeoutError as error:
+            self.counts[review, ERROR] += 1
+            raise UnreachableError(f"no answer to a request for {plural} within {self._seconds:g} s") from error
+        except MALFORMED as error:
+            self.counts[review, ERROR] += 1
+            raise MalformedError(f"the answer to a request for {plural} can't be decoded: {error}") from error
+        except KubeError:
+            self.counts[review, ERROR] += 1
+            raise

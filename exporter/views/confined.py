@@ -1,0 +1,105 @@
+"""What a tenant gets to read of a finding: all of it only where nothing of it can come from another namespace.
+
+The text of a finding follows from what its check read, and from nothing else. So the check is evaluated once more, with
+a list of all that it reads: where that is only of the tenant's namespaces, and the finding is the same, the finding
+names nothing else. The configuration of KubeVirt is everybody's, but where it stands is not: for this evaluation it
+has no name. Of any other finding the tenant gets which object, which reason and what the reason means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+import msgspec
+
+from ..checks.advice import advised
+from ..checks.base import Check
+from ..evaluate import evaluate
+from ..findings import Finding
+from ..model.cluster import Cluster
+from ..model.kinds.kube_virt import KubeVirt
+from ..model.overlay import Edit, Overlay
+from ..model.reader import Seen
+from ..model.record import Record
+
+__all__ = ["confined", "withheld"]
+
+_PUBLIC = {"KubeVirt", "Node", "StorageClass", "VirtualMachineClusterInstancetype", "VirtualMachineClusterPreference"}
+"""The kinds without a namespace whose objects name none, and no object in one."""
+
+
+class _OutsideError(Exception):
+    """The check reads what is not the tenant's: there is no need to go on."""
+
+
+class _Objects(dict[tuple[str, str, str], Record | None]):
+    def __init__(self, namespaces: Container[str]) -> None:
+        super().__init__()
+        self._namespaces = namespaces
+        self.outside = False
+
+    def __setitem__(self, key: tuple[str, str, str], record: Record | None) -> None:
+        kind, namespace, _ = key
+        if not (namespace in self._namespaces if namespace else kind in _PUBLIC):
+            self.outside = True
+            raise _OutsideError
+        super().__setitem__(key, record)
+
+
+def confined(
+    check: Check, cluster: Cluster, partition: str, settings: Any, finding: Finding, namespaces: Container[str]
+) -> bool:
+    """Whether all that the open finding says follows from objects of these namespaces, and from public ones.
+
+    Not of a check that concludes from what is nowhere in the cluster: no list of what was read has that. The first
+    object from elsewhere ends the evaluation, so it costs little where many share something.
+    """
+    if check.scope.whole:
+        return False
+    objects = _Objects(namespaces)
+    seen = Seen(objects)
+    found = evaluate(check, _without_its_name(cluster), partition, settings, seen=seen).findings
+    named = [key.rpartition(" ")[2] for _, key in seen.shared] + [f"{place}/" for _, place in seen.lists if place]
+    if objects.outside or any("/" in each and each.partition("/")[0] not in namespaces for each in named):
+        return False
+    return any(_completed(check, each, finding) == finding for each in found if each.reason == finding.reason)
+
+
+def _without_its_name(cluster: Cluster) -> Overlay:
+    """The cluster, but that KubeVirt is in no namespace: what says where it is becomes another finding."""
+    overlay = Overlay(cluster)
+    for at, record in enumerate(tuple(cluster.all(KubeVirt))):
+        overlay.apply(Edit.removed(record))
+        overlay.apply(Edit.put(msgspec.structs.replace(record, namespace="", name=f"\0{at}", uid="")))
+    return overlay
+
+
+def _completed(check: Check, found: Finding, finding: Finding) -> Finding:
+    """As it would be open: with all that is not of the evaluation."""
+    whole = msgspec.structs.replace(
+        found,
+        check=finding.check,
+        fingerprint=finding.fingerprint,
+        since=finding.since,
+        since_source=finding.since_source,
+    )
+    return advised(whole, check.reasons[found.reason])
+
+
+def withheld(finding: Finding, meaning: str, namespaces: Container[str]) -> Finding:
+    """Without all that may name something else; `meaning` is that of its reason."""
+    return msgspec.structs.replace(
+        finding,
+        message=meaning,
+        related=tuple(each for each in finding.related if each.namespace in namespaces),
+        vm=finding.subject.name if finding.subject.kind in ("VirtualMachine", "VirtualMachineInstance") else "",
+        node="",
+        feature="",
+        network="",
+        evidence={},
+        group="",
+        next="",
+        commands=(),
+        unknown="",
+    )

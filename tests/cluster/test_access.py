@@ -1,0 +1,289 @@
+"""Who sees what, as a real API server decides it by real tokens and RBAC."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import http.client
+import json
+import re
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from exporter.config.settings import Config as ExporterConfig
+from exporter.http.remembered import Times
+from exporter.kube.reviews import Reviews
+from exporter.kube.transport import Transport
+from reconcile.app import run
+from reconcile.config import Config
+from tests.cluster.accounts import VIEW_VMS, Account, account, view_vms
+from tests.cluster.apiserver import ApiServer
+from tests.cluster.client import Client
+from tests.cluster.conftest import MakeApiServer
+from tests.cluster.exporter import Exporter, grant, grant_access
+from tests.cluster.fleet import vm
+from tests.waiting import wait_until
+
+SHORT = Times(user=0.3, stranger=0.1, allowed=0.3, denied=0.1, namespaces=0.3, again=0.2)
+HEALTH = {"/healthz", "/readyz"}
+
+
+@pytest.fixture(scope="module")
+def server(module_api_server: MakeApiServer) -> ApiServer:
+    made = module_api_server()
+    admin = made.client()
+    grant(admin)
+    grant_access(admin)
+    view_vms(admin)
+    return made
+
+
+@pytest.fixture(scope="module")
+def admin(server: ApiServer) -> Client:
+    return server.client()
+
+
+@pytest.fixture(scope="module")
+def exporter(server: ApiServer) -> Iterator[Exporter]:
+    with Exporter(server.kubeconfig("steward-exporter"), graces=0.0, access=SHORT) as made:
+        yield made.wait_ready()
+
+
+@pytest.fixture(scope="module")
+def viewer(admin: Client) -> Account:
+    made = account(admin)
+    made.grant("steward-viewer")
+    return made
+
+
+@pytest.fixture(scope="module")
+def scraper(admin: Client) -> Account:
+    made = account(admin)
+    made.grant("steward-metrics-reader")
+    return made
+
+
+@pytest.fixture(scope="module")
+def nobody(admin: Client) -> Account:
+    return account(admin)
+
+
+def new_namespace(admin: Client) -> str:
+    name = f"test-{uuid.uuid4().hex[:10]}"
+    admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    return name
+
+
+def twin(admin: Client, namespace: str, uuid_: str, name: str = "twin") -> None:
+    """A VM with this firmware UUID."""
+    admin.create(vm(namespace, f"{name}-of-{namespace}", firmware={"uuid": uuid_, "serial": str(uuid.uuid4())}))
+
+
+def paths(body: str) -> list[str]:
+    """All that a server serves, as its answer to a wrong path lists them."""
+    found = re.search(r"there are: (.*)", body)
+    assert found, body
+    return found[1].strip().rstrip('"}').split(", ")
+
+
+def wait_granted(exporter: Exporter, path: str, token: str, status: int = 200) -> None:
+    wait_until(lambda: exporter.get(path, token)[0] == status, 20, f"{path} answers {status}")
+
+
+def test_every_path_but_health_needs_a_token_and_the_role_for_it(
+    exporter: Exporter, viewer: Account, scraper: Account, nobody: Account
+) -> None:
+    wait_granted(exporter, "/api/v1/findings", viewer.token)
+    every = paths(exporter.get("/nothing", viewer.token)[1])
+    assert {"/", "/metrics", "/api/v1/findings", "/api/v1/drain", *HEALTH} <= set(every)
+    for path in every:
+        asked = path.replace("{name}", "StewardBlind")
+        if path in HEALTH:
+            assert exporter.get(asked, "")[0] == 200
+            continue
+        seen = {
+            who: exporter.get(asked, token)[0]
+            for who, token in (
+                ("", ""),
+                ("wrong", "no.such.token"),
+                ("nobody", nobody.token),
+                ("scraper", scraper.token),
+            )
+        }
+        assert seen == {"": 401, "wrong": 401, "nobody": 403, "scraper": 200 if path == "/metrics" else 403}, path
+        by_viewer, body = exporter.get(asked, viewer.token)
+        # Some of them ask for a parameter.
+        assert by_viewer == 403 if path == "/metrics" else by_viewer in (200, 400), (path, body[:200])
+    assert exporter.get("/nothing", "")[0] == 401
+    assert exporter.get("/nothing", nobody.token)[0] == 403
+
+
+async def test_every_path_of_the_sidecar_too(
+    server: ApiServer, exporter: Exporter, tmp_path: Path, viewer: Account, scraper: Account, nobody: Account
+) -> None:
+    (tmp_path / "webhook").write_text("of-alertmanager")
+    settings = {
+        "listen": "127.0.0.1:0",
+        "ledger": {"directory": str(tmp_path / "ledger")},
+        "source": {"url": exporter.url},
+        "webhook": {"enabled": True, "tokenFile": str(tmp_path / "webhook")},
+    }
+    (tmp_path / "ledger").mkdir()
+    transport = Transport.from_environment(str(server.kubeconfig("steward-exporter")))
+    running = run(Config.model_validate(settings), transport, ExporterConfig(), reviews=Reviews(transport), times=SHORT)
+    async with running as (url, _):
+
+        async def asked(path: str, token: str) -> tuple[int, str]:
+            return await asyncio.to_thread(get, url, path, f"Bearer {token}" if token else "")
+
+        every = paths((await asked("/nothing", viewer.token))[1])
+        assert {"/metrics", "/api/v1/plans", "/api/v1/alerts", *HEALTH} == set(every)
+        for path in every:
+            if path in HEALTH:
+                assert (await asked(path, ""))[0] in (200, 503)
+                continue
+            seen = [(await asked(path, token))[0] for token in ("", "wrong", nobody.token, scraper.token, viewer.token)]
+            wanted = {"/metrics": [401, 401, 403, 200, 403], "/api/v1/plans": [401, 401, 403, 403, 200]}
+            assert seen == wanted.get(path, [401, 401, 403, 403, 405]), path  # of the webhook: only POST is served
+
+
+def get(url: str, path: str, authorization: str = "") -> tuple[int, str]:
+    split = urlsplit(url)
+    connection = http.client.HTTPConnection(split.hostname or "", split.port, timeout=30)
+    try:
+        connection.request("GET", path, headers={"Authorization": authorization} if authorization else {})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def findings(exporter: Exporter, token: str, query: str = "") -> dict[str, Any]:
+    status, body = exporter.get(f"/api/v1/findings{query}", token)
+    assert status == 200, body
+    answer: dict[str, Any] = json.loads(body)
+    return answer
+
+
+def test_a_tenant_sees_their_own_namespaces_and_nothing_of_others(exporter: Exporter, admin: Client) -> None:
+    mine, theirs = new_namespace(admin), new_namespace(admin)
+    shared = str(uuid.uuid4())
+    for namespace in (mine, theirs):
+        twin(admin, namespace, shared)
+    tenant = account(admin, mine)
+    tenant.grant(VIEW_VMS, mine)
+    wait_until(
+        lambda: (
+            exporter.get("/api/v1/findings", tenant.token)[0] == 200
+            and len(findings(exporter, tenant.token)["findings"]) == 1
+        ),
+        30,
+        "the tenant sees their VM",
+    )
+
+    seen = findings(exporter, tenant.token)
+    (found,) = seen["findings"]
+    assert found["subject"]["name"] == f"twin-of-{mine}"
+    assert found["evidence"] == {}
+    assert found["commands"] == []
+    for path in ("/api/v1/findings", "/", f"/?namespace={mine}", f"/api/v1/findings?namespace={mine},{theirs}"):
+        status, body = exporter.get(path, tenant.token)
+        assert status == 200
+        assert theirs not in body, path
+        assert mine in body
+        assert shared not in body
+    page = exporter.get("/", tenant.token)[1]
+    assert "Networks" not in page.split("</nav>")[0]
+    assert exporter.get(f"/api/v1/findings?namespace={theirs}", tenant.token)[0] == 403
+    assert exporter.get("/api/v1/findings?namespace=no-such", tenant.token)[0] == 403
+    for path in ("/api/v1/networks", "/api/v1/features", "/api/v1/drain", "/drain", "/impact", "/metrics"):
+        assert exporter.get(path, tenant.token)[0] == 403, path
+
+
+def test_a_change_elsewhere_is_nothing_to_a_tenant(exporter: Exporter, admin: Client, viewer: Account) -> None:
+    mine, theirs = new_namespace(admin), new_namespace(admin)
+    for name in ("a", "b"):
+        twin(admin, mine, "0f2b8e5c-8b9d-4a51-9d6e-3f1f5a0c7d21", name)
+    tenant = account(admin, mine)
+    tenant.grant(VIEW_VMS, mine)
+    wait_until(
+        lambda: (
+            exporter.get("/api/v1/findings", tenant.token)[0] == 200
+            and len(findings(exporter, tenant.token)["findings"]) == 2
+        ),
+        30,
+        "the tenant sees both",
+    )
+    before = findings(exporter, tenant.token)
+    answers: list[dict[str, Any]] = []
+    query = f"?wait=50&generation={before['generation']}"
+    waiting = threading.Thread(target=lambda: answers.append(findings(exporter, tenant.token, query)))
+    waiting.start()
+
+    other = str(uuid.uuid4())
+    for name in ("a", "b"):
+        twin(admin, theirs, other, name)
+    wait_until(
+        lambda: len(findings(exporter, viewer.token, f"?namespace={theirs}")["findings"]) == 2,
+        30,
+        "others have two more",
+    )
+    assert findings(exporter, tenant.token) == before
+    waiting.join(2.5)  # more than two looks
+    assert waiting.is_alive()
+
+    twin(admin, mine, "0f2b8e5c-8b9d-4a51-9d6e-3f1f5a0c7d21", "c")
+    waiting.join(30)
+    assert len(answers[0]["findings"]) == 3
+    assert answers[0]["generation"] != before["generation"]
+
+
+def test_what_is_revoked_ends_within_the_time_that_a_decision_holds(exporter: Exporter, admin: Client) -> None:
+    someone = account(admin)
+    binding = someone.grant("steward-viewer")
+    wait_granted(exporter, "/api/v1/networks", someone.token)
+    someone.revoke(binding)
+    wait_granted(exporter, "/api/v1/networks", someone.token, 403)
+
+    namespace = new_namespace(admin)
+    binding = someone.grant(VIEW_VMS, namespace)
+    wait_granted(exporter, "/api/v1/findings", someone.token)
+    someone.revoke(binding, namespace)
+    wait_granted(exporter, "/api/v1/findings", someone.token, 403)
+
+
+def test_a_browser_sends_the_token_as_password(exporter: Exporter, viewer: Account) -> None:
+    wait_granted(exporter, "/", viewer.token)
+    basic = base64.b64encode(f"any:{viewer.token}".encode()).decode()
+    assert get(exporter.url, "/", f"Basic {basic}")[0] == 200
+    assert get(exporter.url, "/", "Basic bm9ib2R5Onh4")[0] == 401
+
+
+def test_while_the_api_server_is_away_earlier_decisions_hold_and_nobody_else_is_let_in(
+    own_api_server: MakeApiServer,
+) -> None:
+    server = own_api_server()
+    admin = server.client()
+    grant(admin)
+    grant_access(admin)
+    known, new = account(admin), account(admin)
+    for each in (known, new):
+        each.grant("steward-viewer")
+    with Exporter(server.kubeconfig("steward-exporter"), graces=0.0, access=SHORT) as exporter:
+        exporter.wait_ready()
+        wait_granted(exporter, "/api/v1/findings", known.token)
+        server.kill()
+        # Longer than it holds otherwise.
+        wait_until(lambda: exporter.get("/api/v1/findings", new.token)[0] == 503, 20, "the newcomer waits")
+        for _ in range(5):
+            assert exporter.get("/api/v1/findings", known.token)[0] == 200
+            assert exporter.get("/api/v1/findings", new.token)[0] == 503
+        assert exporter.get("/metrics", known.token)[0] == 503  # that was never decided
+        server.start()
+        wait_granted(exporter, "/api/v1/findings", new.token)

@@ -1,0 +1,304 @@
+"""Who is let in, by what the API server answers, and what is remembered of it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from exporter.http.access import FINDINGS, METRICS, Access
+from exporter.http.remembered import Outage, Times
+from exporter.http.server import application, serving
+from exporter.http.viewer import visible_to
+from exporter.kube.errors import StatusError, UnreachableError
+from exporter.kube.reviews import Attributes, Path, Resource, User
+
+AWAY = UnreachableError("no connection to the API server")
+VMS = Resource("kubevirt.io", "virtualmachines", "list")
+
+
+def in_namespace(name: str) -> Resource:
+    return Resource(VMS.group, VMS.resource, VMS.verb, name)
+
+
+class Scripted:
+    """Answers as it is set: users by their token, and what each may do. `asked` has all questions."""
+
+    def __init__(self) -> None:
+        self.users: dict[str, str] = {}
+        self.may: dict[str, set[Attributes]] = {}
+        self.failure: Exception | None = None
+        self.asked: list[tuple[str, Any]] = []
+        self.open, self.began = asyncio.Event(), asyncio.Event()
+        self.open.set()
+
+    def add(self, token: str, *may: Attributes) -> None:
+        self.users[token] = f"user-of-{token}"
+        self.may[f"user-of-{token}"] = set(may)
+
+    async def user(self, token: str) -> User | None:
+        await self._answer("token", token)
+        name = self.users.get(token)
+        return User(name, "uid", ("group",)) if name else None
+
+    async def allowed(self, user: User, attributes: Attributes) -> bool:
+        await self._answer("access", attributes)
+        return attributes in self.may[user.name]
+
+    async def _answer(self, review: str, what: Any) -> None:
+        self.asked.append((review, what))
+        self.began.set()
+        await self.open.wait()
+        if self.failure is not None:
+            raise self.failure
+
+
+class Stage:
+    def __init__(self, known: Iterable[str] = ("a", "b")) -> None:
+        self.reviews, self.now = Scripted(), 1000.0
+        outage = Outage(lambda: self.now)
+        self.access = Access(
+            self.reviews,  # type: ignore[arg-type] # all that is asked of it
+            tenants=("/", "/api/v1/findings"),
+            others=("/own",),
+            namespaces=lambda: known,
+            outage=outage,
+        )
+        self.url = ""
+        self.http: aiohttp.ClientSession
+
+    async def get(self, path: str, *headers: tuple[str, str], token: str = "") -> tuple[int, str, Any]:
+        sent = [*headers, *([("Authorization", f"Bearer {token}")] if token else [])]
+        async with self.http.get(f"{self.url}{path}", headers=sent) as answer:
+            return answer.status, await answer.text(), answer.headers
+
+    async def status(self, path: str, token: str) -> int:
+        return (await self.get(path, token=token))[0]
+
+    def questions(self, review: str) -> int:
+        return sum(each == review for each, _ in self.reviews.asked)
+
+
+@asynccontextmanager
+async def staged(known: Iterable[str] = ("a", "b")) -> AsyncIterator[Stage]:
+    made = Stage(known)
+
+    async def say(request: web.Request) -> web.StreamResponse:
+        visible = visible_to(request)
+        return web.Response(text="everything" if visible is None else f"{sorted(visible.names or ['all'])}")
+
+    paths = ("/", "/metrics", "/api/v1/findings", "/api/v1/drain", "/own")
+    app = application(dict.fromkeys(paths, say), lambda: "", guard=made.access)
+    async with serving(app, "127.0.0.1", 0) as made.url, aiohttp.ClientSession() as made.http:
+        yield made
+        made.reviews.open.set()
+        await made.access.aclose()
+
+
+WRONG = {
+    "none": [],
+    "empty": [("Authorization", "")],
+    "no scheme": [("Authorization", "good")],
+    "another scheme": [("Authorization", "Digest good")],
+    "empty token": [("Authorization", "Bearer ")],
+    "two headers": [("Authorization", "Bearer good"), ("Authorization", "Bearer good")],
+    "two tokens": [("Authorization", "Bearer good good")],
+    "no ASCII": [("Authorization", "Bearer g\u00f6\u00f6d")],
+    "too long": [("Authorization", f"Bearer {'x' * 8001}")],
+    "no base64": [("Authorization", "Basic good!")],
+    "no password": [("Authorization", f"Basic {base64.b64encode(b'good').decode()}")],
+}
+
+
+@pytest.mark.parametrize("headers", WRONG.values(), ids=WRONG)
+async def test_what_is_no_token_is_not_asked_about(headers: list[tuple[str, str]]) -> None:
+    async with staged() as stage:
+        stage.reviews.add("good", FINDINGS)
+        status, body, given = await stage.get("/", *headers)
+        assert (status, stage.reviews.asked) == (401, [])
+    assert "bearer token" in body
+    assert [each.partition(" ")[0] for each in given.getall("WWW-Authenticate")] == ["Bearer", "Basic"]
+
+
+async def test_only_what_a_browser_shows_asks_it_for_a_password() -> None:
+    async with staged() as stage:
+        for path in ("/metrics", "/api/v1/findings"):
+            _, _, given = await stage.get(path, token="wrong")
+            assert [each.partition(" ")[0] for each in given.getall("WWW-Authenticate")] == ["Bearer"]
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "Basic", "BASIC"])
+async def test_a_token_is_taken_as_bearer_or_as_password(scheme: str) -> None:
+    sent = "good" if scheme.lower() == "bearer" else base64.b64encode(b"any:good").decode()
+    async with staged() as stage:
+        stage.reviews.add("good", FINDINGS)
+        assert (await stage.get("/", ("Authorization", f"{scheme} {sent}")))[:2] == (200, "everything")
+
+
+async def test_a_path_with_a_token_of_its_own_is_left_to_it() -> None:
+    async with staged() as stage:
+        assert (await stage.get("/own"))[0] == 200
+
+
+async def test_what_each_role_opens() -> None:
+    async with staged() as stage:
+        stage.reviews.add("viewer", FINDINGS)
+        stage.reviews.add("scraper", METRICS)
+        stage.reviews.add("tenant", in_namespace("b"))
+        stage.reviews.add("every", VMS)
+        stage.reviews.add("nobody")
+        seen = {
+            token: [await stage.status(path, token) for path in ("/metrics", "/", "/api/v1/drain", "/nothing")]
+            for token in ("viewer", "scraper", "tenant", "every", "nobody", "unknown")
+        }
+        assert seen == {
+            "viewer": [403, 200, 200, 404],
+            "scraper": [200, 403, 403, 403],
+            "tenant": [403, 200, 403, 403],
+            "every": [403, 200, 403, 403],
+            "nobody": [403, 403, 403, 403],
+            "unknown": [401, 401, 401, 401],
+        }
+        assert (await stage.get("/", token="tenant"))[1] == "['b']"
+        assert (await stage.get("/", token="every"))[1] == "['all']"
+
+
+async def test_a_refusal_says_what_is_missing_and_how_it_is_granted() -> None:
+    async with staged() as stage:
+        stage.reviews.users["t"] = "system:serviceaccount:mon:prom"
+        stage.reviews.users["u"] = "o'hara@example.org"
+        stage.reviews.may = {name: set() for name in stage.reviews.users.values()}
+        status, body, _ = await stage.get("/metrics", token="t")
+        assert status == 403
+        assert "--clusterrole=steward-metrics-reader --serviceaccount=mon:prom" in body
+        _, body, headers = await stage.get("/api/v1/drain", token="u")
+        assert headers["Content-Type"].startswith("application/json")
+        assert "--clusterrole=steward-viewer '--user=o'" in body
+        assert "kubectl create rolebinding" in (await stage.get("/", token="u"))[1]
+
+
+async def test_with_namespaces_given_only_these_are_asked_for() -> None:
+    async with staged(known=[f"n{at}" for at in range(100)]) as stage:
+        stage.reviews.add("tenant", in_namespace("b"))
+        assert (await stage.get("/?namespace=b,c", token="tenant"))[1] == "['b']"
+        asked = [what.namespace for _, what in stage.reviews.asked if isinstance(what, Resource) and what.namespace]
+        assert sorted(asked) == ["b", "c"]
+        assert await stage.status("/?namespace=c", "tenant") == 403
+        assert await stage.status("/?namespace=No_Name", "tenant") == 403
+        assert await stage.status(f"/?namespace={','.join(map(str, range(51)))}", "tenant") == 400
+
+
+async def test_decisions_hold_for_a_while_and_are_then_asked_for_again() -> None:
+    async with staged() as stage:
+        stage.reviews.add("viewer", FINDINGS)
+        stage.reviews.add("tenant", in_namespace("b"))
+        for _ in range(3):
+            assert await stage.status("/", "viewer") == 200
+            assert await stage.status("/", "tenant") == 200
+        # Whose tokens, of both whether they see everything; of the tenant each namespace, all of them first.
+        assert len(stage.reviews.asked) == 2 + 2 + 3
+
+        stage.reviews.may["user-of-viewer"].clear()
+        stage.reviews.may["user-of-tenant"].clear()
+        stage.now += 299.0
+        assert await stage.status("/", "viewer") == 200
+        assert await stage.status("/", "tenant") == 200
+        stage.now += 2.0
+        assert await stage.status("/", "viewer") == 403
+        assert await stage.status("/", "tenant") == 403
+        stage.reviews.may["user-of-viewer"].add(FINDINGS)
+        stage.now += 29.0
+        assert await stage.status("/", "viewer") == 403
+        stage.now += 2.0
+        assert await stage.status("/", "viewer") == 200
+
+
+async def test_a_token_that_ends_is_known_for_a_minute_at_most() -> None:
+    async with staged() as stage:
+        stage.reviews.add("viewer", FINDINGS)
+        assert await stage.status("/", "viewer") == 200
+        stage.reviews.users.clear()
+        stage.now += 59.0
+        assert await stage.status("/", "viewer") == 200
+        stage.now += 2.0
+        assert await stage.status("/", "viewer") == 401
+
+
+async def test_many_who_ask_at_once_are_one_question_and_one_who_leaves_ends_it_for_nobody() -> None:
+    async with staged() as stage:
+        stage.reviews.add("viewer", FINDINGS)
+        stage.reviews.open.clear()
+        asking = [asyncio.create_task(stage.status("/", "viewer")) for _ in range(10)]
+        await stage.reviews.began.wait()
+        asking[0].cancel()
+        await asyncio.wait(asking[:1])
+        stage.reviews.open.set()
+        assert await asyncio.gather(*asking[1:]) == [200] * 9
+        assert stage.reviews.asked == [("token", "viewer"), ("access", FINDINGS)]
+
+
+async def test_without_the_api_server_what_was_decided_holds_for_a_quarter_of_an_hour(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "exporter.http.remembered")
+    async with staged() as stage:
+        stage.reviews.add("viewer", FINDINGS)
+        stage.reviews.add("late", FINDINGS)
+        assert await stage.status("/", "viewer") == 200
+        stage.reviews.failure = AWAY
+        stage.now += 890.0
+        for _ in range(3):
+            assert await stage.status("/", "viewer") == 200
+            status, body, headers = await stage.get("/api/v1/findings", token="late")
+            assert (status, headers["Retry-After"]) == (503, "5")
+            assert "try again" in body
+            assert "no connection" not in body  # where the API server is is nothing for strangers
+        assert await stage.status("/metrics", "viewer") == 503
+        stage.now += 20.0
+        assert await stage.status("/", "viewer") == 503
+        assert [record.getMessage() for record in caplog.records] == [
+            'event="access unknown" why="no connection to the API server"'
+        ]
+        stage.reviews.failure = None
+        assert await stage.status("/", "late") == 200  # that it could not be asked was not kept
+        assert await stage.status("/", "viewer") == 200
+        assert len(caplog.records) == 2
+
+
+async def test_without_the_permission_to_ask_the_log_says_what_to_grant(caplog: pytest.LogCaptureFixture) -> None:
+    async with staged() as stage:
+        stage.reviews.failure = StatusError(403, "tokenreviews is forbidden")
+        assert await stage.status("/", "viewer") == 503
+    assert "grant the ClusterRole steward-access" in caplog.text
+
+
+async def test_wrong_tokens_push_out_no_decision() -> None:
+    async with staged() as stage:
+        stage.reviews.add("viewer", FINDINGS)
+        assert await stage.status("/", "viewer") == 200
+        for at in range(5000):
+            await stage.access._user(f"wrong{at}")
+        before = stage.questions("token")
+        assert await stage.status("/", "viewer") == 200
+        assert stage.questions("token") == before
+        assert sum(map(len, stage.access._users._tables.values())) <= 4097
+
+
+async def test_no_token_is_kept() -> None:
+    async with staged() as stage:
+        stage.reviews.add("viewer", FINDINGS)
+        assert await stage.status("/", "viewer") == 200
+        assert "viewer" not in repr(list(stage.access._users._tables[True]))
+
+
+def test_the_times_are_those_that_are_promised() -> None:
+    times = Times()
+    assert (times.user, times.allowed, times.denied, times.namespaces, times.outage) == (60, 300, 30, 300, 900)
+    assert Path("/metrics") == METRICS

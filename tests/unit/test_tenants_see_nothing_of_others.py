@@ -1,0 +1,132 @@
+"""Every case of every check beside another namespace with the same VMs: no name of there is in a tenant's answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from exporter.checks.base import Check
+from exporter.engine.engine import Engine
+from exporter.http.listing import Listing, Listings
+from exporter.http.shared import Versions
+from exporter.http.viewer import Visible
+from exporter.model.source import SyncState
+from exporter.repairs import Repairs, decoding
+from exporter.views.findings import Filter
+from exporter.views.slices import at_once
+from tests.evaluation import Evaluation
+from tests.rows import CLUSTER_WIDE, full
+from tests.unit.sidecar import plans, repair
+from tests.unit.test_checks import CHECKS, cases_of
+
+FOREIGN = "xq7"  # is in every name of there, and in nothing else
+OWN = "ns"
+PLATFORM = (
+    "KubeVirt",
+    "Deployment",
+    "EndpointSlice",
+    "MutatingWebhookConfiguration",
+)  # of which a cluster has one: it is there
+
+
+def renamed(thing: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """The object, in another namespace, under another name; what it refers to is there, too."""
+    found = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, names))})(?![\w-])")
+    values = _strings(thing, lambda text: found.sub(rf"\1-{FOREIGN}", text))
+    values["metadata"] = {**values["metadata"], "name": f"{thing['metadata']['name']}-{FOREIGN}"}
+    if thing["metadata"].get("namespace"):
+        values["metadata"]["namespace"] = f"{thing['metadata']['namespace']}-{FOREIGN}"
+    return {**values, "kind": thing["kind"], "apiVersion": thing["apiVersion"]}
+
+
+def _strings(value: Any, change: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _strings(each, change) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_strings(each, change) for each in value]
+    return change(value) if isinstance(value, str) else value
+
+
+def doubled(check: Check, case: dict[str, Any]) -> Evaluation:
+    evaluation = Evaluation([check], case.get("unsynced", ()))
+    for name, sync_state in case.get("sync_state", {}).items():
+        evaluation.sync_state(name, SyncState(sync_state))
+    things = [full(row) for row in case["given"]]
+    local = [each for each in things if each["kind"] not in CLUSTER_WIDE]
+    names = [each["metadata"]["name"] for each in local] + [each["metadata"].get("uid", "") for each in local]
+    names = sorted({OWN, *(each["metadata"]["namespace"] for each in local), *filter(None, names)}, key=len)[::-1]
+    for each in things:
+        elsewhere = each["metadata"].get("namespace", OWN) != OWN or each["kind"] in PLATFORM
+        if each["kind"] in CLUSTER_WIDE and each["kind"] not in ("Namespace", *PLATFORM):
+            evaluation.seen(each)
+            continue
+        if not elsewhere:
+            evaluation.seen(each)
+        evaluation.seen(renamed(each, names))
+    evaluation.evaluate()
+    return evaluation
+
+
+def listings(engine: Engine) -> Listings:
+    repairs = Repairs(1.0)
+    words = dict.fromkeys(("target", "write", "why", "effect", "risk", "undo", "hash"), FOREIGN)
+    said = [
+        repair(
+            each.fingerprint,
+            **words,
+            loses=[FOREIGN],
+            commands=[FOREIGN],
+            refused={"precondition": "p", "why": FOREIGN},
+            blocked=[{"gate": "g", "why": FOREIGN}],
+            proposal={"owner": FOREIGN, "where": FOREIGN, "patch": FOREIGN},
+        )
+        for each in engine.findings()
+    ]
+    repairs.take(at_once(decoding(json.dumps(plans(FOREIGN, *said)).encode())))
+    repairs.lost(FOREIGN, 2.0)
+    return Listings(engine, Versions(engine, repairs))
+
+
+async def report(listing: Listing, wanted: Filter = Filter()) -> Any:  # noqa: B008 # frozen
+    encoded = await listing.encoded(wanted)
+    return json.loads(b"".join([part async for part in encoded.parts()]))
+
+
+def _each(check: Check) -> Iterator[tuple[str, Evaluation]]:
+    for name, case in cases_of(check).items():
+        yield name, doubled(check, case)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+async def test_no_name_of_another_namespace_is_in_the_answers_of_a_tenant(check: Check) -> None:
+    shown = whole = crossing = 0
+    for name, evaluation in _each(check):
+        every = listings(evaluation.engine)
+        tenant = every.of(Visible(frozenset([OWN])))
+        seen = await report(tenant)
+        overview = await tenant.overview()
+        mine = [each for each in evaluation.engine.findings() if each.subject.namespace == OWN]
+        crossing += sum(FOREIGN in repr(each) for each in mine)
+        shown += len(mine)
+        whole += sum(bool(each["evidence"]) for each in seen["findings"])
+
+        assert FOREIGN not in json.dumps(seen), name
+        assert FOREIGN not in repr(overview), name
+        assert {each["subject"]["namespace"] for each in seen["findings"]} <= {OWN}, name
+        assert sorted(each["fingerprint"] for each in seen["findings"]) == sorted(each.fingerprint for each in mine)
+        assert sum(overview.counts.values()) == len(mine)
+        assert seen["sources"] == []
+        assert "reconcile" not in seen
+    assert bool(shown) == (check.id not in OF_THE_CLUSTER)
+    assert bool(crossing) == (check.id in CROSSING), "of findings whose whole text names the other namespace"
+    assert bool(whole) == (check.id in WHOLE)
+
+
+OF_THE_CLUSTER = {"eviction_stack", "feature_configuration", "feature_ground", "ipam_stack", "node_identity"}
+CROSSING = {"firmware_duplicates", "firmware_serials", "ipam_claims", "ipam_networks"}
+WITHHELD = {"evictions", "firmware_duplicates", "firmware_serials", "instancetype_objects", "ipam_networks"}
+WHOLE = {check.id for check in CHECKS} - OF_THE_CLUSTER - WITHHELD
