@@ -285,5 +285,10 @@ async def test_the_certificate_is_verified(tls: Tls, tmp_path: Path) -> None:
             assert "none.pem has no certificates in PEM form" in await heard.next()
         async with following(server.url, ca_file=str(tmp_path / "missing.pem")) as heard:
             assert "missing.pem can't be read: No such file" in await heard.next()
-    async with sidecar(tls.serves("elsewhere.example")) as server, following(server.url, ca_file=tls.ca) as heard:
-        assert "certificate" in await heard.next()
+    async with sidecar(tls.serves("elsewhere.example")) as server:
+        async with following(server.url, ca_file=tls.ca) as heard:
+            assert "certificate" in await heard.next()
+        async with following(server.url, ca_file=tls.ca, server_name="elsewhere.example") as heard:
+            assert await heard.next() == ""
+        async with following(server.url, ca_file=tls.ca, server_name="else.example") as heard:
+            assert "certificate" in await heard.next()

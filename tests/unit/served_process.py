@@ -1,0 +1,28 @@
+"""The server over TLS in a process of its own: python -m tests.unit.served_process CERTIFICATE KEY DESCRIPTORS
+
+It prints its port, and its greatest resident memory in KiB at its end, which is that of its input.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import ssl
+import sys
+from pathlib import Path
+
+from exporter.http.certificates import Certificates
+from tests.unit.served import served
+
+
+async def _serve(certificate: Path, key: Path) -> None:
+    async with served(5000, tls=(Certificates(certificate, key), ssl.create_default_context())) as made:
+        print(made.port, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, flush=True)
+
+
+if __name__ == "__main__":
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[3]), hard))
+    asyncio.run(_serve(Path(sys.argv[1]), Path(sys.argv[2])))
