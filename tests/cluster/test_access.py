@@ -130,6 +130,7 @@ async def test_every_path_of_the_sidecar_too(
     (tmp_path / "webhook").write_text("of-alertmanager")
     settings = {
         "listen": "127.0.0.1:0",
+        "insecure": True,  # without TLS; who is asked is given below
         "ledger": {"directory": str(tmp_path / "ledger")},
         "source": {"url": exporter.url},
         "webhook": {"enabled": True, "tokenFile": str(tmp_path / "webhook")},
