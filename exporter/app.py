@@ -17,9 +17,10 @@ from .config.reloading import Status
 from .config.settings import Config
 from .engine.engine import Engine
 from .engine.intake import Intake
+from .http.certificates import Certificates
 from .http.following import Follower
 from .http.routes import routes
-from .http.server import build, serving
+from .http.server import Guard, build, serving
 from .kube.live import LiveSource
 from .kube.pace import Pace
 from .kube.transport import Transport
@@ -116,20 +117,31 @@ def _pace(config: Config) -> Pace:
 
 
 @asynccontextmanager
-async def serve(steward: Steward, host: str, port: int, title: str = "kubevirt-steward") -> AsyncIterator[str]:
-    """Watches, evaluates and serves while entered; gives the URL. Raises OSError if the port is in use."""
+async def serve(
+    steward: Steward,
+    host: str,
+    port: int,
+    title: str = "kubevirt-steward",
+    *,
+    tls: Certificates | None = None,
+    guard: Guard | None = None,
+    hosts: Iterable[str] = (),
+) -> AsyncIterator[str]:
+    """Watches, evaluates and serves while entered; gives the URL. Without `tls` it is plain HTTP, also for those who
+    ask for one of `hosts`. Raises OSError if the port is in use.
+    """
     # Records are not tracked by the garbage collector: a high threshold costs no memory, and halves decoding time.
     gc.set_threshold(50_000, 20, 1000)
-    served, source = Served(), steward.source
+    served, source = Served(expires=lambda: None if tls is None else tls.expires), steward.source
     telemetry = Telemetry(
         steward.engine, steward.exposition, source.reflectors, served, steward.config, source.requests
     )
     registry = registry_of(telemetry)
     of_steward = (steward.engine, steward.aggregates, steward.exposition)
     table = routes(*of_steward, registry, served, steward.config, title, steward.repairs)
-    app = build(steward.engine, table, served.requests)
+    app = build(steward.engine, table, served.requests, guard)
     async with (
-        serving(app, host, port) as url,
+        serving(app, host, port, tls, hosts) as url,
         steward.watching(),
         alongside(_jobs(steward)),
     ):

@@ -17,6 +17,7 @@ from exporter.checks import all_checks
 from exporter.checks.base import PER_FLEET, Check
 from exporter.config.forms import address
 from exporter.config.settings import Config as ExporterConfig
+from exporter.http.certificates import certificates_of
 from exporter.http.server import serving
 from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
@@ -84,7 +85,7 @@ async def run(
     reached: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[tuple[str, Sidecar]]:
     """The sidecar, at work while entered, and its URL. Raises OSError, LedgerError, ConfigError."""
-    remediations = all_remediations()
+    remediations, tls = all_remediations(), certificates_of(config.tls, config.insecure)
     kinds, checks = kinds_of(remediations), checks_of(exporter)
     async with AsyncExitStack() as ends:
         await transport.load()
@@ -99,7 +100,7 @@ async def run(
         board, reads, writer = Board(), ApiReads(transport), Writer(transport)
         modes = {each.id: mode_of(config, each.id, "").value for each in remediations}
         enabled = {each.id for each in remediations if may_write(config, [each])}
-        measures = Measures(remediations, modes, board, enabled)
+        measures = Measures(remediations, modes, board, enabled, lambda: None if tls is None else tls.expires)
 
         def kept(entry: Entry) -> None:
             history.add(entry)
@@ -145,7 +146,7 @@ async def run(
         webhook = receiver(config.webhook, firing) if config.webhook.enabled else None
         app = build(board, measures, modes, secrets.token_hex(4), webhook)
         async with (
-            serving(app, *address(config.listen)) as url,
+            serving(app, *address(config.listen), tls, config.hosts) as url,
             alongside({"elect": election.run(), "repair": sidecar.run()}),
         ):
             yield url, sidecar
@@ -184,7 +185,7 @@ def _election(config: Config, transport: Transport, identity: str) -> Election:
 
 def _exporter(config: Config, clock: Callable[[], float]) -> ExporterSource:
     given = config.source
-    return ExporterSource(given.url or "", clock, given.token_file or "", given.ca_file or "")
+    return ExporterSource(given.url or "", clock, given.token_file or "", given.ca_file or "", given.server_name or "")
 
 
 def lease_namespace(config: Config) -> str:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict, create_model
 
-from exporter.config.forms import Address, Duration, OptionalText, Text, setting
-from exporter.config.settings import Section
+from exporter.config.forms import Address, Duration, HostNames, OptionalHostName, OptionalText, Text, setting
+from exporter.config.settings import HOSTS, INSECURE, Section, TLSSettings
 
 from .config_forms import URL, NamespaceName, OptionalURL, Window
 from .remediation import Remediation
@@ -87,6 +87,9 @@ class SourceSettings(Section):
     url: URL = setting("http://127.0.0.1:9877", "Where its API is.", "URL")
     token_file: OptionalText = setting(None, "File with the bearer token to send; read anew each time.", "text")
     ca_file: OptionalText = setting(None, "File with the CA certificates to trust instead of the system's.", "text")
+    server_name: OptionalHostName = setting(
+        None, "The name that its certificate has to be for. Without it: the URL's host.", "host name"
+    )
     oldest: Duration = setting("2m", "Nothing is written on what it saw longer ago.", low="5s", high="1h")
 
 
@@ -124,13 +127,6 @@ class WebhookSettings(Section):
         low="1m",
         high="30d",
     )
-
-
-class TLSSettings(Section):
-    """The certificate of the sidecar's own endpoints. Both or none."""
-
-    cert_file: OptionalText = setting(None, "File with the certificate chain.", "text")
-    key_file: OptionalText = setting(None, "File with its key.", "text")
 
 
 class LedgerSettings(Section):
@@ -171,6 +167,8 @@ class Config(Section):
     prometheus: PrometheusSettings = Field(default_factory=PrometheusSettings)
     webhook: WebhookSettings = Field(default_factory=WebhookSettings)
     listen: Address = setting("127.0.0.1:9878", "Where metrics, health and the webhook are served.", "HOST:PORT")
+    insecure: bool = setting(False, INSECURE)
+    hosts: HostNames = setting((), HOSTS, "list of host names")
     tls: TLSSettings = Field(default_factory=TLSSettings)
     ledger: LedgerSettings = Field(default_factory=LedgerSettings)
     lease: LeaseSettings = Field(default_factory=LeaseSettings)

@@ -102,5 +102,8 @@ def _of_the_whole(config: Config) -> Iterator[tuple[str, str]]:
         yield "prometheus.gate", "there is nobody to ask; set prometheus.url too"
     if config.webhook.enabled and not config.webhook.token_file:
         yield "webhook.tokenFile", "whoever sends alerts must have a token; set it, or leave the webhook off"
-    if bool(config.tls.cert_file) != bool(config.tls.key_file):
-        yield "tls", "certFile and keyFile go together; set both or none"
+    if config.source.server_name and not (config.source.url or "").startswith("https:"):
+        yield "source.serverName", "a server has a certificate with https only; write source.url with https"
+    key, why = config.tls.mistake(config.insecure)
+    if key:
+        yield key, why

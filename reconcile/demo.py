@@ -139,6 +139,7 @@ def _config(ledger: Path) -> Config:
         "interval": "1s",
         "verifyAfter": "1s",
         "listen": "127.0.0.1:0",
+        "insecure": True,
         "ledger": {"directory": str(ledger)},
     }
     return model_of(all_remediations()).model_validate(settings, by_alias=True, by_name=False)

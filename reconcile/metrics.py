@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Count
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -48,12 +48,16 @@ class Measures(Collector):
         modes: dict[str, str],
         board: Board,
         enabled: Collection[str] = (),
+        expires: Callable[[], float | None] = lambda: None,
     ) -> None:
-        """`enabled` are the remediations that may write somewhere, be it in one namespace."""
+        """`enabled` are the remediations that may write somewhere, be it in one namespace. `expires` says when the
+        certificate does that is served, in seconds since 1970, and None without TLS.
+        """
         self.registry = CollectorRegistry()
         self.standing = Standing()
         self._ids = [each.id for each in remediations]
         self._modes, self._board, self._enabled = modes, board, enabled
+        self._expires = expires
         self._done = Counter(
             f"{PREFIX}s", "Attempts by how they ended.", ("remediation", "mode", "outcome"), registry=self.registry
         )
@@ -149,6 +153,13 @@ class Measures(Collector):
             ("last_run_timestamp_seconds", "When the findings were last gone through.", now.last_run),
         ):
             yield _family(name, text, (), (((), value),))
+        expires = self._expires()
+        yield _family(
+            "certificate_expiry_timestamp_seconds",
+            "When the certificate that is served expires; not there without TLS.",
+            (),
+            () if expires is None else (((), expires),),
+        )
 
 
 def _family(name: str, text: str, labels: tuple[str, ...], samples: Iterable[tuple[tuple[str, ...], float]]) -> Metric:

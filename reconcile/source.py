@@ -159,9 +159,13 @@ def bearer(token_file: str) -> dict[str, str]:
 class ExporterSource:
     """The API of an exporter. Entered, it keeps its connections."""
 
-    def __init__(self, url: str, clock: Callable[[], float], token_file: str = "", ca_file: str = "") -> None:
+    def __init__(
+        self, url: str, clock: Callable[[], float], token_file: str = "", ca_file: str = "", server_name: str = ""
+    ) -> None:
+        """`server_name` is what its certificate has to be for; empty for the URL's host."""
         self._url, self._clock, self._token_file = url.rstrip("/"), clock, token_file
         self._tls: ssl.SSLContext | bool = ssl.create_default_context(cafile=ca_file) if ca_file else True
+        self._name = server_name or None
         self._generation: int | None = None
 
     async def observed(self) -> Observed:
@@ -209,7 +213,9 @@ class ExporterSource:
             timeout = aiohttp.ClientTimeout(total=seconds)
             async with (
                 aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session,
-                session.get(url, params=query or {}, headers=headers, ssl=self._tls) as response,
+                session.get(
+                    url, params=query or {}, headers=headers, ssl=self._tls, server_hostname=self._name
+                ) as response,
             ):
                 body = await whole(response, _BODY_BYTES)
                 if response.status != 200:

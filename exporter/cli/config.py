@@ -13,7 +13,7 @@ from ..config.loading import Sources, load
 from ..config.mistakes import Mistakes
 from .cluster import add_cluster_options
 from .configured import add_config_option, configured, sources_of
-from .listening import add_listen_option
+from .listening import add_insecure_option, add_listen_option
 from .table import table
 from .terminal import complain, say
 
@@ -41,6 +41,7 @@ def add(commands: Any) -> None:
     add_config_option(show)
     add_cluster_options(show)
     add_listen_option(show)
+    add_insecure_option(show)
     show.add_argument("-o", "--output", choices=("table", "yaml"), default="table", help="default: table")
     show.set_defaults(run=run_show)
 

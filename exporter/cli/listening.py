@@ -14,7 +14,7 @@ from ..config.forms import address
 from ..config.settings import Config
 from .terminal import complain
 
-__all__ = ["add_listen_option", "run_until_signalled"]
+__all__ = ["add_insecure_option", "add_listen_option", "run_until_signalled"]
 
 
 def add_listen_option(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,16 @@ def add_listen_option(parser: argparse.ArgumentParser) -> None:
         "--listen",
         metavar="HOST:PORT",
         type=_address,
-        help=f"default: {Config().listen}. Whoever can reach it can read all findings: there is no authentication yet",
+        help=f"default: {Config().listen}",
+    )
+
+
+def add_insecure_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--insecure",
+        action="store_const",
+        const="true",
+        help="serve plain HTTP without tokens: whoever reaches it can read everything",
     )
 
 

@@ -16,9 +16,10 @@ from ..checks.base import Check
 from ..config.forms import address
 from ..config.loading import Loaded, Sources, load
 from ..config.reloading import Reloading, Watched
+from ..http.certificates import certificates_of
 from .cluster import add_cluster_options, transport_of
 from .configured import add_config_option, configured, sources_of
-from .listening import add_listen_option, run_until_signalled
+from .listening import add_insecure_option, add_listen_option, run_until_signalled
 from .logs import log_as, say
 
 __all__ = ["add", "follow", "run"]
@@ -32,11 +33,13 @@ def add(commands: Any) -> None:
         "serve",
         help="watch a cluster; serve metrics, JSON API and page",
         description="Watches a cluster; writes nothing to it.",
-        epilog="The configuration file is reloaded when it changes, and on SIGHUP.",
+        epilog="Needs a certificate (tls.certFile and tls.keyFile) or --insecure. The configuration file is reloaded "
+        "when it changes, and on SIGHUP.",
     )
     add_config_option(parser)
     add_cluster_options(parser)
     add_listen_option(parser)
+    add_insecure_option(parser)
     parser.set_defaults(run=run)
 
 
@@ -47,8 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _serve(loaded: Loaded, sources: Sources) -> int:
     config = loaded.config
+    tls = certificates_of(config.tls, config.insecure)
     steward = assemble(transport_of(config), config)
-    async with serve(steward, *address(config.listen)) as url:
+    async with serve(steward, *address(config.listen), tls=tls, hosts=config.hosts) as url:
         say(f"Serving {url}/ and {url}/metrics")
         await follow(steward, loaded, sources)
     return 0

@@ -15,11 +15,14 @@ from .mistakes import listed, quoted
 __all__ = [
     "Address",
     "Duration",
+    "HostNames",
+    "OptionalHostName",
     "OptionalText",
     "OptionalUrl",
     "OptionalVersion",
     "address",
     "field_of",
+    "host_name",
     "setting",
     "write_duration",
 ]
@@ -28,6 +31,9 @@ __all__ = [
 _DURATION = r"(?=[0-9])(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m(?!s))?(?:([0-9]{1,6})s)?(?:([0-9]{1,6})ms)?"
 _UNITS = ("days", "hours", "minutes", "seconds", "milliseconds")
 _URL = r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/?"
+_HOST_NAME = (
+    r"(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*"
+)
 _ADDRESS = r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:\s]*)):([0-9]{1,5})"
 
 
@@ -72,6 +78,13 @@ def _url(text: str) -> str:
     return text
 
 
+def host_name(text: str) -> str:
+    """Raises ValueError."""
+    if not re.fullmatch(_HOST_NAME, text):
+        raise ValueError(f"{quoted(text)} is no host name; write it as steward.example.org, without a port")
+    return text
+
+
 def _version(text: str) -> str:
     found = parse(text)
     if found is None:
@@ -97,6 +110,9 @@ OptionalText = Annotated[Text | None, WithJsonSchema({"type": "string", "minLeng
 OptionalUrl = Annotated[
     Annotated[Text, AfterValidator(_url)] | None, WithJsonSchema({"type": "string", "pattern": f"^{_URL}$"})
 ]
+_HostName = Annotated[Text, AfterValidator(host_name), WithJsonSchema({"type": "string", "pattern": f"^{_HOST_NAME}$"})]
+HostNames = Annotated[tuple[_HostName, ...], Strict(False)]
+OptionalHostName = Annotated[_HostName | None, WithJsonSchema({"type": "string", "pattern": f"^{_HOST_NAME}$"})]
 OptionalVersion = Annotated[
     Annotated[Text, AfterValidator(_version)] | None, WithJsonSchema({"type": "string", "pattern": f"^{FORM}$"})
 ]

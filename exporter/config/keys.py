@@ -15,7 +15,13 @@ __all__ = ["CONFIG_VARIABLE", "FLAGS", "PREFIX", "Key", "below", "keys_of", "tre
 
 PREFIX = "STEWARD_"
 CONFIG_VARIABLE = "STEWARD_CONFIG"
-FLAGS = {"listen": "--listen", "kubeconfig": "--kubeconfig", "context": "--context", "logLevel": "--log-level"}
+FLAGS = {
+    "listen": "--listen",
+    "insecure": "--insecure",
+    "kubeconfig": "--kubeconfig",
+    "context": "--context",
+    "logLevel": "--log-level",
+}
 
 _LIVE = (
     "logLevel",

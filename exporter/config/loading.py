@@ -137,6 +137,9 @@ def _of_the_whole(config: Config, checks: Iterable[Check], refused: Iterable[Key
                 _ = config.of(check.id).settings
             except ValueError as error:  # of the struct's __post_init__
                 yield f"checks.{check.id}", str(error)
+    key, why = config.tls.mistake(config.insecure)
+    if key:
+        yield key, why
     key, why = config.reconcile.mistake
     if key and not any(each.path[0] == "reconcile" for each in refused):
         yield f"reconcile.{key}", why

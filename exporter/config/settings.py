@@ -16,10 +16,22 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from ..checks.base import Check
-from .forms import Address, Duration, OptionalText, OptionalUrl, OptionalVersion, field_of, setting
+from .forms import (
+    Address,
+    Duration,
+    HostNames,
+    OptionalHostName,
+    OptionalText,
+    OptionalUrl,
+    OptionalVersion,
+    field_of,
+    setting,
+)
 from .mistakes import listed
 
 __all__ = [
+    "HOSTS",
+    "INSECURE",
     "CheckSettings",
     "Config",
     "MetricsSettings",
@@ -27,8 +39,12 @@ __all__ = [
     "ReconcileSettings",
     "Section",
     "SeriesLimitSettings",
+    "TLSSettings",
     "model_of",
 ]
+
+INSECURE = "true serves plain HTTP without tokens: whoever reaches it can read everything. Without it TLS is required."
+HOSTS = "Names that are answered to without TLS, beside localhost, the host of `listen` and every IP address."
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["logfmt", "json"]
@@ -90,6 +106,23 @@ class MetricsSettings(Section):
     )
 
 
+class TLSSettings(Section):
+    """The certificate that is served. Both or none; read again when they change."""
+
+    cert_file: OptionalText = setting(None, "Path of a file with the certificate chain, as PEM.", "text")
+    key_file: OptionalText = setting(None, "Path of a file with its key, as PEM without a password.", "text")
+
+    def mistake(self, insecure: bool) -> tuple[str, str]:
+        """The key of what does not go together, and why; empty where all does."""
+        if bool(self.cert_file) != bool(self.key_file):
+            return "tls", "certFile and keyFile go together; set both or none"
+        return (
+            ("insecure", "plain HTTP has no certificate; leave tls out, or insecure")
+            if self.cert_file and insecure
+            else ("", "")
+        )
+
+
 class ReconcileSettings(Section):
     """Where the sidecar is whose repairs are shown with the findings. Without a URL none is asked."""
 
@@ -98,14 +131,23 @@ class ReconcileSettings(Section):
     ca_file: OptionalText = setting(
         None, "Path of the certificates that the sidecar's is verified by. Without it: those of the system.", "text"
     )
+    server_name: OptionalHostName = setting(
+        None, "The name that the sidecar's certificate has to be for. Without it: the URL's host.", "host name"
+    )
 
     @property
     def mistake(self) -> tuple[str, str]:
         """The key of what does not go together, and why; empty where all does."""
-        for key, value in (("tokenFile", self.token_file), ("caFile", self.ca_file)):
+        for key, value in (
+            ("tokenFile", self.token_file),
+            ("caFile", self.ca_file),
+            ("serverName", self.server_name),
+        ):
             if value and not self.url:
                 return key, "it is for the sidecar at reconcile.url, which is not set"
         host = _HOST.match(self.url or "")
+        if self.server_name and host:
+            return "serverName", "a server has a certificate with https only; write reconcile.url with https"
         if self.token_file and host and host[1] not in _LOOPBACK:
             return "tokenFile", "a token is not sent over http to another host; write reconcile.url with https"
         return "", ""
@@ -133,9 +175,10 @@ class CheckSettings(Section):
 class Config(Section):
     """The configuration of the exporter."""
 
-    listen: Address = setting(
-        "127.0.0.1:9877", "Where page, metrics and API are served. Who reaches it can read all findings.", "HOST:PORT"
-    )
+    listen: Address = setting("127.0.0.1:9877", "Where page, metrics and API are served.", "HOST:PORT")
+    insecure: bool = setting(False, INSECURE)
+    hosts: HostNames = setting((), HOSTS, "list of host names")
+    tls: TLSSettings = Field(default_factory=TLSSettings)
     kubeconfig: OptionalText = setting(
         None, "Path of a kubeconfig. Without it: $KUBECONFIG, ~/.kube/config, else the pod's ServiceAccount.", "text"
     )

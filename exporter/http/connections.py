@@ -2,6 +2,9 @@
 
 A connection that has no request in progress gives way to a new one while there are too many: whoever opens connections
 and is silent can't keep a scrape out. Closing never waits for a client that does not read.
+
+With TLS a connection counts from its first byte on, not only after its handshake, and the handshake is part of what has
+to be there in time.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import asyncio
 import logging
 import resource
 import socket
+import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,10 +23,12 @@ __all__ = ["Connections", "most_connections", "quiet_about_descriptors"]
 
 log = logging.getLogger(__name__)
 
-_HEAD = 10.0  # seconds in which the head of a request has to be there
+_HEAD = 10.0  # seconds in which the head of a request has to be there, after the handshake of TLS
 _IDLE = 75.0  # seconds from an answer to the next request
-_MOST = 512
+_MOST = 256  # with TLS each one takes half a megabyte
 _SEND_BUFFER = 1 << 18  # bytes
+_WRITE_BUFFER = 1 << 16  # bytes beside it; asyncio's own limit is eight times that with TLS
+_GOODBYE = 20.0  # seconds in which what was sent last has to be taken, and TLS ended
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 5\r\n"
     b"Connection: close\r\nContent-Length: 54\r\n\r\nall connections are in use; try again in some seconds\n"
@@ -37,12 +43,15 @@ def most_connections() -> int:
 
 
 class Connections:
-    """A protocol factory for a server: wraps what `make` makes."""
+    """A protocol factory for a server: wraps what `make` makes. `context` gives that of TLS for the next connection."""
 
-    def __init__(self, make: Callable[[], asyncio.Protocol], most: int) -> None:
-        self.make, self._most = make, most
-        self._open: dict[asyncio.BaseTransport, _Connection] = {}
+    def __init__(
+        self, make: Callable[[], asyncio.Protocol], most: int, context: Callable[[], ssl.SSLContext] | None = None
+    ) -> None:
+        self.make, self.context, self._most = make, context, most
+        self._open: set[_Connection] = set()
         self._idle: dict[_Connection, None] = {}  # the longest idle first
+        self._by_transport: dict[asyncio.BaseTransport, _Connection] = {}  # as a request has it
 
     def __call__(self) -> asyncio.Protocol:
         return _Connection(self)
@@ -50,7 +59,7 @@ class Connections:
     @contextmanager
     def in_use(self, transport: asyncio.BaseTransport | None) -> Iterator[None]:
         """While a request of this connection is answered it is not idle."""
-        connection = self._open.get(transport) if transport is not None else None
+        connection = self._by_transport.get(transport) if transport is not None else None
         if connection is None:
             yield
             return
@@ -59,54 +68,108 @@ class Connections:
         try:
             yield
         finally:
-            if connection.transport in self._open:
+            if connection in self._open:
                 self._idle[connection] = None
                 connection.wait_for_request()
 
-    def admit(self, connection: _Connection, transport: asyncio.Transport) -> bool:
+    def __contains__(self, connection: _Connection) -> bool:
+        return connection in self._open
+
+    def admit(self, connection: _Connection) -> bool:
         if len(self._open) >= self._most:
             longest = next(iter(self._idle), None)
             if longest is None:
                 return False
             longest.drop()
-        self._open[transport] = connection
+        self._open.add(connection)
         self._idle[connection] = None
         return True
 
+    def serve(self, connection: _Connection, transport: asyncio.Transport) -> asyncio.Protocol:
+        """The protocol of its requests, which come over this transport."""
+        self._by_transport[transport] = connection
+        return self.make()
+
     def forget(self, connection: _Connection) -> None:
-        self._open.pop(connection.transport, None)
+        self._open.discard(connection)
         self._idle.pop(connection, None)
+        if connection.serving is not None:
+            self._by_transport.pop(connection.serving, None)
+
+    def drop_all(self) -> None:
+        for each in tuple(self._open):
+            each.drop()
 
 
 class _Connection(asyncio.Protocol):
     """Passes everything on to the protocol of one connection, and keeps the time."""
 
     transport: asyncio.Transport
+    serving: asyncio.Transport | None = None  # that of TLS, where there is TLS
 
     def __init__(self, connections: Connections) -> None:
         self._all = connections
         self._inner: asyncio.Protocol | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._asking = True  # the head of a request is on its way, or has to come now
+        self._early = bytearray()  # what came with the end of the handshake
+        self._handshake: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
-        if not self._all.admit(self, transport):
-            transport.write(_FULL)
-            transport.close()
+        if not self._all.admit(self):
+            self._refuse()
             return
         # What nobody reads waits in the kernel as well, which would let it grow to megabytes for each connection.
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-        self._inner = self._all.make()
         self._close_after(_HEAD)
+        if self._all.context is None:
+            self._serve(transport)
+        else:
+            self._handshake = asyncio.get_running_loop().create_task(self._secure(self._all.context()))
+
+    def _refuse(self) -> None:
+        if self._all.context is None:
+            self.transport.write(_FULL)
+            self.transport.close()
+        else:
+            self.transport.abort()  # a sentence would cost a handshake
+
+    async def _secure(self, context: ssl.SSLContext) -> None:
+        """From here on `data_received` and the like are of what is inside of TLS."""
+        try:
+            secured = await asyncio.get_running_loop().start_tls(
+                self.transport,
+                self,
+                context,
+                server_side=True,
+                ssl_handshake_timeout=_HEAD,
+                ssl_shutdown_timeout=_GOODBYE,
+            )
+        except OSError:  # no TLS, or none that both know; and whoever left or was too slow
+            secured = None
+        if secured is None or self not in self._all:
+            self.drop()
+            return
+        self._serve(secured)
+        early, self._early = bytes(self._early), bytearray()
+        if early:
+            self.data_received(early)
+
+    def _serve(self, transport: asyncio.Transport) -> None:
+        transport.set_write_buffer_limits(_WRITE_BUFFER)
+        self.serving = transport
+        self._inner = self._all.serve(self, transport)
         self._inner.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
         if not self._asking:
             self._asking = True
             self._close_after(_HEAD)
-        if self._inner is not None:
+        if self._inner is None:
+            self._early += data
+        else:
             self._inner.data_received(data)
 
     def eof_received(self) -> bool | None:

@@ -1,14 +1,17 @@
-"""Who is answered at all: on loopback only who asks for this address, and no foreign web page.
+"""Who is answered at all: without TLS only who asks for this host, and never a foreign web page.
 
-A page on the web can have its own name resolve to 127.0.0.1, and would then read everything here as its own content;
-the browser sends that name as Host. An IP address as Host can't be of such a page.
+A page on the web can have its own name resolve to 127.0.0.1 or to an address of the cluster, and would then read
+everything here as its own content; the browser sends that name as Host. An IP address as Host can't be of such a page.
+With TLS no certificate of ours is valid for that name, and nothing is answered without a token: any Host is right,
+since behind a Service or an ingress there is no saying by which name one asks.
+
+A browser that was given a token sends it along with what a foreign page asks for, so such pages are refused always.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable
 
 from aiohttp import web
 
@@ -18,28 +21,25 @@ _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:/@\s]+))(?::[0-9]{0,5})?")
 
 
 class Door:
-    """Opened by `listens`; before, and on addresses that others can reach, it lets everybody in: behind a Service or an
-    ingress there is no saying by which name one asks.
-    """
+    """Lets in whoever asks for any host, until `answers_to` is called."""
 
     def __init__(self) -> None:
         self._names: frozenset[str] = frozenset()
 
-    def listens(self, host: str, addresses: Iterable[str]) -> None:
-        """`host` as configured, and the addresses that it turned out to be."""
-        local = all(ipaddress.ip_address(each.partition("%")[0]).is_loopback for each in addresses)
-        self._names = frozenset(("localhost", host.lower())) if local else frozenset()
+    def answers_to(self, *hosts: str) -> None:
+        """From now on to these only, localhost, and any IP address."""
+        self._names = frozenset(("localhost", *(each.lower().rstrip(".") for each in hosts)))
 
     def refusal(self, request: web.BaseRequest) -> tuple[int, str] | None:
         """Status and sentence, where it is not to be answered."""
         hosts = request.headers.getall("Host", [])
         if len(hosts) > 1 or (not hosts and request.version >= (1, 1)):
             return 400, f"the request has {'several Host headers' if hosts else 'no Host header'}; send one"
-        if not self._names or not hosts:
+        if not hosts:
             return None
-        if not self._ours(hosts[0]):
+        if self._names and not self._ours(hosts[0]):
             names = " or ".join(sorted(self._names))
-            return 421, f"{hosts[0][:100]!r} is not served here; ask for {names}, or an IP address"
+            return 421, f"{hosts[0][:100]!r} is not served here; ask for {names} or an IP address, or add it to hosts"
         return _foreign(request, hosts[0])
 
     def _ours(self, host: str) -> bool:

@@ -48,7 +48,7 @@ class Follower:
     def __init__(self, settings: ReconcileSettings, repairs: Repairs, waits: Waits | None = None) -> None:
         """The settings have a URL."""
         self._url = f"{(settings.url or '').rstrip('/')}/api/v1/plans"
-        self._token, self._ca = settings.token_file, settings.ca_file
+        self._token, self._ca, self._name = settings.token_file, settings.ca_file, settings.server_name
         self._repairs, self._waits = repairs, waits or Waits()
         self._failures = 0
 
@@ -102,7 +102,14 @@ class Follower:
         headers = {"Accept": "application/json", **self._authorization(), **({"If-None-Match": tag} if tag else {})}
         timeout = aiohttp.ClientTimeout(total=self._waits.change + self._waits.answer)
         # A redirection is refused: the token is for this server.
-        asking = session.get(self._url, params=query, headers=headers, timeout=timeout, allow_redirects=False)
+        asking = session.get(
+            self._url,
+            params=query,
+            headers=headers,
+            timeout=timeout,
+            allow_redirects=False,
+            server_hostname=self._name,
+        )
         async with asking as response:
             if response.status == 304 and tag:
                 return None, tag

@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
+from ..background import alongside
 from ..engine.engine import Engine
 from .answers import as_text, error
+from .certificates import Certificates
 from .connections import Connections, most_connections, quiet_about_descriptors
 from .door import Door
 from .sending import finish
 
-__all__ = ["Answered", "Routes", "application", "build", "serving"]
+__all__ = ["Answered", "Guard", "Routes", "application", "build", "serving"]
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Guard = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
+"""Gives the answer to whoever is not to be served, and None to the others."""
 Routes = dict[str, Handler]
 Answered = Counter[tuple[str, str]]  # by path, as the route has it, and status
 
@@ -36,23 +40,27 @@ _UNANSWERED = "error"  # in place of a status
 _OTHER = "other"  # in place of a path that is not served: nobody can make up series
 _LINGER = 2.0  # seconds in which the body of a request may end, which nobody reads
 _BACKLOG = 128
+_HEALTH = ("/healthz", "/readyz")  # the kubelet asks without a token
 _DOOR = web.AppKey("door", Door)
+_GUARD = web.AppKey[Guard]("guard")  # absent where everybody is served
 _ANSWERED = web.AppKey("answered", Answered)
 _CONNECTIONS = web.AppKey("connections", list[Connections])  # none before it serves
 
 
-def build(engine: Engine, routes: Routes, answered: Answered) -> web.Application:
+def build(engine: Engine, routes: Routes, answered: Answered, guard: Guard | None = None) -> web.Application:
     def unready() -> str:
         if engine.ready:
             return ""
         return "\n".join(f"{each.check}: {each.why}" for each in engine.unknowns()) or "not evaluated yet"
 
-    return application(routes, unready, answered)
+    return application(routes, unready, answered, guard)
 
 
-def application(routes: Routes, unready: Callable[[], str], answered: Answered | None = None) -> web.Application:
+def application(
+    routes: Routes, unready: Callable[[], str], answered: Answered | None = None, guard: Guard | None = None
+) -> web.Application:
     """Routes with GET, and health. `unready` says why it is not ready; empty while it is. In `answered` the requests
-    are counted.
+    are counted. `guard` is asked before every path but health, which gives no reasons then.
     """
 
     async def healthz(_: web.Request) -> web.StreamResponse:
@@ -60,12 +68,16 @@ def application(routes: Routes, unready: Callable[[], str], answered: Answered |
 
     async def readyz(_: web.Request) -> web.StreamResponse:
         why = unready()
-        return as_text(503, f"not ready\n{why}") if why else web.Response(text="ok\n")
+        if not why:
+            return web.Response(text="ok\n")
+        return as_text(503, f"not ready\n{why}" if guard is None else "not ready")
 
     app = web.Application(middlewares=[_answer])
     app[_DOOR], app[_CONNECTIONS], app[_ANSWERED] = Door(), [], Counter() if answered is None else answered
+    if guard is not None:
+        app[_GUARD] = guard
     app.on_response_prepare.append(_add_headers)
-    for path, handler in {"/healthz": healthz, "/readyz": readyz, **routes}.items():
+    for path, handler in {**dict(zip(_HEALTH, (healthz, readyz), strict=True)), **routes}.items():
         app.router.add_get(path, handler)
     return app
 
@@ -96,15 +108,25 @@ def _counted(request: web.Request) -> Iterator[Callable[[int], None]]:
         count(500)  # aiohttp answers so
         raise
     finally:
-        resource = request.match_info.route.resource
-        request.app[_ANSWERED][resource.canonical if resource else _OTHER, code] += 1
+        request.app[_ANSWERED][_path(request), code] += 1
+
+
+def _path(request: web.Request) -> str:
+    """As the route has it."""
+    resource = request.match_info.route.resource
+    return resource.canonical if resource else _OTHER
 
 
 async def _answered(request: web.Request, handler: Handler) -> web.StreamResponse:
     refusal = request.app[_DOOR].refusal(request)
     if refusal is not None:
         return error(request, *refusal)
+    guard = request.app.get(_GUARD)
     try:
+        if guard is not None and _path(request) not in _HEALTH:
+            stopped = await guard(request)
+            if stopped is not None:
+                return stopped
         return await handler(request)
     except web.HTTPMethodNotAllowed as refused:
         allowed = ", ".join(sorted(refused.allowed_methods))
@@ -131,26 +153,32 @@ _LOG.addFilter(_is_ours)
 
 
 @asynccontextmanager
-async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
-    """Serves while entered, and gives the URL. Port 0 picks a free one. Raises OSError if the port is in use."""
+async def serving(
+    app: web.Application, host: str, port: int, tls: Certificates | None = None, hosts: Iterable[str] = ()
+) -> AsyncIterator[str]:
+    """Serves while entered, and gives the URL. Port 0 picks a free one. Without `tls` it is plain HTTP, for those who
+    ask for `host`, one of `hosts` or an address. Raises OSError if the port is in use.
+    """
     loop = asyncio.get_running_loop()
     runner = web.AppRunner(
         app, access_log=None, shutdown_timeout=2.0, handler_cancellation=True, logger=_LOG, lingering_time=_LINGER
     )
     await runner.setup()
+    assert runner.server is not None
+    most = most_connections()
+    connections = Connections(runner.server, most, None if tls is None else lambda: tls.context)
     try:
-        assert runner.server is not None
-        most = most_connections()
-        connections = Connections(runner.server, most)
         with quiet_about_descriptors(loop):
             server = await loop.create_server(connections, host, port, backlog=min(_BACKLOG, most))
             app[_CONNECTIONS][:] = [connections]
-            addresses = [each.getsockname() for each in server.sockets]
-            app[_DOOR].listens(host, [each[0] for each in addresses])
-            name, bound = addresses[0][:2]
+            if tls is None:
+                app[_DOOR].answers_to(host, *hosts)
+            name, bound = server.sockets[0].getsockname()[:2]
             try:
-                yield f"http://{f'[{name}]' if ':' in name else name}:{bound}"
+                async with alongside({} if tls is None else {"follow the certificate": tls.follow()}):
+                    yield f"{'http' if tls is None else 'https'}://{f'[{name}]' if ':' in name else name}:{bound}"
             finally:
                 server.close()
     finally:
         await runner.cleanup()
+        connections.drop_all()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
@@ -76,6 +76,9 @@ METRICS: dict[str, Described] = {
     ),
     "config_reload_success": Described("gauge", (), "1 if the configuration was right when it was last read."),
     "config_reload_timestamp_seconds": Described("gauge", (), "When the configuration was last read."),
+    "certificate_expiry_timestamp_seconds": Described(
+        "gauge", (), "When the certificate that is served expires; not there without TLS."
+    ),
     "generation": Described("gauge", (), "Grows with every difference of the findings."),
     "kind_synced": Described("gauge", ("kind",), "1 while what we hold of the kind is all there and current."),
     "kind_sync_state": Described("gauge", ("kind", "state"), "How well the kind is seen: 1 for the state that holds."),
@@ -120,11 +123,14 @@ METRICS: dict[str, Described] = {
 
 @dataclass(slots=True)
 class Served:
-    """What the HTTP server says of itself: its last scrape, and its requests by path, as the route has it, and code."""
+    """What the HTTP server says of itself: its last scrape, its requests by path, as the route has it, and code, and
+    when its certificate expires, in seconds since 1970, None without TLS.
+    """
 
     seconds: float = 0.0
     size: int = 0
     requests: Counter[tuple[str, str]] = field(default_factory=Counter)
+    expires: Callable[[], float | None] = lambda: None
 
 
 class Telemetry(Collector):
@@ -163,6 +169,7 @@ class Telemetry(Collector):
         }
 
     def _own(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:
+        expires = self._served.expires()
         return {
             "build_info": [((_version(),), 1)],
             "ready": [((), float(self._engine.ready))],
@@ -172,6 +179,7 @@ class Telemetry(Collector):
             "config_info": [((self._config.digest,), 1)],
             "config_reload_success": [((), float(self._config.mistakes is None))],
             "config_reload_timestamp_seconds": [((), self._config.tried)],
+            "certificate_expiry_timestamp_seconds": [] if expires is None else [((), expires)],
             "generation": [((), self._engine.generation)],
             "series": [((family,), count) for family, count in self._exposition.series.items()],
             "series_limit": [((family,), self._exposition.series_limit.family) for family in self._exposition.series],

@@ -7,7 +7,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from exporter.cli.listening import run_until_signalled
+from exporter.cli.listening import add_insecure_option, run_until_signalled
 from exporter.cli.logs import log_as, say
 from exporter.cli.terminal import complain
 from exporter.kube.transport import Transport
@@ -29,11 +29,14 @@ def add(commands: Any) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help="YAML; docs/repairs.md has every key")
     parser.add_argument("--kubeconfig", metavar="FILE", help="default: as of kubectl, else the pod's ServiceAccount")
     parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig; default: the current one")
+    add_insecure_option(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     config, exporter = configured(arguments)
+    if arguments.insecure:
+        config = config.model_copy(update={"insecure": True})
     log_as(arguments.log_level or exporter.log_level, exporter.log_format)
     try:
         return run_until_signalled(_serve(arguments, config, exporter))

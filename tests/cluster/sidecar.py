@@ -55,6 +55,7 @@ class Sidecar:
             "interval": "1s",
             "verifyAfter": "2s",
             "listen": f"127.0.0.1:{port}",
+            "insecure": True,
             "ledger": {"directory": str(self.directory)},
             "lease": {"namespace": "default", "duration": "15s"},
             "source": {"url": exporter},

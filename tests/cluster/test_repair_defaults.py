@@ -48,6 +48,7 @@ def defaults(ground: Ground, folder: Path) -> Config:
     (port,) = free_ports(1)
     places = {
         "listen": f"127.0.0.1:{port}",
+        "insecure": True,
         "ledger": {"directory": str(folder / "ledger")},
         "source": {"url": ground.exporter.url},
         "interval": "1h",  # the test runs it

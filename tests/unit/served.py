@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 
 from exporter.checks.base import PER_CLUSTER, Check, Family, Reason
 from exporter.config.reloading import Status
 from exporter.findings import Finding, Severity
+from exporter.http.certificates import Certificates
 from exporter.http.routes import routes
-from exporter.http.server import build, serving
+from exporter.http.server import Guard, build, serving
 from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
 from exporter.model.kinds import ipam_claim
@@ -55,6 +57,7 @@ class Served:
         self.engine.listen(self.exposition.update)
         self.repairs = repairs or Repairs()
         self.url = ""
+        self.trusts: ssl.SSLContext | None = None  # with TLS: the client's side
         self.see("claim")
 
     def see(self, name: str) -> None:
@@ -71,7 +74,7 @@ class Served:
         return int(self.url.rpartition(":")[2])
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        return await asyncio.open_connection("127.0.0.1", self.port)
+        return await asyncio.open_connection("127.0.0.1", self.port, ssl=self.trusts)
 
     async def raw(self, request: str) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body of the answer to the text of a request, which closes the connection."""
@@ -92,14 +95,22 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    count: int = 3, host: str = "127.0.0.1", checks: Iterable[Check] = (), repairs: Repairs | None = None
+    count: int = 3,
+    host: str = "127.0.0.1",
+    checks: Iterable[Check] = (),
+    repairs: Repairs | None = None,
+    guard: Guard | None = None,
+    tls: tuple[Certificates, ssl.SSLContext] | None = None,
+    hosts: Iterable[str] = (),
 ) -> AsyncIterator[Served]:
-    """With these checks beside that of the many findings."""
+    """With these checks beside that of the many findings. `tls` has both sides of it."""
     made = Served(count, checks, repairs)
+    certificates, made.trusts = tls or (None, None)
     aggregates = Aggregates(made.engine.cluster, all_states())
     made.engine.observe(aggregates.changed)
-    own, config = telemetry.Served(), Status(tried=1.0)
+    own = telemetry.Served(expires=lambda: None if certificates is None else certificates.expires)
+    config = Status(tried=1.0)
     registry = telemetry.registry_of(telemetry.Telemetry(made.engine, made.exposition, (), own, config))
     table = routes(made.engine, aggregates, made.exposition, registry, own, config, "test", made.repairs)
-    async with serving(build(made.engine, table, own.requests), host, 0) as made.url:
+    async with serving(build(made.engine, table, own.requests, guard), host, 0, certificates, hosts) as made.url:
         yield made

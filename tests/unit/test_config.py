@@ -310,7 +310,22 @@ def test_an_empty_file_or_section_sets_nothing_or_little(text: str, tmp_path: Pa
         ),
         (
             "- listen",
-            "a list can't stand here; write a mapping with listen, kubeconfig, context, logLevel, logFormat, ",
+            "a list can't stand here; write a mapping with listen, insecure, hosts, tls, kubeconfig, context, ",
+        ),
+        ("tls: {certFile: /c}", "tls: certFile and keyFile go together; set both or none"),
+        (
+            "insecure: true\ntls: {certFile: /c, keyFile: /k}",
+            "insecure: plain HTTP has no certificate; leave tls out, or insecure",
+        ),
+        ("hosts: [a, 'b:1']", 'hosts: "b:1" is no host name; write it as steward.example.org, without a port'),
+        ("hosts: a", 'hosts: "a" is no list of host names'),
+        (
+            "reconcile: {serverName: a}",
+            "reconcile.serverName: it is for the sidecar at reconcile.url, which is not set",
+        ),
+        (
+            "reconcile: {url: 'http://a', serverName: a}",
+            "reconcile.serverName: a server has a certificate with https only; write reconcile.url with https",
         ),
         ("listen: a:70000", 'listen: "a:70000" is no HOST:PORT; write it as 127.0.0.1:9877 or [::1]:9877'),
         (f"listen: {'x' * 500}", f'listen: "{"x" * 59}… is no HOST:PORT'),

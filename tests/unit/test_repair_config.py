@@ -53,12 +53,14 @@ windows: [{days: [Sat, Sun], from: "22:00", to: "05:00", timeZone: Europe/Berlin
 breaker: {failures: 1, pause: 1m}
 editWar: {returns: 2, within: 1h}
 approval: {longest: 1h}
-source: {url: "https://exporter:9877/", tokenFile: /t, caFile: /c, oldest: 5s}
+source: {url: "https://exporter:9877/", tokenFile: /t, caFile: /c, serverName: exporter, oldest: 5s}
 exporterConfig: /e.yaml
 alertmanager: {url: "https://am", tokenFile: /t, caFile: /c, labels: {cluster: prod}}
 prometheus: {url: "https://prom", tokenFile: /t, caFile: /c, gate: up == 0}
 webhook: {enabled: true, tokenFile: /t, repeat: 1h}
 listen: "[::]:9878"
+insecure: false
+hosts: [sidecar.example.org]
 tls: {certFile: /c, keyFile: /k}
 ledger: {directory: /l, maxFileSize: 65536}
 lease: {namespace: ns, name: n, duration: 30s}
@@ -69,7 +71,8 @@ verifyAfter: 5m
     written = {line.split(":")[0] for line in text.splitlines() if line}
     assert written == {key.path[0] for key in keys_of(model_of([REPAIR]))}
     defaults = model_of([REPAIR])().model_dump(mode="json")
-    assert [name for name, value in got.model_dump(mode="json").items() if value == defaults[name]] == []
+    same = [name for name, value in got.model_dump(mode="json").items() if value == defaults[name]]
+    assert same == ["insecure"]  # which does not go with tls
     assert got.of("repair").min_age == timedelta(hours=1)
     assert got.source.url == "https://exporter:9877"
     assert (got.windows[0].from_, got.windows[1].to, got.windows[1].time_zone) == ("22:00", "24:00", "UTC")
@@ -141,6 +144,9 @@ def test_the_most_specific_mode_counts(values: dict[str, Any], namespace: str, m
         ("prometheus: {gate: up}", "prometheus.gate: there is nobody to ask; set prometheus.url too"),
         ("webhook: {enabled: true}", "webhook.tokenFile: whoever sends alerts must have a token; .*"),
         ("tls: {certFile: /c}", "tls: certFile and keyFile go together; set both or none"),
+        ("insecure: true\ntls: {certFile: /c, keyFile: /k}", "insecure: plain HTTP has no certificate; .*"),
+        ("hosts: ['a b']", 'hosts.*"a b" is no host name; write it as steward.example.org, without a port'),
+        ("source: {serverName: a}", "source.serverName: a server has a certificate with https only; .*"),
         ("lease: {duration: 14s}", "lease.duration: 14s is out of range; it must be 15s to 10m"),
         ("- mode", "a list can't stand here; write a mapping with mode, remediations, .*"),
         ("mode: plan\nmode: auto", "mode: written twice, in lines 1 and 2"),

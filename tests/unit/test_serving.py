@@ -24,7 +24,7 @@ async def serving(folder: Path, stderr: Path) -> AsyncIterator[tuple[asyncio.sub
     await server.start()
     (port,) = free_ports(1)
     path = config(folder / "kubeconfig", server.url, {"token": "t"})
-    words = ("-m", "exporter", "serve", "--kubeconfig", path, "--listen", f"127.0.0.1:{port}")
+    words = ("-m", "exporter", "serve", "--kubeconfig", path, "--listen", f"127.0.0.1:{port}", "--insecure")
     with stderr.open("ab") as file:
         process = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=file, stderr=file)
     try:

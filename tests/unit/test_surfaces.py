@@ -337,7 +337,7 @@ def test_an_address_that_is_not_ours_is_refused_in_a_sentence(
     where: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = str(kubeconfig(tmp_path, "http://127.0.0.1:9"))
-    code, _, err = run(["serve", "--kubeconfig", config, "--listen", where], capsys)
+    code, _, err = run(["serve", "--kubeconfig", config, "--listen", where, "--insecure"], capsys)
     assert code == 1
     assert err.startswith("steward: cannot listen: ")
     assert err.endswith("choose another address with --listen\n")
