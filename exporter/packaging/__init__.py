@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import yaml
-
 from ..rules import Values, groups
 from ..rules.formats import document
 from . import bundle, chart, release
@@ -21,11 +19,10 @@ def generated(read: Callable[[str], str], boards: Iterable[str], note: str) -> d
     """The text of each generated file by its path. `boards` are the paths of all files of dashboards/."""
     version = release.version(read("pyproject.toml"))
     rules = document("prometheusrule", groups(Values()), Values())
-    files = sorted(f"{group.name}.yaml" for group in groups(Values()))
     made = {
         "deploy/components/release/kustomization.yaml": release.component(version, note),
         "deploy/components/prometheus-operator/rules.yaml": rules,
-        "rules/kustomization.yaml": f"# {note}\n{yaml.safe_dump(_rules(files), sort_keys=False, width=118)}",
+        "deploy/components/vanilla-prometheus/rules.yaml": _config_map(read, note),
     }
 
     def current(path: str) -> str:
@@ -34,11 +31,11 @@ def generated(read: Callable[[str], str], boards: Iterable[str], note: str) -> d
     return made | chart.files(current, version, boards, note) | bundle.files(current, version, note)
 
 
-def _rules(files: list[str]) -> dict[str, object]:
-    """One ConfigMap with all rules, for a Prometheus that reads them as files."""
-    options = {"disableNameSuffixHash": True, "labels": {"app.kubernetes.io/name": "steward-exporter"}}
-    return {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1",
-        "kind": "Kustomization",
-        "configMapGenerator": [{"name": "kubevirt-steward-rules", "files": files, "options": options}],
-    }
+def _config_map(read: Callable[[str], str], note: str) -> str:
+    """One ConfigMap with all files of rules/. Not a kustomization there: `rules/*.yaml` are files for Prometheus."""
+    lines = [f"# {note}", "apiVersion: v1", "kind: ConfigMap", "metadata:", "  name: kubevirt-steward-rules"]
+    lines += ["  labels: {app.kubernetes.io/name: steward-exporter}", "data:"]
+    for group in groups(Values()):
+        text = read(f"rules/{group.name}.yaml").splitlines()
+        lines += [f"  {group.name}.yaml: |", *(f"    {line}".rstrip() for line in text)]
+    return "\n".join(lines) + "\n"

@@ -14,7 +14,8 @@ _COPIED = (
     *(f"base/exporter/{name}" for name in ("access", "clusterrole", "clusterrolebinding", "networkpolicy", "service")),
     *("base/exporter/serviceaccount", "base/tenant/role", "components/cert-manager/certificates", "components/ha/pdb"),
     *("components/prometheus-operator/prometheus", "components/prometheus-operator/rules"),
-    *("components/prometheus-operator/servicemonitor", "components/vanilla-prometheus/scrape"),
+    *("components/prometheus-operator/servicemonitor", "components/vanilla-prometheus/rules"),
+    "components/vanilla-prometheus/scrape",
     *(f"components/reconcile/sidecar/{name}" for name in ("bindings", "ledger", "reconcile", "serviceaccount")),
 )
 _FOLDERS = ("dashboards/grafana/", "dashboards/console/")
