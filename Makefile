@@ -38,7 +38,8 @@ verify: $(VENV)/.dev ## generated files and locks are up to date
 
 test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use
 	@echo "make test: without the real parts in the cache it first builds them, 10 to 15 minutes on two cores"
-	$(BIN)/python -m tests.tools.build etcd kube-apiserver prometheus promtool alertmanager amtool pint
+	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl prometheus promtool alertmanager amtool pint \
+	  helm operator-verify
 	$(BIN)/pytest -n auto tests/unit
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile tests/cluster
 

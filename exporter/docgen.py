@@ -1,4 +1,5 @@
-"""Writes what is generated: docs/ of checks, metrics, features and settings, the ClusterRole, and the boards.
+"""Writes what is generated: docs/ of checks, metrics, features and settings, the ClusterRole, the boards, and what
+of deploy/ follows from other files.
 
 `python -m exporter.docgen` writes them; with `--verify` it writes nothing and fails where one is out of date.
 """
@@ -13,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from . import boards
+from . import boards, packaging
 from .checks import all_checks
 from .checks.base import PER_FLEET, Check, Family
 from .config.documents import pages, schema
@@ -43,7 +44,7 @@ TOP = Path(__file__).parents[1]
 
 def generated() -> dict[str, str]:
     """The text of each generated file, by its path from the project's top."""
-    return {
+    made = {
         "docs/checks.md": "\n".join(_checks(all_checks())) + "\n",
         "docs/metrics.md": "\n".join(_metrics(all_checks(), all_states())) + "\n",
         "docs/features.md": between(TOP / "docs/features.md", _BEGIN, manual()),
@@ -59,6 +60,11 @@ def generated() -> dict[str, str]:
         "deploy/base/exporter/clusterrole.yaml": "\n".join(_cluster_role(all_checks(), all_states())) + "\n",
         **boards.generated(),
     }
+
+    def read(path: str) -> str:
+        return made[path] if path in made else (TOP / path).read_text(encoding="utf-8")
+
+    return made | packaging.generated(read, boards.generated(), NOTE)
 
 
 def _checks(checks: Iterable[Check]) -> Iterator[str]:

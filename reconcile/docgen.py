@@ -17,6 +17,7 @@ from exporter.checks import all_checks
 from exporter.config.documents import in_yaml, schema_of
 from exporter.config.keys import Key
 from exporter.docgen import NOTE, TOP, between, kept
+from exporter.packaging.chart import CHART
 
 from . import cli
 from .board import Board
@@ -40,14 +41,15 @@ _METHODS = {"create": "POST", "patch": "PATCH", "delete": "DELETE", "update": "P
 def generated() -> dict[str, str]:
     """The text of each generated file, by its path from the project's top."""
     remediations = all_remediations()
-    roles = in_lines(base_roles(remediations, all_checks()))
+    roles = f"# {NOTE} What the sidecar reads, its Lease, and what each remediation writes.\n"
+    roles += in_lines(base_roles(remediations, all_checks()))
     schema = schema_of(model_of(remediations), "kubevirt-steward reconcile")
     return {
         _MANUAL: between(TOP / _MANUAL, _BEGIN, _manual(remediations)),
         _GATES: between(TOP / _GATES, _BEGIN, _gates()),
         "docs/reconcile.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
-        "deploy/base/reconcile/roles.yaml": f"# {NOTE} What the sidecar reads, its Lease, and what each remediation "
-        f"writes.\n{roles}",
+        "deploy/components/reconcile/sidecar/roles.yaml": roles,
+        f"{CHART}/files/components/reconcile/sidecar/roles.yaml": roles,
     }
 
 

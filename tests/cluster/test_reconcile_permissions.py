@@ -400,7 +400,12 @@ def test_the_deployment_is_taken_and_may_write_nothing(
     account = f"system:serviceaccount:{within}:{template['spec']['serviceAccountName']}"
     own = cluster.client("admin", **{"Impersonate-User": account})
     everywhere = rules(own, namespace)
-    assert {verb for verb, *_ in everywhere} == {"get", "list", "watch"}
+    asks = {
+        ("create", "authentication.k8s.io", "tokenreviews", ()),
+        ("create", "authorization.k8s.io", "subjectaccessreviews", ()),
+    }  # whose token it was sent, and what they may: nothing is kept of either
+    assert {verb for verb, *_ in everywhere - asks} == {"get", "list", "watch"}
+    assert asks <= everywhere
     assert not {resource for _, _, resource, _ in everywhere} & {"secrets", "configmaps"}
     assert rules(own, within) == everywhere
     base = load(all_remediations(), None)
@@ -418,7 +423,7 @@ def test_the_sidecar_of_the_deployment_finds_its_files_and_its_exporter(binary: 
     mounts = {each["mountPath"]: each["name"] for each in sidecar["volumeMounts"]}
     volumes = {each["name"]: each for each in spec["volumes"]}
     file = Path(sidecar["args"][-1])
-    (mounted,) = (each for each in objects if each["kind"] == "ConfigMap")
+    (mounted,) = (each for each in objects if each["kind"] == "ConfigMap" and file.name in each["data"])
     assert volumes[mounts[str(file.parent)]]["configMap"]["name"] == mounted["metadata"]["name"]
 
     (tmp_path / "reconcile.yaml").write_text(mounted["data"][file.name], encoding="utf-8")
@@ -432,8 +437,18 @@ def test_the_sidecar_of_the_deployment_finds_its_files_and_its_exporter(binary: 
     assert deployment["spec"]["strategy"]["type"] == "Recreate"  # two pods would want one ledger
     ports = {each["containerPort"] for each in sidecar["ports"]}
     assert ports == {int(config.listen.rpartition(":")[2])}
-    assert {each["value"] for each in exporter["env"]} == {f"http://127.0.0.1:{ports.pop()}"}
-    assert config.source.url.rpartition(":")[2] == str(exporter["ports"][0]["containerPort"])
+    set_of_exporter = {each["name"]: each["value"] for each in exporter["env"]}
+    assert set_of_exporter["STEWARD_RECONCILE__URL"] == f"https://127.0.0.1:{ports.pop()}"
+    assert config.source.url == f"https://127.0.0.1:{exporter['ports'][0]['containerPort']}"
+    # one certificate for both, and its CA beside it
+    assert set_of_exporter["STEWARD_RECONCILE__CA_FILE"] == config.source.ca_file
+    assert set_of_exporter["STEWARD_TLS__CERT_FILE"] == config.tls.cert_file
+    (certificate,) = spec["initContainers"]
+    (made,) = (each["mountPath"] for each in certificate["volumeMounts"])
+    assert f"--directory={made}" in certificate["args"]
+    files = (config.tls.cert_file, config.tls.key_file, config.source.ca_file)
+    assert [str(Path(str(each)).parent) for each in files] == [made] * 3
+    assert {mounts[made], *(each["name"] for each in exporter["volumeMounts"])} == {"config", "tls"}
 
     parser = argparse.ArgumentParser()
     add(parser.add_subparsers())

@@ -1,0 +1,55 @@
+"""The ways to install the steward: each as a kustomization of deploy/overlays, and as values of the chart.
+
+`kustomized` and `charted` give the objects that `kubectl apply -k` and `helm install` would send.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.manifests import Object
+from tests.shared import REPO
+
+__all__ = ["CHART", "NAMESPACE", "VARIANTS", "charted", "kustomized"]
+
+CHART = REPO / "deploy/helm/kubevirt-steward"
+NAMESPACE = "kubevirt-steward"
+
+_OPERATOR = {"kind": "prometheusOperator", "dashboards": "grafana"}
+_OPENSHIFT = {"openshift": True, "monitoring": {"kind": "prometheusOperator", "dashboards": "console"}}
+VARIANTS: dict[str, Mapping[str, Any]] = {
+    "base": {},
+    "overlays/cert-manager": {"certificates": "certManager", "monitoring": _OPERATOR},
+    "overlays/ha": {"replicas": 2},
+    "overlays/openshift": _OPENSHIFT,
+    "overlays/openshift-repairs": {**_OPENSHIFT, "reconcile": {"enabled": True}},
+    "overlays/prometheus-operator": {"monitoring": _OPERATOR},
+    "overlays/repairs": {"reconcile": {"enabled": True}},
+    "overlays/vanilla-prometheus": {
+        "monitoring": {"kind": "prometheus", "prometheus": {"namespace": "monitoring", "serviceAccount": "prometheus"}}
+    },
+}
+
+
+def kustomized(kubectl: Path, folder: Path) -> list[Object]:
+    return _objects(kubectl, "kustomize", folder)
+
+
+def charted(helm: Path, values: Mapping[str, Any], folder: Path, namespace: str = NAMESPACE) -> list[Object]:
+    """`folder` is for the file of values."""
+    file = folder / "values.json"
+    file.write_text(json.dumps(values), encoding="utf-8")
+    return _objects(helm, "template", "steward", CHART, "--namespace", namespace, "--values", file)
+
+
+def _objects(*command: str | Path) -> list[Object]:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return [each for each in yaml.safe_load_all(done.stdout) if each]

@@ -1,0 +1,134 @@
+"""Everything in deploy/ is what a real API server takes: every kustomization, and the chart with the same choices."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.apiserver import ApiServer
+from tests.cluster.conftest import MakeApiServer, Tools
+from tests.cluster.custom_resources import install, real_files
+from tests.cluster.deployed import NAMESPACE, VARIANTS, charted, kustomized
+from tests.cluster.resources import CLUSTER_ROLES, CONFIG_MAPS, DEPLOYMENTS
+from tests.manifests import Object, load_all
+from tests.shared import REPO, SHARED
+
+DEPLOY = REPO / "deploy"
+CERT_MANAGER = Path(__file__).parent / "cert_manager_crds.yaml"
+Apply = Callable[[list[Object]], subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def server(module_api_server: MakeApiServer) -> ApiServer:
+    """One with the CRDs that the variants ask for, and the namespaces that they go into."""
+    if SHARED is None:
+        pytest.skip("the CRDs of Prometheus Operator (../shared/crds) are not here")
+    server = module_api_server(with_crds=False)
+    client = server.client()
+    crds = [crd for file in real_files(("prometheus-operator",)) for crd in load_all(file)]
+    install(client, [*crds, *load_all(CERT_MANAGER)])
+    (namespace,) = load_all(DEPLOY / "base/namespace.yaml")
+    client.create(namespace)
+    for name in ("openshift-config-managed", "shop"):
+        client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    return server
+
+
+@pytest.fixture
+def apply(server: ApiServer, binary: Tools) -> Apply:
+    """`apply(objects)`: as kubectl sends them, server-side, validated strictly, as a dry run."""
+    account = f"--kubeconfig={server.kubeconfig('admin')}"
+    how = ("--server-side", "--dry-run=server", "--validate=strict")
+
+    def run(objects: list[Object]) -> subprocess.CompletedProcess[str]:
+        command = [str(binary("kubectl")), account, "apply", *how, "-f", "-"]
+        listed = {"apiVersion": "v1", "kind": "List", "items": objects}
+        return subprocess.run(command, input=json.dumps(listed), capture_output=True, text=True, check=False)
+
+    return run
+
+
+def pod_of(objects: list[Object]) -> Object:
+    """The Pod that the Deployment would make: of it PodSecurity speaks, of the Deployment it only warns."""
+    (deployment,) = (each for each in objects if each["kind"] == "Deployment")
+    metadata = {"name": "steward", "namespace": deployment["metadata"]["namespace"]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": deployment["spec"]["template"]["spec"]}
+
+
+@pytest.mark.parametrize("way", ["kustomize", "helm"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_cluster_takes_it_without_a_warning(
+    variant: str, way: str, apply: Apply, binary: Tools, tmp_path: Path
+) -> None:
+    if way == "helm":
+        objects = charted(binary("helm"), VARIANTS[variant], tmp_path)
+    else:
+        objects = kustomized(binary("kubectl"), DEPLOY / variant)
+    done = apply([*objects, pod_of(objects)])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == len(objects) + 1
+
+
+def test_pod_security_speaks_of_what_is_lax(apply: Apply, binary: Tools) -> None:
+    objects = kustomized(binary("kubectl"), DEPLOY / "overlays/repairs")
+    pod = pod_of(objects)
+    for kind in ("initContainers", "containers"):
+        for index in range(len(pod["spec"][kind])):
+            lax = deepcopy(pod)
+            del lax["spec"][kind][index]["securityContext"]["allowPrivilegeEscalation"]
+            done = apply([lax])
+            assert 'violates PodSecurity "restricted' in done.stderr
+
+
+def test_the_example_of_a_tenant_is_taken(apply: Apply, binary: Tools, tmp_path: Path) -> None:
+    objects = kustomized(binary("kubectl"), DEPLOY / "overlays/tenant")
+    assert apply(objects).stderr == ""
+    (binding,) = (each for each in objects if each["kind"] == "RoleBinding")
+    assert (binding["metadata"]["namespace"], binding["subjects"][0]["name"]) == ("shop", "shop-team")
+    charts = charted(binary("helm"), {"tenants": [{"namespace": "shop", "group": "shop-team"}]}, tmp_path)
+    made = {each["kind"]: each for each in charts if each["metadata"].get("namespace") == "shop"}
+    assert made["RoleBinding"]["subjects"] == binding["subjects"]
+    assert {kind: each["metadata"]["name"] for kind, each in made.items()} == {
+        each["kind"]: each["metadata"]["name"] for each in objects
+    }
+
+
+def test_one_command_installs_it_with_nothing_but_kubernetes(own_api_server: MakeApiServer, binary: Tools) -> None:
+    server = own_api_server(with_crds=False)
+    command = [
+        str(binary("kubectl")),
+        f"--kubeconfig={server.kubeconfig('admin')}",
+        "apply",
+        "-k",
+        str(DEPLOY / "base"),
+    ]
+    for said in ("created", "unchanged"):  # applied again it changes nothing
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert {line.rpartition(" ")[2] for line in done.stdout.splitlines()} == {said}
+    client = server.client()
+    deployment = client.get(DEPLOYMENTS, NAMESPACE, "steward-exporter")
+    assert deployment["spec"]["template"]["spec"]["automountServiceAccountToken"] is True
+    mounted = deployment["spec"]["template"]["spec"]["volumes"][0]["configMap"]["name"]
+    assert client.find(CONFIG_MAPS, NAMESPACE, mounted)
+    assert {"steward-access", "steward-exporter", "steward-metrics-reader", "steward-viewer"} <= {
+        each["metadata"]["name"] for each in client.list(CLUSTER_ROLES)["items"]
+    }
+
+
+@pytest.mark.parametrize("order", [("reconcile", "ha"), ("ha", "reconcile")])
+def test_two_replicas_and_the_sidecar_refuse_each_other(order: tuple[str, str], binary: Tools, tmp_path: Path) -> None:
+    shutil.copytree(DEPLOY, tmp_path / "deploy", ignore=shutil.ignore_patterns("helm", "olm"))
+    parts = {"resources": ["deploy/base"], "components": [f"deploy/components/{each}" for each in order]}
+    (tmp_path / "kustomization.yaml").write_text(json.dumps(parts), encoding="utf-8")
+    command = [str(binary("kubectl")), "kustomize", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert re.search(rf"components/{order[1]}.: testing value /spec/(strategy/type|replicas) failed", done.stderr)
