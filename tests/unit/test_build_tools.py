@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools import build
-from tests.tools.build import TOOLS, ToolMissing, cache_key, every, fits, parse_version, sentence, tool
+from tests.tools.build import TOOLS, ToolMissing, cache_key, every, fits, ldflags, parse_version, sentence, tool
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,57 @@ def test_the_cache_key_follows_both_module_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
 def test_every_tool_has_its_module_files_and_is_declared_in_them(name: str) -> None:
-    mod = (build.HERE / TOOLS[name].folder / "go.mod").read_text()
-    assert (build.HERE / TOOLS[name].folder / "go.sum").stat().st_size > 0
-    assert "\ngo 1.26.0\n" in mod
-    assert TOOLS[name].package in mod
+    tool = TOOLS[name]
+    top = build.HERE / tool.folder
+    homes = [path.parent for path in top.glob("*/go.mod")] if tool.version_from else [tool.home]
+    assert tool.home in homes
+    for home in homes:
+        mod = (home / "go.mod").read_text()
+        assert (home / "go.sum").stat().st_size > 0
+        assert "\ngo 1.26.0\n" in mod
+        assert tool.package in mod
+
+
+@pytest.mark.parametrize("version", ["1.33", "1.34", "1.35", "1.36"])
+def test_each_version_of_kubernetes_that_can_be_asked_for_says_that_it_is(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBERNETES", version)
+    asked = TOOLS["kube-apiserver"]
+    assert asked.home.name == version
+    flags = ldflags(asked)
+    assert f"gitMajor=1 -X k8s.io/component-base/version.gitMinor={version[2:]}" in flags
+    assert f"gitVersion=v{version}." in flags
+
+
+def test_a_version_that_is_asked_for_is_taken_from_path_only_if_it_is_that_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "path"), prepend=os.pathsep)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path / "assets"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("KUBERNETES", "1.33")
+    installed, assets = tmp_path / "path" / "kube-apiserver", tmp_path / "assets" / "kube-apiserver"
+    folder = f"kube-apiserver-{cache_key(build.HERE / 'kube-apiserver' / '1.33')}"
+    cached = tmp_path / "kubevirt-steward" / "tools" / folder / "kube-apiserver"
+    for path in (installed, assets):
+        program(path, "echo Kubernetes v1.36.3")
+    program(cached, "true")
+    assert tool("kube-apiserver") == cached
+    program(installed, "echo Kubernetes v1.33.4")
+    assert tool("kube-apiserver") == installed
+    program(assets, "echo Kubernetes v1.33.1")
+    assert tool("kube-apiserver") == assets
+
+
+def test_a_version_that_is_not_there_is_refused_with_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBEVIRT", "0.9.0")
+    with pytest.raises(ToolMissing) as refused:
+        TOOLS["virt-api"].home  # noqa: B018
+    assert str(refused.value) == (
+        "cannot get virt-api 0.9.0: KUBEVIRT may be 1.5.0, 1.6.0, 1.7.0; "
+        "`python -m tests.tools.pin kubevirt VERSION` adds a version"
+    )
 
 
 def test_the_message_says_what_came_back_and_what_to_do() -> None:
