@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.tools.build import HERE, TOOLS
+from tests.tools.table import HERE, TOOLS
 
 GO = "1.26.0"
 
