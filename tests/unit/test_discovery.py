@@ -72,8 +72,8 @@ async def config(documents: dict[str, Any], tmp_path: Path) -> AsyncIterator[str
     await server.stop()
 
 
-def test_there_is_one_recording_of_each_supported_version() -> None:
-    assert list(RECORDED) == ["1.33", "1.36"]
+def test_the_oldest_and_the_newest_supported_version_are_recorded() -> None:
+    assert {"1.33", "1.36"} <= RECORDED.keys()
     for version, documents in RECORDED.items():
         assert documents["/version"]["gitVersion"].startswith(f"v{version}.")
 
