@@ -36,7 +36,7 @@ verify: $(VENV)/.dev ## generated files and locks are up to date
 	$(BIN)/python -m release.licences --verify
 	$(BIN)/python -m release.locks
 
-test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use
+test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use; KUBERNETES=1.33 to 1.36
 	@echo "make test: without the real parts in the cache it first builds them, 10 to 15 minutes on two cores"
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl prometheus promtool alertmanager amtool pint \
 	  helm operator-verify
@@ -52,7 +52,7 @@ test-python: $(PYTHONS:%=build/py%/.dev) ## the tests of test-unit on several Py
 test-rules: $(VENV)/.dev ## the alert rules, with promtool
 	$(BIN)/pytest tests/cluster/test_rules.py
 
-test-kubevirt: $(VENV)/.dev ## against KubeVirt's own control plane, as root or in a user namespace; not part of check
+test-kubevirt: $(VENV)/.dev ## against KubeVirt's own control plane, KUBEVIRT=1.5.0, 1.6.0 or 1.7.0; as root or in a user namespace; not part of check
 	@echo "make test-kubevirt: without KubeVirt and Kubernetes in the cache it first builds them, 10 minutes on two cores"
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl kube-controller-manager \
 	  virt-operator virt-api virt-controller resource-generator

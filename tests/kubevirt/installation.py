@@ -13,10 +13,11 @@ from pathlib import Path
 import yaml
 
 from tests.manifests import Loader, Object
+from tests.tools.build import TOOLS
 
 __all__ = ["ADDRESSES", "IMAGES", "NAMESPACE", "NODES", "OPERATOR_IMAGE", "VERSION", "objects"]
 
-VERSION = "v1.7.0"
+VERSION = f"v{TOOLS['virt-operator'].chosen}"
 IMAGES = "example.com/kubevirt"  # nobody pulls from there: no pod runs
 OPERATOR_IMAGE = f"{IMAGES}/virt-operator:{VERSION}"
 NAMESPACE = "kubevirt"

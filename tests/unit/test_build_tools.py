@@ -1,4 +1,4 @@
-"""The parts of tests/tools/build.py that decide; nothing is built or installed here."""
+"""The parts of tests/tools that decide; nothing is built or installed here."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools import build
-from tests.tools.build import TOOLS, ToolMissing, cache_key, every, fits, parse_version, sentence, tool
+from tests.tools.build import every, sentence, tool
+from tests.tools.table import HERE, TOOLS, ToolMissing, cache_key, fits, parse_version
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,57 @@ def test_the_cache_key_follows_both_module_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
 def test_every_tool_has_its_module_files_and_is_declared_in_them(name: str) -> None:
-    mod = (build.HERE / TOOLS[name].folder / "go.mod").read_text()
-    assert (build.HERE / TOOLS[name].folder / "go.sum").stat().st_size > 0
-    assert "\ngo 1.26.0\n" in mod
-    assert TOOLS[name].package in mod
+    tool = TOOLS[name]
+    top = HERE / tool.folder
+    homes = [path.parent for path in top.glob("*/go.mod")] if tool.version_from else [tool.home]
+    assert tool.home in homes
+    for home in homes:
+        mod = (home / "go.mod").read_text()
+        assert (home / "go.sum").stat().st_size > 0
+        assert "\ngo 1.26.0\n" in mod
+        assert tool.package in mod
+
+
+@pytest.mark.parametrize("version", ["1.33", "1.34", "1.35", "1.36"])
+def test_each_version_of_kubernetes_that_can_be_asked_for_says_that_it_is(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBERNETES", version)
+    asked = TOOLS["kube-apiserver"]
+    assert asked.home.name == version
+    flags = asked.linked
+    assert f"gitMajor=1 -X k8s.io/component-base/version.gitMinor={version[2:]}" in flags
+    assert f"gitVersion=v{version}." in flags
+
+
+def test_a_version_that_is_asked_for_is_taken_from_path_only_if_it_is_that_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "path"), prepend=os.pathsep)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path / "assets"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("KUBERNETES", "1.33")
+    installed, assets = tmp_path / "path" / "kube-apiserver", tmp_path / "assets" / "kube-apiserver"
+    folder = f"kube-apiserver-{cache_key(HERE / 'kube-apiserver' / '1.33')}"
+    cached = tmp_path / "kubevirt-steward" / "tools" / folder / "kube-apiserver"
+    for path in (installed, assets):
+        program(path, "echo Kubernetes v1.36.3")
+    program(cached, "true")
+    assert tool("kube-apiserver") == cached
+    program(installed, "echo Kubernetes v1.33.4")
+    assert tool("kube-apiserver") == installed
+    program(assets, "echo Kubernetes v1.33.1")
+    assert tool("kube-apiserver") == assets
+
+
+def test_a_version_that_is_not_there_is_refused_with_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBEVIRT", "0.9.0")
+    with pytest.raises(ToolMissing) as refused:
+        TOOLS["virt-api"].home  # noqa: B018
+    assert str(refused.value) == (
+        "cannot get virt-api 0.9.0: KUBEVIRT may be 1.5.0, 1.6.0, 1.7.0; "
+        "`python -m tests.tools.pin kubevirt VERSION` adds a version"
+    )
 
 
 def test_the_message_says_what_came_back_and_what_to_do() -> None:
@@ -88,14 +135,14 @@ def test_a_tool_on_path_that_is_too_old_gives_way_to_the_cache(tmp_path: Path, m
     program(tmp_path / "path" / "promtool", "echo promtool, version 2.41.0")
     monkeypatch.setenv("PATH", str(tmp_path / "path"), prepend=os.pathsep)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = f"prometheus-{cache_key(build.HERE / 'prometheus')}"
+    folder = f"prometheus-{cache_key(HERE / 'prometheus')}"
     cached = tmp_path / "kubevirt-steward" / "tools" / folder / "promtool"
     program(cached, "true")
     assert tool("promtool") == cached
 
 
 def test_every_version_is_found_on_path_and_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = f"prometheus-{cache_key(build.HERE / 'prometheus')}"
+    folder = f"prometheus-{cache_key(HERE / 'prometheus')}"
     installed = tmp_path / "path" / "promtool"
     cached = tmp_path / "kubevirt-steward" / "tools" / folder / "promtool"
     program(installed, "echo promtool, version 2.42.0")
