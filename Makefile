@@ -3,9 +3,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PYTHONS ?= 3.11 3.12 3.13 3.14
+COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url $(LOCK)
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
+EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint types contracts test test-unit test-rules test-kubevirt test-repairs test-runbooks fuzz mutants generate verify clean
+.PHONY: help demo check lint types contracts test test-unit test-python test-rules test-kubevirt test-repairs test-runbooks \
+  fuzz mutants generate verify lock audit sbom wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,9 +30,11 @@ types: $(VENV)/.dev ## mypy --strict
 contracts: $(VENV)/.dev ## which package may import which
 	$(BIN)/lint-imports
 
-verify: $(VENV)/.dev ## generated files are up to date
+verify: $(VENV)/.dev ## generated files and locks are up to date
 	$(BIN)/python -m exporter.docgen --verify
 	$(BIN)/python -m reconcile.docgen --verify
+	$(BIN)/python -m release.licences --verify
+	$(BIN)/python -m release.locks
 
 test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use
 	@echo "make test: without the real parts in the cache it first builds them, 10 to 15 minutes on two cores"
@@ -37,6 +44,9 @@ test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Pr
 
 test-unit: $(VENV)/.dev ## the tests that need no built binaries
 	$(BIN)/pytest -n auto tests/unit
+
+test-python: $(PYTHONS:%=build/py%/.dev) ## the tests of test-unit on several Pythons; PYTHONS="3.11 3.12 3.13 3.14"
+	for version in $(PYTHONS); do build/py$$version/bin/pytest -n auto tests/unit || exit 1; done
 
 test-rules: $(VENV)/.dev ## the alert rules, with promtool
 	$(BIN)/pytest tests/cluster/test_rules.py
@@ -63,9 +73,25 @@ mutants: $(VENV)/.dev ## whether the tests notice changes of the core; MUTANTS="
 generate: $(VENV)/.dev ## write the generated files again
 	$(BIN)/python -m exporter.docgen
 	$(BIN)/python -m reconcile.docgen
+	$(BIN)/python -m release.licences
 
-clean: ## remove .venv and caches of the checkout
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+lock: $(VENV)/.dev ## write the locks again after a change of pyproject.toml; LOCK=--upgrade takes the newest versions
+	$(COMPILE) --output-file requirements.lock pyproject.toml
+	$(COMPILE) --output-file requirements-build.lock --group build
+	$(COMPILE) --output-file requirements-dev.lock --constraints requirements.lock --constraints requirements-build.lock \
+	  --extra dev --group build pyproject.toml
+
+audit: $(VENV)/.dev ## whether a locked package has a known vulnerability; asks the package index, AUDIT="-s osv" asks OSV
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes $(AUDIT) -r requirements-dev.lock
+
+sbom: $(VENV)/.dev ## dist/kubevirt-steward-VERSION.cdx.json: the product's packages, as CycloneDX
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python -m release.sbom
+
+wheel: $(VENV)/.dev ## wheel and source archive in dist; the same commit gives the same bytes
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python -m hatchling build -d dist
+
+clean: ## remove .venv, build, dist and caches of the checkout
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -76,12 +102,23 @@ $(VENV)/.made:
 	@touch $@
 
 # Byte code is made as modules are imported: compiling all of the Kubernetes client takes longer than everything else.
-$(VENV)/.run: pyproject.toml | $(VENV)/.made
+$(VENV)/.run: pyproject.toml requirements.lock requirements-build.lock | $(VENV)/.made
 	@echo "installing the steward into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e .
+	@$(BIN)/python $(INSTALL) --require-hashes -r requirements.lock -r requirements-build.lock
+	@$(BIN)/python $(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/.made
+$(VENV)/.dev: pyproject.toml requirements-dev.lock | $(VENV)/.made
 	@echo "installing the steward and what its tests need into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
+	@$(BIN)/python $(INSTALL) --require-hashes -r requirements-dev.lock
+	@$(BIN)/python $(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.run
+
+build/py%/.dev: pyproject.toml requirements-dev.lock
+	@python$* -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "make: no python$* with venv on PATH; install Python $*, or leave it out of PYTHONS" >&2; exit 1; }
+	@echo "installing the steward and what its tests need into build/py$* …"
+	@python$* -m venv build/py$*
+	@build/py$*/bin/python $(INSTALL) --require-hashes -r requirements-dev.lock
+	@build/py$*/bin/python $(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@

@@ -16,6 +16,7 @@ from .cli.logs import log_as
 from .cli.terminal import OutputError, complain, say, say_lines
 from .config.settings import Config
 from .kube.errors import ConfigError
+from .version import installed
 
 __all__ = ["main"]
 
@@ -72,6 +73,7 @@ def _parsed(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), help=f"default: {Config().log_level}"
     )
+    parser.add_argument("--version", action="version", version=f"steward {installed()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for add in all_commands():
         add(commands)

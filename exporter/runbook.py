@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import MappingProxyType
+
+from .version import installed
 
 __all__ = ["link", "links", "texts", "tree"]
 
@@ -28,19 +29,15 @@ def texts() -> Mapping[str, str]:
     return MappingProxyType({path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))})
 
 
-def tree(installed: str, *, packaged: bool) -> str:
+def tree(release: str, *, packaged: bool) -> str:
     """The Git reference of the runbooks that belong to a version."""
-    return f"v{installed}" if packaged and _RELEASE.fullmatch(installed) else "main"
+    return f"v{release}" if packaged and _RELEASE.fullmatch(release) else "main"
 
 
 @cache
 def links() -> str:
     """The URL under which NAME.md is the runbook of alert NAME, without a slash at its end."""
-    try:
-        installed = version("kubevirt-steward")
-    except PackageNotFoundError:
-        installed = ""
-    return f"{_REPOSITORY}/{tree(installed, packaged=_PACKAGED.is_dir())}/rules/runbooks"
+    return f"{_REPOSITORY}/{tree(installed(), packaged=_PACKAGED.is_dir())}/rules/runbooks"
 
 
 def link(alert: str) -> str:

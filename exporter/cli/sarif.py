@@ -6,12 +6,12 @@ What is not known, and files that were not read, are notifications of the run, w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from importlib.metadata import version
 from typing import Any
 
 from ..checks import all_checks
 from ..findings import Severity
 from ..runbook import link
+from ..version import installed
 from ..views.findings import FindingReport, Report, advice
 from .structured import json_of
 
@@ -29,7 +29,7 @@ def sarif(report: Report, checks: frozenset[str], unread: Iterable[tuple[str, st
     places = {rule["id"]: index for index, rule in enumerate(rules)}
     unseen = [f"{_in(u.cluster)}{u.check}, {u.partition or 'everywhere'}: {u.why}" for u in report.unknown]
     unseen += [f"{name} was not read: {why}" for name, why in unread]
-    driver = {"name": "steward", "version": version("kubevirt-steward"), "rules": rules}
+    driver = {"name": "steward", "version": installed(), "rules": rules}
     run = {
         "tool": {"driver": driver},
         "invocations": [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from types import MappingProxyType
 
@@ -18,6 +17,7 @@ from ..config.reloading import Status
 from ..engine.engine import Engine
 from ..kube.reflector import Reflector
 from ..model.source import UNREADABLE, Source, SyncState
+from ..version import installed
 from .check_states import CheckState, check_states
 from .event_delay import EventDelay
 from .exposition import Exposition
@@ -171,7 +171,7 @@ class Telemetry(Collector):
     def _own(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:
         expires = self._served.expires()
         return {
-            "build_info": [((_version(),), 1)],
+            "build_info": [((installed(),), 1)],
             "ready": [((), float(self._engine.ready))],
             "findings": list(self._exposition.counts.items()),
             "findings_opened": list(self._exposition.opened.items()),
@@ -244,10 +244,3 @@ def registry_of(telemetry: Telemetry) -> CollectorRegistry:
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
     return registry
-
-
-def _version() -> str:
-    try:
-        return version("kubevirt-steward")
-    except PackageNotFoundError:
-        return "unknown"

@@ -49,7 +49,7 @@ _WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(REFUSED)})(?![\w-])|{CODES}", re.IG
 _CODE = re.compile(CODES)
 _ALLOWED = re.compile("|".join(ALLOWED), re.IGNORECASE)
 _PROSE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "*/README.md", "docs/**/*.*", "rules/**/*.*", "deploy/**/*.*")
-_CODE_FOLDERS = ("exporter", "reconcile", "bench")
+_CODE_FOLDERS = ("exporter", "reconcile", "release", "bench")
 _TEXT = (".py", ".yaml", ".html", ".md")
 
 
