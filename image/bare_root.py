@@ -43,7 +43,12 @@ def main(version: str, revision: str) -> None:
     _system(SYSTEM)
     config = {
         "User": f"{USER}:{USER}",
-        "Env": [f"PATH={STEWARD}/bin:/usr/local/bin:/usr/bin", "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1"],
+        "Env": [
+            f"PATH={STEWARD}/bin:/usr/local/bin:/usr/bin",
+            "HOME=/",  # for users without a name, as OpenShift has them: the Kubernetes client wants to know theirs
+            "PYTHONDONTWRITEBYTECODE=1",
+            "PYTHONUNBUFFERED=1",
+        ],
         "Entrypoint": ["steward"],
         "ExposedPorts": {"9877/tcp": {}, "9878/tcp": {}},
         "WorkingDir": "/",

@@ -1,7 +1,7 @@
 """Fixtures of tests of the container image that `make image` wrote, run by an OCI runtime against a real API server.
 
-Without the image, or without the API server's binaries, they fail, with what to run or install. They skip only where the
-VM allows no containers.
+Without the image, or without the API server's binaries, they fail, with what to run or install. They skip only where
+the VM allows no containers.
 """
 
 from __future__ import annotations
@@ -61,9 +61,7 @@ def node(binary: Tools) -> Iterator[Node]:
 
 
 @pytest.fixture(scope="module")
-def start_pod(
-    node: Node, image: Image, binary: Tools, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[StartPod]:
+def start_pod(node: Node, image: Image, binary: Tools, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartPod]:
     """`start_pod("deploy/base")`: applies what kustomize makes of the folder, and runs the pod of the Deployment."""
     with contextlib.ExitStack() as ends:
 

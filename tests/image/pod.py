@@ -1,6 +1,6 @@
-"""Runs the pod of a Deployment as a kubelet does: its containers' commands, users, mounts and probes are the manifest's.
+"""Runs the pod of a Deployment as a kubelet does: commands, users, mounts and probes are the manifest's.
 
-Each volume is a folder. What the manifest has and this does not know is a KeyError, so that nothing is left out silently.
+Each volume is a folder. What a container has and this does not know is a KeyError: nothing is left out silently.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from tests.cluster.apiserver import ApiServer
 from tests.image.runtime import Container, How, Image
 from tests.kubevirt.network import Network
 from tests.manifests import Object
+from tests.waiting import wait_until
 
-__all__ = ["Answer", "Node", "Pod"]
+__all__ = ["Answer", "Node", "Pod", "ask"]
 
 ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
-KNOWN = set(
-    "name image imagePullPolicy command args env ports resources securityContext volumeMounts "
-    "startupProbe livenessProbe readinessProbe".split()
-)
+KNOWN = {
+    *("name", "image", "imagePullPolicy", "command", "args", "env", "ports", "resources", "securityContext"),
+    *("volumeMounts", "startupProbe", "livenessProbe", "readinessProbe"),
+}
 ASK = """
 import json, ssl, sys, urllib.error, urllib.request
 url, ca, token = sys.argv[1:]
@@ -57,21 +58,23 @@ class Node:
     server: ApiServer
     network: Network
 
-    @property
-    def namespace(self) -> Path:
-        return Path(next(word for word in self.network.within if word.startswith("--net=")).removeprefix("--net="))
-
     def ask(self, url: str, *, ca: Path | None = None, token: str = "") -> Answer:
-        """A GET from within the network; without `ca` the server's certificate is not verified, as by a kubelet."""
-        command = [*self.network.within, sys.executable, "-I", "-c", ASK, url, str(ca or ""), token]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-        return Answer(*json.loads(done.stdout))
+        return ask(self.network, url, ca=ca, token=token)
+
+
+def ask(network: Network, url: str, *, ca: Path | None = None, token: str = "") -> Answer:
+    """A GET from within a network; without `ca` the server's certificate is not verified, as by a kubelet."""
+    command = [*network.within, sys.executable, "-I", "-c", ASK, url, str(ca or ""), token]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return Answer(*json.loads(done.stdout))
 
 
 class Pod:
     """One pod. `start` runs the init containers, then starts the others."""
 
-    def __init__(self, node: Node, image: Image, objects: Sequence[Object], folder: Path, uid: int | None = None) -> None:
+    def __init__(
+        self, node: Node, image: Image, objects: Sequence[Object], folder: Path, uid: int | None = None
+    ) -> None:
         """`objects` are those of the manifest; `uid` is chosen in place of the manifest's, as OpenShift does it."""
         self.node, self.folder = node, folder
         self._image, self._objects = image, objects
@@ -94,6 +97,18 @@ class Pod:
             assert code == 0, f"{container.name} ended with {code}:\n{container.says()}"
         for container in self.containers.values():
             container.start()
+
+    def wait_ready(self) -> None:
+        """Until all containers have started, and those are ready of which the manifest says when they are."""
+        for name in self.containers:
+            wait_until(lambda name=name: self._passes(name, "startupProbe"), 120, f"{name} has started", every=0.5)
+        for name in self.containers:
+            if "readinessProbe" in self._manifest(name):
+                wait_until(lambda name=name: self._passes(name, "readinessProbe"), 60, f"{name} is ready", every=0.5)
+
+    def _passes(self, name: str, kind: str) -> bool:
+        assert self.containers[name].running, f"{name} has ended:\n{self.containers[name].says()}"
+        return self.probe(name, kind).status == 200
 
     def probe(self, name: str, kind: str) -> Answer:
         """Asks what the manifest says: `kind` is startupProbe, livenessProbe or readinessProbe."""
@@ -142,7 +157,7 @@ class Pod:
             drops_all=context.get("capabilities", {}).get("drop") == ["ALL"],
             no_new_privileges=not context.get("allowPrivilegeEscalation", True),
             mounts=[(self._account, ACCOUNT, True), *volumes],
-            network=self.node.namespace,
+            network=self.node.network.namespace,
         )
         return Container(self._image, how, manifest["name"], self.folder)
 

@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 __all__ = ["Container", "How", "Image", "why_not"]
 
 NEEDED = ("crun", "ip", "nsenter", "setpriv", "umoci", "unshare")
-# crun refuses, even to use none, where cgroups of both versions are mounted, as older systems do: so it sees none at all.
+# crun refuses, even to use none, where cgroups of both versions are mounted, as on older systems: so it sees none.
 WITHOUT_CGROUPS = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs tmpfs /sys/fs/cgroup && exec "$@"', "sh")
 # What an engine gives a container that drops none.
 CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID", "SYS_CHROOT")

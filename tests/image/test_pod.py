@@ -32,14 +32,8 @@ for folder, folders, files in os.walk("/"):
 def pod(start_pod: StartPod) -> Pod:
     """The exporter with the sidecar, once both are ready."""
     started = start_pod("deploy/overlays/repairs")
-    wait_ready(started)
+    started.wait_ready()
     return started
-
-
-def wait_ready(pod: Pod) -> None:
-    for name in pod.containers:
-        wait_until(lambda name=name: pod.probe(name, "startupProbe").status == 200, 60, f"{name} has started")
-    wait_until(lambda: pod.probe("exporter", "readinessProbe").status == 200, 60, "the exporter is ready")
 
 
 def token_of(pod: Pod) -> str:
@@ -88,7 +82,10 @@ def test_exporter_and_sidecar_read_each_other(pod: Pod, node: Node) -> None:
     ca, token = pod.file(CA, "exporter"), scraper(node, pod)
 
     def source_up() -> bool:
-        return "kubevirt_steward_repair_source_up 1.0" in node.ask(f"{pod.url('reconcile')}/metrics", ca=ca, token=token).text
+        return (
+            "kubevirt_steward_repair_source_up 1.0"
+            in node.ask(f"{pod.url('reconcile')}/metrics", ca=ca, token=token).text
+        )
 
     wait_until(source_up, 60, "the sidecar reads the findings", every=0.5)
     answer = node.ask(f"{pod.url('exporter')}/api/v1/findings", ca=ca, token=token_of(pod))
@@ -113,7 +110,9 @@ def test_nothing_is_writable_but_what_the_manifest_mounts_so(pod: Pod, name: str
 
 @pytest.mark.parametrize("name", BOTH)
 def test_it_has_no_privileges_and_gets_none(pod: Pod, name: str) -> None:
-    rows = dict(line.split(":\t", 1) for line in pod.containers[name].exec(*PYTHON, PRIVILEGES).stdout.splitlines() if line)
+    rows = dict(
+        line.split(":\t", 1) for line in pod.containers[name].exec(*PYTHON, PRIVILEGES).stdout.splitlines() if line
+    )
     assert {int(rows[each], 16) for each in ("CapBnd", "CapEff", "CapInh", "CapPrm", "CapAmb")} == {0}
     assert rows["NoNewPrivs"] == "1"
     assert set(rows["Uid"].split()) == {"65532"}
@@ -123,7 +122,7 @@ def test_it_has_no_privileges_and_gets_none(pod: Pod, name: str) -> None:
 def exporter(request: pytest.FixtureRequest, start_pod: StartPod) -> Iterator[Pod]:
     """The exporter alone, as the manifest's user, and as one that OpenShift chooses, who is in no list of users."""
     pod = start_pod("deploy/base", request.param)
-    wait_ready(pod)
+    pod.wait_ready()
     yield pod
     pod.remove()
 
