@@ -10,7 +10,7 @@ EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 
 .DEFAULT_GOAL := help
 .PHONY: help demo check lint types contracts test test-unit test-python test-rules test-kubevirt test-repairs test-runbooks \
-  fuzz mutants generate verify lock audit sbom wheel clean
+  fuzz mutants generate verify lock audit sbom wheel image test-image clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,13 @@ sbom: $(VENV)/.dev ## dist/kubevirt-steward-VERSION.cdx.json: the product's pack
 
 wheel: $(VENV)/.dev ## wheel and source archive in dist; the same commit gives the same bytes
 	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python -m hatchling build -d dist
+
+image: wheel ## the container image, dist/kubevirt-steward.oci.tar; with an engine: IMAGE="--base … --build-base …" (docs/image.md)
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python image/build.py --wheel dist/kubevirt_steward-*.whl $(IMAGE)
+
+test-image: $(VENV)/.dev ## the image of `make image`, run as the manifests say; as root, with crun and umoci; not part of check
+	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl
+	$(BIN)/pytest tests/image
 
 clean: ## remove .venv, build, dist and caches of the checkout
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -54,6 +54,7 @@ class Network:
         self._first: subprocess.Popen[str] | None = None
         self._forwarders: list[subprocess.Popen[bytes]] = []
         self.within: tuple[str, ...] = ()  # a command that runs the one behind it in the namespace
+        self.namespace = Path()  # as a file, for who joins it by that
 
     def start(self) -> None:
         way = _way()
@@ -69,9 +70,10 @@ class Network:
             self.stop()
             raise RuntimeError(f"no network namespace: {said.strip()}")
         there = f"/proc/{self._first.pid}/ns"
+        self.namespace = Path(there, "net")
         user = (f"--user={there}/user", "--preserve-credentials") if "--user" in way else ()
         # Both become the command that follows, so that whoever started them can signal it.
-        self.within = ("nsenter", *user, f"--net={there}/net", "setpriv", "--pdeathsig", "KILL", "--")
+        self.within = ("nsenter", *user, f"--net={self.namespace}", "setpriv", "--pdeathsig", "KILL", "--")
 
     def forward(self, *ports: int) -> None:
         """From now on these ports of loopback lead to those of the same numbers in the namespace."""
