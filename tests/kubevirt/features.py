@@ -13,13 +13,11 @@ from typing import Any
 
 import yaml
 
-from tests.kubevirt.installation import VERSION
+from tests.kubevirt.releases import RELEASE, Release, release
 from tests.kubevirt.sizes import INSTANCETYPE, PREFERENCE
 from tests.manifests import Loader, Object
 
-__all__ = ["ALL", "NOTHING", "OLD", "RELEASE", "ROWS", "VERBS", "Row", "phases", "switched_off", "switched_on", "table"]
-
-Release = tuple[int, ...]
+__all__ = ["ALL", "NOTHING", "OLD", "ROWS", "VERBS", "Row", "phases", "switched_off", "switched_on", "table"]
 
 VERBS = ("create", "edit", "start", "vmi")
 NOTHING = ""  # no refusal
@@ -57,8 +55,10 @@ class Row:
         other: str | None = getattr(self, verb, None)
         return self.says if other is None else other
 
-    def known(self, release: Release) -> bool:
-        return _release(self.since or "0.0") <= release and not (self.until and release > _release(self.until))
+    @property
+    def known(self) -> bool:
+        """Whether the KubeVirt of these tests refuses it like this."""
+        return release(self.since or "0.0") <= RELEASE and not (self.until and release(self.until) < RELEASE)
 
     @property
     def asked_for(self) -> set[str]:
@@ -92,19 +92,14 @@ class Row:
         return {**self.spec, "domain": {**memory, **self.domain, "devices": devices}}
 
 
-def _release(text: str) -> Release:
-    return tuple(int(part) for part in text.removeprefix("v").split(".")[:2])
-
-
 def _row(given: Object) -> Row:
     lists = {key: tuple(value) for key, value in given.items() if key in ("also", "gates", "asks")}
     return Row(**{**given, **lists})
 
 
-RELEASE = _release(VERSION)
 ALL = tuple(map(_row, yaml.load(_LISTED.read_text(encoding="utf-8"), Loader)))
-ROWS = tuple(row for row in ALL if row.known(RELEASE) and not row.old)
-OLD = tuple(row for row in ALL if row.known(RELEASE) and row.old)
+ROWS = tuple(row for row in ALL if row.known and not row.old)
+OLD = tuple(row for row in ALL if row.known and row.old)
 
 
 def phases() -> Iterator[tuple[Row, ...]]:

@@ -27,6 +27,7 @@ CONTROL_ROLE = "node-role.kubernetes.io/control-plane"
 # Where the processes listen, and what the stand-in for kubelets gives the pods that they are in place of.
 ADDRESSES = {"virt-api": "10.244.255.1", "virt-operator": "10.244.255.2", "virt-controller": "10.244.255.3"}
 MACHINE_TYPES = ("q35", "pc-q35-rhel9.6.0")
+CPU_MODEL = "Skylake-Server"  # of all nodes
 
 
 def objects(generator: Path) -> Iterator[Object]:
@@ -92,7 +93,9 @@ def _kubevirt() -> Object:
 def _vms_labels() -> Mapping[str, str]:
     """Those that virt-handler gives a node where VMs can run."""
     types = {f"machine-type.node.kubevirt.io/{vm}": "true" for vm in MACHINE_TYPES}
-    return {"node-role.kubernetes.io/worker": "", "kubevirt.io/schedulable": "true", **types}
+    # By these KubeVirt finds where a VMI with the CPU model of its node can migrate to.
+    models = {f"{kind}.node.kubevirt.io/{CPU_MODEL}": "true" for kind in ("host-model-cpu", "cpu-model-migration")}
+    return {"node-role.kubernetes.io/worker": "", "kubevirt.io/schedulable": "true", **types, **models}
 
 
 def _node(name: str, labels: Mapping[str, str], *taints: Object) -> Object:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.cluster.resources import CONTROLLER_REVISIONS, VM_POOLS, VMS, Resource
+from tests.kubevirt.releases import POOLS_BETA
 from tests.kubevirt.stage import PATIENCE, Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
 
-__all__ = ["CLUSTER_INSTANCETYPE", "INSTANCETYPE", "KINDS", "PREFERENCE", "Sizes", "sized"]
+__all__ = ["CLUSTER_INSTANCETYPE", "INSTANCETYPE", "KINDS", "POOLS", "PREFERENCE", "Sizes", "sized"]
 
 GROUP, VERSION = "instancetype.kubevirt.io", "v1beta1"
 SNAPSHOT_API = "snapshot.kubevirt.io/v1beta1"
@@ -23,6 +24,7 @@ KINDS = {
     kind: Resource(GROUP, VERSION, f"{kind.lower()}s")
     for kind in (INSTANCETYPE, CLUSTER_INSTANCETYPE, PREFERENCE, CLUSTER_PREFERENCE)
 }
+POOLS = VM_POOLS if POOLS_BETA.here else VM_POOLS._replace(version="v1alpha1")
 RESTORES = Resource("snapshot.kubevirt.io", "v1beta1", "virtualmachinerestores")
 SNAPSHOTS = Resource("snapshot.kubevirt.io", "v1beta1", "virtualmachinesnapshots")
 
@@ -164,7 +166,7 @@ class Sizes:
         vm = {"runStrategy": "Halted", "template": {"spec": {"domain": {"devices": {}}}}, **matchers}
         self.stage.client.create(
             {
-                "apiVersion": VM_POOLS.api_version,
+                "apiVersion": POOLS.api_version,
                 "kind": "VirtualMachinePool",
                 "metadata": {"namespace": self.stage.namespace, "name": name},
                 "spec": {
@@ -176,7 +178,7 @@ class Sizes:
         )
 
     def scale(self, pool: str, replicas: int) -> None:
-        self.stage.client.patch(VM_POOLS, self.stage.namespace, pool, {"spec": {"replicas": replicas}})
+        self.stage.client.patch(POOLS, self.stage.namespace, pool, {"spec": {"replicas": replicas}})
 
 
 @contextmanager

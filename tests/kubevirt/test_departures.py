@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from exporter.__main__ import main
 from tests.cluster.client import ApiError
 from tests.cluster.exporter import Exporter, grant
-from tests.cluster.resources import KUBEVIRTS, NODES, VMIMS
+from tests.cluster.resources import KUBEVIRTS, NODES, VMIMS, VMIS
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.installation import CONTROL, NAMESPACE
 from tests.kubevirt.installation import NODES as VM_NODES
 from tests.kubevirt.orders import now
 from tests.kubevirt.stage import Answer, Stage
 from tests.kubevirt.story import Story
-from tests.manifests import Object
 from tests.waiting import wait_until
 
 NODE = VM_NODES[0]
@@ -114,12 +111,11 @@ def test_the_time_of_a_request_is_that_of_its_writer_where_no_condition_tells(
 ) -> None:
     """As before KubeVirt 1.7, which has no such condition."""
     source = stage.running("db", eviction="External")["status"]["nodeName"]
+    since = now()
     stage.evict("db")
-    vmi = wait_until(lambda: with_condition(stage.vmi("db")), 30, "the VMI says that its eviction is requested")
-    rows = vmi["status"]["conditions"]
-    (since,) = (row["lastTransitionTime"] for row in rows if row["type"] == "EvictionRequested")
-
-    before = copy.deepcopy(vmi)
+    stage.wait_evacuation("db", source)
+    before = stage.client.get(VMIS, stage.namespace, "db")
+    rows = before["status"]["conditions"]
     before["status"]["conditions"] = [row for row in rows if row["type"] != "EvictionRequested"]
     objects = [before, stage.client.get(NODES, None, source), stage.client.get(KUBEVIRTS, NAMESPACE, "kubevirt")]
     dump = tmp_path / "dump.json"
@@ -127,11 +123,6 @@ def test_the_time_of_a_request_is_that_of_its_writer_where_no_condition_tells(
     main(["drain", source, "--from", str(dump), "--complete", "-o", "json"])
     (vm,) = json.loads(capsys.readouterr().out)["nodes"][0]["vms"]
     assert abs(moment(vm["evacuationSince"]) - moment(since)) <= 2
-
-
-def with_condition(vmi: Object | None) -> Object | None:
-    rows: list[dict[str, Any]] = vmi["status"].get("conditions", []) if vmi else []
-    return vmi if any(row["type"] == "EvictionRequested" for row in rows) else None
 
 
 def moment(text: str) -> float:

@@ -9,8 +9,8 @@ from tests.cluster.exporter import Exporter
 from tests.cluster.resources import NODES as ALL_NODES
 from tests.cluster.resources import VMIS, VMS, Resource
 from tests.kubevirt.feature_findings import MEMORY, vm, vmi, wait_found
-from tests.kubevirt.features import RELEASE
 from tests.kubevirt.installation import NODES
+from tests.kubevirt.releases import RELEASE
 from tests.kubevirt.settings import Settings
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object

@@ -11,10 +11,12 @@ import pytest
 from exporter.model.firmware import legacy
 from tests.cluster.client import ApiError
 from tests.cluster.exporter import Exporter, grant
-from tests.cluster.resources import VM_POOLS, VMIS, VMS
+from tests.cluster.resources import VMIS, VMS
 from tests.kubevirt.conftest import MakeStage
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.orders import true
+from tests.kubevirt.releases import SERIAL, UUID_OF_ITS_OWN, UUID_WRITTEN, lacks, needs
+from tests.kubevirt.sizes import POOLS
 from tests.kubevirt.stage import Answer, Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
@@ -73,14 +75,33 @@ def restart_required(stage: Stage, name: str) -> bool:
     return true(stage.client.get(VMS, stage.namespace, name), "RestartRequired")
 
 
+@needs(UUID_OF_ITS_OWN)
 def test_a_new_vm_has_an_identity_of_its_own_and_nothing_is_found(exporter: Exporter, stage: Stage) -> None:
     made = firmware(stage.vm("db", strategy="Halted"))
     assert made["uuid"] != legacy("db")
-    assert made["serial"]
+    assert bool(made.get("serial")) is SERIAL.here
     marker = stage.vm("marker", strategy="Halted", domain=domain("x"))
     wait_found(exporter, {(f"{stage.namespace}/{marker['metadata']['name']}", "InvalidUUID")}, stage)
 
 
+@lacks(UUID_WRITTEN)
+def test_a_vm_without_a_uuid_keeps_that_of_its_name_and_is_information(
+    kubevirt: ControlPlane, exporter: Exporter, stage: Stage
+) -> None:
+    """`exporter` waits for KubeVirt to write one; another one waits for nothing."""
+    stage.vm("db", strategy="Manual")
+    assert stage.act("db", "start") == Answer()
+    assert firmware(stage.wait_running("db"))["uuid"] == legacy("db")
+    assert firmware(stage.client.get(VMS, stage.namespace, "db")) == {}
+    with Exporter(kubevirt.kubeconfig("steward-exporter"), graces=0) as hasty:
+        hasty.wait_ready()
+        names = {"NotPersisted", "LegacyDerived"}
+        wait_found(hasty, {(f"{stage.namespace}/db", name) for name in names}, stage)
+        rows = hasty.report(f"?namespace={stage.namespace}&check=firmware_vms")["findings"]
+    assert [(row["severity"], row["evidence"]["kubeVirt"]) for row in rows] == [("info", "1.5")]
+
+
+@needs(UUID_WRITTEN)
 def test_a_vm_that_is_replaced_without_its_firmware_gets_that_of_its_name(exporter: Exporter, stage: Stage) -> None:
     name = f"db-{stage.namespace}"
     stage.vm(name, strategy="Halted")
@@ -93,6 +114,7 @@ def test_a_vm_that_is_replaced_without_its_firmware_gets_that_of_its_name(export
     assert "NotPersisted" not in {each.reason for each in exporter.opened if each.subject.name == name}
 
 
+@needs(UUID_WRITTEN)
 def test_a_running_vm_that_is_replaced_keeps_its_identity_once_that_is_put_back(
     exporter: Exporter, stage: Stage
 ) -> None:
@@ -136,7 +158,7 @@ def test_a_pool_that_sets_the_uuid_is_found_with_its_vms(exporter: Exporter, sta
     vm = {"runStrategy": "Halted", "template": {"spec": {"domain": domain(uuid)}}}
     stage.client.create(
         {
-            "apiVersion": VM_POOLS.api_version,
+            "apiVersion": POOLS.api_version,
             "kind": "VirtualMachinePool",
             "metadata": {"namespace": stage.namespace, "name": "web"},
             "spec": {
@@ -149,4 +171,4 @@ def test_a_pool_that_sets_the_uuid_is_found_with_its_vms(exporter: Exporter, sta
     members = [f"{stage.namespace}/web-{number}" for number in (0, 1)]
     of_members = {(member, reason) for member in members for reason in ("LatentDuplicate", "MemberPinsUUID")}
     wait_found(exporter, {*of_members, (f"{stage.namespace}/web", "TemplatePinsUUID")}, stage)
-    stage.client.patch(VM_POOLS, stage.namespace, "web", {"spec": {"replicas": 0}})
+    stage.client.patch(POOLS, stage.namespace, "web", {"spec": {"replicas": 0}})

@@ -15,10 +15,13 @@ import pytest
 from tests.cluster.client import ApiError
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import VMS
+from tests.kubevirt import releases
 from tests.kubevirt.sizes import INSTANCETYPE, PREFERENCE, Sizes, sized
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object
 from tests.waiting import wait_until
+
+pytestmark = releases.needs(releases.MISSING_SIZE_TAKEN)
 
 REFUSED = {
     "conflicts with selected instance type": "FieldConflict",

@@ -24,6 +24,7 @@ from tests.cluster.resources import VMS
 from tests.kubevirt.conftest import MakeStage
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.installation import NODES
+from tests.kubevirt.releases import EVACUATE_CANCEL, needs
 from tests.kubevirt.repairs import ACCOUNT, Repairs, forbid, request_to_leave
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object
@@ -121,6 +122,7 @@ def writes(stage: Stage, account: str, verb: str, resource: str) -> list[Object]
     ]
 
 
+@needs(EVACUATE_CANCEL)
 def test_a_request_is_cancelled_once(kubevirt: ControlPlane, crashes: Crashes) -> None:
     every = crashes(CANCEL)
     running(every)

@@ -13,6 +13,7 @@ from reconcile.remediations import cancel_stale_evacuation, delete_orphan_pdb, m
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import PDBS, VMIS, VMS
 from tests.kubevirt.installation import NODES
+from tests.kubevirt.releases import EVACUATE_CANCEL, needs
 from tests.kubevirt.repairs import Repairs, forbid, request_to_leave
 from tests.kubevirt.stage import Answer, Stage
 from tests.manifests import Object
@@ -56,6 +57,7 @@ def settled(stage: Stage) -> Object:
     return vm(stage)
 
 
+@needs(EVACUATE_CANCEL)
 def test_a_request_is_cancelled_once_that_is_approved(stage: Stage, repairs: Make) -> None:
     with stage.only_on(HERE):
         stage.running("db", eviction="LiveMigrate")

@@ -24,6 +24,7 @@ from tests.cluster.resources import VMIS, VMS
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.installation import VERSION
 from tests.kubevirt.orders import true
+from tests.kubevirt.releases import MISSING_SIZE_TAKEN, UUID_OF_ITS_OWN, needs
 from tests.kubevirt.repairs import Repairs, forbid
 from tests.kubevirt.sizes import Sizes, sized
 from tests.kubevirt.stage import Answer, Stage
@@ -73,7 +74,7 @@ def replace_without_firmware(stage: Stage) -> None:
 
     def replaced() -> bool:
         thing = copy.deepcopy(vm(stage))
-        del thing["spec"]["template"]["spec"]["domain"]["firmware"]
+        thing["spec"]["template"]["spec"]["domain"].pop("firmware", None)
         try:
             stage.client.update(thing)
         except ApiError as error:
@@ -85,6 +86,7 @@ def replace_without_firmware(stage: Stage) -> None:
     wait_until(replaced, 30, "the VM is replaced")
 
 
+@needs(UUID_OF_ITS_OWN)
 def test_a_running_vm_gets_back_the_firmware_that_it_runs_with(stage: Stage, repairs: Make) -> None:
     runs = firmware(stage.running("db"))
     replace_without_firmware(stage)
@@ -188,6 +190,7 @@ def own(thing: Object) -> Object:
     return {name: thing["metadata"][name] for name in names}
 
 
+@needs(MISSING_SIZE_TAKEN)
 def test_a_stop_that_waits_is_carried_out_once_kubevirt_has_made_a_new_revision(
     stage: Stage, sizes: Sizes, repairs: Make
 ) -> None:

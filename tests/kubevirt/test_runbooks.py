@@ -13,6 +13,7 @@ from tests.cluster.client import ApiError
 from tests.cluster.conftest import Tools
 from tests.cluster.resources import CONTROLLER_REVISIONS, INSTANCETYPES, VMS
 from tests.kubevirt.control_plane import ControlPlane
+from tests.kubevirt.releases import EVACUATE_CANCEL, MISSING_SIZE_TAKEN, needs
 from tests.kubevirt.shell import run, script
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object
@@ -34,6 +35,7 @@ def code(path: Path) -> list[str]:
     return re.findall(r"^```sh.*?\n(.*?)^```", path.read_text(encoding="utf-8"), flags=re.S | re.M)
 
 
+@needs(EVACUATE_CANCEL)
 def test_a_request_is_cancelled_as_the_runbooks_say(
     kubevirt: ControlPlane, stage: Stage, binary: Tools, tmp_path: Path
 ) -> None:
@@ -47,6 +49,7 @@ def test_a_request_is_cancelled_as_the_runbooks_say(
         assert stage.evacuation("db") == "", path.name
 
 
+@needs(EVACUATE_CANCEL)
 def test_a_request_for_another_node_is_not_cancelled(
     kubevirt: ControlPlane, stage: Stage, binary: Tools, tmp_path: Path
 ) -> None:
@@ -154,6 +157,7 @@ def failure(stage: Stage) -> str:
     return next((each["reason"] for each in conditions if each["type"] == "Failure"), "")
 
 
+@needs(MISSING_SIZE_TAKEN)
 def test_a_vm_whose_revision_is_created_again_as_the_runbook_says_is_stopped(stage: Stage, follow: Follow) -> None:
     revision = without_its_revision(stage)
     follow(MISSING, "kind: ControllerRevision", seen(stage, "db"))
@@ -164,6 +168,7 @@ def test_a_vm_whose_revision_is_created_again_as_the_runbook_says_is_stopped(sta
     assert revision_of(stage, "db") == revision
 
 
+@needs(MISSING_SIZE_TAKEN)
 def test_a_vm_whose_reference_is_removed_as_the_runbook_says_gets_another_revision_and_is_stopped(
     stage: Stage, follow: Follow
 ) -> None:
