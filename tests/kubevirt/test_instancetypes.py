@@ -217,22 +217,23 @@ def test_a_vm_whose_revision_is_deleted_is_out_of_control_until_its_status_forge
 
 
 @lacks(MISSING_SIZE_TAKEN)
-def test_a_vm_whose_revision_is_deleted_takes_no_change_until_its_status_forgets_it(
+def test_a_vm_whose_revision_is_deleted_takes_no_stop_and_restarts_once_its_status_forgets_it(
     exporter: Exporter, stage: Stage, sizes: Sizes, shell: Shell
 ) -> None:
-    stage.running("db", instancetype=sizes.small())
+    before = stage.running("db", instancetype=sizes.small())
     revision = sizes.wait_ref("db")
     sizes.lose(revision)
     (lost,) = wait_found(exporter, stage, ("db", "RevisionMissing", "critical"))
     assert UNCONTROLLABLE in lost["message"]
-    for verb in ("stop", "restart"):
-        refused = stage.act("db", verb)
-        assert refused.code is not None, verb
-        assert f'controllerrevisions.apps "{revision}" not found' in refused.message
+    assert f'controllerrevisions.apps "{revision}" not found' in stage.act("db", "stop").message
+    assert stage.act("db", "restart") == Answer()
+    sizes.wait_failure("db", "FailedCreate")
+    assert stage.wait_running("db")["metadata"]["uid"] == before["metadata"]["uid"]
     run_commands(shell, lost)
 
     sizes.forget("db")
-    sizes.wait_ref("db")
+    stage.wait_ended(before)
+    stage.wait_running("db")
     assert stage.act("db", "stop") == Answer()
     stage.wait_gone("db")
     wait_found(exporter, stage)
