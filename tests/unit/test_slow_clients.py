@@ -19,6 +19,7 @@ from tests.unit.tls_clients import Mounted, hello, silent
 CLIENTS, DESCRIPTORS = 10_000, 1024
 KINDS = 20  # of so many clients in a row one sends half a head, and one asks and reads nothing
 HELLO = hello()
+ELSEWHERE = "127.0.0.2"  # the address that they come from
 MIB = 300  # of memory that the server may take at most
 
 
@@ -48,8 +49,9 @@ async def slow(mounted: Mounted, port: int, at: int) -> socket.socket | asyncio.
     """The client of this number: silent, in the middle of its handshake or of a request, or it does not read."""
     kind = at % KINDS
     if kind < KINDS - 2:
-        return await silent(port, (b"", HELLO[:100], HELLO)[at % 3])
+        return await silent(port, (b"", HELLO[:100], HELLO)[at % 3], ELSEWHERE)
     client = socket.socket()
+    client.bind((ELSEWHERE, 0))
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.setblocking(False)
     await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", port))
