@@ -368,14 +368,13 @@ async def test_one_permission_that_is_missing_is_one_log_line_however_many_ask(
         raise StatusError(403, "subjectaccessreviews is forbidden")
 
     async with staged() as stage:
-        stage.reviews.allowed = forbidden  # type: ignore[method-assign]
+        stage.reviews.allowed = forbidden  # type: ignore[method-assign, assignment]
         for at in range(5):
             stage.reviews.add(f"viewer{at}", FINDINGS)
             assert await stage.status("/", f"viewer{at}") == 503
-    assert [record.getMessage() for record in caplog.records] == [
-        'event="access unknown" review=access why="403 subjectaccessreviews is forbidden; '
-        "grant the ClusterRole steward-access to the steward's ServiceAccount\""
-    ]
+    (record,) = caplog.records
+    assert "review=access" in record.getMessage()
+    assert "grant the ClusterRole steward-access" in record.getMessage()
 
 
 async def test_the_missing_role_is_said_also_where_the_api_server_was_away_before(
@@ -421,7 +420,7 @@ async def test_users_of_one_name_are_not_taken_for_each_other() -> None:
             async def allowed(asked: User, attributes: Attributes, _: str = "", may: User = may) -> bool:
                 return asked == may and attributes == FINDINGS
 
-            stage.reviews.user, stage.reviews.allowed = user, allowed  # type: ignore[method-assign]
+            stage.reviews.user, stage.reviews.allowed = user, allowed  # type: ignore[method-assign, assignment]
             stage.now += 301.0
             for token in [*users, *reversed(users)]:
                 assert await stage.status("/", token) == (200 if token == good else 403), (good, token)
