@@ -66,7 +66,7 @@ def start_pod(node: Node, image: Image, binary: Tools, tmp_path_factory: pytest.
     with contextlib.ExitStack() as ends:
 
         def start(folder: str, uid: int | None = None) -> Pod:
-            command = [binary("kubectl"), "kustomize", REPO / folder]
+            command: list[str | Path] = [binary("kubectl"), "kustomize", REPO / folder]
             made = subprocess.run(command, check=True, capture_output=True).stdout
             objects = [each for each in yaml.safe_load_all(made) if each]
             for each in sorted(objects, key=lambda each: each["kind"] != "Namespace"):

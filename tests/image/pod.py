@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -101,10 +102,10 @@ class Pod:
     def wait_ready(self) -> None:
         """Until all containers have started, and those are ready of which the manifest says when they are."""
         for name in self.containers:
-            wait_until(lambda name=name: self._passes(name, "startupProbe"), 120, f"{name} has started", every=0.5)
+            wait_until(partial(self._passes, name, "startupProbe"), 120, f"{name} has started", every=0.5)
         for name in self.containers:
             if "readinessProbe" in self._manifest(name):
-                wait_until(lambda name=name: self._passes(name, "readinessProbe"), 60, f"{name} is ready", every=0.5)
+                wait_until(partial(self._passes, name, "readinessProbe"), 60, f"{name} is ready", every=0.5)
 
     def _passes(self, name: str, kind: str) -> bool:
         assert self.containers[name].running, f"{name} has ended:\n{self.containers[name].says()}"
@@ -176,9 +177,8 @@ class Pod:
         folder = self.folder / f"volume-{manifest['name']}"
         folder.mkdir()
         if "configMap" in manifest:
-            name = manifest["configMap"]["name"]
-            is_it = lambda each: each["kind"] == "ConfigMap" and each["metadata"]["name"] == name  # noqa: E731
-            for file, content in next(each for each in self._objects if is_it(each))["data"].items():
+            config_maps = {each["metadata"]["name"]: each for each in self._objects if each["kind"] == "ConfigMap"}
+            for file, content in config_maps[manifest["configMap"]["name"]]["data"].items():
                 (folder / file).write_text(content, encoding="utf-8")
             return folder
         if "emptyDir" in manifest:
