@@ -50,7 +50,8 @@ def main(words: list[str] | None = None) -> int:
 
 def _parsed(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="image/build.py", description="Builds the steward's container image.")
-    parser.add_argument("--wheel", type=Path, required=True, help="the steward's")
+    wheel = REPO / f"dist/kubevirt_steward-{_version()}-py3-none-any.whl"
+    parser.add_argument("--wheel", type=Path, default=wheel, help="default: %(default)s")
     parser.add_argument("--lock", type=Path, default=REPO / "requirements.lock", help="default: %(default)s")
     parser.add_argument(
         "--into", type=Path, default=REPO / "dist/kubevirt-steward.oci.tar", help="default: %(default)s"

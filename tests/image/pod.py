@@ -54,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Node:
-    """Where pods run: with an API server, in one network, of which nothing is seen outside."""
+    """Where pods run, one at a time: with an API server, in one network, of which nothing is seen outside."""
 
     server: ApiServer
     network: Network
@@ -96,6 +96,8 @@ class Pod:
         for container in self._first:
             code = container.run()
             assert code == 0, f"{container.name} ended with {code}:\n{container.says()}"
+        for name in self.containers:
+            assert self.probe(name, "livenessProbe").status == 0, f"another pod has the port of {name}"
         for container in self.containers.values():
             container.start()
 
