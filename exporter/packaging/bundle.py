@@ -150,4 +150,4 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _yaml(document: Object) -> str:
-    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=118, allow_unicode=True)
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)

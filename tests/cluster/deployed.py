@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tests.manifests import Object
+from tests.manifests import Loader, Object
 from tests.shared import REPO
 
 __all__ = ["CHART", "NAMESPACE", "VARIANTS", "charted", "kustomized"]
@@ -38,18 +39,27 @@ VARIANTS: dict[str, Mapping[str, Any]] = {
 
 
 def kustomized(kubectl: Path, folder: Path) -> list[Object]:
-    return _objects(kubectl, "kustomize", folder)
+    return _objects(_made(kubectl, folder))
+
+
+@cache
+def _made(kubectl: Path, folder: Path) -> str:
+    return _output(kubectl, "kustomize", folder)
 
 
 def charted(helm: Path, values: Mapping[str, Any], folder: Path, namespace: str = NAMESPACE) -> list[Object]:
     """`folder` is for the file of values."""
     file = folder / "values.json"
     file.write_text(json.dumps(values), encoding="utf-8")
-    return _objects(helm, "template", "steward", CHART, "--namespace", namespace, "--values", file)
+    return _objects(_output(helm, "template", "steward", CHART, "--namespace", namespace, "--values", file))
 
 
-def _objects(*command: str | Path) -> list[Object]:
+def _output(*command: str | Path) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    return [each for each in yaml.safe_load_all(done.stdout) if each]
+    return done.stdout
+
+
+def _objects(text: str) -> list[Object]:
+    return [each for each in yaml.load_all(text, Loader=Loader) if each]

@@ -131,4 +131,4 @@ def test_two_replicas_and_the_sidecar_refuse_each_other(order: tuple[str, str], 
     command = [str(binary("kubectl")), "kustomize", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
-    assert re.search(rf"components/{order[1]}.: testing value /spec/(strategy/type|replicas) failed", done.stderr)
+    assert re.search(rf"components/{order[1]}\S*: testing value /spec/(strategy/type|replicas) failed", done.stderr)

@@ -14,7 +14,7 @@ import yaml
 
 from tests.cluster.conftest import Tools
 from tests.cluster.deployed import CHART, NAMESPACE, VARIANTS, charted, kustomized
-from tests.manifests import Object
+from tests.manifests import Loader, Object
 from tests.shared import REPO
 
 HASHED = re.compile(r"^(steward-reconcile)-[0-9a-z]{10}$")
@@ -40,8 +40,10 @@ def plain(node: Any, name: str = "") -> Any:
         items = [plain(value) for value in node]
         named = all(isinstance(each, dict) and "name" in each for each in items)
         return sorted(items, key=lambda each: str(each["name"])) if named and name in ("env", "volumes") else items
-    if isinstance(node, str) and name.endswith((".yaml", ".json")):
-        return yaml.safe_load(node) or {}
+    if isinstance(node, str) and name.endswith(".json"):
+        return json.loads(node)
+    if isinstance(node, str) and name.endswith(".yaml"):
+        return yaml.load(node, Loader=Loader) or {}
     return HASHED.sub(r"\1-HASH", node) if isinstance(node, str) else node
 
 

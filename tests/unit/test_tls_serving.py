@@ -160,7 +160,11 @@ def test_how_to_serve_has_to_be_said_once(tls: TLSSettings, insecure: bool, said
 # -- clients that are slow
 
 
-@pytest.mark.parametrize("sent", [b"", b"\x16", hello()[:100], hello(), b"GET / HTTP/1.1\r\n\r\n"])
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"\x16", hello()[:100], hello(), b"GET / HTTP/1.1\r\n\r\n"],
+    ids=["nothing", "one byte", "half a hello", "a hello", "no TLS"],  # a hello has random bytes
+)
 async def test_a_handshake_that_does_not_end_is_not_waited_for(
     mounted: Mounted, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, sent: bytes
 ) -> None:
