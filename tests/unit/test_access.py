@@ -347,6 +347,26 @@ async def test_requests_that_wait_for_a_decision_are_few_and_known_users_are_not
         assert set(await asyncio.gather(*waiting)) == {401}
 
 
+async def test_many_known_users_whose_decisions_have_to_be_made_again_are_all_answered() -> None:
+    async with staged() as stage:
+        tokens = [f"viewer{at}" for at in range(50)]
+        for each in tokens:
+            stage.reviews.add(each, FINDINGS)
+            assert await stage.status("/", each) == 200
+        stage.now += 61.0
+        stage.reviews.open.clear()
+        asking = [asyncio.create_task(stage.status("/", each)) for each in tokens]
+        async with asyncio.timeout(10):
+            while sum(each.done() for each in asking) < len(tokens) - 32:
+                await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED, timeout=0.05)
+        stage.reviews.open.set()
+        assert set(await asyncio.gather(*asking)) == {200}
+        assert stage.questions("token") == 2 * len(tokens)
+        stage.reviews.users.clear()
+        stage.now += 61.0
+        assert await stage.status("/", tokens[-1]) == 401
+
+
 async def test_that_too_many_ask_is_no_outage_in_which_what_was_revoked_holds_on() -> None:
     async with staged() as stage:
         stage.reviews.add("viewer", FINDINGS)

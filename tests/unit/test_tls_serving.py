@@ -298,3 +298,7 @@ async def test_a_crowd_of_one_address_does_not_push_out_another(
         writer.close()
         for each in crowd:
             each.close()
+
+
+def test_nobody_can_ask_for_another_handshake(mounted: Mounted) -> None:
+    assert Certificates(*mounted.files).context.options & ssl.OP_NO_RENEGOTIATION
