@@ -12,9 +12,12 @@ import pytest
 from exporter.checks.base import Check
 from exporter.engine.engine import Engine
 from exporter.evaluate import evaluate
+from exporter.findings import Finding, Severity
 from exporter.http.listing import Listing, Listings
 from exporter.http.shared import Versions
 from exporter.http.viewer import Visible
+from exporter.model.naming import NAMED
+from exporter.model.record import Ref
 from exporter.model.source import SyncState
 from exporter.repairs import Repairs, decoding
 from exporter.views import confined
@@ -156,3 +159,16 @@ async def test_many_findings_of_one_partition_cost_one_evaluation(monkeypatch: p
     assert len(seen["findings"]) >= 50
     assert any(each["evidence"] for each in seen["findings"])
     assert len(evaluated) == len(set(evaluated)) <= 2
+
+
+def test_which_of_many_related_objects_are_named_says_nothing_of_others() -> None:
+    def refs(*namespaces: str) -> tuple[Ref, ...]:
+        return tuple(Ref("VirtualMachine", each, f"vm-{at}", str(at)) for at, each in enumerate(namespaces))
+
+    for others, named in ((3, 2), (NAMED, 0)):
+        related = refs(*(["other"] * others), OWN, OWN)
+        finding = Finding(
+            reason="Duplicate", severity=Severity.WARNING, subject=refs(OWN)[0], message="m", related=related
+        )
+        shown = confined.withheld(finding, "meaning", {OWN}).related
+        assert [each.namespace for each in shown] == [OWN] * named
