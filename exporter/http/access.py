@@ -170,7 +170,7 @@ class Access:
         return await self._may(user, _vms_in(namespace), self._uid_of(namespace))
 
     async def _searched(self, user: User) -> frozenset[tuple[str, str]]:
-        """Names and UIDs. Not by way of `_may`: the many denials of one tenant would push out the decisions of others."""
+        """Names and UIDs. Not by way of `_may`: many denials of one tenant would push out the decisions of others."""
         found: set[tuple[str, str]] = set()
         async with self._searches:
             known = sorted((name, self._uid_of(name)) for name in self._namespaces())

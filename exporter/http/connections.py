@@ -1,7 +1,7 @@
 """Connections to the server: how many there are, and how long one may be silent.
 
-While there are too many, one gives way to a new one: a connection without a request in progress, or whose client does not
-read its answer, of the address that has most of them. So whoever opens connections and is silent, or asks and reads
+While there are too many, one gives way to a new one: a connection without a request in progress, or whose client does
+not read its answer, of the address that has most of them. So whoever opens connections and is silent, or asks and reads
 nothing, can't keep a scrape out. Closing never waits for a client that does not read.
 
 With TLS a connection counts from its first byte on, not only after its handshake, and the handshake is part of what has

@@ -98,9 +98,12 @@ class Remembered(Generic[Key, Value]):
         held = entry is not None and now < entry.made + self._times.outage
         if entry is not None and held and self._outage.recent(self._times.again):
             return entry.value
-        known = self.knows(key)
+        known = entry is not None and held and bool(entry.value)
         if self._waiting[known] >= _MOST_WAITING:
-            raise BusyError(f"{_MOST_WAITING} requests wait for a decision already")
+            if entry is None or not known:
+                raise BusyError(f"{_MOST_WAITING} requests wait for a decision already")
+            self._asked(key, ask)  # the answer is for the next request
+            return entry.value
         self._waiting[known] += 1
         try:
             # A client that leaves does not end what others wait for.

@@ -347,6 +347,26 @@ async def test_requests_that_wait_for_a_decision_are_few_and_known_users_are_not
         assert set(await asyncio.gather(*waiting)) == {401}
 
 
+async def test_many_known_users_whose_decisions_have_to_be_made_again_are_all_answered() -> None:
+    async with staged() as stage:
+        tokens = [f"viewer{at}" for at in range(50)]
+        for each in tokens:
+            stage.reviews.add(each, FINDINGS)
+            assert await stage.status("/", each) == 200
+        stage.now += 61.0
+        stage.reviews.open.clear()
+        asking = [asyncio.create_task(stage.status("/", each)) for each in tokens]
+        async with asyncio.timeout(10):
+            while sum(each.done() for each in asking) < len(tokens) - 32:
+                await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED, timeout=0.05)
+        stage.reviews.open.set()
+        assert set(await asyncio.gather(*asking)) == {200}
+        assert stage.questions("token") == 2 * len(tokens)
+        stage.reviews.users.clear()
+        stage.now += 61.0
+        assert await stage.status("/", tokens[-1]) == 401
+
+
 async def test_that_too_many_ask_is_no_outage_in_which_what_was_revoked_holds_on() -> None:
     async with staged() as stage:
         stage.reviews.add("viewer", FINDINGS)
@@ -368,14 +388,13 @@ async def test_one_permission_that_is_missing_is_one_log_line_however_many_ask(
         raise StatusError(403, "subjectaccessreviews is forbidden")
 
     async with staged() as stage:
-        stage.reviews.allowed = forbidden  # type: ignore[method-assign]
+        stage.reviews.allowed = forbidden  # type: ignore[method-assign, assignment]
         for at in range(5):
             stage.reviews.add(f"viewer{at}", FINDINGS)
             assert await stage.status("/", f"viewer{at}") == 503
-    assert [record.getMessage() for record in caplog.records] == [
-        'event="access unknown" review=access why="403 subjectaccessreviews is forbidden; '
-        "grant the ClusterRole steward-access to the steward's ServiceAccount\""
-    ]
+    (record,) = caplog.records
+    assert "review=access" in record.getMessage()
+    assert "grant the ClusterRole steward-access" in record.getMessage()
 
 
 async def test_the_missing_role_is_said_also_where_the_api_server_was_away_before(
@@ -421,7 +440,7 @@ async def test_users_of_one_name_are_not_taken_for_each_other() -> None:
             async def allowed(asked: User, attributes: Attributes, _: str = "", may: User = may) -> bool:
                 return asked == may and attributes == FINDINGS
 
-            stage.reviews.user, stage.reviews.allowed = user, allowed  # type: ignore[method-assign]
+            stage.reviews.user, stage.reviews.allowed = user, allowed  # type: ignore[method-assign, assignment]
             stage.now += 301.0
             for token in [*users, *reversed(users)]:
                 assert await stage.status("/", token) == (200 if token == good else 403), (good, token)

@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 
 from exporter.kube.errors import KubeError
-from exporter.kube.reviews import Reviews, User
 from exporter.kube.reviews import Path as URLPath
+from exporter.kube.reviews import Reviews, User
 from exporter.kube.transport import Transport
 from tests.unit.secure_server import config
 
