@@ -124,11 +124,10 @@ def test_entries_that_overlap_count_each_time(tmp_path: Path) -> None:
     (tmp_path / "dump.zip").write_bytes(attack)
     read = [*files(str(tmp_path / "dump.zip"), Limits(free=16 * MEBIBYTE, ratio=100))]
     whole = [each for each in read if not isinstance(each, Unread)]
-    why = {each.why for each in read if isinstance(each, Unread)}
+    (why,) = {each.why for each in read if isinstance(each, Unread)}
     assert len(whole) < 10
-    assert len(why) == 1
     # Newer Pythons refuse each entry but the last one, since it reaches into the next.
-    assert re.match("the dump unpacks to more than 100 times its size; from here on it is not read|corrupt: ", *why)
+    assert re.match("the dump unpacks to more than 100 times its size; from here on it is not read|corrupt: ", why)
 
 
 @pytest.mark.parametrize("form", ["directory", "tar"])

@@ -240,7 +240,11 @@ def handshakes() -> int:
     return sum(isinstance(each, sslproto.SSLProtocol) for each in gc.get_objects())
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n\r\n", hello(), hello()[:100]])
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET / HTTP/1.1\r\n\r\n", hello(), hello()[:100]],
+    ids=["nothing", "no TLS", "a hello", "half a hello"],
+)
 async def test_a_handshake_that_fails_leaves_nothing_in_memory(
     mounted: Mounted, sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
