@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import ssl
+from asyncio import sslproto
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -17,7 +19,7 @@ from cryptography.hazmat.primitives import serialization
 from prometheus_client.parser import text_string_to_metric_families
 
 from exporter.config.settings import TLSSettings
-from exporter.http import certificates, connections, server
+from exporter.http import certificates, connections, descriptors, server
 from exporter.http.certificates import Certificates, certificates_of
 from exporter.kube.errors import ConfigError
 from tests.unit.served import Served, established, served
@@ -243,3 +245,68 @@ async def test_a_client_that_does_not_end_tls_is_dropped(mounted: Mounted, monke
         while any(peer.endswith(f":{me:04X}") for peer in established(made.port)):
             assert (await made.get("/healthz"))[0] == 200
         writer.transport.abort()
+
+
+def handshakes() -> int:
+    """The sides of TLS that are in memory."""
+    return sum(isinstance(each, sslproto.SSLProtocol) for each in gc.get_objects())
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\n\r\n", hello(), hello()[:100]])
+async def test_a_handshake_that_fails_leaves_nothing_in_memory(
+    mounted: Mounted, sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has buffers of half a megabyte, and the collector of garbage runs seldom."""
+    monkeypatch.setattr(descriptors, "_MOST", 8)
+    gc.collect()
+    gc.disable()
+    try:
+        async with secured(mounted) as made:
+            before = handshakes()
+            clients = [await silent(made.port, sent) for _ in range(100)]  # most of which give way at once
+            assert (await made.get("/healthz"))[0] == 200
+            for each in clients:
+                each.close()
+            async with asyncio.timeout(5):  # less than a handshake may take
+                while handshakes() > before or established(made.port):
+                    await asyncio.sleep(0.05)
+    finally:
+        gc.enable()
+
+
+async def test_who_asks_and_reads_nothing_gives_way(mounted: Mounted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(descriptors, "_MOST", 4)
+    async with secured(mounted, 20_000) as made:
+        clients = []
+        for _ in range(4):
+            _, writer = await made.connect()
+            assert isinstance(writer.transport, asyncio.Transport)
+            writer.transport.pause_reading()
+            writer.write(b"GET /api/v1/findings HTTP/1.1\r\nHost: a\r\n\r\n")
+            clients.append(writer)
+        async with asyncio.timeout(30):
+            while True:
+                with suppress(ConnectionError, IndexError):  # none of them waits to be read yet
+                    if (await made.get("/metrics"))[0] == 200:
+                        break
+        for each in clients:
+            each.transport.abort()
+
+
+async def test_a_crowd_of_one_address_does_not_push_out_another(
+    mounted: Mounted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(descriptors, "_MOST", 8)
+    async with secured(mounted) as made:
+        reader, writer = await made.connect()
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert (await reader.readuntil(b"ok\n")).startswith(b"HTTP/1.1 200")
+        crowd = [await silent(made.port, address="127.0.0.2") for _ in range(50)]
+        async with asyncio.timeout(10):
+            while len(established(made.port)) > 8:
+                await asyncio.sleep(0.05)
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert (await reader.readuntil(b"ok\n")).startswith(b"HTTP/1.1 200")
+        writer.close()
+        for each in crowd:
+            each.close()
