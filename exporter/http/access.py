@@ -42,11 +42,14 @@ _RETRY_AFTER = 5  # seconds
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _BASIC = 'Basic realm="kubevirt-steward: the password is a token", charset="UTF-8"'
 _UNKNOWN = (
-    "a bearer token that the API server accepts is needed, such as that of `kubectl create token NAME`; "
-    "a browser takes it as the password, with any user name"
+    "a bearer token that the API server accepts is needed, such as that of `kubectl create token NAME -n NAMESPACE` "
+    "for a ServiceAccount; a browser takes it as the password, with any user name"
+)
+_UNANSWERED = (
+    "the API server could not be asked who you are and what you may see; try again in some seconds; "
+    'if it stays so, event="access unknown" in the log of the steward says why'
 )
 _BUSY = "too many requests with tokens that are not known wait, or came from your address; try again in some seconds"
-_UNANSWERED = "the API server could not be asked who you are and what you may see; try again in some seconds"
 
 
 class Access:
@@ -220,5 +223,6 @@ def _subject(user: User) -> str:
 
 
 def _short(user: User) -> str:
-    """What of the name can be in the name of an object."""
-    return re.sub(r"[^a-z0-9]+", "-", user.name.rpartition(":")[2].lower())[:40].strip("-") or "user"
+    """What of the name can be in the name of an object. ServiceAccounts of many namespaces have the same name."""
+    name = user.name.removeprefix("system:serviceaccount:")
+    return re.sub(r"[^a-z0-9]+", "-", name.lower())[:130].strip("-") or "user"

@@ -178,7 +178,8 @@ async def test_a_refusal_says_what_is_missing_and_how_it_is_granted() -> None:
         stage.reviews.may = {name: set() for name in stage.reviews.users.values()}
         status, body, _ = await stage.get("/metrics", token="t")
         assert status == 403
-        assert "--clusterrole=steward-metrics-reader --serviceaccount=mon:prom" in body
+        role = "steward-metrics-reader"
+        assert f"clusterrolebinding {role}-mon-prom --clusterrole={role} --serviceaccount=mon:prom" in body
         _, body, headers = await stage.get("/api/v1/drain", token="u")
         assert headers["Content-Type"].startswith("application/json")
         assert "--clusterrole=steward-viewer '--user=o'" in body

@@ -81,8 +81,16 @@ async def test_the_page_of_a_tenant_has_findings_only(server: Served) -> None:
     assert "1 warning" in page
     assert "ns-00" not in page
     assert "steward-viewer" in page
+    assert "You see the findings of namespace ns-01, where" in page
     assert [each for each in ("Networks", "Preview drain", "Sources", "Undecodable") if f">{each}<" in page] == []
+    _, _, body = await server.get("/", Tenant=" ".join(f"ns-{i:02}" for i in range(12)))
+    assert "of namespaces ns-00, ns-01, ns-02, ns-03, ns-04, ns-05, ns-06, ns-07, ns-08, ns-09 and 2 more, where" in (
+        body.decode()
+    )
+    _, _, body = await server.get("/", Tenant="all")
+    assert "You see the findings of all namespaces, where" in body.decode()
     _, _, body = await server.get("/")
+    assert "You see the findings" not in body.decode()
     assert "ns-00/claim-000000" in body.decode()
     assert ">Sources<" in body.decode()
 

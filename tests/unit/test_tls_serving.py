@@ -9,6 +9,7 @@ import ssl
 from asyncio import sslproto
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import aiohttp
@@ -119,8 +120,8 @@ async def test_when_it_expires_is_a_metric(mounted: Mounted) -> None:
 @pytest.mark.parametrize(
     ("certificate", "key", "said"),
     [
-        (None, "own", "tls.certFile: .*/tls.crt can't be read: No such file or directory"),
-        ("own", None, "tls.keyFile: .*/tls.key can't be read: No such file or directory"),
+        (None, "own", "tls.certFile: .*/tls.crt can't be read: No such file or directory; mount its Secret there, .*"),
+        ("own", None, "tls.keyFile: .*/tls.key can't be read: No such file or directory; mount its Secret there, .*"),
         ("text", "own", "tls.certFile: .*/tls.crt has no certificate in PEM form"),
         ("own", "text", "tls.keyFile: .*/tls.key has no private key in PEM form that can be used"),
         ("own", "locked", "tls.keyFile: the key in .*/tls.key has a password; write it without one"),
@@ -143,6 +144,17 @@ def test_a_pair_that_can_not_be_served_is_refused_at_the_start(
             file.write_bytes(contents.get(kind, mine))
     with pytest.raises(ConfigError, match=f"^{said}$"):
         Certificates(*files)
+
+
+def test_a_certificate_that_has_expired_is_served_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, ended = (datetime(year, 1, 1, tzinfo=UTC) for year in (2019, 2020))
+    made = trustme.CA().issue_cert("a.example", not_before=begun, not_after=ended)
+    (tmp_path / "tls.crt").write_bytes(made.cert_chain_pems[0].bytes())
+    (tmp_path / "tls.key").write_bytes(made.private_key_pem.bytes())
+    Certificates(tmp_path / "tls.crt", tmp_path / "tls.key")
+    assert 'event="certificate expired"' in caplog.text
 
 
 @pytest.mark.parametrize(
