@@ -92,7 +92,7 @@ wheel: $(VENV)/.dev ## wheel and source archive in dist; the same commit gives t
 	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python -m hatchling build -d dist
 
 image: wheel ## the container image, dist/kubevirt-steward.oci.tar; with an engine: IMAGE="--base … --build-base …" (docs/image.md)
-	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python image/build.py --wheel dist/kubevirt_steward-*.whl $(IMAGE)
+	SOURCE_DATE_EPOCH=$(EPOCH) $(BIN)/python image/build.py $(IMAGE)
 
 test-image: $(VENV)/.dev ## the image of `make image`, run as the manifests say; as root, with crun and umoci; not part of check
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl

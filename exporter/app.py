@@ -172,6 +172,7 @@ def _access(steward: Steward, reviews: Reviews, listings: Listings, times: Times
         reviews,
         tenants=FOR_TENANTS,
         namespaces=listings.namespaces,
+        uid_of=listings.uid_of,
         listed=lambda: steward.engine.ready,
         times=times,
     )

@@ -89,10 +89,12 @@ def _system(root: Path) -> None:
 
 
 def _trust(root: Path) -> None:
-    """The authorities of ca-certificates in one file, as its maintenance script writes it."""
+    """The authorities of ca-certificates in one file, as its maintenance script writes it, where OpenSSL looks."""
     found = sorted((root / "usr/share/ca-certificates").rglob("*.crt"))
-    bundle = root / "etc/ssl/certs/ca-certificates.crt"
-    bundle.write_bytes(b"".join(file.read_bytes().rstrip() + b"\n" for file in found))
+    bundle = Path("etc/ssl/certs/ca-certificates.crt")
+    (root / bundle).write_bytes(b"".join(file.read_bytes().rstrip() + b"\n" for file in found))
+    (root / "usr/lib/ssl").mkdir()
+    (root / "usr/lib/ssl/cert.pem").symlink_to(Path("/") / bundle)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,8 @@ def main(words: list[str] | None = None) -> int:
 
 def _parsed(words: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="image/build.py", description="Builds the steward's container image.")
-    parser.add_argument("--wheel", type=Path, required=True, help="the steward's")
+    wheel = REPO / f"dist/kubevirt_steward-{_version()}-py3-none-any.whl"
+    parser.add_argument("--wheel", type=Path, default=wheel, help="default: %(default)s")
     parser.add_argument("--lock", type=Path, default=REPO / "requirements.lock", help="default: %(default)s")
     parser.add_argument(
         "--into", type=Path, default=REPO / "dist/kubevirt-steward.oci.tar", help="default: %(default)s"
@@ -76,17 +77,16 @@ def _by_engine(chosen: argparse.Namespace, folder: Path) -> str:
     engine = next((name for name in ENGINES if shutil.which(name)), None)
     if engine is None:
         raise FileNotFoundError(f"--base needs one of {', '.join(ENGINES)}; without --base the image is built without")
-    name = f"kubevirt-steward:{_version()}"
+    name, time = f"kubevirt-steward:{_version()}", os.environ["SOURCE_DATE_EPOCH"]
     given = {
         "BASE": chosen.base,
         "BUILD_BASE": chosen.build_base,
         "VERSION": _version(),
         "REVISION": _git("rev-parse", "HEAD"),
-        "SOURCE_DATE_EPOCH": os.environ["SOURCE_DATE_EPOCH"],  # what docker takes the times from
     }
-    times = [] if engine == "docker" else ["--timestamp", os.environ["SOURCE_DATE_EPOCH"]]
-    arguments = [word for key, value in given.items() for word in ("--build-arg", f"{key}={value}")]
-    _run(engine, "build", "--file", HERE / "Containerfile", "--tag", name, *times, *arguments, folder)
+    options = ["--build-arg", f"SOURCE_DATE_EPOCH={time}"] if engine == "docker" else ["--timestamp", time]
+    options += [word for key, value in given.items() for word in ("--build-arg", f"{key}={value}")]
+    _run(engine, "build", "--file", HERE / "Containerfile", "--tag", name, *options, folder)
     return name
 
 

@@ -35,7 +35,7 @@ class Layer:
 def write(into: Path, layers: Sequence[Layer], config: dict[str, Any], time: int) -> None:
     """`config` is the image's `config` as the OCI has it; `time` is in seconds since 1970."""
     tars = [_layer(layer, time) for layer in layers]
-    blobs = [gzip.compress(tar, 9, mtime=0) for tar in tars]
+    blobs = [gzip.compress(tar, 6, mtime=0) for tar in tars]  # 9: a fiftieth less, in four times the time
     about = _json(
         {
             "created": datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -96,6 +97,7 @@ def _takes(matcher: promql_parser.Matcher, value: str) -> bool:
     return bool(re.fullmatch(matcher.value, value)) is (matcher.op == op.Re)
 
 
+@cache
 def selectors(expr: str) -> tuple[Selector, ...]:
     """All selectors of an expression. Raises ValueError where it is no PromQL."""
     found: list[Selector] = []
@@ -108,20 +110,23 @@ def selectors(expr: str) -> tuple[Selector, ...]:
     return tuple(found)
 
 
-def rules_of(file: Path) -> Iterator[Rule]:
-    content: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
-    for group in content["groups"]:
-        for rule in group["rules"]:
-            yield Rule(
-                file.stem,
-                rule.get("alert") or rule["record"],
-                "alert" in rule,
-                rule["expr"],
-                rule.get("for", ""),
-                rule.get("keep_firing_for", ""),
-                rule.get("labels", {}),
-                rule.get("annotations", {}),
-            )
+@cache
+def rules_of(file: Path) -> tuple[Rule, ...]:
+    content: dict[str, Any] = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)  # a tenth of the time
+    return tuple(
+        Rule(
+            file.stem,
+            rule.get("alert") or rule["record"],
+            "alert" in rule,
+            rule["expr"],
+            rule.get("for", ""),
+            rule.get("keep_firing_for", ""),
+            rule.get("labels", {}),
+            rule.get("annotations", {}),
+        )
+        for group in content["groups"]
+        for rule in group["rules"]
+    )
 
 
 def blocks(runbook: Path, language: str) -> list[Block]:

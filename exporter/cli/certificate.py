@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import stat
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -84,6 +85,8 @@ def _fine(directory: Path, names: tuple[str, ...]) -> bool:
     try:
         authority = x509.load_pem_x509_certificate((directory / "ca.crt").read_bytes())
         certificate = x509.load_pem_x509_certificate((directory / "tls.crt").read_bytes())
+        if not _of_nobody_else(directory / "tls.key"):
+            return False
         key = key_of(directory / "tls.key", (directory / "tls.key").read_bytes())
         certificate.verify_directly_issued_by(authority)
         served = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -94,6 +97,12 @@ def _fine(directory: Path, names: tuple[str, ...]) -> bool:
         each.not_valid_before_utc <= now <= each.not_valid_after_utc - _LEAST for each in (authority, certificate)
     )
     return valid and public_form(key) == public_form(certificate) and set(_alternatives(names)) <= set(served)
+
+
+def _of_nobody_else(key: Path) -> bool:
+    """Whether nobody else wrote the key, or can read it. What its group can is up to the volume that it is in."""
+    found = key.lstat()
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & stat.S_IRWXO
 
 
 def _write(directory: Path, names: tuple[str, ...]) -> None:

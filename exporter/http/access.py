@@ -11,6 +11,7 @@ import asyncio
 import re
 import secrets
 import shlex
+import time
 from collections.abc import Callable, Collection, Iterable
 from hashlib import blake2b
 
@@ -21,7 +22,8 @@ from ..kube.reviews import Attributes, Path, Resource, Reviews, User
 from .answers import error
 from .credentials import token_of
 from .query import values_of
-from .remembered import Outage, Remembered, Times
+from .remembered import BusyError, Outage, Remembered, Times
+from .strangers import Strangers
 from .viewer import EVERY_NAMESPACE, Visible, see
 
 __all__ = ["Access"]
@@ -40,10 +42,14 @@ _RETRY_AFTER = 5  # seconds
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _BASIC = 'Basic realm="kubevirt-steward: the password is a token", charset="UTF-8"'
 _UNKNOWN = (
-    "a bearer token that the API server accepts is needed, such as that of `kubectl create token NAME`; "
-    "a browser takes it as the password, with any user name"
+    "a bearer token that the API server accepts is needed, such as that of `kubectl create token NAME -n NAMESPACE` "
+    "for a ServiceAccount; a browser takes it as the password, with any user name"
 )
-_UNANSWERED = "the API server could not be asked who you are and what you may see; try again in some seconds"
+_UNANSWERED = (
+    "the API server could not be asked who you are and what you may see; try again in some seconds; "
+    'if it stays so, event="access unknown" in the log of the steward says why'
+)
+_BUSY = "too many requests with tokens that are not known wait, or came from your address; try again in some seconds"
 
 
 class Access:
@@ -56,27 +62,30 @@ class Access:
         tenants: Collection[str] = (),
         others: Collection[str] = (),
         namespaces: Callable[[], Iterable[str]] = lambda: (),
+        uid_of: Callable[[str], str] = lambda _: "",
         listed: Callable[[], bool] = lambda: True,
         times: Times | None = None,
-        outage: Outage | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`tenants` are the paths that tenants may ask for, `others` those that have an authentication of their own, as
-        the routes have them; `namespaces` gives all that are known, and `listed` whether those are all there are.
+        the routes have them; `namespaces` gives all that are known, `uid_of` the UID of one, and `listed` whether those
+        are all there are. A decision on a namespace is not one on another that has its name later.
         """
         self._reviews, self._tenants, self._others, self._namespaces = reviews, tenants, others, namespaces
-        self._listed = listed
+        self._uid_of, self._listed = uid_of, listed
         times = times or Times()
-        outage = outage or Outage()
+        tokens, permissions = Outage("token", clock), Outage("access", clock)
         self._key = secrets.token_bytes(32)
         self._users = Remembered[bytes, User | None](
-            lambda user: times.user if user else times.stranger, outage, times, _MOST_TOKENS
+            lambda user: times.user if user else times.stranger, tokens, times, _MOST_TOKENS
         )
-        self._decisions = Remembered[tuple[User, Attributes], bool](
-            lambda allowed: times.allowed if allowed else times.denied, outage, times, _MOST_DECISIONS
+        self._decisions = Remembered[tuple[User, Attributes, str], bool](
+            lambda allowed: times.allowed if allowed else times.denied, permissions, times, _MOST_DECISIONS
         )
-        self._visible = Remembered[tuple[User, bool], frozenset[str]](
-            lambda names: times.namespaces if names else times.denied, outage, times, _MOST_TENANTS
+        self._visible = Remembered[tuple[User, bool], frozenset[tuple[str, str]]](
+            lambda names: times.namespaces if names else times.denied, permissions, times, _MOST_TENANTS
         )
+        self._strangers = Strangers(clock)
         self._searches = asyncio.Semaphore(_SEARCHES)
 
     async def __call__(self, request: web.Request) -> web.StreamResponse | None:
@@ -88,26 +97,42 @@ class Access:
         if token is None:
             return _unknown(request)
         try:
-            user = await self._user(token)
+            user = await self._user(token, request.remote or "")
             if user is None:
                 return _unknown(request)
             return await self._decided(request, path, user)
+        except BusyError:
+            return _later(request, 429, _BUSY)
         except KubeError:
-            response = error(request, 503, _UNANSWERED)
-            response.headers["Retry-After"] = str(_RETRY_AFTER)
-            return response
+            return _later(request, 503, _UNANSWERED)
 
     async def aclose(self) -> None:
         """From now on the API server is not asked."""
         for each in (self._visible, self._decisions, self._users):
             await each.aclose()
 
-    async def _user(self, token: str) -> User | None:
+    async def _user(self, token: str, address: str) -> User | None:
         key = blake2b(token.encode(), key=self._key, digest_size=32).digest()
-        return await self._users.get(key, lambda: self._reviews.user(token))
+        known = self._users.knows(key)
 
-    async def _may(self, user: User, attributes: Attributes) -> bool:
-        return await self._decisions.get((user, attributes), lambda: self._reviews.allowed(user, attributes))
+        async def ask() -> User | None:
+            if known:
+                return await self._reviews.user(token, "known")
+            if not self._strangers.may_ask(address):
+                raise BusyError("too many wrong tokens came from there")
+            user = await self._reviews.user(token)
+            if user is None:
+                self._strangers.was_wrong(address)
+            return user
+
+        return await self._users.get(key, ask)
+
+    async def _may(self, user: User, attributes: Attributes, uid: str = "") -> bool:
+        """`uid` is that of the namespace, where it is about one."""
+        queue = "namespaces" if isinstance(attributes, Resource) and attributes.namespace else ""
+        return await self._decisions.get(
+            (user, attributes, uid), lambda: self._reviews.allowed(user, attributes, queue)
+        )
 
     async def _decided(self, request: web.Request, path: str, user: User) -> web.StreamResponse | None:
         if path == METRICS.path:
@@ -139,23 +164,34 @@ class Access:
     async def _all_of(self, user: User) -> Visible:
         if await self._may(user, _VMS):
             return EVERY_NAMESPACE
-        return Visible(await self._visible.get((user, self._listed()), lambda: self._searched(user)))
+        found = await self._visible.get((user, self._listed()), lambda: self._searched(user))
+        return Visible(frozenset([name for name, uid in found if self._uid_of(name) == uid]))
 
     async def _lists(self, user: User, namespace: str) -> bool:
         if not _NAMESPACE.fullmatch(namespace):
             return False
-        return await self._may(user, Resource(_VMS.group, _VMS.resource, _VMS.verb, namespace))
+        return await self._may(user, _vms_in(namespace), self._uid_of(namespace))
 
-    async def _searched(self, user: User) -> frozenset[str]:
-        """Not by way of `_may`: the many denials of one tenant would push out the decisions of others."""
-        found: set[str] = set()
+    async def _searched(self, user: User) -> frozenset[tuple[str, str]]:
+        """Names and UIDs. Not by way of `_may`: many denials of one tenant would push out the decisions of others."""
+        found: set[tuple[str, str]] = set()
         async with self._searches:
-            known = sorted(self._namespaces())
-            for names in (known[at : at + _AT_ONCE] for at in range(0, len(known), _AT_ONCE)):
-                asked = (Resource(_VMS.group, _VMS.resource, _VMS.verb, name) for name in names)
-                answers = await asyncio.gather(*(self._reviews.allowed(user, each) for each in asked))
-                found.update(name for name, allowed in zip(names, answers, strict=True) if allowed)
+            known = sorted((name, self._uid_of(name)) for name in self._namespaces())
+            for some in (known[at : at + _AT_ONCE] for at in range(0, len(known), _AT_ONCE)):
+                asked = (self._reviews.allowed(user, _vms_in(name), "namespaces") for name, _ in some)
+                answers = await asyncio.gather(*asked)
+                found.update(each for each, allowed in zip(some, answers, strict=True) if allowed)
         return frozenset(found)
+
+
+def _vms_in(namespace: str) -> Resource:
+    return Resource(_VMS.group, _VMS.resource, _VMS.verb, namespace)
+
+
+def _later(request: web.Request, status: int, sentence: str) -> web.Response:
+    response = error(request, status, sentence)
+    response.headers["Retry-After"] = str(_RETRY_AFTER)
+    return response
 
 
 def _unknown(request: web.Request) -> web.Response:
@@ -187,5 +223,6 @@ def _subject(user: User) -> str:
 
 
 def _short(user: User) -> str:
-    """What of the name can be in the name of an object."""
-    return re.sub(r"[^a-z0-9]+", "-", user.name.rpartition(":")[2].lower())[:40].strip("-") or "user"
+    """What of the name can be in the name of an object. ServiceAccounts of many namespaces have the same name."""
+    name = user.name.removeprefix("system:serviceaccount:")
+    return re.sub(r"[^a-z0-9]+", "-", name.lower())[:130].strip("-") or "user"

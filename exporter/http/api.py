@@ -25,7 +25,9 @@ class Findings:
         """`instance` is the ID of this run of the steward: generations start anew with each."""
         self._engine, self._listings, self._instance = engine, listings, instance
         self._parameters = Parameters(engine, ("wait", "generation"))
-        self._waiting, self._most_waiting = 0, most_waiting
+        # Tenants may have half of them, so that they can't keep those out who see everything, such as the sidecar.
+        self._most_waiting = {True: most_waiting // 2, False: most_waiting}
+        self._waiting = {True: 0, False: 0}  # by whether a tenant does
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """With `wait` (seconds) the response is delayed while the generation is still the caller's: the parameter
@@ -36,13 +38,18 @@ class Findings:
             wait, generation = self._parameters.wait(request), self._parameters.number(request, "generation")
         except ValueError as error:
             return json_error(400, str(error))
-        listing = self._listings.of(visible_to(request))
+        visible = visible_to(request)
+        listing, tenant = self._listings.of(visible), visible is not None
         if wait:
             present = await listing.generation()
             if generation == present or self._is_known(request, present):
-                if self._waiting >= self._most_waiting:
+                if not self._may_wait(tenant):
                     return self._refused()
-                await self._change(listing, present, wait)
+                self._waiting[tenant] += 1
+                try:
+                    await self._change(listing, present, wait)
+                finally:
+                    self._waiting[tenant] -= 1
         encoded = await listing.encoded(wanted)
         etag = tagged(request, f"{self._instance}.{encoded.generation}.{encoded.digest}")
         if matches(request, etag):
@@ -55,8 +62,13 @@ class Findings:
         present = f'"{self._instance}.{generation}.'
         return any(each.startswith(present) for each in known_tags(request))
 
-    def _refused(self) -> web.Response:
-        why = f"{self._waiting} requests wait for a change already, and no more can; ask without wait"
+    def _may_wait(self, tenant: bool) -> bool:
+        few = self._waiting[tenant] < self._most_waiting[tenant]
+        return few and sum(self._waiting.values()) < self._most_waiting[False]
+
+    @staticmethod
+    def _refused() -> web.Response:
+        why = "too many requests wait for a change already, and no more can; ask without wait"
         response = json_error(503, why)
         response.headers["Retry-After"] = str(_RETRY_AFTER)
         return response
@@ -66,7 +78,6 @@ class Findings:
 
     async def _change(self, listing: Listing, before: int, seconds: float) -> None:
         """Of what is listed: what changes elsewhere is looked at once a second at most, and ends no wait."""
-        self._waiting += 1
         try:
             async with asyncio.timeout(seconds):
                 seen = self._engine.generation
@@ -78,5 +89,3 @@ class Findings:
                         await asyncio.sleep(_LOOK_AGAIN)
         except TimeoutError:
             return
-        finally:
-            self._waiting -= 1

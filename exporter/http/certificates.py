@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ class Certificates:
         self._files = (cert_file, key_file)
         self._pair = _loaded(cert_file, key_file)
         self._refused = ""
+        self._warn()
 
     @property
     def context(self) -> ssl.SSLContext:
@@ -77,6 +79,13 @@ class Certificates:
         if pair.digests != self._pair.digests:
             self._pair = pair
             log.info('event="certificate taken" file=%s', self._files[0])
+            self._warn()
+
+    def _warn(self) -> None:
+        """It is served even so: whoever does not verify it goes on, and the one before is no better."""
+        if self.expires <= time.time():
+            why = "it has expired, and whoever verifies it gets no answer; have it renewed"
+            log.warning('event="certificate expired" file=%s why="%s"', self._files[0], why)
 
 
 def certificates_of(tls: TLSSettings, insecure: bool) -> Certificates | None:
@@ -97,6 +106,7 @@ def _loaded(cert_file: Path, key_file: Path) -> _Pair:
         raise ConfigError(f"the key in {key_file} is not that of the certificate in {cert_file}; replace one of them")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.set_alpn_protocols(["http/1.1"])
+    context.options |= ssl.OP_NO_RENEGOTIATION  # it costs the server more than whoever asks for it
     try:
         context.load_cert_chain(cert_file, key_file, password=lambda: "")  # which asks nobody at the terminal
     except (ssl.SSLError, OSError) as error:
@@ -109,7 +119,8 @@ def _content(file: Path, key: str) -> bytes:
     try:
         return content_of(file)
     except OSError as error:
-        raise ConfigError(f"tls.{key}: {file} can't be read: {error.strerror or error}") from error
+        advice = "mount its Secret there, or make it with `steward certificate`"
+        raise ConfigError(f"tls.{key}: {file} can't be read: {error.strerror or error}; {advice}") from error
 
 
 def _certificate(file: Path, content: bytes) -> Certificate:

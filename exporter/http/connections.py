@@ -1,7 +1,8 @@
 """Connections to the server: how many there are, and how long one may be silent.
 
-A connection that has no request in progress gives way to a new one while there are too many: whoever opens connections
-and is silent can't keep a scrape out. Closing never waits for a client that does not read.
+While there are too many, one gives way to a new one: a connection without a request in progress, or whose client does
+not read its answer, of the address that has most of them. So whoever opens connections and is silent, or asks and reads
+nothing, can't keep a scrape out. Closing never waits for a client that does not read.
 
 With TLS a connection counts from its first byte on, not only after its handshake, and the handshake is part of what has
 to be there in time.
@@ -12,33 +13,22 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from aiohttp import web
 
-__all__ = ["Connections"]
+from .early import FULL, LONG, LONGEST_HEAD
 
+__all__ = ["Connections"]
 
 _HEAD = 10.0  # seconds in which the head of a request has to be there, after the handshake of TLS
 _IDLE = 75.0  # seconds from an answer to the next request
 _SEND_BUFFER = 1 << 18  # bytes
 _WRITE_BUFFER = 1 << 16  # bytes beside it; asyncio's own limit is eight times that with TLS
 _GOODBYE = 20.0  # seconds in which what was sent last has to be taken, and TLS ended
-_LONGEST_HEAD = 1 << 16  # bytes; the parser has limits only for single headers and their number
 _END = b"\r\n\r\n"  # of a head
-
-
-def _answer(status: str, sentence: str, *headers: str) -> bytes:
-    """What is sent before there is a request to answer."""
-    lines = (f"HTTP/1.1 {status}", "Content-Type: text/plain; charset=utf-8", *headers, "Connection: close")
-    return "\r\n".join((*lines, f"Content-Length: {len(sentence) + 1}", "", f"{sentence}\n")).encode()
-
-
-_FULL = _answer("503 Service Unavailable", "all connections are in use; try again in some seconds", "Retry-After: 5")
-_LONG = _answer(
-    "431 Request Header Fields Too Large", f"the head of a request may have {_LONGEST_HEAD} bytes; send fewer headers"
-)
 
 
 class Connections:
@@ -48,8 +38,8 @@ class Connections:
         self, make: Callable[[], asyncio.Protocol], most: int, context: Callable[[], ssl.SSLContext] | None = None
     ) -> None:
         self.make, self.context, self._most = make, context, most
-        self._open: set[_Connection] = set()
-        self._idle: dict[_Connection, None] = {}  # the longest idle first
+        self._open: dict[_Connection, str] = {}  # with the address of the client
+        self._waits: dict[_Connection, float] = {}  # for a request, or for its client to read: since when
         self._by_transport: dict[asyncio.BaseTransport, _Connection] = {}  # as a request has it
 
     def __call__(self) -> asyncio.Protocol:
@@ -62,13 +52,13 @@ class Connections:
         if connection is None:
             yield
             return
-        self._idle.pop(connection, None)
+        self.goes_on(connection)
         connection.wait_for_answer()
         try:
             yield
         finally:
             if connection in self._open:
-                self._idle[connection] = None
+                self.waits(connection)
                 connection.wait_for_request(request.content.is_eof())
 
     def __contains__(self, connection: _Connection) -> bool:
@@ -76,13 +66,26 @@ class Connections:
 
     def admit(self, connection: _Connection) -> bool:
         if len(self._open) >= self._most:
-            longest = next(iter(self._idle), None)
-            if longest is None:
+            one = self._gives_way()
+            if one is None:
                 return False
-            longest.drop()
-        self._open.add(connection)
-        self._idle[connection] = None
+            one.drop()
+        peer = connection.transport.get_extra_info("peername")
+        self._open[connection] = str(peer[0]) if peer else ""
+        self.waits(connection)
         return True
+
+    def _gives_way(self) -> _Connection | None:
+        """Who has waited longest, of those that share their address with the most."""
+        crowds = Counter(self._open.values())
+        return min(self._waits, key=lambda each: (-crowds[self._open[each]], self._waits[each]), default=None)
+
+    def waits(self, connection: _Connection) -> None:
+        if connection in self._open:
+            self._waits[connection] = asyncio.get_running_loop().time()
+
+    def goes_on(self, connection: _Connection) -> None:
+        self._waits.pop(connection, None)
 
     def serve(self, connection: _Connection, transport: asyncio.Transport) -> asyncio.Protocol:
         """The protocol of its requests, which come over this transport."""
@@ -90,8 +93,8 @@ class Connections:
         return self.make()
 
     def forget(self, connection: _Connection) -> None:
-        self._open.discard(connection)
-        self._idle.pop(connection, None)
+        self._open.pop(connection, None)
+        self.goes_on(connection)
         if connection.serving is not None:
             self._by_transport.pop(connection.serving, None)
 
@@ -113,6 +116,7 @@ class _Connection(asyncio.Protocol):
         self._asking = True  # the head of a request is on its way, or has to come now
         self._head: int | None = 0  # bytes of it that have come; None once it is there
         self._tail = b""  # its last ones, in which its end may begin
+        self._answering = False
         self._early = bytearray()  # what came with the end of the handshake
         self._handshake: asyncio.Task[None] | None = None
 
@@ -132,13 +136,15 @@ class _Connection(asyncio.Protocol):
 
     def _refuse(self) -> None:
         if self._all.context is None:
-            self.transport.write(_FULL)
+            self.transport.write(FULL)
             self.transport.close()
         else:
             self.transport.abort()  # a sentence would cost a handshake
 
     async def _secure(self, context: ssl.SSLContext) -> None:
         """From here on `data_received` and the like are of what is inside of TLS."""
+        if self not in self._all:  # it gave way already: nothing would end a handshake that begins now
+            return
         try:
             secured = await asyncio.get_running_loop().start_tls(
                 self.transport,
@@ -148,8 +154,10 @@ class _Connection(asyncio.Protocol):
                 ssl_handshake_timeout=_HEAD,
                 ssl_shutdown_timeout=_GOODBYE,
             )
-        except OSError:  # no TLS, or none that both know; and whoever left or was too slow
-            secured = None
+        except OSError as error:  # no TLS, or none that both know; and whoever left or was too slow
+            # Its traceback leads back to itself, and holds the buffers of TLS: a quarter of a megabyte until they are
+            # collected, which is seldom.
+            error.__traceback__, secured = None, None
         if secured is None or self not in self._all:
             self.drop()
             return
@@ -171,7 +179,7 @@ class _Connection(asyncio.Protocol):
         if self._inner is None or self.serving is None:
             self._early += data
         elif self._is_overlong(data):
-            self.serving.write(_LONG)
+            self.serving.write(LONG)
             self.serving.close()
         else:
             self._inner.data_received(data)
@@ -182,7 +190,7 @@ class _Connection(asyncio.Protocol):
             return False
         end = (self._tail + data).find(_END)
         self._head += len(data) if end < 0 else end - len(self._tail) + len(_END)
-        if self._head > _LONGEST_HEAD:
+        if self._head > LONGEST_HEAD:
             return True
         self._tail = (self._tail + data)[-len(_END) + 1 :]
         if end >= 0:
@@ -201,21 +209,25 @@ class _Connection(asyncio.Protocol):
             self._inner.connection_lost(exc)
 
     def pause_writing(self) -> None:
+        self._all.waits(self)
         if self._inner is not None:
             self._inner.pause_writing()
 
     def resume_writing(self) -> None:
+        if self._answering:
+            self._all.goes_on(self)
         if self._inner is not None:
             self._inner.resume_writing()
 
     def wait_for_answer(self) -> None:
+        self._answering = True
         self._head = None
         self._asking = True  # what comes meanwhile is the next request, or a body that nobody reads
         self._stop_timer()
 
     def wait_for_request(self, is_next: bool) -> None:
         """`is_next` unless there is more of a body, after which the connection is closed."""
-        self._asking = False
+        self._answering = self._asking = False
         self._head, self._tail = 0 if is_next else None, b""
         self._close_after(_IDLE)
 

@@ -190,6 +190,11 @@ class Listings:
         """All that are known."""
         return {*self._by_namespace.namespaces(), *(each.name for each in self._engine.cluster.all(Namespace))}
 
+    def uid_of(self, namespace: str) -> str:
+        """Empty for one that is not known."""
+        found = self._engine.cluster.get(Namespace, "", namespace)
+        return found.uid if found is not None else ""
+
     def of(self, visible: Visible | None) -> Listing:
         """None is whoever sees everything."""
         if visible is None:

@@ -25,7 +25,7 @@ from .listing import Listings
 from .networks import NetworksView
 from .query import Parameters
 from .rendering import page_of
-from .viewer import visible_to
+from .viewer import Visible, visible_to
 
 __all__ = ["Page", "stylesheet"]
 
@@ -36,6 +36,7 @@ _SHOWN_GATES = 200
 _SHOWN_NODES = 50
 _SHOWN_CHOICES = 500  # options of one filter
 _SHOWN_OTHERS = 200  # undecodable objects, and partitions without an answer
+_SHOWN_NAMES = 10  # namespaces of a tenant
 
 
 class Page:
@@ -74,6 +75,7 @@ class Page:
         values = {
             "title": self._title,
             "whole": visible is None,
+            "seen": _seen(visible),
             "report": report,
             "reconcile": report.reconcile or None,
             "plan_command": plan_command,
@@ -153,3 +155,14 @@ _STYLE = files("exporter.http").joinpath("templates/style.css").read_text(encodi
 
 async def stylesheet(_: web.Request) -> web.StreamResponse:
     return web.Response(text=_STYLE, content_type="text/css", charset="utf-8")
+
+
+def _seen(visible: Visible | None) -> str:
+    """The namespaces of a tenant; empty for whoever sees everything."""
+    if visible is None:
+        return ""
+    if visible.names is None:
+        return "all namespaces"
+    names = sorted(visible.names)
+    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+    return f"namespace{'s' if len(names) > 1 else ''} {', '.join(names[:_SHOWN_NAMES])}{more}"

@@ -15,7 +15,7 @@ from ..engine.engine import Engine
 from ..findings import Finding, Unknown
 from ..model.source import Undecodable
 from ..repairs import Repair
-from ..views.confined import confined, withheld
+from ..views.confined import confined, says_the_same, withheld
 from ..views.findings import FindingReport, Report, reported, surroundings, undecodable_report
 from ..views.fleet import UNSEEN_FLEET
 from ..views.repairs import reconcile_of
@@ -27,6 +27,9 @@ __all__ = ["Fleet", "Picture", "Tenant"]
 
 _SLICE = 0.004  # seconds between two looks at the event loop
 _UNKNOWN = "the check has no answer now; an admin of the cluster can see why"
+
+
+_Proven = dict[tuple[str, str], dict[str, Finding]]  # by check and partition
 
 
 class Picture(Protocol):
@@ -87,11 +90,12 @@ class Tenant:
 
     async def findings(self) -> Sequence[Finding]:
         shown: dict[str, tuple[Finding, Finding]] = {}
+        proven: _Proven = {}
         began = time.monotonic()
         for namespace in self._namespaces():
             for finding in self._by_namespace.of(namespace):
                 before, after = self._shown.get(finding.fingerprint, (None, finding))
-                shown[finding.fingerprint] = finding, after if before is finding else self._of(finding)
+                shown[finding.fingerprint] = finding, after if before is finding else self._of(finding, proven)
                 if time.monotonic() - began > _SLICE:
                     await asyncio.sleep(0)
                     began = time.monotonic()
@@ -113,15 +117,20 @@ class Tenant:
             fleet=UNSEEN_FLEET,
         )
 
-    def _of(self, finding: Finding) -> Finding:
-        check = self._checks[finding.check]
+    def _of(self, finding: Finding, proven: _Proven) -> Finding:
+        """As it may be shown. `proven` has the partitions that were evaluated, each once for all its findings."""
         if self._visible.names is None:
             return finding
+        check = self._checks[finding.check]
         try:
-            partition, settings = self._engine.partition_of(finding), self._engine.settings().get(check.id)
+            partition = self._engine.partition_of(finding)
         except KeyError:  # it has closed meanwhile
             return withheld(finding, check.reasons[finding.reason].meaning, self._visible)
-        if confined(check, self._engine.cluster, partition, settings, finding, self._visible):
+        if (check.id, partition) not in proven:
+            settings = self._engine.settings().get(check.id)
+            proven[check.id, partition] = confined(check, self._engine.cluster, partition, settings, self._visible)
+        found = proven[check.id, partition].get(finding.fingerprint)
+        if found is not None and says_the_same(check, found, finding):
             return finding
         return withheld(finding, check.reasons[finding.reason].meaning, self._visible)
 

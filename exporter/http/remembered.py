@@ -9,19 +9,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ..kube.errors import KubeError, StatusError, UnreachableError
 
-__all__ = ["Outage", "Remembered", "Times"]
+__all__ = ["BusyError", "Outage", "Remembered", "Times"]
 
 log = logging.getLogger(__name__)
 
+_MOST_WAITING = 32  # of requests that wait for a decision which was never made, and for one that was
+
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+
+
+class BusyError(KubeError):
+    """It is not asked, since too many ask: nothing is known, and that is no failure of the API server."""
 
 
 @dataclass(frozen=True)
@@ -42,21 +48,22 @@ class Times:
 class Outage:
     """Whether the API server could be asked the last time; that it can't be is logged once, and that it can again."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.clock = clock
-        self._why, self._at = "", 0.0
+    def __init__(self, review: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """Of one sort of reviews: that others are answered says nothing of these."""
+        self._review, self.clock = review, clock
+        self._why, self._advice, self._at = "", "", 0.0
 
     def failed(self, error: KubeError) -> None:
         advice = ""
         if isinstance(error, StatusError) and error.code == 403:
             advice = "; grant the ClusterRole steward-access to the steward's ServiceAccount"
-        if not self._why:
-            log.error('event="access unknown" why="%s%s"', error, advice)
-        self._why, self._at = str(error), self.clock()
+        if not self._why or advice != self._advice:
+            log.error('event="access unknown" review=%s why="%s%s"', self._review, error, advice)
+        self._why, self._advice, self._at = str(error), advice, self.clock()
 
     def ended(self) -> None:
         if self._why:
-            log.info('event="access known"')
+            log.info('event="access known" review=%s', self._review)
         self._why = ""
 
     def recent(self, seconds: float) -> bool:
@@ -78,10 +85,11 @@ class Remembered(Generic[Key, Value]):
         self._keep, self._outage, self._times, self._most = keep, outage, times, most
         self._tables: dict[bool, OrderedDict[Key, _Entry[Value]]] = {True: OrderedDict(), False: OrderedDict()}
         self._asking: dict[Key, asyncio.Task[Value]] = {}
+        self._waiting: Counter[bool] = Counter()  # by whether it is known
         self._closed = False
 
     async def get(self, key: Key, ask: Callable[[], Awaitable[Value]]) -> Value:
-        """Raises KubeError where nothing is known that still holds."""
+        """Raises KubeError where nothing is known that still holds, BusyError where too many wait already."""
         now = self._outage.clock()
         entry = self._tables[True].get(key) or self._tables[False].get(key)
         if entry is not None and now < entry.until:
@@ -90,13 +98,28 @@ class Remembered(Generic[Key, Value]):
         held = entry is not None and now < entry.made + self._times.outage
         if entry is not None and held and self._outage.recent(self._times.again):
             return entry.value
+        known = entry is not None and held and bool(entry.value)
+        if self._waiting[known] >= _MOST_WAITING:
+            if entry is None or not known:
+                raise BusyError(f"{_MOST_WAITING} requests wait for a decision already")
+            self._asked(key, ask)  # the answer is for the next request
+            return entry.value
+        self._waiting[known] += 1
         try:
             # A client that leaves does not end what others wait for.
             return await asyncio.shield(self._asked(key, ask))
+        except BusyError:
+            raise
         except KubeError:
             if entry is not None and held:
                 return entry.value
             raise
+        finally:
+            self._waiting[known] -= 1
+
+    def knows(self, key: Key) -> bool:
+        """Whether it was true when it was asked for last."""
+        return key in self._tables[True]
 
     def _asked(self, key: Key, ask: Callable[[], Awaitable[Value]]) -> asyncio.Task[Value]:
         if self._closed:
@@ -109,6 +132,8 @@ class Remembered(Generic[Key, Value]):
     async def _ask(self, key: Key, ask: Callable[[], Awaitable[Value]]) -> Value:
         try:
             value = await ask()
+        except BusyError:
+            raise
         except KubeError as error:
             self._outage.failed(error)
             raise

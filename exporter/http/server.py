@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
+from errno import EADDRNOTAVAIL
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
@@ -172,7 +174,7 @@ async def serving(
     connections = Connections(runner.server, most, None if tls is None else lambda: tls.context)
     try:
         with quiet_about_descriptors(loop):
-            server = await loop.create_server(connections, host, port, backlog=min(_BACKLOG, most))
+            server = await _listening(connections, host, port, min(_BACKLOG, most))
             app[_CONNECTIONS][:] = [connections]
             if tls is None:
                 app[_DOOR].answers_to(host, *hosts)
@@ -185,3 +187,12 @@ async def serving(
     finally:
         await runner.cleanup()
         connections.drop_all()
+
+
+async def _listening(connections: Connections, host: str, port: int, backlog: int) -> asyncio.Server:
+    try:
+        return await asyncio.get_running_loop().create_server(connections, host, port, backlog=backlog)
+    except OSError as error:
+        if error.errno is None:  # so newer Pythons say that no address of the host is ours
+            raise OSError(EADDRNOTAVAIL, os.strerror(EADDRNOTAVAIL)) from error
+        raise

@@ -6,7 +6,7 @@ These are the only POST requests of the exporter. The API server keeps nothing o
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,9 +18,10 @@ from .transport import Transport
 __all__ = ["Attributes", "Path", "Resource", "Reviews", "User"]
 
 _BYTES = 1 << 20  # of an answer
-_AT_ONCE = 8  # reviews of each of the two kinds
+_AT_ONCE = 8  # reviews of each queue
 _SECONDS = 5.0
 
+_ANONYMOUS, _UNAUTHENTICATED = "system:anonymous", "system:unauthenticated"
 ALLOWED, DENIED, ERROR = "allowed", "denied", "error"
 
 
@@ -93,38 +94,43 @@ class Reviews:
     def __init__(self, transport: Transport, *, seconds: float = _SECONDS, at_once: int = _AT_ONCE) -> None:
         """`seconds` is the longest time for one review, that in which it waits for others included."""
         self._transport, self._seconds = transport, seconds
-        # Of its own each: whoever sends many wrong tokens holds up nobody whose token is known.
-        self._turns = {"token": asyncio.Semaphore(at_once), "access": asyncio.Semaphore(at_once)}
+        # Of its own each queue: whoever sends many wrong tokens holds up nobody whose token is known.
+        self._turns = defaultdict[tuple[str, str], asyncio.Semaphore](lambda: asyncio.Semaphore(at_once))
         self.counts: Counter[tuple[str, str]] = Counter()
 
-    async def user(self, token: str) -> User | None:
-        """Whose token it is; None where the API server does not accept it. Raises KubeError."""
+    async def user(self, token: str, queue: str = "") -> User | None:
+        """Whose token it is; None where the API server does not accept it, or takes it for nobody's. It waits for
+        others of its queue only. Raises KubeError.
+        """
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-        status = (await self._asked("token", "tokenreviews", body, _TokenReview)).status
+        status = (await self._asked("token", queue, body, _TokenReview)).status
         user = status.user
         known = status.authenticated is True and user is not None and bool(user.username)
+        if user is not None and (user.username == _ANONYMOUS or _UNAUTHENTICATED in (user.groups or ())):
+            known = False  # it looked at no token
         self.counts["token", ALLOWED if known else DENIED] += 1
         if not known or user is None:
             return None
         extra = sorted((key, tuple(values or ())) for key, values in (user.extra or {}).items())
         return User(user.username or "", user.uid or "", tuple(user.groups or ()), tuple(extra))
 
-    async def allowed(self, user: User, attributes: Attributes) -> bool:
+    async def allowed(self, user: User, attributes: Attributes, queue: str = "") -> bool:
         """Raises KubeError."""
         spec: dict[str, Any] = {"user": user.name, "uid": user.uid, "groups": list(user.groups)}
         spec |= {"extra": {key: list(values) for key, values in user.extra}, **attributes.fields}
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        status = (await self._asked("access", "subjectaccessreviews", body, _AccessReview)).status
+        status = (await self._asked("access", queue, body, _AccessReview)).status
         allowed = status.allowed is True and status.denied is not True
         self.counts["access", ALLOWED if allowed else DENIED] += 1
         return allowed
 
-    async def _asked(self, review: str, plural: str, body: dict[str, Any], answer: type[_Answer]) -> _Answer:
+    async def _asked(self, review: str, queue: str, body: dict[str, Any], answer: type[_Answer]) -> _Answer:
+        plural = f"{body['kind'].lower()}s"
         path = f"/apis/{body['apiVersion']}/{plural}"
         try:
             async with (
                 asyncio.timeout(self._seconds),
-                self._turns[review],
+                self._turns[review, queue],
                 self._transport.open("POST", path, read_seconds=self._seconds, body=body) as response,
             ):
                 content = await whole(response, _BYTES)

@@ -28,6 +28,7 @@ class Values:
     storm: int = 100
     pool_warning: int = 80
     pool_full: int = 100
+    certificate_days: int = 7
     severities: dict[str, str] = field(default_factory=dict)
     exported: bool = False
 
@@ -74,4 +75,5 @@ KEYS: dict[str, tuple[str, str, str]] = {
     "storm": ("storm", r"[1-9][0-9]{0,5}", "a number of findings"),
     "pool.warning": ("pool_warning", r"[1-9][0-9]?|100", "a percentage from 1 to 100"),
     "pool.full": ("pool_full", r"[1-9][0-9]?|100", "a percentage from 1 to 100"),
+    "certificate.days": ("certificate_days", r"[1-9][0-9]?", "a number of days from 1 to 99"),
 }

@@ -16,14 +16,15 @@ import msgspec
 from ..checks.advice import advised
 from ..checks.base import Check
 from ..evaluate import evaluate
-from ..findings import Finding
+from ..findings import Finding, fingerprint
 from ..model.cluster import Cluster
 from ..model.kinds.kube_virt import KubeVirt
+from ..model.naming import NAMED
 from ..model.overlay import Edit, Overlay
 from ..model.reader import Seen
 from ..model.record import Record
 
-__all__ = ["confined", "withheld"]
+__all__ = ["confined", "says_the_same", "withheld"]
 
 _PUBLIC = {"KubeVirt", "Node", "StorageClass", "VirtualMachineClusterInstancetype", "VirtualMachineClusterPreference"}
 """The kinds without a namespace whose objects name none, and no object in one."""
@@ -48,22 +49,28 @@ class _Objects(dict[tuple[str, str, str], Record | None]):
 
 
 def confined(
-    check: Check, cluster: Cluster, partition: str, settings: Any, finding: Finding, namespaces: Container[str]
-) -> bool:
-    """Whether all that the open finding says follows from objects of these namespaces, and from public ones.
+    check: Check, cluster: Cluster, partition: str, settings: Any, namespaces: Container[str]
+) -> dict[str, Finding]:
+    """What the check finds in the partition, by fingerprint, if all of it follows from objects of these namespaces, and
+    from public ones; else nothing.
 
     Not of a check that concludes from what is nowhere in the cluster: no list of what was read has that. The first
     object from elsewhere ends the evaluation, so it costs little where many share something.
     """
     if check.scope.whole:
-        return False
+        return {}
     objects = _Objects(namespaces)
     seen = Seen(objects)
     found = evaluate(check, _without_its_name(cluster), partition, settings, seen=seen).findings
     named = [key.rpartition(" ")[2] for _, key in seen.shared] + [f"{place}/" for _, place in seen.lists if place]
     if objects.outside or any("/" in each and each.partition("/")[0] not in namespaces for each in named):
-        return False
-    return any(_completed(check, each, finding) == finding for each in found if each.reason == finding.reason)
+        return {}
+    return {fingerprint(check.id, each): each for each in found}
+
+
+def says_the_same(check: Check, found: Finding, finding: Finding) -> bool:
+    """Whether an open finding is this one, which was just found."""
+    return _completed(check, found, finding) == finding
 
 
 def _without_its_name(cluster: Cluster) -> Overlay:
@@ -89,10 +96,12 @@ def _completed(check: Check, found: Finding, finding: Finding) -> Finding:
 
 def withheld(finding: Finding, meaning: str, namespaces: Container[str]) -> Finding:
     """Without all that may name something else; `meaning` is that of its reason."""
+    # Of too many the first are named: which of the tenant's are left out would say what others are called.
+    related = finding.related if len(finding.related) < NAMED else ()
     return msgspec.structs.replace(
         finding,
         message=meaning,
-        related=tuple(each for each in finding.related if each.namespace in namespaces),
+        related=tuple(each for each in related if each.namespace in namespaces),
         vm=finding.subject.name if finding.subject.kind in ("VirtualMachine", "VirtualMachineInstance") else "",
         node="",
         feature="",

@@ -27,7 +27,7 @@ from tests.manifests import Object
 from tests.shared import REPO
 from tests.waiting import wait_until
 
-__all__ = ["QUICK", "ROLE", "STEADY", "Exporter", "binding", "grant", "grant_access", "without"]
+__all__ = ["ACCESS", "QUICK", "ROLE", "STEADY", "Exporter", "binding", "grant", "grant_access", "without"]
 
 ROLE = REPO / "deploy/base/exporter/clusterrole.yaml"
 ACCESS = REPO / "deploy/base/exporter/access.yaml"

@@ -37,6 +37,7 @@ __all__ = ["CHECKS", "Pages", "Site", "named", "one_of_each"]
 CHECKS = tuple(check for check in all_checks() if check.scope is not PER_FLEET)
 VMS = 200
 POOL = 250  # addresses
+EXPIRES = 4102444800  # seconds since 1970: the year 2100
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Site:
 
     def _telemetry(self) -> Iterator[str]:
         values = {"ready": 1, "build_info": 1, "config_reload_success": 1, "kind_synced": 1, "kind_objects": VMS}
+        values["certificate_expiry_timestamp_seconds"] = EXPIRES
         for name, family in METRICS.items():
             if family.type == "histogram":
                 continue
@@ -110,7 +112,7 @@ def _sidecar(trouble: bool) -> bytes:
     board, ids = Board(), {remediation.id for remediation in all_remediations()}
     if trouble:
         asyncio.run(_troubled(board))
-    measures = Measures(all_remediations(), dict.fromkeys(ids, "approve"), board, ids)
+    measures = Measures(all_remediations(), dict.fromkeys(ids, "approve"), board, ids, lambda: EXPIRES)
     measures.standing.leading = measures.standing.ledger_writable = measures.standing.source_up = True
     return generate_latest(measures.registry)
 

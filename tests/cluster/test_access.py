@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import yaml
 
 from exporter.config.settings import Config as ExporterConfig
 from exporter.http.remembered import Times
@@ -26,8 +27,9 @@ from tests.cluster.accounts import VIEW_VMS, Account, account, view_vms
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
-from tests.cluster.exporter import Exporter, grant, grant_access
+from tests.cluster.exporter import ACCESS, Exporter, grant, grant_access
 from tests.cluster.fleet import vm
+from tests.cluster.resources import Resource
 from tests.waiting import wait_until
 
 SHORT = Times(user=0.3, stranger=0.1, allowed=0.3, denied=0.1, namespaces=0.3, again=0.2)
@@ -257,6 +259,63 @@ def test_what_is_revoked_ends_within_the_time_that_a_decision_holds(exporter: Ex
     wait_granted(exporter, "/api/v1/findings", someone.token)
     someone.revoke(binding, namespace)
     wait_granted(exporter, "/api/v1/findings", someone.token, 403)
+
+
+def test_a_token_ends_with_its_account_and_the_next_of_its_name_is_another(exporter: Exporter, admin: Client) -> None:
+    someone = account(admin)
+    someone.grant("steward-viewer")
+    wait_granted(exporter, "/api/v1/networks", someone.token)
+    accounts = Resource("", "v1", "serviceaccounts")
+    admin.delete(accounts, someone.namespace, someone.name)
+    metadata = {"name": someone.name, "namespace": someone.namespace}
+    admin.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    wait_granted(exporter, "/api/v1/networks", someone.token, 401)
+
+
+def test_a_token_for_somebody_else_is_none_here(exporter: Exporter, admin: Client, viewer: Account) -> None:
+    path = f"/api/v1/namespaces/{viewer.namespace}/serviceaccounts/{viewer.name}/token"
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": ["vault"]}}
+    token = admin.connection.request("POST", path, request)["status"]["token"]
+    wait_granted(exporter, "/api/v1/networks", viewer.token)
+    assert exporter.get("/api/v1/networks", token)[0] == 401
+
+
+def test_names_of_any_kind_in_a_token_or_filter_are_refused(
+    exporter: Exporter, viewer: Account, nobody: Account
+) -> None:
+    wait_granted(exporter, "/api/v1/networks", viewer.token)
+    for token in (
+        f"{viewer.token},x",
+        f"x,{viewer.token}",
+        f"{viewer.token}.",
+        viewer.token[:-1],
+        viewer.token.upper(),
+    ):
+        assert exporter.get("/api/v1/networks", token)[0] == 401, token[-20:]
+    for name in ("..", "%2e%2e%2f", "*", "a%00b", "default%0a", "%E2%80%AE", "A", "-a", "a" * 64, "kube-system%2fpods"):
+        assert exporter.get(f"/api/v1/findings?namespace={name}", nobody.token)[0] == 403, name
+
+
+def test_without_the_role_to_ask_nobody_is_let_in_and_the_log_says_so_once(
+    own_api_server: MakeApiServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = own_api_server()
+    admin = server.client()
+    grant(admin)  # and not steward-access
+    for each in yaml.safe_load_all(ACCESS.read_text("utf-8")):
+        if each["kind"] == "ClusterRole":
+            admin.apply(each)
+    someone = account(admin)
+    someone.grant("steward-viewer")
+    with Exporter(server.kubeconfig("steward-exporter"), graces=0.0, access=SHORT) as exporter:
+        wait_until(lambda: exporter.get("/healthz", "")[0] == 200, 30, "it serves")
+        for path in ("/", "/metrics", "/api/v1/findings", "/nothing"):
+            assert exporter.get(path, someone.token)[0] == 503, path
+        said = [each.getMessage() for each in caplog.records if "access unknown" in each.getMessage()]
+        assert len(said) == 1
+        assert "grant the ClusterRole steward-access" in said[0]
+        grant_access(admin)
+        wait_granted(exporter, "/api/v1/findings", someone.token)
 
 
 def test_a_browser_sends_the_token_as_password(exporter: Exporter, viewer: Account) -> None:

@@ -38,6 +38,7 @@ kubevirt_vmi_migration_failed{{vmi="{VM}",vmim="kubevirt-evacuation-7r8sd",names
 # Queries that have no answer with the seeded fleet, by board and panel, and why.
 EMPTY = {
     ("networks", "Pools", 4): "no pool grows: the fleet stands still",
+    ("steward", "Certificate valid for", 0): "the sample is served without TLS",
     ("steward", "Kinds", 5): "no request failed",
     ("steward", "Open for, by check", 0): "no finding closes: the fleet stands still",
     ("repairs", "Time of a repair", 0): "no plan is approved",

@@ -17,15 +17,19 @@ import yaml
 from tests.cluster.apiserver import ApiServer, Setup
 from tests.cluster.conftest import Tools, binary
 from tests.cluster.custom_resources import crds, install
+from tests.cluster.repair_faults import FAULTS, KUBEVIRT
+from tests.cluster.stage import Stage
 from tests.image.pod import Node, Pod
 from tests.image.runtime import Image, why_not
 from tests.kubevirt.network import Network
 from tests.shared import REPO
 
-__all__ = ["binary"]
+__all__ = ["CA", "TWINS", "binary"]
 
 HERE = Path(__file__).parent
 FILE = REPO / "dist/kubevirt-steward.oci.tar"
+CA = "/run/kubevirt-steward/tls/ca.crt"  # in a pod
+TWINS = "twins"  # the namespace of the two VMs
 
 StartPod = Callable[..., Pod]
 
@@ -47,7 +51,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
 
 @pytest.fixture(scope="session")
 def node(binary: Tools) -> Iterator[Node]:
-    """With an API server that has the CRDs, and whatever `start_pod` applies."""
+    """With an API server that has the CRDs, two VMs with one firmware UUID, and whatever `start_pod` applies."""
     with contextlib.ExitStack() as ends:
         network = Network([])
         ends.callback(network.stop)
@@ -56,7 +60,12 @@ def node(binary: Tools) -> Iterator[Node]:
         ends.callback(server.stop)
         network.forward(*server.ports)
         server.start()
-        install(server.client(), crds())
+        admin = server.client()
+        install(admin, crds())
+        for name in ("kubevirt", TWINS):
+            admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        admin.make(KUBEVIRT)
+        next(fault for fault in FAULTS if fault.id == "twins").seed(Stage(admin, TWINS))
         yield Node(server, network)
 
 
@@ -66,7 +75,7 @@ def start_pod(node: Node, image: Image, binary: Tools, tmp_path_factory: pytest.
     with contextlib.ExitStack() as ends:
 
         def start(folder: str, uid: int | None = None) -> Pod:
-            command = [binary("kubectl"), "kustomize", REPO / folder]
+            command: list[str | Path] = [binary("kubectl"), "kustomize", REPO / folder]
             made = subprocess.run(command, check=True, capture_output=True).stdout
             objects = [each for each in yaml.safe_load_all(made) if each]
             for each in sorted(objects, key=lambda each: each["kind"] != "Namespace"):

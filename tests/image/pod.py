@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -53,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Node:
-    """Where pods run: with an API server, in one network, of which nothing is seen outside."""
+    """Where pods run, one at a time: with an API server, in one network, of which nothing is seen outside."""
 
     server: ApiServer
     network: Network
@@ -95,16 +96,18 @@ class Pod:
         for container in self._first:
             code = container.run()
             assert code == 0, f"{container.name} ended with {code}:\n{container.says()}"
+        for name in self.containers:
+            assert self.probe(name, "livenessProbe").status == 0, f"another pod has the port of {name}"
         for container in self.containers.values():
             container.start()
 
     def wait_ready(self) -> None:
         """Until all containers have started, and those are ready of which the manifest says when they are."""
         for name in self.containers:
-            wait_until(lambda name=name: self._passes(name, "startupProbe"), 120, f"{name} has started", every=0.5)
+            wait_until(partial(self._passes, name, "startupProbe"), 120, f"{name} has started", every=0.5)
         for name in self.containers:
             if "readinessProbe" in self._manifest(name):
-                wait_until(lambda name=name: self._passes(name, "readinessProbe"), 60, f"{name} is ready", every=0.5)
+                wait_until(partial(self._passes, name, "readinessProbe"), 60, f"{name} is ready", every=0.5)
 
     def _passes(self, name: str, kind: str) -> bool:
         assert self.containers[name].running, f"{name} has ended:\n{self.containers[name].says()}"
@@ -176,9 +179,8 @@ class Pod:
         folder = self.folder / f"volume-{manifest['name']}"
         folder.mkdir()
         if "configMap" in manifest:
-            name = manifest["configMap"]["name"]
-            is_it = lambda each: each["kind"] == "ConfigMap" and each["metadata"]["name"] == name  # noqa: E731
-            for file, content in next(each for each in self._objects if is_it(each))["data"].items():
+            config_maps = {each["metadata"]["name"]: each for each in self._objects if each["kind"] == "ConfigMap"}
+            for file, content in config_maps[manifest["configMap"]["name"]]["data"].items():
                 (folder / file).write_text(content, encoding="utf-8")
             return folder
         if "emptyDir" in manifest:

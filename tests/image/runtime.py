@@ -80,6 +80,7 @@ class Container:
         self._bundle = folder / name
         self._bundle.mkdir()
         (self._bundle / "config.json").write_text(json.dumps(_spec(image, how)), encoding="utf-8")
+        self._how = how
         self._child: subprocess.Popen[bytes] | None = None
 
     def run(self, seconds: float = 60) -> int:
@@ -103,7 +104,8 @@ class Container:
 
     def exec(self, *words: str) -> subprocess.CompletedProcess[str]:
         """As `kubectl exec`: in the container, as its user."""
-        command = [*self._crun, "exec", self.name, *words]
+        options = ["--no-new-privs"] if self._how.no_new_privileges else []  # crun takes the rest from the container
+        command = [*self._crun, "exec", *options, self.name, *words]
         return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
     def stop(self, grace: float) -> int:

@@ -1,21 +1,19 @@
-"""The pods of deploy/, with their own commands, users and mounts, as containers against a real API server."""
+"""The pod of deploy/overlays/repairs: its own commands, users and mounts, as containers against a real API server."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from tests.image.conftest import StartPod
+from tests.cluster.accounts import account
+from tests.image.conftest import CA, TWINS, StartPod
 from tests.image.pod import Node, Pod
 from tests.waiting import wait_until
 
-CA = "/run/kubevirt-steward/tls/ca.crt"
 BOTH = ("exporter", "reconcile")
 PYTHON = ("/usr/bin/python3", "-c")
-PRIVILEGES = "print(open('/proc/self/status').read())"
+PRIVILEGES = "print(open('/proc/1/status').read())"
 WRITABLE = """
 import os
 own = {"/proc", "/dev", "/sys"}  # the runtime's
@@ -36,36 +34,23 @@ def pod(start_pod: StartPod) -> Pod:
     return started
 
 
-def token_of(pod: Pod) -> str:
+def own_token(pod: Pod) -> str:
     return (pod.folder / "service-account/token").read_text(encoding="utf-8")
 
 
-def scraper(node: Node, pod: Pod) -> str:
+@pytest.fixture(scope="module")
+def scraper(node: Node) -> str:
     """The token of a ServiceAccount that may read the metrics, as Prometheus has one."""
-    admin = node.server.client()
-    account = {"name": "prometheus", "namespace": pod.namespace}
-    admin.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account})
-    admin.apply(
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": "prometheus"},
-            "roleRef": {
-                "apiGroup": "rbac.authorization.k8s.io",
-                "kind": "ClusterRole",
-                "name": "steward-metrics-reader",
-            },
-            "subjects": [{"kind": "ServiceAccount", **account}],
-        }
-    )
-    path = f"/api/v1/namespaces/{pod.namespace}/serviceaccounts/prometheus/token"
-    body: dict[str, Any] = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    return str(admin.connection.request("POST", path, body)["status"]["token"])
+    made = account(node.server.client())
+    made.grant("steward-metrics-reader")
+    return made.token
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_prometheus_scrapes_with_a_verified_certificate_and_its_token(pod: Pod, node: Node, name: str) -> None:
-    answer = node.ask(f"{pod.url(name)}/metrics", ca=pod.file(CA, name), token=scraper(node, pod))
+def test_prometheus_scrapes_with_a_verified_certificate_and_its_token(
+    pod: Pod, node: Node, scraper: str, name: str
+) -> None:
+    answer = node.ask(f"{pod.url(name)}/metrics", ca=pod.file(CA, name), token=scraper)
     assert answer.status == 200, answer.text
     assert "kubevirt_steward_build_info" in answer.text or "kubevirt_steward_repair_source_up" in answer.text
 
@@ -78,25 +63,25 @@ def test_without_a_token_there_is_health_and_nothing_else(pod: Pod, node: Node, 
     assert node.ask(f"{pod.url(name)}/", ca=ca).status == 401
 
 
-def test_exporter_and_sidecar_read_each_other(pod: Pod, node: Node) -> None:
-    ca, token = pod.file(CA, "exporter"), scraper(node, pod)
+def test_a_plan_of_the_sidecar_is_shown_by_the_exporter(pod: Pod, node: Node) -> None:
+    """Each of the two asks the other with the pod's token, and verifies the certificate of the init container."""
 
-    def source_up() -> bool:
-        return (
-            "kubevirt_steward_repair_source_up 1.0"
-            in node.ask(f"{pod.url('reconcile')}/metrics", ca=ca, token=token).text
-        )
+    def plans() -> list[str]:
+        url = f"{pod.url('exporter')}/api/v1/findings?namespace={TWINS}"
+        answer = node.ask(url, ca=pod.file(CA, "exporter"), token=own_token(pod))
+        assert answer.status == 200, answer.text
+        findings = json.loads(answer.text)["findings"]
+        return [repair["write"] for finding in findings for repair in finding.get("repairs", ()) if repair["hash"]]
 
-    wait_until(source_up, 60, "the sidecar reads the findings", every=0.5)
-    answer = node.ask(f"{pod.url('exporter')}/api/v1/findings", ca=ca, token=token_of(pod))
-    assert answer.status == 200
-    assert json.loads(answer.text)["sources"]
+    wait_until(plans, 60, "the exporter shows a plan", every=0.5)
+    assert all("/spec/template/spec/domain/firmware/uuid" in write for write in plans())
 
 
 @pytest.mark.parametrize("name", BOTH)
 def test_a_runbook_s_commands_run_in_the_container(pod: Pod, name: str) -> None:
-    done = pod.containers[name].exec("steward", "check")
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    done = pod.containers[name].exec("steward", "check", "--namespace", TWINS)
+    assert (done.returncode, done.stderr) == (1, ""), done.stdout  # 1: there are findings
+    assert "LatentDuplicate" in done.stdout
 
 
 @pytest.mark.parametrize("name", BOTH)
@@ -116,20 +101,6 @@ def test_it_has_no_privileges_and_gets_none(pod: Pod, name: str) -> None:
     assert {int(rows[each], 16) for each in ("CapBnd", "CapEff", "CapInh", "CapPrm", "CapAmb")} == {0}
     assert rows["NoNewPrivs"] == "1"
     assert set(rows["Uid"].split()) == {"65532"}
-
-
-@pytest.fixture(params=[65532, 1000660000])
-def exporter(request: pytest.FixtureRequest, start_pod: StartPod) -> Iterator[Pod]:
-    """The exporter alone, as the manifest's user, and as one that OpenShift chooses, who is in no list of users."""
-    pod = start_pod("deploy/base", request.param)
-    pod.wait_ready()
-    yield pod
-    pod.remove()
-
-
-def test_sigterm_ends_the_exporter_within_its_grace(exporter: Pod) -> None:
-    assert exporter.containers["exporter"].stop(exporter.grace) == 0
-    assert "Traceback" not in exporter.containers["exporter"].says()
 
 
 def test_sigterm_ends_the_sidecar_within_its_grace(pod: Pod) -> None:  # the last of those that need this pod

@@ -16,7 +16,7 @@ from tests.unit.served import served
 
 
 async def _serve(certificate: Path, key: Path) -> None:
-    async with served(5000, tls=(Certificates(certificate, key), ssl.create_default_context())) as made:
+    async with served(1500, tls=(Certificates(certificate, key), ssl.create_default_context())) as made:
         print(made.port, flush=True)
         await asyncio.to_thread(sys.stdin.read)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, flush=True)

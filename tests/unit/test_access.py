@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 
 from exporter.http.access import FINDINGS, METRICS, Access
-from exporter.http.remembered import Outage, Times
+from exporter.http.remembered import Times
 from exporter.http.server import application, serving
 from exporter.http.viewer import visible_to
 from exporter.kube.errors import StatusError, UnreachableError
@@ -43,12 +43,12 @@ class Scripted:
         self.users[token] = f"user-of-{token}"
         self.may[f"user-of-{token}"] = set(may)
 
-    async def user(self, token: str) -> User | None:
+    async def user(self, token: str, queue: str = "") -> User | None:
         await self._answer("token", token)
         name = self.users.get(token)
         return User(name, "uid", ("group",)) if name else None
 
-    async def allowed(self, user: User, attributes: Attributes) -> bool:
+    async def allowed(self, user: User, attributes: Attributes, queue: str = "") -> bool:
         await self._answer("access", attributes)
         return attributes in self.may[user.name]
 
@@ -63,13 +63,14 @@ class Scripted:
 class Stage:
     def __init__(self, known: Iterable[str] = ("a", "b")) -> None:
         self.reviews, self.now = Scripted(), 1000.0
-        outage = Outage(lambda: self.now)
+        self.uids: dict[str, str] = {}
         self.access = Access(
             self.reviews,  # type: ignore[arg-type] # all that is asked of it
             tenants=("/", "/api/v1/findings"),
             others=("/own",),
             namespaces=lambda: known,
-            outage=outage,
+            uid_of=lambda name: self.uids.get(name, ""),
+            clock=lambda: self.now,
         )
         self.url = ""
         self.http: aiohttp.ClientSession
@@ -177,7 +178,8 @@ async def test_a_refusal_says_what_is_missing_and_how_it_is_granted() -> None:
         stage.reviews.may = {name: set() for name in stage.reviews.users.values()}
         status, body, _ = await stage.get("/metrics", token="t")
         assert status == 403
-        assert "--clusterrole=steward-metrics-reader --serviceaccount=mon:prom" in body
+        role = "steward-metrics-reader"
+        assert f"clusterrolebinding {role}-mon-prom --clusterrole={role} --serviceaccount=mon:prom" in body
         _, body, headers = await stage.get("/api/v1/drain", token="u")
         assert headers["Content-Type"].startswith("application/json")
         assert "--clusterrole=steward-viewer '--user=o'" in body
@@ -264,12 +266,13 @@ async def test_without_the_api_server_what_was_decided_holds_for_a_quarter_of_an
         stage.now += 20.0
         assert await stage.status("/", "viewer") == 503
         assert [record.getMessage() for record in caplog.records] == [
-            'event="access unknown" why="no connection to the API server"'
+            'event="access unknown" review=token why="no connection to the API server"',
+            'event="access unknown" review=access why="no connection to the API server"',
         ]
         stage.reviews.failure = None
         assert await stage.status("/", "late") == 200  # that it could not be asked was not kept
         assert await stage.status("/", "viewer") == 200
-        assert len(caplog.records) == 2
+        assert len(caplog.records) == 4
 
 
 async def test_without_the_permission_to_ask_the_log_says_what_to_grant(caplog: pytest.LogCaptureFixture) -> None:
@@ -284,7 +287,7 @@ async def test_wrong_tokens_push_out_no_decision() -> None:
         stage.reviews.add("viewer", FINDINGS)
         assert await stage.status("/", "viewer") == 200
         for at in range(5000):
-            await stage.access._user(f"wrong{at}")
+            await stage.access._user(f"wrong{at}", f"10.0.{at // 250}.{at % 250}")
         before = stage.questions("token")
         assert await stage.status("/", "viewer") == 200
         assert stage.questions("token") == before
@@ -302,3 +305,143 @@ def test_the_times_are_those_that_are_promised() -> None:
     times = Times()
     assert (times.user, times.allowed, times.denied, times.namespaces, times.outage) == (60, 300, 30, 300, 900)
     assert Path("/metrics") == METRICS
+
+
+async def test_whoever_guesses_tokens_is_stopped_and_nobody_else_is() -> None:
+    async with staged() as stage:
+        stage.reviews.add("viewer", FINDINGS)
+        stage.reviews.add("late", FINDINGS)
+        assert await stage.status("/", "viewer") == 200
+        for at in range(50):
+            assert await stage.status("/", f"wrong{at}") == 401
+        asked = stage.questions("token")
+        for at in range(50, 60):
+            status, body, headers = await stage.get("/", token=f"wrong{at}")
+            assert (status, headers["Retry-After"]) == (429, "5")
+            assert "try again" in body
+        assert stage.questions("token") == asked
+        stage.now += 61.0
+        for at in range(100, 160):
+            await stage.status("/", f"wrong{at}")
+        assert await stage.status("/", "viewer") == 200  # whose token has to be asked about again
+        user = await stage.access._user("late", "10.1.1.1")  # of another address
+        assert user is not None
+        stage.now += 1.0
+        assert await stage.status("/", "late") == 200
+
+
+async def test_requests_that_wait_for_a_decision_are_few_and_known_users_are_not_among_them() -> None:
+    async with staged() as stage:
+        stage.reviews.add("viewer", FINDINGS)
+        assert await stage.status("/", "viewer") == 200
+        stage.reviews.open.clear()
+        asking = [asyncio.create_task(stage.status("/", f"wrong{at}")) for at in range(100)]
+        done, waiting = set[asyncio.Task[int]](), set(asking)
+        async with asyncio.timeout(10):
+            while len(waiting) > 32:
+                ended, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                done |= ended
+        assert {each.result() for each in done} == {429}
+        assert stage.questions("token") == 1 + 32
+        assert await stage.status("/", "viewer") == 200
+        stage.reviews.open.set()
+        assert set(await asyncio.gather(*waiting)) == {401}
+
+
+async def test_many_known_users_whose_decisions_have_to_be_made_again_are_all_answered() -> None:
+    async with staged() as stage:
+        tokens = [f"viewer{at}" for at in range(50)]
+        for each in tokens:
+            stage.reviews.add(each, FINDINGS)
+            assert await stage.status("/", each) == 200
+        stage.now += 61.0
+        stage.reviews.open.clear()
+        asking = [asyncio.create_task(stage.status("/", each)) for each in tokens]
+        async with asyncio.timeout(10):
+            while sum(each.done() for each in asking) < len(tokens) - 32:
+                await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED, timeout=0.05)
+        stage.reviews.open.set()
+        assert set(await asyncio.gather(*asking)) == {200}
+        assert stage.questions("token") == 2 * len(tokens)
+        stage.reviews.users.clear()
+        stage.now += 61.0
+        assert await stage.status("/", tokens[-1]) == 401
+
+
+async def test_that_too_many_ask_is_no_outage_in_which_what_was_revoked_holds_on() -> None:
+    async with staged() as stage:
+        stage.reviews.add("viewer", FINDINGS)
+        assert await stage.status("/", "viewer") == 200
+        stage.reviews.users.clear()
+        for at in range(60):
+            await stage.status("/", f"wrong{at}")
+        stage.now += 61.0
+        assert await stage.status("/", "viewer") == 401
+
+
+async def test_one_permission_that_is_missing_is_one_log_line_however_many_ask(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """TokenReviews are answered, SubjectAccessReviews are not: as with half of the role."""
+    caplog.set_level(logging.INFO, "exporter.http.remembered")
+
+    async def forbidden(*_: Any) -> bool:
+        raise StatusError(403, "subjectaccessreviews is forbidden")
+
+    async with staged() as stage:
+        stage.reviews.allowed = forbidden  # type: ignore[method-assign, assignment]
+        for at in range(5):
+            stage.reviews.add(f"viewer{at}", FINDINGS)
+            assert await stage.status("/", f"viewer{at}") == 503
+    (record,) = caplog.records
+    assert "review=access" in record.getMessage()
+    assert "grant the ClusterRole steward-access" in record.getMessage()
+
+
+async def test_the_missing_role_is_said_also_where_the_api_server_was_away_before(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with staged() as stage:
+        for failure in (AWAY, StatusError(403, "tokenreviews is forbidden")):
+            stage.reviews.failure = failure
+            assert await stage.status("/", "viewer") == 503
+    assert len(caplog.records) == 2
+    assert "grant the ClusterRole steward-access" in caplog.records[1].getMessage()
+
+
+async def test_a_namespace_that_has_the_name_of_a_deleted_one_is_another_namespace() -> None:
+    async with staged() as stage:
+        stage.uids = {"a": "u1", "b": "u2"}
+        stage.reviews.add("tenant", in_namespace("a"), in_namespace("b"))
+        for _ in range(2):
+            assert (await stage.get("/", token="tenant"))[1] == "['a', 'b']"
+            assert (await stage.get("/?namespace=b", token="tenant"))[1] == "['b']"
+        stage.uids["b"] = "u3"
+        stage.reviews.may["user-of-tenant"] = {in_namespace("a")}
+        assert (await stage.get("/", token="tenant"))[1] == "['a']"
+        assert await stage.status("/?namespace=b", "tenant") == 403
+
+
+async def test_users_of_one_name_are_not_taken_for_each_other() -> None:
+    """What they may do can hang on all that the API server said of them."""
+    users = {
+        "plain": User("anna"),
+        "uid": User("anna", "2"),
+        "groups": User("anna", "", ("system:masters",)),
+        "extra": User("anna", "", (), (("scopes", ("all",)),)),
+    }
+    async with staged() as stage:
+
+        async def user(token: str, _: str = "") -> User | None:
+            return users[token]
+
+        for good in users:
+            may = users[good]
+
+            async def allowed(asked: User, attributes: Attributes, _: str = "", may: User = may) -> bool:
+                return asked == may and attributes == FINDINGS
+
+            stage.reviews.user, stage.reviews.allowed = user, allowed  # type: ignore[method-assign, assignment]
+            stage.now += 301.0
+            for token in [*users, *reversed(users)]:
+                assert await stage.status("/", token) == (200 if token == good else 403), (good, token)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from datetime import timedelta
 from pathlib import Path
@@ -51,6 +52,34 @@ def test_what_is_valid_stays_and_anything_else_is_made_anew(tmp_path: Path, monk
         assert second["tls.crt"] != before["tls.crt"]
     monkeypatch.setattr(certificate, "_LEAST", certificate._LIFE + timedelta(days=1))
     assert made(tmp_path, "b.example", "c.example") != second
+
+
+def test_a_key_that_others_can_read_or_that_is_elsewhere_is_made_anew(tmp_path: Path) -> None:
+    first = made(tmp_path, "a.example")
+    (tmp_path / "tls.key").chmod(0o640)
+    assert made(tmp_path, "a.example") == first  # as the kubelet makes it in a volume of a group
+    (tmp_path / "tls.key").chmod(0o604)
+    second = made(tmp_path, "a.example")
+    assert second["tls.key"] != first["tls.key"]
+    assert (tmp_path / "tls.key").stat().st_mode & 0o777 == 0o600
+
+    (tmp_path / "tls.key").rename(tmp_path / "elsewhere")
+    (tmp_path / "tls.key").symlink_to("elsewhere")
+    assert made(tmp_path, "a.example")["tls.key"] != second["tls.key"]
+    assert not (tmp_path / "tls.key").is_symlink()
+    assert (tmp_path / "elsewhere").read_bytes() == second["tls.key"]  # nothing is written through a link
+
+
+def test_a_key_of_another_owner_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = made(tmp_path, "a.example")
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    assert made(tmp_path, "a.example")["tls.key"] != first["tls.key"]
+
+
+def test_the_key_is_not_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = made(tmp_path, "a.example")["tls.key"]
+    said = capsys.readouterr()
+    assert key.splitlines()[1].decode() not in said.out + said.err
 
 
 @pytest.mark.parametrize("name", ["", "a b", "https://a", "a:1", "*.example", "ä.example", "x" * 64])

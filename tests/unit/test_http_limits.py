@@ -84,7 +84,7 @@ async def test_no_more_wait_than_half_of_the_connections(monkeypatch: pytest.Mon
         waiting = [await unread(made, poll) for _ in range(4)]
         status, headers, body = await made.get(poll)
         assert (status, headers["Retry-After"]) == (503, "5")
-        assert body == b'{"error": "4 requests wait for a change already, and no more can; ask without wait"}'
+        assert body == b'{"error": "too many requests wait for a change already, and no more can; ask without wait"}'
         assert (await made.get("/api/v1/findings"))[0] == 200
 
         waiting.pop().close()  # a client that is gone waits no more

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 import struct
 import tarfile
 import time
@@ -121,10 +122,12 @@ def test_entries_that_overlap_count_each_time(tmp_path: Path) -> None:
     size = 4 * MEBIBYTE
     attack = zipped(b"a.json", 8, size, deflated(size), times=1000, crc=zlib.crc32(b" " * size))
     (tmp_path / "dump.zip").write_bytes(attack)
-    *read, last = files(str(tmp_path / "dump.zip"), Limits(free=16 * MEBIBYTE, ratio=100))
-    assert len(read) < 10
-    assert isinstance(last, Unread)
-    assert last.why == "the dump unpacks to more than 100 times its size; from here on it is not read"
+    read = [*files(str(tmp_path / "dump.zip"), Limits(free=16 * MEBIBYTE, ratio=100))]
+    whole = [each for each in read if not isinstance(each, Unread)]
+    (why,) = {each.why for each in read if isinstance(each, Unread)}
+    assert len(whole) < 10
+    # Newer Pythons refuse each entry but the last one, since it reaches into the next.
+    assert re.match("the dump unpacks to more than 100 times its size; from here on it is not read|corrupt: ", why)
 
 
 @pytest.mark.parametrize("form", ["directory", "tar"])

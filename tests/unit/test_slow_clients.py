@@ -19,6 +19,7 @@ from tests.unit.tls_clients import Mounted, hello, silent
 CLIENTS, DESCRIPTORS = 10_000, 1024
 KINDS = 20  # of so many clients in a row one sends half a head, and one asks and reads nothing
 HELLO = hello()
+ELSEWHERE = "127.0.0.2"  # the address that they come from
 MIB = 300  # of memory that the server may take at most
 
 
@@ -48,8 +49,9 @@ async def slow(mounted: Mounted, port: int, at: int) -> socket.socket | asyncio.
     """The client of this number: silent, in the middle of its handshake or of a request, or it does not read."""
     kind = at % KINDS
     if kind < KINDS - 2:
-        return await silent(port, (b"", HELLO[:100], HELLO)[at % 3])
+        return await silent(port, (b"", HELLO[:100], HELLO)[at % 3], ELSEWHERE)
     client = socket.socket()
+    client.bind((ELSEWHERE, 0))
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.setblocking(False)
     await asyncio.get_running_loop().sock_connect(client, ("127.0.0.1", port))
@@ -58,6 +60,17 @@ async def slow(mounted: Mounted, port: int, at: int) -> socket.socket | asyncio.
     writer.transport.pause_reading()
     writer.write(b"GET /api/v1/findings HTTP/1.1\r\nHost: a\r\n" + (b"" if kind == KINDS - 2 else b"\r\n"))
     return writer
+
+
+async def closed(clients: list[socket.socket | asyncio.StreamWriter]) -> None:
+    """Without a goodbye, for which those that do not read would wait."""
+    writers = [each for each in clients if isinstance(each, asyncio.StreamWriter)]
+    for each in clients:
+        if isinstance(each, asyncio.StreamWriter):
+            each.transport.abort()
+        else:
+            each.close()
+    await asyncio.gather(*(each.wait_closed() for each in writers), return_exceptions=True)
 
 
 async def test_ten_thousand_slow_clients_do_not_keep_a_scrape_out(tmp_path: Path, descriptors: None) -> None:
@@ -90,8 +103,7 @@ async def test_ten_thousand_slow_clients_do_not_keep_a_scrape_out(tmp_path: Path
         scraping.cancel()
         with suppress(asyncio.CancelledError):
             await scraping
-        for each in clients:
-            each.close()
+        await closed(clients)
         output, _ = await process.communicate(b"")
     assert len(clients) > CLIENTS * 0.95
     assert during > 10

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from exporter.http import descriptors
 from exporter.http.viewer import EVERY_NAMESPACE, Visible, see
 from tests.rows import full
 from tests.unit.served import Served, served
@@ -80,8 +81,16 @@ async def test_the_page_of_a_tenant_has_findings_only(server: Served) -> None:
     assert "1 warning" in page
     assert "ns-00" not in page
     assert "steward-viewer" in page
+    assert "You see the findings of namespace ns-01, where" in page
     assert [each for each in ("Networks", "Preview drain", "Sources", "Undecodable") if f">{each}<" in page] == []
+    _, _, body = await server.get("/", Tenant=" ".join(f"ns-{i:02}" for i in range(12)))
+    assert "of namespaces ns-00, ns-01, ns-02, ns-03, ns-04, ns-05, ns-06, ns-07, ns-08, ns-09 and 2 more, where" in (
+        body.decode()
+    )
+    _, _, body = await server.get("/", Tenant="all")
+    assert "You see the findings of all namespaces, where" in body.decode()
     _, _, body = await server.get("/")
+    assert "You see the findings" not in body.decode()
     assert "ns-00/claim-000000" in body.decode()
     assert ">Sources<" in body.decode()
 
@@ -130,3 +139,24 @@ async def test_an_undecodable_object_is_shown_to_who_sees_its_namespace(server: 
     assert {each["unknown"] for each in report["findings"]} == {
         "the check has no answer now; an admin of the cluster can see why"
     }
+
+
+async def test_tenants_that_wait_leave_room_for_those_who_see_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(descriptors, "_MOST", 8)
+    async with served(guard=by_header) as server:
+        before, _, _ = await tagged(server)
+        wait = f"/api/v1/findings?wait=50&generation={before}"
+        waiting = []
+        for _ in range(2):
+            reader, writer = await server.connect()
+            writer.write(f"GET {wait} HTTP/1.1\r\nHost: 127.0.0.1\r\nTenant: ns-01\r\n\r\n".encode())
+            waiting.append((reader, writer))
+        status = 0
+        async with asyncio.timeout(10):
+            while status != 503:  # until both wait
+                status, _, body = await server.get(wait.replace("wait=50", "wait=0.05"), Tenant="ns-01")
+        assert b"2" not in body  # how many others wait is nothing for a tenant
+        of_all = f"/api/v1/findings?wait=0.1&generation={server.engine.generation}"
+        assert (await server.get(of_all))[0] == 200
+        for _, writer in waiting:
+            writer.close()

@@ -11,11 +11,16 @@ import pytest
 
 from exporter.checks.base import Check
 from exporter.engine.engine import Engine
+from exporter.evaluate import evaluate
+from exporter.findings import Finding, Severity
 from exporter.http.listing import Listing, Listings
 from exporter.http.shared import Versions
 from exporter.http.viewer import Visible
+from exporter.model.naming import NAMED
+from exporter.model.record import Ref
 from exporter.model.source import SyncState
 from exporter.repairs import Repairs, decoding
+from exporter.views import confined
 from exporter.views.findings import Filter
 from exporter.views.slices import at_once
 from tests.evaluation import Evaluation
@@ -130,3 +135,40 @@ OF_THE_CLUSTER = {"eviction_stack", "feature_configuration", "feature_ground", "
 CROSSING = {"firmware_duplicates", "firmware_serials", "ipam_claims", "ipam_networks"}
 WITHHELD = {"evictions", "firmware_duplicates", "firmware_serials", "instancetype_objects", "ipam_networks"}
 WHOLE = {check.id for check in CHECKS} - OF_THE_CLUSTER - WITHHELD
+
+
+async def test_many_findings_of_one_partition_cost_one_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever makes clones of one VM must not hold up everybody by looking at them."""
+    evaluated: list[str] = []
+
+    def counted(check: Check, cluster: Any, partition: str, *rest: Any, **options: Any) -> Any:
+        evaluated.append(partition)
+        return evaluate(check, cluster, partition, *rest, **options)
+
+    monkeypatch.setattr(confined, "evaluate", counted)
+    (check,) = (each for each in CHECKS if each.id == "firmware_duplicates")
+    evaluation = Evaluation([check])
+    evaluation.seen(full({"kind": "KubeVirt", "name": "kubevirt", "version": "v1.6.2"}))
+    shared = "5a9fc181-957e-5c32-9e5a-2de5e9673531"
+    for at in range(50):
+        vm = {"namespace": OWN, "name": f"clone-{at}", "uuid": shared}
+        evaluation.seen(full({"kind": "VirtualMachine", "uid": f"u{at}", **vm}))
+        evaluation.seen(full({"kind": "VirtualMachineInstance", "uid": f"i{at}", "vm": f"u{at}", **vm}))
+    evaluation.evaluate()
+    seen = await report(listings(evaluation.engine).of(Visible(frozenset([OWN]))))
+    assert len(seen["findings"]) >= 50
+    assert any(each["evidence"] for each in seen["findings"])
+    assert len(evaluated) == len(set(evaluated)) <= 2
+
+
+def test_which_of_many_related_objects_are_named_says_nothing_of_others() -> None:
+    def refs(*namespaces: str) -> tuple[Ref, ...]:
+        return tuple(Ref("VirtualMachine", each, f"vm-{at}", str(at)) for at, each in enumerate(namespaces))
+
+    for others, named in ((3, 2), (NAMED, 0)):
+        related = refs(*(["other"] * others), OWN, OWN)
+        finding = Finding(
+            reason="Duplicate", severity=Severity.WARNING, subject=refs(OWN)[0], message="m", related=related
+        )
+        shown = confined.withheld(finding, "meaning", {OWN}).related
+        assert [each.namespace for each in shown] == [OWN] * named

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import ssl
+from asyncio import sslproto
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import aiohttp
@@ -16,7 +19,7 @@ from cryptography.hazmat.primitives import serialization
 from prometheus_client.parser import text_string_to_metric_families
 
 from exporter.config.settings import TLSSettings
-from exporter.http import certificates, connections, server
+from exporter.http import certificates, connections, descriptors, server
 from exporter.http.certificates import Certificates, certificates_of
 from exporter.kube.errors import ConfigError
 from tests.unit.served import Served, established, served
@@ -117,8 +120,8 @@ async def test_when_it_expires_is_a_metric(mounted: Mounted) -> None:
 @pytest.mark.parametrize(
     ("certificate", "key", "said"),
     [
-        (None, "own", "tls.certFile: .*/tls.crt can't be read: No such file or directory"),
-        ("own", None, "tls.keyFile: .*/tls.key can't be read: No such file or directory"),
+        (None, "own", "tls.certFile: .*/tls.crt can't be read: No such file or directory; mount its Secret there, .*"),
+        ("own", None, "tls.keyFile: .*/tls.key can't be read: No such file or directory; mount its Secret there, .*"),
         ("text", "own", "tls.certFile: .*/tls.crt has no certificate in PEM form"),
         ("own", "text", "tls.keyFile: .*/tls.key has no private key in PEM form that can be used"),
         ("own", "locked", "tls.keyFile: the key in .*/tls.key has a password; write it without one"),
@@ -143,6 +146,17 @@ def test_a_pair_that_can_not_be_served_is_refused_at_the_start(
         Certificates(*files)
 
 
+def test_a_certificate_that_has_expired_is_served_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun, ended = (datetime(year, 1, 1, tzinfo=UTC) for year in (2019, 2020))
+    made = trustme.CA().issue_cert("a.example", not_before=begun, not_after=ended)
+    (tmp_path / "tls.crt").write_bytes(made.cert_chain_pems[0].bytes())
+    (tmp_path / "tls.key").write_bytes(made.private_key_pem.bytes())
+    Certificates(tmp_path / "tls.crt", tmp_path / "tls.key")
+    assert 'event="certificate expired"' in caplog.text
+
+
 @pytest.mark.parametrize(
     ("tls", "insecure", "said"),
     [
@@ -158,7 +172,11 @@ def test_how_to_serve_has_to_be_said_once(tls: TLSSettings, insecure: bool, said
 # -- clients that are slow
 
 
-@pytest.mark.parametrize("sent", [b"", b"\x16", hello()[:100], hello(), b"GET / HTTP/1.1\r\n\r\n"])
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"\x16", hello()[:100], hello(), b"GET / HTTP/1.1\r\n\r\n"],
+    ids=["nothing", "one byte", "half a hello", "a hello", "no TLS"],  # a hello has random bytes
+)
 async def test_a_handshake_that_does_not_end_is_not_waited_for(
     mounted: Mounted, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, sent: bytes
 ) -> None:
@@ -227,3 +245,76 @@ async def test_a_client_that_does_not_end_tls_is_dropped(mounted: Mounted, monke
         while any(peer.endswith(f":{me:04X}") for peer in established(made.port)):
             assert (await made.get("/healthz"))[0] == 200
         writer.transport.abort()
+
+
+def handshakes() -> int:
+    """The sides of TLS that are in memory."""
+    return sum(isinstance(each, sslproto.SSLProtocol) for each in gc.get_objects())
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET / HTTP/1.1\r\n\r\n", hello(), hello()[:100]],
+    ids=["nothing", "no TLS", "a hello", "half a hello"],
+)
+async def test_a_handshake_that_fails_leaves_nothing_in_memory(
+    mounted: Mounted, sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has buffers of half a megabyte, and the collector of garbage runs seldom."""
+    monkeypatch.setattr(descriptors, "_MOST", 8)
+    gc.collect()
+    gc.disable()
+    try:
+        async with secured(mounted) as made:
+            before = handshakes()
+            clients = [await silent(made.port, sent) for _ in range(100)]  # most of which give way at once
+            assert (await made.get("/healthz"))[0] == 200
+            for each in clients:
+                each.close()
+            async with asyncio.timeout(5):  # less than a handshake may take
+                while handshakes() > before or established(made.port):  # noqa: ASYNC110 # nothing says when
+                    await asyncio.sleep(0.05)
+    finally:
+        gc.enable()
+
+
+async def test_who_asks_and_reads_nothing_gives_way(mounted: Mounted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(descriptors, "_MOST", 4)
+    async with secured(mounted, 20_000) as made:
+        clients = []
+        for _ in range(4):
+            _, writer = await made.connect()
+            assert isinstance(writer.transport, asyncio.Transport)
+            writer.transport.pause_reading()
+            writer.write(b"GET /api/v1/findings HTTP/1.1\r\nHost: a\r\n\r\n")
+            clients.append(writer)
+        async with asyncio.timeout(12):  # less than they have to read something
+            while True:
+                with suppress(ConnectionError, IndexError):  # none of them waits to be read yet
+                    if (await made.get("/metrics"))[0] == 200:
+                        break
+        for each in clients:
+            each.transport.abort()
+
+
+async def test_a_crowd_of_one_address_does_not_push_out_another(
+    mounted: Mounted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(descriptors, "_MOST", 8)
+    async with secured(mounted) as made:
+        reader, writer = await made.connect()
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert (await reader.readuntil(b"ok\n")).startswith(b"HTTP/1.1 200")
+        crowd = [await silent(made.port, address="127.0.0.2") for _ in range(50)]
+        async with asyncio.timeout(10):
+            while len(established(made.port)) > 8:  # noqa: ASYNC110 # nothing says when
+                await asyncio.sleep(0.05)
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert (await reader.readuntil(b"ok\n")).startswith(b"HTTP/1.1 200")
+        writer.close()
+        for each in crowd:
+            each.close()
+
+
+def test_nobody_can_ask_for_another_handshake(mounted: Mounted) -> None:
+    assert Certificates(*mounted.files).context.options & ssl.OP_NO_RENEGOTIATION

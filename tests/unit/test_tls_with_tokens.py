@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import aiohttp
+from aiohttp import web
 
 from exporter.app import assemble, serve
 from exporter.cli.demo import kubeconfig
@@ -15,6 +16,7 @@ from reconcile.app import run
 from reconcile.config import Config
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.unit.asking import get
+from tests.unit.served import served
 from tests.unit.tls_clients import Mounted
 
 TOKEN = {"Authorization": "Bearer some.token"}
@@ -59,3 +61,16 @@ async def test_so_does_the_sidecar(cluster: FakeApiServer, tmp_path: Path) -> No
         for path in ("/metrics", "/api/v1/plans", "/nothing"):
             assert await statuses(http, path) == [401, 503], path
         assert (await get(http, "/healthz"))[0] == 200
+
+
+async def test_the_address_of_a_client_is_known_through_tls(tmp_path: Path) -> None:
+    """By which wrong tokens are counted: of no address they would be everybody's."""
+    mounted, seen = Mounted(tmp_path), []
+
+    async def guard(request: web.Request) -> web.StreamResponse | None:
+        seen.append(request.remote)
+        return web.Response(status=401)
+
+    async with served(tls=(Certificates(*mounted.files), mounted.trusts), guard=guard) as made:
+        assert (await made.get("/"))[0] == 401
+    assert seen == ["127.0.0.1"]

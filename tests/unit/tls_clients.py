@@ -45,9 +45,10 @@ class Mounted:
         return self.folder / "tls.crt", self.folder / "tls.key"
 
 
-async def silent(port: int, sent: bytes = b"") -> socket.socket:
-    """A connection without TLS, on which so much is sent."""
+async def silent(port: int, sent: bytes = b"", address: str = "127.0.0.1") -> socket.socket:
+    """A connection without TLS, on which so much is sent, from this address of our own."""
     client = socket.socket()
+    client.bind((address, 0))
     client.setblocking(False)
     loop = asyncio.get_running_loop()
     await loop.sock_connect(client, ("127.0.0.1", port))

@@ -42,6 +42,12 @@ def _flow(way: str) -> str:
 _RAISED = f"increase({queries.each('kubevirt_steward_check_errors_total')}[1d])"
 _FAILED = f"increase({queries.each('kubevirt_steward_kind_errors_total')}[1h])"
 _ERRORS = f"sum by ({_KINDS}) (max by ({_KINDS}, error) ({_FAILED}))"
+_EXPIRY = " or ".join(
+    queries.each(f"kubevirt_steward_{of}certificate_expiry_timestamp_seconds") for of in ("", "repair_")
+)
+_ERROR = 'result="error"'
+_UNANSWERED = f"increase({queries.each('kubevirt_steward_access_reviews_total', _ERROR)}[1d])"
+_FOREVER = 1e9  # seconds
 
 KINDS = table(
     "Kinds",
@@ -110,6 +116,27 @@ BOARD = Board(
                         thresholds=ATTENTION,
                         decimals=0,
                         links=(runbook("StewardCheckErrors"),),
+                    ),
+                    stat(
+                        "Certificate valid for",
+                        "Until the first certificate that a replica or its sidecar serves expires. A week before, "
+                        "whoever issues it should have renewed it.",
+                        f"min({_EXPIRY}) - time()",
+                        Unit.AGE,
+                        thresholds=(Threshold(-_FOREVER, "orange"), Threshold(7 * 86400, "text")),
+                        empty="no TLS",
+                        links=(runbook("StewardCertificateExpires"),),
+                    ),
+                    stat(
+                        "Access unknown, 24 h",
+                        "Questions to the API server about who may see what that had no answer: nobody new is let in "
+                        "then, and Prometheus not either.",
+                        queries.zero_where(
+                            queries.while_seen(f"sum(max by (cluster, review) ({_UNANSWERED}))", BUILD), BUILD
+                        ),
+                        thresholds=ATTENTION,
+                        decimals=0,
+                        links=(runbook("StewardDown"),),
                     ),
                 ),
                 table(

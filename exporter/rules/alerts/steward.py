@@ -13,6 +13,11 @@ __all__ = ["AREA"]
 _REPLICA = "{{ with $labels.pod }}{{ . }}{{ else }}{{ $labels.instance }}{{ end }}"
 _IN = "{{ with $labels.cluster }} of cluster {{ . }}{{ end }}"
 
+# A sidecar serves the second one, at a port of its own.
+_EXPIRY = [f"kubevirt_steward_{of}certificate_expiry_timestamp_seconds" for of in ("", "repair_")]
+_EXPIRES = " or ".join(_EXPIRY)
+_EXPIRED = " or ".join(f"last_over_time({each}[1d])" for each in _EXPIRY)
+
 
 def _before(_: Values) -> Iterator[Rule]:
     yield answering()
@@ -20,6 +25,7 @@ def _before(_: Values) -> Iterator[Rule]:
 
 def _after(values: Values) -> Iterator[Rule]:
     yield from _replicas(values)
+    yield _certificates(values.certificate_days)
     yield from _checks()
     yield Alerting(
         alert="StewardFindingStorm",
@@ -82,6 +88,30 @@ and on (cluster) kubevirt_steward_build_info""",
         summary=f"Scrapes of replica {_REPLICA} of the steward{_IN} take {{{{ $value | humanizeDuration }}}}.",
         description="Prometheus gives a scrape up after its scrape_timeout, 10 s by default, and then sees no finding."
         " Give the steward more CPU, raise the timeout, or lower the series limit.",
+    )
+
+
+def _certificates(days: int) -> Rule:
+    # Whoever verifies it scrapes nothing any more once it has expired: then what was scraped last says why.
+    return Alerting(
+        alert="StewardCertificateExpires",
+        expr=f"""min by (cluster, job, instance, pod) (
+  {_EXPIRES}
+) - time() < {days * 86400}
+or (
+  min by (cluster, job, instance, pod) (
+    {_EXPIRED}
+  ) - time() < 0
+  unless on (cluster, job) (
+    {_EXPIRES}
+  )
+)""",
+        wait="15m",  # a Secret that is on its way to the pod
+        summary=f"The certificate of replica {_REPLICA} of the steward{_IN} {{{{ if lt $value 0.0 }}}}has expired"
+        "{{ else }}expires in {{ $value | humanizeDuration }}{{ end }}.",
+        description="{{ $labels.instance }} {{ $labels.pod }} serves a certificate that nobody has renewed. Once it has"
+        " expired, whoever verifies it gets no answer: Prometheus no metrics, the sidecar no findings. Look at what"
+        " issues the certificate; the steward takes a new one without a restart.",
     )
 
 
