@@ -37,7 +37,7 @@ verify: $(VENV)/.dev ## generated files and locks are up to date
 	$(BIN)/python -m release.locks
 
 test: $(VENV)/.dev ## all tests; builds the real parts (etcd, kube-apiserver, Prometheus) on first use; KUBERNETES=1.33 to 1.36
-	@echo "make test: without the real parts in the cache it first builds them, 10 to 15 minutes on two cores"
+	@echo "make test: without the real parts in the cache it first builds them, a quarter of an hour on two cores"
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl prometheus promtool alertmanager amtool pint \
 	  helm operator-verify
 	$(BIN)/pytest -n auto tests/unit
