@@ -129,6 +129,7 @@ class Preference(Wire, frozen=True):
 
 
 _LONGEST = 64 << 10  # characters of a spec in which is looked for what is as good as absent: more has nobody
+_SHARED = 16 << 10  # characters of a text that is kept once for all: Python 3.12 never frees those
 _TREE = msgspec.json.Decoder(Any)
 _INSTANCETYPE = msgspec.json.Decoder(Instancetype)
 _PREFERENCE = msgspec.json.Decoder(Preference)
@@ -155,7 +156,8 @@ def _canonical(raw: bytes) -> str:
 
 def _sorted(raw: bytes) -> str:
     tree = _TREE.decode(raw)
-    return intern(msgspec.json.encode(_pruned(tree) if len(raw) <= _LONGEST else tree, order="sorted").decode())
+    text = msgspec.json.encode(_pruned(tree) if len(raw) <= _LONGEST else tree, order="sorted").decode()
+    return intern(text) if len(text) <= _SHARED else text
 
 
 _ZEROS = {"overcommitPercent": 0, "preferSpreadSocketToCoreRatio": 0, "schedulerName": ""}  # as good as absent
