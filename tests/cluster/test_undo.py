@@ -30,7 +30,7 @@ from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import KIND, KUBEVIRT, SIZE
-from tests.cluster.resources import CONTROLLER_REVISIONS, INSTANCETYPES, IPAM_CLAIMS, KUBEVIRTS, VMS
+from tests.cluster.resources import CLUSTER_INSTANCETYPES, CONTROLLER_REVISIONS, INSTANCETYPES, IPAM_CLAIMS, KUBEVIRTS, VMS
 from tests.cluster.sidecar import steward
 from tests.cluster.stage import Stage
 from tests.confirming import hint_of
@@ -49,7 +49,7 @@ class Ground(Stage):
 
     async def repaired(self, remediation: Remediation, about: dict[str, str], of: Object) -> str:
         """The attempt that repaired it."""
-        result = await self.repairing.repair(remediation, hint_of(about | {"namespace": self.namespace}, [of]))
+        result = await self.repairing.repair(remediation, hint_of({"namespace": self.namespace} | about, [of]))
         assert result.state == State.DONE, result
         return result.attempt
 
@@ -175,6 +175,25 @@ async def test_an_instancetype_under_vms_without_a_copy_stays_while_its_deletion
     done = await ground.undo(attempt, "--accept", "copy")
     assert done.returncode == 0, done.stderr
     assert ground.client.find(INSTANCETYPES, ground.namespace, "small") is None
+
+
+async def test_an_instancetype_of_all_namespaces_stays_under_a_vm_of_any(ground: Ground) -> None:
+    kind, name = "VirtualMachineClusterInstancetype", ground.namespace
+    of = ground.client.create(its.kept(kind, "", name, SIZE, annotations={ALLOWED: "true"}))
+    vm = fleet.vm(ground.namespace, "db")
+    vm["spec"]["instancetype"] = {"name": name}
+    ground.client.create(vm)
+    about = {"check": "instancetype_objects", "reason": "DeletableInUse", "kind": kind, "subject": name}
+    attempt = await ground.repaired(guard_instancetype.REMEDIATION, about | {"namespace": ""}, of)
+    ground.client.delete(CLUSTER_INSTANCETYPES, None, name)
+
+    refused = await ground.undo(attempt)
+    assert refused.returncode == 1
+    assert "refused, no_vm_without_copy: " in refused.stderr
+    ground.client.remove(VMS, ground.namespace, "db")
+    done = await ground.undo(attempt)
+    assert done.returncode == 0, done.stderr
+    assert ground.client.find(CLUSTER_INSTANCETYPES, None, name) is None
 
 
 async def test_a_uuid_with_which_the_guest_runs_by_now_stays(ground: Ground) -> None:
