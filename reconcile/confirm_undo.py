@@ -53,7 +53,7 @@ def undo_plan(taken: Taken, undo: Undo, scene: Scene) -> Plan | Refused:
     """What would be written to take a write back, if nothing stands against it but losses that were accepted."""
     written = taken.plan
     if written.undo.startswith("none") and not isinstance(written.step, Delete):
-        return Refused("can_be_undone", written.undo)
+        return Refused("can_be_undone", f"attempt {taken.attempt} can't be taken back: {written.undo}")
     step = inverse(written.step, taken.before, taken.after)
     if isinstance(step, str):
         return Refused("can_be_undone", step)

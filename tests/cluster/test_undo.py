@@ -30,7 +30,14 @@ from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import KIND, KUBEVIRT, SIZE
-from tests.cluster.resources import CLUSTER_INSTANCETYPES, CONTROLLER_REVISIONS, INSTANCETYPES, IPAM_CLAIMS, KUBEVIRTS, VMS
+from tests.cluster.resources import (
+    CLUSTER_INSTANCETYPES,
+    CONTROLLER_REVISIONS,
+    INSTANCETYPES,
+    IPAM_CLAIMS,
+    KUBEVIRTS,
+    VMS,
+)
 from tests.cluster.sidecar import steward
 from tests.cluster.stage import Stage
 from tests.confirming import hint_of

@@ -25,10 +25,10 @@ from reconcile.permissions import NAME, ServiceAccount, base_roles, needed, writ
 from reconcile.plan import Create, Plan
 from reconcile.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.remediations import all_remediations
-from reconcile.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
-from reconcile.undos import all_undos, undo_of
 from reconcile.requests import Request, request
 from reconcile.server import build
+from reconcile.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
+from reconcile.undos import all_undos, undo_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.rows import full

@@ -15,19 +15,14 @@ BEFORE, AFTER = {"metadata": {"name": "before"}}, {"metadata": {"name": "after"}
 
 def ledger(*events: tuple[str, str, dict[str, Any]]) -> list[Entry]:
     """Entries by event and attempt, with other fields."""
-    return [
-        Entry(
-            seq=number,
-            at=float(number),
-            event=Event(event),
-            attempt=attempt,
-            **({"plan": plan(), "whole": BEFORE} if event == "intended" else {}) | more,
-        )
-        for number, (event, attempt, more) in enumerate(events, 1)
-    ]
+    found = []
+    for number, (event, attempt, more) in enumerate(events, 1):
+        fields: dict[str, Any] = {"plan": plan(), "whole": BEFORE} if event == "intended" else {}
+        found.append(Entry(seq=number, at=float(number), event=Event(event), attempt=attempt, **fields | more))
+    return found
 
 
-DONE = (("intended", "a-1", {}), ("done", "a-1", {"whole": AFTER}))
+DONE: tuple[Any, ...] = (("intended", "a-1", {}), ("done", "a-1", {"whole": AFTER}))
 UNDO: tuple[str, str, dict[str, Any]] = ("intended", "b-3", {"undoes": "a-1", "mode": "undo"})
 
 
