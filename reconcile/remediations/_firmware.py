@@ -26,7 +26,7 @@ from ..plan import Add, Op, Refused, Test
 from ..remediation import Scene
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, controller, ending, saving, table
 
-__all__ = ["PRECONDITIONS", "READS", "firmware_of", "forbidden", "put", "restores_of"]
+__all__ = ["PATH", "PRECONDITIONS", "READS", "firmware_of", "forbidden", "put", "restores_of"]
 
 READS = (
     virtual_machine.KIND,
@@ -42,7 +42,7 @@ PRECONDITIONS = {
     **NO_SNAPSHOT_OR_RESTORE,
     "not_migrating": "no migration of the VM is in progress, and none is awaited",
 }
-_PATH = "/spec/template/spec/domain/firmware"
+PATH = "/spec/template/spec/domain/firmware"
 
 
 def firmware_of(vm: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -54,8 +54,8 @@ def firmware_of(vm: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def put(firmware: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> tuple[Op, ...]:
     """Sets fields of the firmware, where it still is what it was; its other fields stay."""
     if firmware is None:
-        return (Add(path=_PATH, value=dict(fields)),)
-    return (Test(path=_PATH, value=firmware), *(Add(path=f"{_PATH}/{name}", value=fields[name]) for name in fields))
+        return (Add(path=PATH, value=dict(fields)),)
+    return (Test(path=PATH, value=firmware), *(Add(path=f"{PATH}/{name}", value=fields[name]) for name in fields))
 
 
 def restores_of(scene: Scene, vm: Ref) -> list[VirtualMachineRestore]:
