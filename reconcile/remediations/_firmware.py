@@ -14,7 +14,6 @@ from exporter.model.kinds import (
     virtual_machine,
     virtual_machine_instance,
     virtual_machine_instance_migration,
-    virtual_machine_restore,
 )
 from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
@@ -24,7 +23,7 @@ from exporter.model.record import Ref
 
 from ..plan import Add, Op, Refused, Test
 from ..remediation import Scene
-from ._grounds import NO_SNAPSHOT_OR_RESTORE, controller, ending, saving, table
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, controller, ending, table, under_way
 
 __all__ = ["PATH", "PRECONDITIONS", "READS", "firmware_of", "forbidden", "put", "restores_of"]
 
@@ -32,9 +31,9 @@ READS = (
     virtual_machine.KIND,
     virtual_machine_instance.KIND,
     virtual_machine_instance_migration.KIND,
-    virtual_machine_restore.KIND,
     kube_virt.KIND,
     namespace.KIND,
+    *SAVERS,
 )
 PRECONDITIONS = {
     "stands_alone": "no pool or other controller makes the VM from a template, which would have to change instead",
@@ -71,10 +70,8 @@ def forbidden(scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any]) -> Ref
         return Refused("has_domain", f"{vm.ref} has no template with a domain")
     if refused := ending(scene, vm.ref, whole):
         return refused
-    if refused := saving(whole):
+    if refused := under_way(scene, vm.namespace, (vm.name,)):
         return refused
-    if active := next((each.name for each in restores_of(scene, vm.ref) if each.active), ""):
-        return Refused("no_snapshot_or_restore", f"restore {active} of {vm.ref} is in progress")
     if moving := next(_moving(scene, vm), ""):
         return Refused("not_migrating", f"{vm.ref} {moving}")
     return None
