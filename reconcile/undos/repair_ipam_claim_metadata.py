@@ -11,10 +11,8 @@ from exporter.model.kinds import (
     namespace,
     network_attachment_definition,
     pod,
-    virtual_machine,
     virtual_machine_instance,
     virtual_machine_instance_migration,
-    virtual_machine_restore,
 )
 from exporter.model.kinds.ipam_claim import FINALIZER, IPAMClaim
 from exporter.model.kinds.namespace import Namespace
@@ -23,7 +21,7 @@ from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ..plan import Refused
 from ..remediation import Scene
-from ..remediations._grounds import NO_SNAPSHOT_OR_RESTORE, table, texts
+from ..remediations._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table, texts
 from ..remediations._ipam_claims import (
     NO_OTHER_HOLDER,
     NOT_MIGRATING,
@@ -100,8 +98,7 @@ UNDO = Undo(
         namespace.KIND,
         network_attachment_definition.KIND,
         virtual_machine_instance_migration.KIND,
-        virtual_machine_restore.KIND,
-        virtual_machine.KIND,
+        *SAVERS,
         virtual_machine_instance.KIND,
         pod.KIND,
     ),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from exporter.model.kinds import namespace, virtual_machine, virtual_machine_instance, virtual_machine_restore
+from exporter.model.kinds import namespace, virtual_machine_instance
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.kinds.virtual_machine_restore import VirtualMachineRestore
 
 from ..plan import Refused
 from ..remediation import Scene
-from ..remediations._grounds import NO_SNAPSHOT_OR_RESTORE, ending, saving, table, tables
+from ..remediations._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, tables, under_way
 from ..undo import Given, Taken, Undo
 
 __all__ = ["UNDO"]
@@ -17,7 +16,7 @@ __all__ = ["UNDO"]
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target
     whole = scene.of(ref) or {}
-    if refused := ending(scene, ref, whole) or saving(whole) or _restored(scene, ref.namespace, ref.name):
+    if refused := ending(scene, ref, whole) or under_way(scene, ref.namespace, (ref.name,)):
         return refused
     if tables(table(whole.get("status")).get("stateChangeRequests")):
         return Refused("no_request", f"{ref} has a request to start or stop that is not done yet")
@@ -27,16 +26,9 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     return Given(effect=f"{ref} starts, on a node that takes it; while none does, it waits for one.")
 
 
-def _restored(scene: Scene, within: str, name: str) -> Refused | None:
-    for each in scene.within(VirtualMachineRestore, within):
-        if each.active and each.target == name:
-            return Refused("no_snapshot_or_restore", f"{each.ref} restores VM {name}")
-    return None
-
-
 UNDO = Undo(
     id="stop_blocked_vmi",
-    reads=(virtual_machine.KIND, virtual_machine_instance.KIND, virtual_machine_restore.KIND, namespace.KIND),
+    reads=(*SAVERS, virtual_machine_instance.KIND, namespace.KIND),
     weigh=_weigh,
     preconditions={
         "not_being_deleted": "the VM is not being deleted",
