@@ -127,6 +127,7 @@ def _pod(namespace: str, row: Row, meta: Row) -> Row:
     `claims` are those it refers to, or `attached` its NADs with the claim of each, `primary` that of the primary
     network; `addresses` are what it holds.
     `since` is when it was scheduled; `hotplug` the launcher that a volume's pod belongs to, `by` a controller's kind.
+    `evicted` makes it one that ends since an eviction was granted, at that time; `disrupted` for another reason.
     """
     attachments = [("ns/blue", claim) for claim in row.get("claims", ())]
     attachments += [(key, claim) for key, claim in row.get("attached", ())]
@@ -157,9 +158,15 @@ def _pod(namespace: str, row: Row, meta: Row) -> Row:
     }
     ids = filled(**{"kubevirt.io/created-by": row.get("vmi"), "kubevirt.io/migrationJobUID": row.get("migration")})
     labels = ids | marks | row.get("labels", {})
-    if "domain" in row:
-        return launcher(namespace, row["name"], row["domain"], labels=labels, **more)
-    return pod(namespace, row["name"], labels=labels, **more)
+    made = (
+        launcher(namespace, row["name"], row["domain"], labels=labels, **more)
+        if "domain" in row
+        else pod(namespace, row["name"], labels=labels, **more)
+    )
+    if "evicted" in row or "disrupted" in row:
+        why = row.get("disrupted", "EvictionByEvictionAPI")
+        made["status"]["conditions"].append(condition("DisruptionTarget", True, row.get("evicted"), reason=why))
+    return made
 
 
 def _node(_: str, row: Row, meta: Row) -> Row:

@@ -79,8 +79,8 @@ def _unwanted(own: VMIContext, vm: Mapping[str, Any]) -> Refused | None:
         return Refused(
             "not_managed", f"{vmi.ref} is a node of another cluster, managed by KubevirtMachine {vmi.handler}"
         )
-    if not own.node.draining:
-        return Refused("node_drained", f"nothing shows that node {vmi.node} is being drained")
+    if not own.node.proven:
+        return Refused("node_drained", f"nothing proves that node {vmi.node} is being drained: {_UNPROVEN}")
     if (running := unfinished(own)) or vmi.migrating:
         return Refused("no_migration", running or f"by its status {vmi.ref} is migrating")
     return None
@@ -129,6 +129,10 @@ def _lost(vm: VirtualMachine, role: Role, scene: Scene, kubevirt: KubeVirt | Non
     return f"ControllerRevision {found.revision_name} of VM {vm.name} can't be decoded: {why}" if why else ""
 
 
+_UNPROVEN = (
+    "there is no taint of a drain, no NodeMaintenance, and nothing known to be of since the cordon: no evacuation "
+    "request of a VMI on it, and no eviction of a pod on it"
+)
 _LATER = "KubeVirt would accept the stop, and do it whenever that is repaired"
 
 
@@ -185,7 +189,8 @@ REMEDIATION = Remediation(
         "same_vm": "its VM is there, with the UID that the VMI names",
         "opted_in": f'the VM has the annotation {_ALLOWED}: "true"',
         "not_managed": "no KubevirtMachine of Cluster API stands for the VMI: its guest would not be drained",
-        "node_drained": "something shows that the node is being drained",
+        "node_drained": "something proves that the node is being drained: a taint of a drain, a NodeMaintenance, or, "
+        "known to be of since its cordon, an evacuation request of a VMI or the eviction of a pod that ends",
         "no_migration": "no migration of the VMI is unfinished",
         "stops": "its run strategy is Always, Once or Manual, or RerunOnFailure, which KubeVirt keeps since v1.2",
         "no_request": "the VM has no request to start or stop that is not done yet",

@@ -14,14 +14,18 @@ from tests.manifests import Object
 __all__ = ["NODE_INFO", "STORIES"]
 
 REQUESTED = "2026-05-04T08:00:00Z"
+DRAIN = "medik8s.io/drain"
 Values = Mapping[str, str]
 
 
 # -- what there is
 
 
-def _node(stage: Stage, *, cordoned: bool = True, taint: str = "", uuid: str = "") -> Object:
+def _node(stage: Stage, *, cordoned: bool = True, taint: str = "", uuid: str = "", since: str = "") -> Object:
+    """With `since` it is cordoned since then, by the taint that says so."""
     taints = [{"key": taint, "effect": "NoSchedule"}] if taint else []
+    if since:
+        taints.append({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule", "timeAdded": since})
     return stage.client.make(
         {
             "apiVersion": "v1",
@@ -154,7 +158,12 @@ def _unschedulable(stage: Stage) -> Values:
 
 
 def _not_migratable(stage: Stage) -> Values:
-    _node(stage)
+    _node(stage, taint=DRAIN)
+    return _values(stage, _vmi(stage, "LiveMigrate", migratable=False))
+
+
+def _not_migratable_while_cordoned(stage: Stage) -> Values:
+    _node(stage, since=REQUESTED)
     return _values(stage, _vmi(stage, "LiveMigrate", migratable=False))
 
 
@@ -195,14 +204,21 @@ def _migrates(stage: Stage, _: Values) -> bool:
 
 
 def _refused(stage: Stage) -> Values:
-    _node(stage)
+    _node(stage, taint=DRAIN)
+    _pod(stage, _vmi(stage, "None")["metadata"]["uid"])
+    _pdb(stage, "keep", minAvailable=1)
+    return _values(stage, PDB="keep")
+
+
+def _refused_while_cordoned(stage: Stage) -> Values:
+    _node(stage, since=REQUESTED)
     _pod(stage, _vmi(stage, "None")["metadata"]["uid"])
     _pdb(stage, "keep", minAvailable=1)
     return _values(stage, PDB="keep")
 
 
 def _several(stage: Stage) -> Values:
-    _node(stage)
+    _node(stage, taint=DRAIN)
     _pod(stage, _vmi(stage, "None")["metadata"]["uid"])
     _pdb(stage, "keep", minAvailable=1)
     other = _pdb(stage, "other", minAvailable=1)
@@ -281,12 +297,14 @@ STORIES = [
     Story(STUCK, "NotStarted", _stuck(), leaves=nothing),
     Story(STUCK, "NotStarted", _unended, (acts.MIGRATE,), leaves=_migrates),
     Story("VMEvictionNotMigratable", "NotMigratable", _not_migratable, (acts.DELETE,)),
+    Story("VMEvictionNotMigratable", "NotMigratableWhileCordoned", _not_migratable_while_cordoned, (acts.UNCORDON,)),
     Story("VMEvictionNotMigratable", "NotMigratableAfterRequest", _not_migratable_any_more, (acts.DELETE,)),
     Story("VMEvictionNotMigratable", "ExternalAwaiting", _external, leaves=nothing),
     Story("VMEvacuationRequestLeft", "StaleEvacuationRequest", _stale, (acts.MIGRATE,), leaves=_migrates),
     Story("VMEvacuationRequestLeft", "RequestOnSchedulableNode", _given_up, leaves=nothing),
     Story("VMEvacuationRequestLeft", "RequestWithUnmanagedStrategy", _unmanaged, leaves=nothing),
     Story("VMEvictionPDBBlocks", "UserPDB", _refused, leaves=nothing),
+    Story("VMEvictionPDBBlocks", "PDBWhileCordoned", _refused_while_cordoned, leaves=nothing),
     Story("VMEvictionPDBBlocks", "MultiplePDB", _several, (acts.DELETE_PDB,), leaves=_there(PDBS, "keep")),
     Story("VMEvictionNotMigratable", "LegacyTaintIgnored", _tainted, (acts.UNTAINT,)),
     Story("VMEvictionTerminatingStuck", "StuckTerminating", _terminating, leaves=nothing),
