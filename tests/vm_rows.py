@@ -42,7 +42,11 @@ def _spec(row: Row) -> Row:
 
 
 def _vm(namespace: str, row: Row, meta: Row) -> Row:
-    """`origin` is where it came from: a `restore`, a `backup`, a `manifest`."""
+    """`origin` is where it came from: a `restore`, a `backup`, a `manifest`.
+
+    `stop` is what its annotation says of a stop for a drain, by default that of its own as the sidecar writes it;
+    `setBy` are the field managers of its run strategy.
+    """
     labels, notes, owners = dict(row.get("labels", {})), dict(row.get("annotations", {})), []
     if row.get("origin") == "restore":
         notes["restore.kubevirt.io/lastRestoreUID"] = "r1"
@@ -68,6 +72,16 @@ def _vm(namespace: str, row: Row, meta: Row) -> Row:
         **meta,
     )
     with_template(made, row)
+    if "stop" in row:
+        stop = {"by": "kubevirt-steward", "vm": made["metadata"]["uid"], "vmi": "i", "runStrategy": "Always"}
+        notes = made["metadata"].setdefault("annotations", {})
+        notes["steward.kubevirt-steward.io/stopped-for-drain"] = json.dumps(stop | row["stop"])
+    if "setBy" in row:
+        spec: Row = {f"f:{row.get('stop', {}).get('field', 'runStrategy')}": {}}
+        made["metadata"]["managedFields"] = [
+            {"manager": each, "operation": "Update", "time": "2026-09-21T13:00:00Z", "fieldsV1": {"f:spec": spec}}
+            for each in row["setBy"]
+        ]
     return made
 
 

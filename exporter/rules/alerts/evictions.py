@@ -113,6 +113,14 @@ AREA = Area(
             cluster_wide=True,
         ),
         FindingAlert(
+            name="VMStoppedAfterDrain",
+            by=("kind", "namespace", "name", "node", "reason"),
+            summary="VM {object} was stopped for the drain of node {{ $labels.node }}, and is still off",
+            description="VM {object} was stopped for the drain of node {{ $labels.node }}, which is over. Nothing"
+            " starts it by itself: start it again, or remove the annotation if it is to stay off.",
+            wait="5m",  # the finding opens 5 minutes after the drain is over
+        ),
+        FindingAlert(
             name="KubeVirtEvictionWebhookDown",
             summary="KubeVirt's eviction webhook {object} does not answer: no node with VMs can be drained",
             description="Service {object} has no ready endpoint. The API server has to ask it about each eviction of a"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.cluster import fleet
-from tests.cluster.resources import NODES, PDBS, VMIMS, VMIS, Resource
+from tests.cluster.resources import NODES, PDBS, VMIMS, VMIS, VMS, Resource
 from tests.cluster.stage import Stage, Story, nothing
 from tests.cluster.stories import acts
 from tests.manifests import Object
@@ -254,6 +255,27 @@ def _orphan_pdb(stage: Stage) -> Values:
     return _values(stage, _pdb(stage, "kubevirt-disruption-budget-x", "gone", minAvailable=1))
 
 
+def _stopped_after_drain(stage: Stage) -> Values:
+    """As the sidecar leaves it, for whoever set the run strategy here."""
+    ready = {"type": "Ready", "status": "True"}
+    stage.client.make(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": stage.namespace, "labels": {"kubevirt.io/schedulable": "true"}},
+            "status": {"nodeInfo": dict.fromkeys(NODE_INFO, ""), "conditions": [ready]},
+        }
+    )
+    stage.client.make(fleet.vm(stage.namespace, "db"))
+    vm = stage.client.patch(VMS, stage.namespace, "db", {"spec": {"runStrategy": "Halted"}})
+    writes = vm["metadata"]["managedFields"]
+    by = next(each["manager"] for each in writes if "f:runStrategy" in each["fieldsV1"].get("f:spec", {}))
+    stop = {"vm": vm["metadata"]["uid"], "vmi": "i", "node": stage.namespace, "runStrategy": "Once", "by": by}
+    notes = {"steward.kubevirt-steward.io/stopped-for-drain": json.dumps(stop)}
+    stage.client.patch(VMS, stage.namespace, "db", {"metadata": {"annotations": notes}})
+    return {**_values(stage), "RUNSTRATEGY": "Once"}
+
+
 def _webhook_down(stage: Stage) -> Values:
     _kubevirt(stage)
     stage.client.make(
@@ -310,6 +332,8 @@ STORIES = [
     Story("VMEvictionTerminatingStuck", "StuckTerminating", _terminating, leaves=nothing),
     Story("VMEvictionTerminatingStuck", "OrphanLauncherPod", _orphan_pod, (acts.DELETE,)),
     Story("KubeVirtNodeDrainStalled", "NodeDrainStalled", _not_migratable, (acts.UNCORDON,), leaves=_schedulable),
+    Story("VMStoppedAfterDrain", "StoppedAfterDrain", _stopped_after_drain, (acts.FORGET_STOP,)),
+    Story("VMStoppedAfterDrain", "StoppedAfterDrain", _stopped_after_drain, (acts.PUT_BACK_STRATEGY,)),
     Story("VMEvictionPDBBlocks", "OrphanPDB", _orphan_pdb, (acts.DELETE_LEFT_PDB,)),
     Story("VMEvictionPDBBlocks", "LegacyPDBPresent", _left_pdb, (acts.DELETE_LEFT_PDB,)),
     Story("KubeVirtEvictionWebhookDown", "WebhookDown", _webhook_down, leaves=nothing),
