@@ -70,7 +70,7 @@ def find(view: View) -> Iterator[Finding]:
     for each in found:
         reasons = () if context.draining or not context.closed else _IF_DRAINED.get(each.reason, ())
         for reason in reasons:
-            yield from _findings(replace(each, reason=reason, due=True), context)
+            yield from _findings(replace(each, reason=reason, due=True, since=context.since), context)
         if not reasons:
             yield from _findings(each, context)
     if context.draining:
