@@ -49,7 +49,7 @@ def _applied(op: Op, before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
         parent, _, _ = op.path.rpartition("/")
         if isinstance(at(before, parent), list):
             return op.value in _listed(at(now, parent))
-        return _has(at(now, op.path), op.value) or (op.path == REQUESTS and _stopped(before, now))
+        return _has(at(now, op.path), op.value) or (op.path == REQUESTS and _carried_out(op.value, before, now))
     parent, _, _ = op.path.rpartition("/")
     if isinstance(at(before, parent), list):
         return at(before, op.path) not in _listed(at(now, parent))
@@ -64,9 +64,11 @@ def _has(found: Any, value: Any) -> bool:
     return bool(found == value)
 
 
-def _stopped(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether a VM has no VMI any more: KubeVirt then takes the request to stop off its status, in the same write."""
-    return at(before, "/status/created") is True and at(now, "/status/created") is not True
+def _carried_out(requests: Any, before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether a VM has got, or has lost, its VMI as it was asked to: KubeVirt then takes the request off its status."""
+    starts = any(isinstance(each, dict) and each.get("action") == "Start" for each in _listed(requests))
+    was, is_ = (at(each, "/status/created") is True for each in (before, now))
+    return is_ and not was if starts else was and not is_
 
 
 def inverse(step: Step, before: Mapping[str, Any], after: Mapping[str, Any] | None) -> Step | str:

@@ -20,6 +20,9 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
         return refused
     if tables(table(whole.get("status")).get("stateChangeRequests")):
         return Refused("no_request", f"{ref} has a request to start or stop that is not done yet")
+    if table(taken.before.get("spec")).get("runStrategy") == "Manual":
+        start = f"virtctl start -n {ref.namespace} {ref.name}"
+        return Given(effect=f"The run strategy of {ref} is Manual again, which does not start it; to start it: {start}")
     vmi = scene.named(VirtualMachineInstance, ref.namespace, ref.name)
     if vmi is not None and not vmi.final:
         return Given(effect=f"{ref} starts again once its guest, which is still there, has shut down.")

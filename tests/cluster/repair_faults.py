@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from exporter.demo import instancetypes as its
+from exporter.model.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from reconcile.remediations.guard_instancetype import ALLOWED
+from reconcile.requests import MANAGER
 from tests.cluster import fleet
 from tests.cluster.resources import CONTROLLER_REVISIONS, INSTANCETYPES, IPAM_CLAIMS, PDBS, VMS, Resource
 from tests.cluster.stage import Stage
+from tests.cluster.stories.evictions import NODE_INFO
 from tests.manifests import Object
 
-__all__ = ["FAULTS", "KUBEVIRT", "LATER", "Fault", "settings"]
+__all__ = ["FAULTS", "KUBEVIRT", "LATER", "Fault", "settings", "stopped_for_drain"]
 
 LATER = 2 * 86_400.0  # seconds by which a sidecar's clock is ahead, where an object has to be of a certain age
 KUBEVIRT = {
@@ -137,6 +140,26 @@ def _in_use(stage: Stage) -> None:
     stage.client.create(vm)
 
 
+def stopped_for_drain(stage: Stage, strategy: str = "Always") -> None:
+    """As `stop_blocked_vmi` and KubeVirt leave a VM, and a node that takes VMs again."""
+    stage.client.make(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": stage.namespace, "labels": {"kubevirt.io/schedulable": "true"}},
+            "status": {"nodeInfo": dict.fromkeys(NODE_INFO, ""), "conditions": [{"type": "Ready", "status": "True"}]},
+        }
+    )
+    made = fleet.vm(stage.namespace, "db")
+    made["spec"]["runStrategy"] = strategy
+    off = {"type": "Ready", "status": "False", "reason": "VMINotExists", "lastTransitionTime": "2026-05-04T08:00:00Z"}
+    vm = stage.client.make(made | {"status": {"conditions": [off], "created": False}})
+    stop = DrainStop(vm["metadata"]["uid"], "i", stage.namespace, strategy, MANAGER)
+    change = {"metadata": {"annotations": {STOPPED_FOR_DRAIN: text_of(stop)}}, "spec": {"runStrategy": "Halted"}}
+    path, kind = VMS.path(stage.namespace, "db"), "application/merge-patch+json"
+    stage.client.connection.request("PATCH", path, change, query={"fieldManager": MANAGER}, content_type=kind)
+
+
 def _named(name: str) -> Callable[[Stage], str]:
     return lambda _: name
 
@@ -207,6 +230,7 @@ FAULTS = (
         accepts="copy",
     ),
     _fault("lost_reference", "restash_missing_revision", "RevisionMissing", _lost_reference, _VM, undone="never"),
+    _fault("stopped_for_drain", "start_stopped_vm", "StoppedAfterDrain", stopped_for_drain, _VM),
     _fault("in_use", "guard_instancetype", "DeletableInUse", _in_use, (INSTANCETYPES, "small"), settles=False),
 )
 

@@ -181,7 +181,8 @@ RELEASE = "remediations: {release_ipam_claim: %s}"
         ("mode: auto\n" + RELEASE % "{mode: plan}", {(id_, "") for id_ in (
             "cancel-stale-evacuation", "delete-orphan-ipam-claim", "delete-orphan-pdb", "delete-orphan-revision",
             "guard-instancetype", "migrate-marked-vmi", "persist-firmware-uuid", "reassign-firmware-uuid",
-            "repair-ipam-claim-metadata", "restash-missing-revision", "stop-blocked-vmi",
+            "repair-ipam-claim-metadata", "restash-missing-revision", "start-stopped-vm",
+            "stop-blocked-vmi",
         )}),
     ],
 )  # fmt: skip
