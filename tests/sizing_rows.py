@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from exporter.demo.objects import filled, new, owner
+from exporter.demo.objects import condition, filled, new, owner
 
 __all__ = ["BUILDERS", "matchers", "put", "put_template", "with_template"]
 
@@ -83,8 +83,8 @@ def _revision(namespace: str, row: Row, meta: Row) -> Row:
 
 def _restore(namespace: str, row: Row, meta: Row) -> Row:
     target = {"apiGroup": "kubevirt.io", "kind": "VirtualMachine", "name": row.get("target", "db")}
-    status = filled(complete=row.get("complete"))
-    return new("VirtualMachineRestore", namespace, row["name"], spec={"target": target}, status=status, **meta)
+    spec, status = {"target": target, "virtualMachineSnapshotName": "s"}, filled(complete=row.get("complete"))
+    return new("VirtualMachineRestore", namespace, row["name"], spec=spec, status=status, **meta)
 
 
 def _source(row: Row) -> Row:
@@ -108,8 +108,8 @@ def _clone(namespace: str, row: Row, meta: Row) -> Row:
 
 def _vm_backup(namespace: str, row: Row, meta: Row) -> Row:
     """`done` is the type of the condition that says that it is over."""
-    conditions = [{"type": "Progressing", "status": "False" if "done" in row else "True"}]
-    conditions += [{"type": row["done"], "status": "True"}] if "done" in row else []
+    conditions = [condition("Progressing", "done" not in row, meta["created"], reason="Initiated", message="")]
+    conditions += [condition(row["done"], True, meta["created"], reason="Completed", message="")] if "done" in row else []
     spec, status = {"source": _source(row), "pvcName": "backups"}, {"conditions": conditions}
     return new("VirtualMachineBackup", namespace, row["name"], spec=spec, status=status, **meta)
 
