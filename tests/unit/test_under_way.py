@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from exporter.model.kind import ApiKind
 from reconcile.confirm import Confirmed
 from reconcile.plan import Refused
 from reconcile.remediation import Remediation
@@ -216,3 +218,33 @@ def test_what_is_of_another_shape_refuses(kind: str, over: Row) -> None:
     refused = answer(next(each for each in ASKING if each.id == VM), _of(kind, source="VM", target="VM", over=over))
     assert isinstance(refused, Refused), refused
     assert refused.precondition in ("everything_seen", "no_snapshot_or_restore")
+
+
+class Beginning(MemoryReads):
+    """A Backup begins once all of them were read."""
+
+    async def listed(self, kind: ApiKind[Any], version: str, namespace: str | None) -> list[msgspec.Raw]:
+        found = await super().listed(kind, version, namespace)
+        if kind.name == "Backup":
+            self.objects.append(full({"kind": "Backup", "name": "now", "phase": "InProgress"}))
+        return found
+
+
+def test_of_many_backups_the_one_that_begins_is_seen_when_all_is_read_once_more() -> None:
+    """Velero keeps its Backups for weeks: more than are read in a moment, and in a namespace of its own."""
+    remediation = next(each for each in ASKING if each.id == CLAIM)
+    case = planning(remediation)
+    done = [full({"kind": "Backup", "name": f"b{number}", "phase": "Completed"}) for number in range(501)]
+    objects = [*(full(each) for each in case["given"]), *done]
+    refused = confirmed(remediation, hint_of(case["about"], objects), Beginning(objects))
+    assert isinstance(refused, Refused), refused
+    assert "Velero's Backup velero/now" in refused.why
+
+
+def test_what_saves_and_restores_is_read_last() -> None:
+    remediation = next(each for each in ASKING if each.id == CLAIM)
+    case = planning(remediation)
+    objects = [full(each) for each in case["given"]]
+    reads = MemoryReads(objects)
+    assert isinstance(confirmed(remediation, hint_of(case["about"], objects), reads), Confirmed)
+    assert {kind for kind, _, _ in reads.asked[-len(KINDS) :]} == set(KINDS)
