@@ -39,7 +39,7 @@ from .writing import (
     entries_of,
     named_directory,
     opened,
-    taking_back,
+    recreating,
     who,
 )
 
@@ -123,8 +123,8 @@ async def _made(at: Desk, own: Taken, undo: AnyUndo) -> Confirmed | Refused:
     return await confirm_undo(own, undo, at.reads, now=time.time(), assumed=at.checks.assumed)
 
 
-def _content(plan: Plan) -> tuple[str, tuple[str, ...], str]:
-    return plan.hash, plan.loses, plan.effect
+def _content(plan: Plan) -> tuple[str, tuple[str, ...]]:
+    return plan.hash, plan.loses
 
 
 def _shown(plan: Plan) -> str:
@@ -156,7 +156,7 @@ def _refused(refused: Refused, own: Taken, arguments: argparse.Namespace, at: De
         ledger = f" --ledger {shlex.quote(str(directory))}" if directory is not None else ""
         complain(f"to give that up: steward reconcile undo {own.attempt}{ledger}{given}")
     if isinstance(own.plan.step, Delete):
-        complain(taking_back(own.plan, own.attempt, directory))
+        complain(recreating(own.attempt, directory))
     return 1
 
 
