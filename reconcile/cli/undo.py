@@ -80,7 +80,9 @@ async def _run(arguments: argparse.Namespace) -> int:
             refused = await _permitted(at, own, ledger)
         if refused is not None:
             return _refused(refused, own, arguments, at)
-        if first.plan.proposal is not None or not agreed(arguments, "Take it back?"):
+        if (proposal := first.plan.proposal) is not None:
+            return _refused(Refused("ours_to_write", f"{proposal.owner} owns it"), own, arguments, at)
+        if not agreed(arguments, "Take it back?"):
             return 1
         with opened(directory) as ledger:
             taken(entries_of(directory), own.attempt)  # nobody was faster

@@ -1,4 +1,4 @@
-"""A VM that was stopped starts as soon as its run strategy is what it was."""
+"""A VM that was stopped starts as soon as its run strategy is what it was, if that starts it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
         return refused
     if tables(table(whole.get("status")).get("stateChangeRequests")):
         return Refused("no_request", f"{ref} has a request to start or stop that is not done yet")
+    if table(taken.before.get("spec")).get("runStrategy") == "Manual":
+        start = f"virtctl start -n {ref.namespace} {ref.name}"
+        return Given(effect=f"{ref} has run strategy Manual again, and is started by {start}.")
     vmi = scene.named(VirtualMachineInstance, ref.namespace, ref.name)
     if vmi is not None and not vmi.final:
         return Given(effect=f"{ref} starts again once its guest, which is still there, has shut down.")
