@@ -60,12 +60,21 @@ def undo_plan(taken: Taken, undo: Undo, scene: Scene) -> Plan | Refused:
     whole = scene.of(step.target)
     if whole is None:
         return Refused("same_object", f"{step.target} with UID {step.target.uid} is no longer there")
-    if why := changed_since(step, taken.after or {}, whole):
-        return Refused("unchanged_since", f"{step.target}: {why}{_by(step, taken.after or {}, whole)}")
+    if why := _changed(taken, step, whole):
+        return Refused("unchanged_since", f"{step.target}: {why}")
     given = undo.weigh(taken, scene)
     if isinstance(given, Refused):
         return given
     return _unaccepted(taken, undo, given) or _plan(taken, undo, step, given, whole)
+
+
+def _changed(taken: Taken, step: Step, now: Mapping[str, Any]) -> str:
+    """What somebody else wrote: since the object was read after the write, or before that; empty for nothing."""
+    after, ops = taken.after or {}, taken.plan.step.ops if isinstance(taken.plan.step, Patch) else ()
+    if ops and (why := changed_since(step, applied(taken.before, ops), after)):
+        return f"somebody else wrote as well: {why}"
+    why = changed_since(step, after, now)
+    return f"{why}{_by(step, after, now)}" if why else ""
 
 
 def _by(step: Step, after: Mapping[str, Any], now: Mapping[str, Any]) -> str:

@@ -39,7 +39,7 @@ from .writing import (
     entries_of,
     named_directory,
     opened,
-    taking_back,
+    recreating,
     who,
 )
 
@@ -80,7 +80,9 @@ async def _run(arguments: argparse.Namespace) -> int:
             refused = await _permitted(at, own, ledger)
         if refused is not None:
             return _refused(refused, own, arguments, at)
-        if first.plan.proposal is not None or not agreed(arguments, "Take it back?"):
+        if (proposal := first.plan.proposal) is not None:
+            return _refused(Refused("ours_to_write", f"{proposal.owner} owns it"), own, arguments, at)
+        if not agreed(arguments, "Take it back?"):
             return 1
         with opened(directory) as ledger:
             taken(entries_of(directory), own.attempt)  # nobody was faster
@@ -123,8 +125,8 @@ async def _made(at: Desk, own: Taken, undo: AnyUndo) -> Confirmed | Refused:
     return await confirm_undo(own, undo, at.reads, now=time.time(), assumed=at.checks.assumed)
 
 
-def _content(plan: Plan) -> tuple[str, tuple[str, ...], str]:
-    return plan.hash, plan.loses, plan.effect
+def _content(plan: Plan) -> tuple[str, tuple[str, ...]]:
+    return plan.hash, plan.loses
 
 
 def _shown(plan: Plan) -> str:
@@ -156,7 +158,7 @@ def _refused(refused: Refused, own: Taken, arguments: argparse.Namespace, at: De
         ledger = f" --ledger {shlex.quote(str(directory))}" if directory is not None else ""
         complain(f"to give that up: steward reconcile undo {own.attempt}{ledger}{given}")
     if isinstance(own.plan.step, Delete):
-        complain(taking_back(own.plan, own.attempt, directory))
+        complain(recreating(own.attempt, directory))
     return 1
 
 

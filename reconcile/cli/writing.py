@@ -35,6 +35,7 @@ __all__ = [
     "entries_of",
     "named_directory",
     "opened",
+    "recreating",
     "taking_back",
     "who",
 ]
@@ -71,12 +72,17 @@ def taking_back(plan: Plan, attempt: str, directory: Path | None) -> str:
     ledger = f" --ledger {shlex.quote(str(directory))}" if directory is not None else ""
     if isinstance(plan.step, Delete):
         undo = undo_of(plan.remediation)
-        known = f" {undo.why}" if isinstance(undo, NoUndo) else ""
-        command = f"steward reconcile ledger {attempt}{ledger} --object | kubectl create -f -"
-        return f"To create the object again: {command}{known and '.'}{known}"
+        known = f"{undo.why} " if isinstance(undo, NoUndo) else ""
+        return f"{known}{recreating(attempt, directory)}"
     if plan.undo.startswith("none"):
         return f"It can't be taken back: {plan.undo}"
     return f"To take it back: steward reconcile undo {attempt}{ledger}"
+
+
+def recreating(attempt: str, directory: Path | None) -> str:
+    """How an object that was deleted is created again, as a sentence; `directory` is as of `taking_back`."""
+    ledger = f" --ledger {shlex.quote(str(directory))}" if directory is not None else ""
+    return f"To create the object again: steward reconcile ledger {attempt}{ledger} --object | kubectl create -f -"
 
 
 @contextmanager

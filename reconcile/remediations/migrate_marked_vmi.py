@@ -6,7 +6,7 @@ another name. It has no priority, which only virt-controller may set, and is non
 back-off it would add to. Where the last one of ours failed there is no other.
 
 Undo: delete the VirtualMachineInstanceMigration before it has finished: KubeVirt aborts it, and the VMI stays where it
-is. Afterwards, another migration.
+is. Afterwards, or once it migrates by post-copy, another migration.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ takes it for its first boot and runs what runs once (host keys, users, network),
 see another VM. Hence it never changes a VM that runs or is about to start, nor one that keeps a persistent TPM, the
 state of which libvirt stores under the UUID, or persistent EFI variables.
 
-Undo: exact, while the VM is stopped: put the old UUID back.
+Undo: put the old UUID back. Where the VM was started with the new one, or another VM has the old one, that has to be
+accepted.
 """
 
 from __future__ import annotations
@@ -154,6 +155,6 @@ REMEDIATION = Remediation(
         "snapshots_have_a_uuid": "every snapshot of the VM has a UUID, which a restore then need not derive",
     },
     risk=Risk.IDENTITY,
-    undo="exact, while the VM is stopped: put the old UUID back",
+    undo="put the old UUID back; exact while the VM has not been started since",
     indexes=(IDENTITY,),
 )

@@ -8,7 +8,8 @@ The owner is the one that the IPAMClaim refers to by UID, else the VM of its lab
 alone. Its name and network have to be those of one of its interfaces. An owner reference is only added where there is
 none.
 
-Undo: remove again what was added, as the plan lists it.
+Undo: remove again what was added, as the plan lists it; where a deletion waits for the finalizer, only once nobody uses
+the IPAMClaim, and if the loss of its addresses is accepted.
 """
 
 from __future__ import annotations
