@@ -27,8 +27,10 @@ from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.record import Ref
 
 from ..effects import REQUESTS
+from ..patterns import EMPTY, PRESENT, Each, Exactly, Is, Like
 from ..plan import Add, Patch, Plan, Refused, Replace, Risk, Test
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
+from ..writes import Field, Patched, Write
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, saving
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
 from ._owning import lost_disks, owning_vm
@@ -167,6 +169,14 @@ def _undo(vm: VirtualMachine, whole: Mapping[str, Any]) -> str:
     return f"{patch}, which starts it"
 
 
+_OPTED_IN = Like(metadata=Like(annotations=Like(**{_ALLOWED: "true"})))
+_TO_HALTED = Patched(
+    Field("/spec/runStrategy", was=Is("Always", "Once"), to=Is("Halted")),
+    Field("/spec/running", was=Is(True), to=Is(False)),
+    old=_OPTED_IN,
+)
+_STOP = Each(Exactly(action="Stop", uid=PRESENT), one=True)
+_TO_STOP = Patched(Field(REQUESTS, was=EMPTY, to=_STOP), old=_OPTED_IN)
 REMEDIATION = Remediation(
     id="stop_blocked_vmi",
     title="Stop a VM that blocks a drain, with its owner's consent",
@@ -174,8 +184,8 @@ REMEDIATION = Remediation(
     reads=(*READS, *KINDS, virtual_machine.KIND, controller_revision.KIND),
     indexes=INDEXES,
     writes=(
-        Write("kubevirt.io", "virtualmachines", ("patch",)),
-        Write("kubevirt.io", "virtualmachines/status", ("patch",)),
+        Write("kubevirt.io", "virtualmachines", ("patch",), (_TO_HALTED,)),
+        Write("kubevirt.io", "virtualmachines/status", ("patch",), (_TO_STOP,)),
     ),
     plan=_plan,
     preconditions=ONE_KUBEVIRT
