@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from .annotations import PAUSED
+from .annotations import PAUSED, RESUMED
 from .effects import ABSENT, at
-from .patterns import ANYTHING, PRESENT, At, Like, Pattern, quoted
+from .patterns import ANYTHING, EMPTY, PRESENT, At, Like, Pattern, quoted
 
 __all__ = [
     "PAUSE",
@@ -154,8 +154,8 @@ class Deleted:
 
 
 Form: TypeAlias = Patched | Created | Deleted
-PAUSE = Patched(_PAUSED, back=False)
-"""The annotation that pauses an object, which an edit war puts there. It is never taken off."""
+PAUSE = Patched(_PAUSED, Field(f"/metadata/annotations/{RESUMED.replace('/', '~1')}", to=EMPTY), back=False)
+"""The annotation that pauses an object, in place of one that resumed it: an edit war puts it there. It is never taken off."""
 
 
 @dataclass(frozen=True)

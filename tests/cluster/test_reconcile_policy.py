@@ -243,7 +243,8 @@ def test_everything_else_is_refused(admin: Client, own: Client) -> None:
         made_of["spec"]["runStrategy"] = strategy
         admin.create(made_of)
     claim = admin.make(fleet.claim(admin.get(VMS, "ns", "may"), "net", "10.0.0.5/24"))
-    bare = admin.make({**deepcopy(claim), "metadata": {"name": "bare", "namespace": "ns"}})
+    resumed = {"annotations": {RESUMED: "2026-07-01T18:00:00Z"}}
+    bare = admin.make({**deepcopy(claim), "metadata": {"name": "bare", "namespace": "ns", **resumed}})
     vm, owned = VMS.path("ns", "may"), IPAM_CLAIMS.path("ns", claim["metadata"]["name"])
     alone = IPAM_CLAIMS.path("ns", bare["metadata"]["name"])
     revisions = "/apis/apps/v1/namespaces/ns/controllerrevisions"
@@ -254,7 +255,7 @@ def test_everything_else_is_refused(admin: Client, own: Client) -> None:
     taken = {
         "stop a VM that allows it": write(own, "PATCH", vm, stopped, OURS | {"dryRun": "All"}),
         "take that back": write(own, "PATCH", VMS.path("ns", "halted"), started, OURS | {"dryRun": "All"}),
-        "pause an object": write(own, "PATCH", alone, annotated(**{PAUSED: "edit war"})),
+        "pause an object": write(own, "PATCH", alone, annotated(**{PAUSED: "edit war", RESUMED: None})),
         "renew": write(own, "POST", LEASE, lease("kubevirt-steward-reconcile")),
     }
     for what, act in taken.items():
