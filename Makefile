@@ -20,9 +20,10 @@ demo: $(VENV)/.run ## a sample fleet to look at, on http://localhost:9877
 
 check: lint types contracts verify test ## what CI runs
 
-lint: $(VENV)/.dev ## ruff
+lint: $(VENV)/.dev ## ruff, and no line that a merge left behind
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m tests.tools.conflicts
 
 types: $(VENV)/.dev ## mypy --strict
 	$(BIN)/mypy

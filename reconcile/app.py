@@ -50,7 +50,7 @@ from .unelected import Unelected
 from .verifying import Verifying
 from .webhook import Firing, receiver
 
-__all__ = ["Checks", "checks_of", "kinds_of", "lease_namespace", "pod_namespace", "run"]
+__all__ = ["Checks", "checks_of", "kinds_of", "labels_of", "lease_namespace", "pod_namespace", "run"]
 
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
@@ -133,7 +133,7 @@ async def run(
             board=board,
             measures=measures,
             paused=lambda: _paused(election),
-            labels=lambda found: _labels(found, checks),
+            labels=lambda found: labels_of(found, checks),
             clock=clock,
             timer=time.monotonic,
         )
@@ -176,7 +176,7 @@ def _paused(election: Election | Unelected) -> str:
     return "without a reason" if said == "" else said or ""
 
 
-def _labels(found: Found, checks: Checks) -> Labels:
+def labels_of(found: Found, checks: Checks) -> Labels:
     """Of the alert of a finding."""
     hint = found.hint
     check = checks.by_id.get(hint.check)

@@ -15,6 +15,7 @@ from exporter.model.record import Ref
 
 from .fresh import FreshCluster
 from .plan import Plan, Refused, Risk, Step
+from .writes import Write
 
 __all__ = ["COMMON_PRECONDITIONS", "Remediation", "Scene", "Write"]
 
@@ -30,18 +31,6 @@ COMMON_PRECONDITIONS = {
     "read_just_now": "what was read right before the write is at most 5 seconds old",
     "unchanged": "the object has not changed since it was read",
 }
-
-
-@dataclass(frozen=True)
-class Write:
-    """A permission that a remediation needs: verbs on a resource, such as `ipamclaims.k8s.cni.cncf.io`.
-
-    A subresource is part of the resource, as in RBAC: `virtualmachines/status`.
-    """
-
-    group: str
-    resource: str
-    verbs: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)

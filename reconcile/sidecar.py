@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from exporter.kube.errors import KubeError
 
+from .annotations import STORM as _STORM
 from .board import Board
 from .by_hand import ByHand
 from .config import Mode
@@ -29,7 +30,6 @@ from .verifying import Verifying
 __all__ = ["Alerts", "Sidecar"]
 
 log = logging.getLogger(__name__)
-_STORM = "storm"
 
 
 @dataclass(frozen=True)

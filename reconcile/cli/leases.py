@@ -1,4 +1,4 @@
-"""The sidecar's Lease, for commands of a person: where it is, and whether it pauses everything."""
+"""The sidecar's Lease, for commands of a person: where it is, and what it carries."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import msgspec
 from exporter.kube.body import whole
 from exporter.kube.errors import MALFORMED, KubeError, MalformedError, StatusError
 
-from ..annotations import annotations_of, paused_by
+from ..annotations import PREFIX, STORM, annotations_of, paused_by
 from ..app import pod_namespace
+from ..storm import Storm
 from .desk import Desk
 
-__all__ = ["lease_path", "paused"]
+__all__ = ["lease_path", "standing"]
 
 _API = "/apis/coordination.k8s.io/v1"
 _BYTES = 1 << 22
@@ -37,20 +38,24 @@ async def lease_path(at: Desk) -> str:
     )
 
 
-async def paused(at: Desk) -> str | None:
-    """Why a Lease of the sidecar's name pauses everything: empty where none does, None where it can't be read."""
+async def standing(at: Desk) -> tuple[str | None, Storm]:
+    """What a Lease of the sidecar's name carries: why everything is paused, which is empty where it is not and None
+    where it can't be read; and the storm.
+    """
     namespace = at.config.lease.namespace or pod_namespace()
     try:
         found = [await _get(at, _path(namespace, at.config.lease.name))] if namespace else await _found(at)
     except StatusError as error:
-        return "" if error.not_found else None
+        return "" if error.not_found else None, Storm()
     except KubeError:
-        return None
+        return None, Storm()
     annotations = [annotations_of(each) for each in found]
     if None in annotations:
-        return None
+        return None, Storm()
     values = [paused_by(each) for each in annotations if each is not None]
-    return next((value or "(no reason given)" for value in values if value is not None), "")
+    storms = [Storm.decode(each[PREFIX + STORM]) for each in annotations if each and PREFIX + STORM in each]
+    paused = next((value or "(no reason given)" for value in values if value is not None), "")
+    return paused, next(iter(storms), Storm())
 
 
 async def _found(at: Desk) -> list[dict[str, Any]]:

@@ -33,6 +33,7 @@ __all__ = [
     "attempts",
     "directory_of",
     "entries_of",
+    "known",
     "named_directory",
     "opened",
     "recreating",
@@ -101,6 +102,12 @@ def entries_of(directory: Path) -> list[Entry]:
     own = folder(directory)
     found = [*Ledger.read(directory), *(Ledger.read(own) if own.is_dir() else ())]
     return sorted(found, key=lambda entry: entry.at)
+
+
+def known(arguments: argparse.Namespace, at: Desk) -> list[Entry]:
+    """The entries of a ledger that is only read; none where there is none. Raises LedgerError."""
+    directory = directory_of(arguments, at)
+    return entries_of(directory) if directory.is_dir() else []
 
 
 def attempts(at: Desk, ledger: Ledger) -> Attempts:

@@ -20,9 +20,16 @@ _UNASKED = _REPAIRS - {Mode.APPLY}
 _AUTO = frozenset({Mode.AUTO})
 
 GATES: tuple[Gate, ...] = (
-    Gate("paused", "neither everything nor the namespace is paused", standing.not_paused, _REPAIRS),
-    Gate("object_paused", "neither the object nor its VM is paused", standing.object_not_paused, _REPAIRS, reads=True),
-    Gate("opt_in", "the VM allows what only some may have", standing.opted_in, _REPAIRS, reads=True),
+    Gate("paused", "neither everything nor the namespace is paused", standing.not_paused, _REPAIRS, lasts=True),
+    Gate(
+        "object_paused",
+        "neither the object nor its VM is paused",
+        standing.object_not_paused,
+        _REPAIRS,
+        reads=True,
+        lasts=True,
+    ),
+    Gate("opt_in", "the VM allows what only some may have", standing.opted_in, _REPAIRS, reads=True, lasts=True),
     Gate("leading", "this replica holds the Lease", standing.leading, _UNASKED),
     Gate("ledger", "the ledger can be written", standing.ledger_writable, _ALL),
     Gate("source_age", "the exporter is ready, and its answer is recent", standing.source_fresh, _REPAIRS),
@@ -36,7 +43,7 @@ GATES: tuple[Gate, ...] = (
     Gate("window", "a maintenance window is open", moments.window_open, _UNASKED),
     Gate("min_age", "the finding is old enough", moments.old_enough, _UNASKED),
     Gate("breaker", "the remediation does not fail again and again", amounts.no_failures, _REPAIRS),
-    Gate("edit_war", "nobody undoes what is repaired", amounts.no_edit_war, _REPAIRS),
+    Gate("edit_war", "nobody undoes what is repaired", amounts.no_edit_war, _REPAIRS, lasts=True),
     Gate("silence", "no silence of Alertmanager is for it", moments.not_silenced, _UNASKED),
     Gate("query", "the PromQL gate has no result", moments.query_clear, _UNASKED),
     Gate("firing", "the alert fires, where the webhook is enabled", moments.alert_fires, _AUTO),

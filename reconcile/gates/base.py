@@ -96,13 +96,16 @@ class Situation:
 
 @dataclass(frozen=True)
 class Gate:
-    """`title` is what must hold. It is asked in `modes`; with `reads` only once the objects' annotations are read."""
+    """`title` is what must hold. It is asked in `modes`; with `reads` only once the objects' annotations are read. One
+    that `lasts` stays closed until a person does something; any other opens by itself.
+    """
 
     id: str
     title: str
     blocks: Callable[[Ask, Situation, Config], str | tuple[str, float | None] | None]
     modes: frozenset[Mode]
     reads: bool = False
+    lasts: bool = False
 
     def __call__(self, ask: Ask, situation: Situation, config: Config) -> Blocked | None:
         found = self.blocks(ask, situation, config)

@@ -80,7 +80,8 @@ def opted_in(ask: Ask, _: Situation, __: Config) -> str | None:
     if not ask.vm or annotations is None:
         return f"whether {name if ask.vm else 'a VM'} has annotation {wanted} could not be read"
     if annotations.get(wanted) != "true":
-        return f'{ask.remediation} is for VMs that allow it; set annotation {wanted}: "true" on {name} if it may'
+        allow = f"kubectl annotate virtualmachine -n {ask.namespace} {ask.vm} {wanted}=true"
+        return f'{ask.remediation} is for VMs that allow it, and {name} has no {wanted}: "true"; to allow it: {allow}'
     return None
 
 

@@ -29,8 +29,10 @@ from exporter.model.kinds import (
 )
 
 from ..annotations import PREFIX
+from ..patterns import Like
 from ..plan import Add, Op, Patch, Plan, Refused, Risk
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
+from ..writes import Item, Patched, Write
 from ._grounds import ending, table, texts
 
 __all__ = ["ALLOWED", "FINALIZER", "REMEDIATION"]
@@ -78,12 +80,15 @@ _KINDS = (
     virtual_machine_preference.KIND,
     virtual_machine_cluster_preference.KIND,
 )
+_GUARDED = Patched(
+    Item("/metadata/finalizers", FINALIZER, added=True), old=Like(metadata=Like(annotations=Like(**{ALLOWED: "true"})))
+)
 REMEDIATION = Remediation(
     id="guard_instancetype",
     title="Guard an instancetype or preference that is in use",
     answers={"instancetype_objects": ("DeletableInUse",)},
     reads=(*_KINDS, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND, namespace.KIND),
-    writes=tuple(Write(kind.group, kind.plural, ("patch",)) for kind in _KINDS),
+    writes=tuple(Write(kind.group, kind.plural, ("patch",), (_GUARDED,)) for kind in _KINDS),
     plan=_plan,
     preconditions={
         "unguarded": "the object does not have the finalizer yet",

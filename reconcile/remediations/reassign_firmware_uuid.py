@@ -39,8 +39,10 @@ from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ..annotations import PREFIX
+from ..patterns import PRESENT
 from ..plan import Patch, Plan, Refused, Risk
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
+from ..writes import Field, Patched, Write
 from ._firmware import PRECONDITIONS, READS, firmware_of, forbidden, put
 from ._grounds import table, tables
 from ._kept_state import KEEPS_NO_STATE, kept_state
@@ -128,6 +130,7 @@ def _effect(snapshots: list[VirtualMachineSnapshotContent]) -> str:
     return f"{effect} Restoring snapshot {names[0]} brings the UUID of its time back." if names else effect
 
 
+_UUID = Field("/spec/template/spec/domain/firmware/uuid", to=PRESENT)
 REMEDIATION = Remediation(
     id="reassign_firmware_uuid",
     title="Give a stopped VM a firmware UUID of its own",
@@ -140,7 +143,7 @@ REMEDIATION = Remediation(
         virtual_machine_cluster_preference.KIND,
         virtual_machine_snapshot_content.KIND,
     ),
-    writes=(Write("kubevirt.io", "virtualmachines", ("patch",)),),
+    writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (Patched(_UUID),)),),
     plan=_plan,
     preconditions=PRECONDITIONS
     | {

@@ -19,9 +19,10 @@ import yaml
 
 from exporter.checks import all_checks
 from exporter.demo import instancetypes as its
+from reconcile.accounts import ServiceAccount
 from reconcile.cli import add
 from reconcile.config_file import Loaded, load
-from reconcile.permissions import ServiceAccount, needed
+from reconcile.permissions import needed
 from reconcile.plan import Create
 from reconcile.remediations import all_remediations
 from tests.cluster import fleet

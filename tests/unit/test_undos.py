@@ -19,8 +19,8 @@ from reconcile.remediations import all_remediations
 from reconcile.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Unaccepted, Undo
 from reconcile.undos import all_undos
 from tests.confirming import MemoryReads
+from tests.remediation_cases import CASES, cases_of
 from tests.undoing import Undoing, undoing
-from tests.unit.test_remediations import CASES, cases_of
 
 REMEDIATIONS = {each.id: each for each in all_remediations()}
 UNDOS = [each for each in all_undos().values() if isinstance(each, Undo)]
