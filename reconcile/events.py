@@ -32,10 +32,8 @@ def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -
             "name": target.name,
             "uid": target.uid,
         },
-        "reason": "Repaired" if done else "RepairFailed",
-        "message": f"{plan.remediation}: {plan.effect} Because: {plan.check} reports {plan.reason} (attempt {attempt})"[
-            :_LONGEST_MESSAGE
-        ],
+        "reason": "RepairFailed" if not done else "RepairUndone" if plan.undoes else "Repaired",
+        "message": f"{plan.remediation}: {plan.effect} {_because(plan)} (attempt {attempt})"[:_LONGEST_MESSAGE],
         "type": "Normal" if done else "Warning",
         "firstTimestamp": moment(at),
         "lastTimestamp": moment(at),
@@ -43,3 +41,9 @@ def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -
         "source": {"component": MANAGER},
         "reportingComponent": MANAGER,
     }
+
+
+def _because(plan: Plan) -> str:
+    if plan.undoes:
+        return f"Because: attempt {plan.undoes} is taken back"
+    return f"Because: {plan.check} reports {plan.reason}"

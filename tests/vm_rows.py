@@ -42,7 +42,8 @@ def _spec(row: Row) -> Row:
 
 
 def _vm(namespace: str, row: Row, meta: Row) -> Row:
-    """`origin` is where it came from: a `restore`, a `backup`, a `manifest`.
+    """`origin` is where it came from: a `restore`, a `backup`, a `manifest`; `uuidWritten` are managedFields, by
+    `{manager: time}`, of whoever wrote the firmware UUID, or a list of them as they are.
 
     `stop` is what its annotation says of a stop for a drain, by default that of its own as the sidecar writes it;
     `setBy` are the field managers of its run strategy.
@@ -72,6 +73,8 @@ def _vm(namespace: str, row: Row, meta: Row) -> Row:
         **meta,
     )
     with_template(made, row)
+    if "uuidWritten" in row:
+        made["metadata"]["managedFields"] = _uuid_written(row["uuidWritten"])
     if "stop" in row:
         stop = {"by": "kubevirt-steward", "vm": made["metadata"]["uid"], "vmi": "i", "runStrategy": "Always"}
         notes = made["metadata"].setdefault("annotations", {})
@@ -83,6 +86,15 @@ def _vm(namespace: str, row: Row, meta: Row) -> Row:
             for each in row["setBy"]
         ]
     return made
+
+
+def _uuid_written(by: Any) -> Any:
+    if not isinstance(by, dict):
+        return by
+    fields: Row = {"f:uuid": {}}
+    for name in ("firmware", "domain", "spec", "template", "spec"):
+        fields = {f"f:{name}": {".": {}, **fields}}
+    return [{"manager": name, "operation": "Update", "time": time, "fieldsV1": fields} for name, time in by.items()]
 
 
 def _vmi(namespace: str, row: Row, meta: Row) -> Row:

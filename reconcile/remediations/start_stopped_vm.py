@@ -32,19 +32,16 @@ from exporter.model.kinds import (
     node,
     node_maintenance,
     pod,
-    virtual_machine,
     virtual_machine_instance,
-    virtual_machine_restore,
 )
 from exporter.model.kinds.kube_virt import KubeVirt
 from exporter.model.kinds.pod import Pod, Role
 from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_restore import VirtualMachineRestore
 
 from ..effects import REQUESTS
 from ..plan import Add, Op, Patch, Plan, Refused, Remove, Replace, Risk, Test
 from ..remediation import Remediation, Scene, Write
-from ._grounds import NO_SNAPSHOT_OR_RESTORE, controller, ending, saving, table, tables
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, controller, ending, table, tables, under_way
 from ._leaving import ONE_KUBEVIRT
 from ._resolvable import RESOLVABLE, unresolved
 from ._sources import KINDS
@@ -67,7 +64,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     stop = vm.drain_stop
     if stop is None or stop.vm != vm.uid:
         return Refused("finding_holds", f"annotation {STOPPED_FOR_DRAIN} of {ref} is not of a stop of this VM")
-    refused = ending(scene, ref, whole) or _owned(vm, whole, stop) or _restored(vm, whole, scene)
+    refused = ending(scene, ref, whole) or _owned(vm, whole, stop) or under_way(scene, ref.namespace, (ref.name,))
     refused = refused or _busy(vm, whole, scene) or _unstartable(vm, stop, kubevirts[0])
     refused = refused or unresolved(vm, scene, kubevirts[0], "start")
     if refused:
@@ -89,13 +86,6 @@ def _owned(vm: VirtualMachine, whole: Mapping[str, Any], stop: DrainStop) -> Ref
             "strategy_kept", f"by its managedFields {who} set the run strategy of {vm.ref}, not {stop.by} alone"
         )
     return None
-
-
-def _restored(vm: VirtualMachine, whole: Mapping[str, Any], scene: Scene) -> Refused | None:
-    for each in scene.within(VirtualMachineRestore, vm.namespace):
-        if each.active and each.target == vm.name:
-            return Refused("no_snapshot_or_restore", f"{each.ref} restores VM {vm.name}")
-    return saving(whole)
 
 
 def _busy(vm: VirtualMachine, whole: Mapping[str, Any], scene: Scene) -> Refused | None:
@@ -184,14 +174,13 @@ REMEDIATION = Remediation(
     title="Start a VM again that was stopped for a drain",
     answers={"eviction_stops": ("StoppedAfterDrain",)},
     reads=(
-        virtual_machine.KIND,
+        *SAVERS,
         virtual_machine_instance.KIND,
         pod.KIND,
         node.KIND,
         node_maintenance.KIND,
         kube_virt.KIND,
         namespace.KIND,
-        virtual_machine_restore.KIND,
         controller_revision.KIND,
         *KINDS,
     ),

@@ -26,14 +26,14 @@ from typing import Any
 from exporter.findings import Finding
 from exporter.model.departure.vmi import VMIContext
 from exporter.model.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
-from exporter.model.kinds import controller_revision, virtual_machine
+from exporter.model.kinds import controller_revision
 from exporter.model.kinds.virtual_machine import VirtualMachine
 
 from ..effects import annotation
 from ..plan import Patch, Plan, Refused, Replace, Risk, Test
 from ..remediation import Remediation, Scene, Write
 from ..requests import MANAGER
-from ._grounds import NO_SNAPSHOT_OR_RESTORE, saving
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
 from ._owning import lost_disks, owning_vm
 from ._resolvable import RESOLVABLE, unresolved
@@ -57,7 +57,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     vm = scene.named(VirtualMachine, own.vmi.namespace, own.vmi.name)
     if vm is None:
         return Refused("same_vm", f"VirtualMachine {own.vmi.namespace}/{own.vmi.name} could not be decoded")
-    refused = _unwanted(own, whole) or saving(whole) or _stays(vm, whole)
+    refused = _unwanted(own, whole) or under_way(scene, vm.namespace, (vm.name,)) or _stays(vm, whole)
     refused = refused or unresolved(vm, scene, own.node.drain.kubevirt, "stop")
     if refused:
         return refused
@@ -145,7 +145,7 @@ REMEDIATION = Remediation(
     id="stop_blocked_vmi",
     title="Stop a VM that blocks a drain, with its owner's consent",
     answers={"evictions": ("NotMigratable", "NotMigratableAfterRequest")},
-    reads=(*READS, *KINDS, virtual_machine.KIND, controller_revision.KIND),
+    reads=(*READS, *KINDS, *SAVERS, controller_revision.KIND),
     indexes=INDEXES,
     writes=(Write("kubevirt.io", "virtualmachines", ("patch",)),),
     plan=_plan,

@@ -41,7 +41,7 @@ class Fault:
     """What is wrong, and what its repair writes to; `name` is of the object that is written.
 
     `verb` is that of the write; `undone` says how it is taken back: by a patch, a deletion, or a person who creates the
-    object again, or not at all.
+    object again, or not at all; `accepts` is the word of what is lost by that.
     """
 
     id: str
@@ -54,6 +54,7 @@ class Fault:
     undone: str = "patch"
     settles: bool = True
     aged: bool = False
+    accepts: str = ""
 
     def __str__(self) -> str:
         return self.id
@@ -197,7 +198,7 @@ FAULTS = (
     ),
     _fault("unprotected_claim", "repair_ipam_claim_metadata", "UnprotectedClaim", _unprotected_claim, _CLAIM),
     _fault("without_uuid", "persist_firmware_uuid", "NotPersisted", _without_uuid, _VM),
-    _fault("twins", "reassign_firmware_uuid", "LatentDuplicate", _twins, (VMS, "twin")),
+    _fault("twins", "reassign_firmware_uuid", "LatentDuplicate", _twins, (VMS, "twin"), accepts="uniqueness"),
     _fault(
         "orphan_pdb",
         "delete_orphan_pdb",
@@ -226,6 +227,7 @@ FAULTS = (
         (CONTROLLER_REVISIONS, _lost_name),
         verb="create",
         undone="delete",
+        accepts="copy",
     ),
     _fault("lost_reference", "restash_missing_revision", "RevisionMissing", _lost_reference, _VM, undone="never"),
     _fault("stopped_for_drain", "start_stopped_vm", "StoppedAfterDrain", stopped_for_drain, _VM),
