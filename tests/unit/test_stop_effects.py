@@ -62,7 +62,7 @@ def test_a_stop_and_what_it_left_are_taken_back_together() -> None:
     before, after = vm("Always"), vm("Halted")
     before["metadata"]["annotations"] = {"a": "b"}
     after["metadata"]["annotations"] = {"a": "b", "steward.kubevirt-steward.io/stopped-for-drain": "x"}
-    back = inverse(step, before, after, "by hand")
+    back = inverse(step, before, after)
     assert isinstance(back, Patch)
     assert back.ops[:4] == (
         Expect("/spec/runStrategy", "Halted"),
