@@ -11,7 +11,7 @@ from typing import Any
 
 from exporter.cli.terminal import complain, one_line, say
 
-from ..annotations import PAUSED
+from ..annotations import PAUSED, paused_by
 from ..attempt import State
 from ..board import sentence
 from ..config import Mode
@@ -25,7 +25,7 @@ from ..plan import Create, Delete, Plan, Refused
 from ..reading import object_path
 from ..remediations import all_remediations
 from ..storm import Storm
-from ..surroundings import upgrading
+from ..surroundings import annotated, upgrading
 from ..taken import taken
 from ..undo import LOSSES, AnyUndo, Taken, Unaccepted
 from ..undos import undo_of
@@ -203,6 +203,9 @@ async def _pause(at: Desk, own: Taken) -> str:
     """
     ref = own.plan.bound_to
     kind = at.kinds[ref.kind]
+    found = await annotated(at.reads, kind, ref.namespace, ref.name)
+    if found is not None and paused_by(found) is not None:
+        return ""  # and keeps its reason
     path = object_path(kind, await at.reads.served(kind), ref.namespace, ref.name)
     answer = await Writer(at.transport).annotate(path, {PAUSED: f"taken back by {own.by}"})
     return "" if answer.outcome is Outcome.ACCEPTED else f"{ref} cannot be paused: {answer.why}"

@@ -341,6 +341,9 @@ async def test_what_is_paused_may_be_taken_back_and_once(ground: Ground) -> None
 
     done = await ground.undo(attempt)
     assert done.returncode == 0, done.stderr
+    there = ground.client.get(IPAM_CLAIMS, ground.namespace, "db.blue")["metadata"]
+    assert there["annotations"][PAUSED] == "we look at it"
+    assert "finalizers" not in there
     again = await ground.undo(attempt)
     assert again.returncode == 2
     assert f"attempt {attempt} was taken back before" in again.stderr
