@@ -120,9 +120,7 @@ class FreshCluster(Cluster):
         return [*wanted, *_gathered(need for need in needs if need not in wanted and not self._covered(need))]
 
     def quick(self, long: Collection[str], namespace: str) -> list[Need]:
-        """What was read; of lists of the whole cluster that were long, or are of the `long` kinds, a namespace. All of
-        them where it is empty: what an object of no namespace serves may be in any.
-        """
+        """What was read; of long lists of the whole cluster, and of those of `long` kinds, the namespace, if there is one."""
         needs: dict[Need, None] = {}
         for need, found in self._read.items():
             short = need.namespace is not None or not namespace or (found <= _SHORT and need.kind not in long)
