@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .annotations import PAUSED
+from .annotations import PAUSED, annotations_of, paused_by
 from .confirm import Confirmed, confirmed, planned
 from .effects import annotation, changed_since, inverse
 from .fence import boottime
@@ -123,9 +123,9 @@ def _word(undo: Undo, loss: Loss) -> Lost:
 def _pausing(step: Step, whole: Mapping[str, Any], text: str) -> Step:
     """The same with a pause of the object, so that nobody repairs again at once what a person took back.
 
-    A patch of a subresource can't pause, and what is deleted need not be.
+    A patch of a subresource can't pause, what is deleted need not be, and a pause that is there keeps its reason.
     """
-    if not isinstance(step, Patch) or step.subresource:
+    if not isinstance(step, Patch) or step.subresource or paused_by(annotations_of(whole) or {}) is not None:
         return step
     pause = annotation(applied(whole, step.ops), PAUSED, text)
     return Patch(target=step.target, ops=(*step.ops, pause))

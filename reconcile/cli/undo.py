@@ -7,12 +7,13 @@ import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from exporter.cli.terminal import complain, one_line, say
 
-from ..annotations import PAUSED
-from ..attempt import State
+from ..annotations import PAUSED, paused_by
+from ..attempt import Result, State
 from ..board import sentence
 from ..config import Mode
 from ..confirm import Confirmed
@@ -25,7 +26,7 @@ from ..plan import Create, Delete, Plan, Refused
 from ..reading import object_path
 from ..remediations import all_remediations
 from ..storm import Storm
-from ..surroundings import upgrading
+from ..surroundings import annotated, upgrading
 from ..taken import taken
 from ..undo import LOSSES, AnyUndo, Taken, Unaccepted
 from ..undos import undo_of
@@ -71,8 +72,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         own = taken(entries_of(directory), arguments.attempt)
         by = await who(at)
         own = replace(own, by=by, accepted=tuple(dict.fromkeys(arguments.accept)))
-        undo = _undo(own)
-        first = await _made(at, own, undo)
+        first = await _made(at, own, _undo(own))
         if isinstance(first, Refused):
             return _refused(first, own, arguments, at)
         say(_shown(first.plan))
@@ -86,31 +86,38 @@ async def _run(arguments: argparse.Namespace) -> int:
             return 1
         with opened(directory) as ledger:
             taken(entries_of(directory), own.attempt)  # nobody was faster
-            paused = isinstance(own.plan.step, Create)
-            if paused and (why := await _pause(at, own)):
+            if isinstance(own.plan.step, Create) and (why := await _pause(at, own)):
                 complain(f"nothing was taken back: {why}")
                 return 2
+            result = await _carried_out(at, own, first.plan, ledger)
+    return _ended(result, own, named_directory(arguments, at))
 
-            async def make() -> Confirmed | Refused:
-                again = await _made(at, own, undo)
-                if isinstance(again, Confirmed) and _content(again.plan) != _content(first.plan):
-                    return Refused("same_plan", "the plan is another one than the one that was shown")
-                return again
 
-            async def permit(_: Confirmed) -> Refused | None:
-                return await _permitted(at, own, ledger)
+async def _carried_out(at: Desk, own: Taken, shown: Plan, ledger: Ledger) -> Result:
+    """Raises LedgerError, KubeError."""
+    undo = _undo(own)
 
-            result = await attempts(at, ledger).run(
-                make, permit, mode=Mode.UNDO.value, by=lambda: by, undoes=own.attempt
-            )
+    async def make() -> Confirmed | Refused:
+        again = await _made(at, own, undo)
+        if isinstance(again, Confirmed) and (again.plan.hash, again.plan.loses) != (shown.hash, shown.loses):
+            return Refused("same_plan", "the plan is another one than the one that was shown")
+        return again
+
+    async def permit(_: Confirmed) -> Refused | None:
+        return await _permitted(at, own, ledger)
+
+    return await attempts(at, ledger).run(make, permit, mode=Mode.UNDO.value, by=lambda: own.by, undoes=own.attempt)
+
+
+def _ended(result: Result, own: Taken, directory: Path | None) -> int:
     bound = own.plan.bound_to
-    resume = f"{bound} is paused; to resume it: steward reconcile resume {bound.kind} {bound.path}"
+    paused = f"{bound} is paused; to resume it: steward reconcile resume {bound.kind} {bound.path}"
     if result.state == State.DONE:
-        say(f"Taken back, attempt {result.attempt}. {resume}\n")
+        say(f"Taken back, attempt {result.attempt}. {paused}\n")
         return 0
-    code = ended(result, named_directory(arguments, at))
-    if paused:
-        complain(resume)
+    code = ended(result, directory)
+    if isinstance(own.plan.step, Create):
+        complain(paused)
     return code
 
 
@@ -123,10 +130,6 @@ def _undo(own: Taken) -> AnyUndo:
 
 async def _made(at: Desk, own: Taken, undo: AnyUndo) -> Confirmed | Refused:
     return await confirm_undo(own, undo, at.reads, now=time.time(), assumed=at.checks.assumed)
-
-
-def _content(plan: Plan) -> tuple[str, tuple[str, ...]]:
-    return plan.hash, plan.loses
 
 
 def _shown(plan: Plan) -> str:
@@ -203,6 +206,9 @@ async def _pause(at: Desk, own: Taken) -> str:
     """
     ref = own.plan.bound_to
     kind = at.kinds[ref.kind]
+    found = await annotated(at.reads, kind, ref.namespace, ref.name)
+    if found is not None and paused_by(found) is not None:
+        return ""  # and keeps its reason
     path = object_path(kind, await at.reads.served(kind), ref.namespace, ref.name)
     answer = await Writer(at.transport).annotate(path, {PAUSED: f"taken back by {own.by}"})
     return "" if answer.outcome is Outcome.ACCEPTED else f"{ref} cannot be paused: {answer.why}"

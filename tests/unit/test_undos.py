@@ -181,6 +181,15 @@ def test_what_is_taken_back_is_paused(of: str, case: dict[str, Any]) -> None:
     assert PAUSED in str(pause.path).replace("~1", "/") or list(pause.value) == [PAUSED]  # type: ignore[union-attr]
 
 
+def test_a_pause_that_is_there_keeps_its_reason() -> None:
+    found = made("repair_ipam_claim_metadata", cases("repair_ipam_claim_metadata")["no_deletion_waits"])
+    found.target["metadata"]["annotations"] = {PAUSED: "we look at it"}
+    answer = found.made()
+    assert isinstance(answer, Confirmed)
+    assert isinstance(answer.plan.step, Patch)
+    assert not [op for op in answer.plan.step.ops if "annotations" in op.path]
+
+
 def test_annotations_that_came_since_stay() -> None:
     found = made("repair_ipam_claim_metadata", cases("repair_ipam_claim_metadata")["no_deletion_waits"])
     found.target["metadata"]["annotations"] = {"example.org/mine": "x"}
