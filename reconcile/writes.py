@@ -155,7 +155,7 @@ class Deleted:
 
 Form: TypeAlias = Patched | Created | Deleted
 PAUSE = Patched(_PAUSED, Field(f"/metadata/annotations/{RESUMED.replace('/', '~1')}", to=EMPTY), back=False)
-"""The annotation that pauses an object, in place of one that resumed it: an edit war puts it there. It is never taken off."""
+"""The annotation by which an edit war pauses an object, in place of one that resumed it. It is never taken off."""
 
 
 @dataclass(frozen=True)
