@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from .annotations import PAUSED, RESUMED
 from .effects import ABSENT, at
-from .patterns import ANYTHING, EMPTY, PRESENT, At, Like, Pattern, quoted
+from .patterns import ANYTHING, EMPTY, PRESENT, At, Both, Like, Pattern, quoted
 
 __all__ = [
     "PAUSE",
@@ -102,11 +102,11 @@ class Patched:
         return (_path(each.path) for each in self.fields)
 
     def back(self) -> Patched:
-        """What takes it back; a patch of the status can't set the annotation that pauses."""
+        """What takes it back, to an object that is like `old` again; a patch of the status can't set an annotation."""
         fields = [each.back() for each in self.fields]
         if self.fields[0].path.startswith("/status/"):
-            return Patched(*fields, old=self.old, back=False)
-        return Patched(*fields, Field(_PAUSED.path), old=self.old, new=_IS_PAUSED, back=False)
+            return Patched(*fields, old=self.new, new=self.old, back=False)
+        return Patched(*fields, Field(_PAUSED.path), old=self.new, new=Both(self.old, _IS_PAUSED), back=False)
 
     def holds(self, new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
         """Whether a write that makes an object `new` is this one."""
