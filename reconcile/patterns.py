@@ -19,6 +19,7 @@ __all__ = [
     "PRESENT",
     "At",
     "Begins",
+    "Both",
     "Each",
     "Exactly",
     "Has",
@@ -150,6 +151,19 @@ class Exactly(Like):
 
     def cel(self, at: At) -> str:
         return _all([f"{at.value('{}')}.all(k, k in {quoted(sorted(self._values))})", super().cel(at)])
+
+
+class Both:
+    """What is like each of several patterns."""
+
+    def __init__(self, *patterns: Pattern) -> None:
+        self._patterns = [each for each in patterns if each is not ANYTHING]
+
+    def holds(self, found: Any) -> bool:
+        return all(each.holds(found) for each in self._patterns)
+
+    def cel(self, at: At) -> str:
+        return _all([each.cel(at) for each in self._patterns])
 
 
 class Has:

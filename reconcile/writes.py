@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from .annotations import PAUSED, RESUMED
 from .effects import ABSENT, at
-from .patterns import ANYTHING, EMPTY, PRESENT, At, Like, Pattern, quoted
+from .patterns import ANYTHING, EMPTY, PRESENT, At, Both, Like, Pattern, quoted
 
 __all__ = [
     "PAUSE",
@@ -102,11 +102,11 @@ class Patched:
         return (_path(each.path) for each in self.fields)
 
     def back(self) -> Patched:
-        """What takes it back; a patch of the status can't set the annotation that pauses."""
+        """What takes it back, to an object that is like `old` again; a patch of the status can't set an annotation."""
         fields = [each.back() for each in self.fields]
         if self.fields[0].path.startswith("/status/"):
-            return Patched(*fields, old=self.old, back=False)
-        return Patched(*fields, Field(_PAUSED.path), old=self.old, new=_IS_PAUSED, back=False)
+            return Patched(*fields, old=self.new, new=self.old, back=False)
+        return Patched(*fields, Field(_PAUSED.path), old=self.new, new=Both(self.old, _IS_PAUSED), back=False)
 
     def holds(self, new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
         """Whether a write that makes an object `new` is this one."""
@@ -155,7 +155,7 @@ class Deleted:
 
 Form: TypeAlias = Patched | Created | Deleted
 PAUSE = Patched(_PAUSED, Field(f"/metadata/annotations/{RESUMED.replace('/', '~1')}", to=EMPTY), back=False)
-"""The annotation that pauses an object, in place of one that resumed it: an edit war puts it there, and it stays."""
+"""The annotation by which an edit war pauses an object, in place of one that resumed it. It is never taken off."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from reconcile.config_file import Loaded, load
 from reconcile.permissions import needed
 from reconcile.plan import Create
 from reconcile.remediations import all_remediations
+from reconcile.requests import MANAGER
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer, Setup
 from tests.cluster.client import ApiError, Client
@@ -241,11 +242,11 @@ def test_everything_else_is_refused(cluster: ApiServer, admin: Client, namespace
     dry = own.connection.request(
         "PATCH",
         claims.path(namespace, claim["metadata"]["name"]),
-        {"metadata": {"labels": {"a": "b"}}},
-        query={"dryRun": "All"},
+        {"metadata": {"labels": {"kubevirt.io/vm": "other"}}},
+        query={"dryRun": "All", "fieldManager": MANAGER},
         content_type="application/merge-patch+json",
     )
-    assert dry["metadata"]["labels"]["a"] == "b"
+    assert dry["metadata"]["labels"]["kubevirt.io/vm"] == "other"
 
     note = {"metadata": {"annotations": {"a": "b"}}}
     acts: dict[str, Callable[[], object]] = {
@@ -301,7 +302,11 @@ def test_without_a_permission_nothing_is_written_and_it_says_which_is_missing(
     with Exporter(cluster.kubeconfig("steward-exporter"), STEADY, graces=0) as exporter:
         exporter.wait_ready()
         made = sidecar(tmp_path, cluster, exporter.url, {"remediations": {"delete_orphan_ipam_claim": AUTO}})
-        whole = next(each for each in granted(admin, made.config) if each["metadata"]["name"] == role)
+        whole = next(
+            each
+            for each in granted(admin, made.config)
+            if (each["kind"], each["metadata"]["name"]) == ("ClusterRole", role)
+        )
         admin.apply(without(whole, resource))
         with made:
             wait_until(lambda: refused(made) is not None, 60, "a repair is refused", every=0.2)

@@ -11,7 +11,7 @@ import pytest
 
 from exporter.fakeapi.patching import patched
 from reconcile.annotations import APPROVED_PLAN, PAUSED
-from reconcile.patterns import EMPTY, PRESENT, Begins, Each, Exactly, Has, Is, Like, Pattern
+from reconcile.patterns import EMPTY, PRESENT, Begins, Both, Each, Exactly, Has, Is, Like, Pattern
 from reconcile.plan import Add, Create, Delete, Op, Patch, Step
 from reconcile.remediation import Remediation
 from reconcile.remediations import all_remediations
@@ -122,6 +122,10 @@ def test_a_form_takes_its_fields_and_nothing_else() -> None:
     assert not form.back().holds(paused | {"spec": {"a": "w", "b": 1}}, becomes(a="y"))
     for finalizers, fits in ((["a", "ours"], True), (["ours"], False), ([], False), (["a", "b"], False)):
         assert form.holds(old | {"metadata": old["metadata"] | {"finalizers": finalizers}}, old) is fits
+    noted = Patched(Field("/spec/note", was=PRESENT, to=EMPTY), old=Like(spec=Like(note=PRESENT)))
+    assert noted.holds(becomes(), becomes(note="x"))
+    assert noted.back().holds(paused | {"spec": becomes(note="x")["spec"]}, becomes())  # the note is there again
+    assert not noted.back().holds(paused, becomes())
     assert PAUSE.holds(paused, becomes())
     assert not PAUSE.holds(becomes(), paused)
 
@@ -136,6 +140,7 @@ def test_a_form_takes_its_fields_and_nothing_else() -> None:
         (Begins("a-", "b-"), ["a-1", "b-"], ["c", "", None, 1]),
         (Like(a="b"), [{"a": "b"}, {"a": "b", "c": 1}], [{}, {"a": "c"}, None, "a"]),
         (Exactly(a=PRESENT), [{"a": "b"}], [{}, {"a": "b", "c": 1}, None]),
+        (Both(Like(a="b"), Like(c=1)), [{"a": "b", "c": 1}], [{"a": "b"}, {"c": 1}, None]),
         (Has("a"), [["a"], ["b", "a"]], [[], ["b"], None, "a"]),
         (Each(Like(a="b")), [[], None, [{"a": "b"}, {"a": "b"}]], [[{"a": "c"}], [{}], "a"]),
         (Each("a", one=True), [["a"]], [[], None, ["a", "a"], ["b"]]),
