@@ -136,6 +136,10 @@ class LedgerSettings(Section):
     max_file_size: int = setting(
         10_485_760, "A file of it ends at so many bytes.", "whole number of bytes", 65_536, 2**30
     )
+    max_age: Duration = setting("400d", "A file whose entries are all older is removed.", low="91d", high="3650d")
+    max_size: int = setting(
+        2**30, "The oldest files are removed where all are larger.", "whole number of bytes", 2**20, 2**50
+    )
 
 
 class LeaseSettings(Section):
