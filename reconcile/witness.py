@@ -11,7 +11,8 @@ import asyncio
 import logging
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from exporter.kube.errors import KubeError, MalformedError
 from exporter.model.kinds import namespace
@@ -58,16 +59,13 @@ async def cluster_uid(reads: Reads) -> str:
     return uid
 
 
-def misfit(said: str | None, ledger: Ledger, *, led: bool) -> str:
-    """Why a ledger is not the one that the Lease was last held with, one sentence; empty where it may be.
+def misfit(said: str | None, head: Head, sum_at: Callable[[int], str | None], directory: Path) -> str:
+    """Why a ledger is not the one that the Lease was last held with, one sentence; empty where it is.
 
-    `said` is the Lease's annotation; with `led`, a Lease without one is not of a ledger that was led before.
-    Raises LedgerError.
+    `said` is the Lease's annotation, `sum_at` gives the sum of an entry by its number. Raises LedgerError.
     """
-    head, where = ledger.head, f"the ledger in {ledger.directory}"
+    where = f"the ledger in {directory}"
     if said is None:
-        if not led:
-            return ""
         return (
             f"{where} was written under a Lease up to entry {head.seq}, and the Lease names no ledger any more: "
             "whether entries are missing can't be known"
@@ -84,7 +82,7 @@ def misfit(said: str | None, ledger: Ledger, *, led: bool) -> str:
             f"{where} ends with entry {head.seq}, and the Lease was held with it up to entry {expected.seq}: "
             "it is an older copy, or lost its end"
         )
-    found = ledger.sum_at(expected.seq)
+    found = sum_at(expected.seq)
     if found is None:
         return f"{where} has no entry {expected.seq} any more, up to which the Lease was held with it"
     if found != expected.sum:
@@ -144,7 +142,9 @@ class Witness:
     def _misfit(self, said: str | None) -> str:
         if self._held and (said is None or said in self._ours):
             return ""  # nobody else wrote it; a Lease that says nothing was made anew under us
-        return misfit(said, self._ledger, led=self._ledger.led)
+        if said is None and not self._ledger.led:
+            return ""  # the first start, or the first one of a version that writes to the Lease
+        return misfit(said, self._ledger.head, self._ledger.sum_at, self._ledger.directory)
 
     def _accepted(self, text: str | None, why: str) -> bool:
         """Whether somebody accepts the ledger as it is. An entry then says so."""

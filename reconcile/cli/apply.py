@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,15 +24,16 @@ from ..remediation import Remediation
 from ..source import Found, Observed
 from ..storm import Storm
 from ..surroundings import of_namespace, upgrading
+from ..witness import cluster_uid
 from .desk import Desk, add_options, desk, finish, named
 from .leases import paused
+from .pages import entries_of
 from .shown import shown
 from .writing import (
     add_ledger_option,
     agreed,
     attempts,
     directory_of,
-    entries_of,
     named_directory,
     opened,
     taking_back,
@@ -71,7 +73,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             return 1
         by = await who(at)
         directory = directory_of(arguments, at)
-        with opened(directory) as ledger:
+        with opened(directory, await cluster_uid(at.reads)) as ledger:
             situation = await _situation(at, observed, ledger, entries_of(directory))
 
             async def make() -> Confirmed | Refused:
@@ -98,7 +100,7 @@ def ended(result: Result, directory: Path | None) -> int:
     return 2 if result.state == State.UNCLEAR else 1
 
 
-async def _situation(at: Desk, observed: Observed, ledger: Ledger, entries: list[Entry]) -> Situation:
+async def _situation(at: Desk, observed: Observed, ledger: Ledger, entries: Iterator[Entry]) -> Situation:
     """A person needs no Lease: the preconditions of the write keep two of them apart.
 
     `entries` are those of the sidecar and of people.

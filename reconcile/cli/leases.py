@@ -10,11 +10,11 @@ import msgspec
 from exporter.kube.body import whole
 from exporter.kube.errors import MALFORMED, KubeError, MalformedError, StatusError
 
-from ..annotations import annotations_of, paused_by
+from ..annotations import PREFIX, annotations_of, paused_by
 from ..app import pod_namespace
 from .desk import Desk
 
-__all__ = ["lease_path", "paused"]
+__all__ = ["lease_path", "paused", "travelling"]
 
 _API = "/apis/coordination.k8s.io/v1"
 _BYTES = 1 << 22
@@ -35,6 +35,19 @@ async def lease_path(at: Desk) -> str:
     raise ValueError(
         f"Lease {name} is {where}; name that of the sidecar in --config, as lease.namespace and lease.name"
     )
+
+
+async def travelling(at: Desk) -> Mapping[str, str]:
+    """The annotations of the sidecar's Lease under our prefix, without it. Raises KubeError, ValueError."""
+    path = await lease_path(at)
+    annotations = annotations_of(await _get(at, path))
+    if annotations is None:
+        raise MalformedError(f"GET {path} was answered with something else than a Lease")
+    return {
+        key.removeprefix(PREFIX): text
+        for key, text in annotations.items()
+        if key.startswith(PREFIX) and isinstance(text, str)
+    }
 
 
 async def paused(at: Desk) -> str | None:

@@ -19,14 +19,15 @@ from ..ledger import Entry, Event
 from ..plan import Delete, Patch, Plan, Refused, Risk
 from ..reading import document, object_path
 from ..surroundings import upgrading
+from ..witness import cluster_uid
 from .apply import ended
 from .desk import Desk, add_options, desk, finish
+from .pages import entries_about
 from .writing import (
     add_ledger_option,
     agreed,
     attempts,
     directory_of,
-    entries_of,
     named_directory,
     opened,
     taking_back,
@@ -53,8 +54,8 @@ def add(commands: Any) -> None:
 async def _run(arguments: argparse.Namespace) -> int:
     async with desk(arguments) as at:
         directory = directory_of(arguments, at)
-        intended, after = _attempt(entries_of(directory), arguments.attempt)
-        by = await who(at)
+        intended, after = _attempt(entries_about(directory, arguments.attempt), arguments.attempt)
+        by, cluster = await who(at), await cluster_uid(at.reads)
         first = await _inverted(at, intended, after, by)
         if isinstance(first, Refused):
             complain(f"refused, {first.precondition}: {first.why}")
@@ -77,7 +78,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         if isinstance(first.plan.step, Delete) and (why := await _pause(at, intended, by)):
             complain(f"nothing was taken back: {why}")
             return 2
-        with opened(directory) as ledger:
+        with opened(directory, cluster) as ledger:
             result = await attempts(at, ledger).run(
                 make, permit, mode=Mode.UNDO.value, by=lambda: by, undoes=intended.attempt
             )

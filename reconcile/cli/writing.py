@@ -21,7 +21,7 @@ from exporter.kube.errors import KubeError
 from ..attempt import Attempts
 from ..by_hand import folder
 from ..execute import Writer
-from ..ledger import Entry, Ledger, LedgerLockedError
+from ..ledger import Ledger, LedgerLockedError
 from ..plan import Delete, Plan
 from .desk import Desk
 
@@ -30,7 +30,6 @@ __all__ = [
     "agreed",
     "attempts",
     "directory_of",
-    "entries_of",
     "named_directory",
     "opened",
     "taking_back",
@@ -75,21 +74,14 @@ def taking_back(plan: Plan, attempt: str, directory: Path | None) -> str:
 
 
 @contextmanager
-def opened(directory: Path) -> Iterator[Ledger]:
-    """The ledger; where the sidecar writes it, one beside it. Raises LedgerError."""
+def opened(directory: Path, cluster: str) -> Iterator[Ledger]:
+    """The ledger; where the sidecar writes it, one beside it. `cluster` is as of `cluster_uid`. Raises LedgerError."""
     try:
-        ledger = Ledger.open(directory, clock=time.time)
+        ledger = Ledger.open(directory, clock=time.time, cluster=cluster)
     except LedgerLockedError:
-        ledger = Ledger.open(folder(directory), clock=time.time)
+        ledger = Ledger.open(folder(directory), clock=time.time, cluster=cluster)
     with ledger:
         yield ledger
-
-
-def entries_of(directory: Path) -> list[Entry]:
-    """All entries, those of commands among them. Raises LedgerError."""
-    own = folder(directory)
-    found = [*Ledger.read(directory), *(Ledger.read(own) if own.is_dir() else ())]
-    return sorted(found, key=lambda entry: entry.at)
 
 
 def attempts(at: Desk, ledger: Ledger) -> Attempts:

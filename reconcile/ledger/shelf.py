@@ -23,6 +23,8 @@ class Identity(msgspec.Struct, frozen=True):
     cluster: str = ""
 
     def __str__(self) -> str:
+        if not self.ledger:
+            return "a ledger that does not state whose it is"
         return f"ledger {self.ledger} of {f'cluster {self.cluster}' if self.cluster else 'no known cluster'}"
 
 

@@ -182,7 +182,7 @@ def test_old_files_go_by_size_and_an_open_attempt_is_known_without_them(tmp_path
             for event in (Event.RESUMED, Event.PAUSED):
                 history.add(ledger.append(event, scope="other"))
         assert sum(path.stat().st_size for path in tmp_path.glob("*.jsonl")) <= 20_000
-        assert [each.seq for each in ledger.entries()][0] > 2
+        assert next(each.seq for each in ledger.entries()) > 2
         assert ledger.intended(open_one.attempt) is None
         assert ledger.verify() == []
     ledger, history = remembered(tmp_path, 20_000)

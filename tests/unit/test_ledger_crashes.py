@@ -20,7 +20,6 @@ from reconcile.ledger import Entry, Event, Ledger, LedgerError, Retention, verif
 from reconcile.ledger.disk import Disk
 from tests.unit.ledgers import Power, PowerLossError, opened, plan
 
-
 KEPT = Retention(max_size=6000)
 
 
