@@ -118,7 +118,8 @@ def of_an_older_version(directory: Path) -> None:
 
 def rewrite(directory: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """What somebody may do who knows the format: changes entries, and makes all checksums anew."""
-    previous, files = "", {}
+    previous = ""
+    files: dict[int, str] = {}
     for path in sorted(directory.glob("ledger-*.jsonl")):
         lines = []
         for line in path.read_text("utf-8").splitlines():
