@@ -45,7 +45,9 @@ def vms() -> list[dict[str, Any]]:
 
 
 def _managed(manager: str, number: int) -> dict[str, Any]:
-    fields: dict[str, Any] = {f"f:{name}-{number}": {".": {}, "f:value": {}, f'k:{{"name":"{name}"}}': {}} for name in _NAMES}
+    fields: dict[str, Any] = {
+        f"f:{name}-{number}": {".": {}, "f:value": {}, f'k:{{"name":"{name}"}}': {}} for name in _NAMES
+    }
     return {"manager": manager, "operation": "Update", "apiVersion": "kubevirt.io/v1", "fieldsV1": {"f:spec": fields}}
 
 
