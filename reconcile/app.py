@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ from .witness import Witness
 
 __all__ = ["Checks", "checks_of", "kinds_of", "lease_namespace", "pod_namespace", "run"]
 
+_IDENTIFYING = 5.0  # seconds
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -107,7 +109,9 @@ async def run(
         history.forget(clock())
         board, reads, writer = Board(), ApiReads(transport), Writer(transport)
         witness = Witness(ledger)
-        await witness.identify(reads, once=True)
+        with suppress(TimeoutError):  # it is tried again, beside all else
+            async with asyncio.timeout(_IDENTIFYING):
+                await witness.identify(reads, once=True)
         election = _election(config, transport, identity, witness) if may_write(config, remediations) else Unelected()
         modes = {each.id: mode_of(config, each.id, "").value for each in remediations}
         enabled = {each.id for each in remediations if may_write(config, [each])}

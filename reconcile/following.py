@@ -36,10 +36,6 @@ class _Known(msgspec.Struct, frozen=True):
     followed: list[Followed] = []
 
 
-class _Keep(msgspec.Struct, frozen=True):
-    keep: float
-
-
 class Following:
     """The attempts that are still looked after, by the entries of the ledger, of which it is a reader."""
 
@@ -101,7 +97,10 @@ class Following:
         return msgspec.json.encode(_Known(self._keep, self.seq, list(self._followed.values())))
 
     def fits(self, carried: bytes) -> bool:
-        return msgspec.json.decode(carried, type=_Keep).keep >= self._keep
+        try:
+            return msgspec.json.decode(carried, type=_Known).keep >= self._keep
+        except msgspec.MsgspecError:
+            return False  # of another version
 
     def restore(self, carried: bytes) -> None:
         known = msgspec.json.decode(carried, type=_Known)

@@ -20,10 +20,6 @@ _VERDICTS = frozenset({Event.VERIFIED, Event.PERSISTS, Event.RETURNED})
 _KEPT = 91 * _DAY  # seconds for which an attempt is known: more than any setting looks back
 
 
-class _Keep(msgspec.Struct, frozen=True):
-    keep: float
-
-
 class _Known(msgspec.Struct, frozen=True):
     """What is carried; the attempts of the last day that count are named."""
 
@@ -138,7 +134,10 @@ class History:
         )
 
     def fits(self, carried: bytes) -> bool:
-        return msgspec.json.decode(carried, type=_Keep).keep >= self._keep
+        try:
+            return msgspec.json.decode(carried, type=_Known).keep >= self._keep
+        except msgspec.MsgspecError:
+            return False  # of another version
 
     def restore(self, carried: bytes) -> None:
         known = msgspec.json.decode(carried, type=_Known)

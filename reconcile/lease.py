@@ -104,8 +104,8 @@ class Election:
     async def assure(self, seconds: float) -> None:
         """Returns while the lease is surely ours for so long. Raises NotLeadingError.
 
-        It is renewed where less is left, the last renewal is older than a second, or something else is to travel with
-        it by now: also a leader that lost its lease by hand, or whose API server is gone, finds out before it writes.
+        It is renewed where less is left, the last renewal is older than a second, or something new is to travel: also a
+        leader that lost its lease by hand, or whose API server is gone, finds out before it writes.
         """
         if not self.leading:
             raise NotLeadingError(self._not_leading())
@@ -211,11 +211,8 @@ class Election:
                 if self._record is None or not self._record.held_by(self._me):
                     return
                 self._tenure.lost()
-                carried: Mapping[str, str | None] = {}
-                with contextlib.suppress(WithheldError):
-                    carried = self._carry(self._record.state)
-                with contextlib.suppress(StatusError):
-                    await self._write(self._record.given_up(self._me, self._wall(), carried))
+                with contextlib.suppress(StatusError, WithheldError):
+                    await self._write(self._record.given_up(self._me, self._wall(), self._carry(self.state)))
                     return
 
     # Requests.

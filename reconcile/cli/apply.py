@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,7 @@ from ..board import Repair
 from ..config import Mode
 from ..confirm import Confirmed
 from ..gates import Ask, QueryAnswer, Situation, blocked
-from ..history import History
-from ..ledger import Entry, Ledger
+from ..ledger import Ledger
 from ..permits import pausable
 from ..plan import Refused
 from ..remediation import Remediation
@@ -27,7 +25,7 @@ from ..surroundings import of_namespace, upgrading
 from ..witness import cluster_uid
 from .desk import Desk, add_options, desk, finish, named
 from .leases import paused
-from .pages import entries_of
+from .pages import history_of
 from .shown import shown
 from .writing import (
     add_ledger_option,
@@ -74,7 +72,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         by = await who(at)
         directory = directory_of(arguments, at)
         with opened(directory, await cluster_uid(at.reads)) as ledger:
-            situation = await _situation(at, observed, ledger, entries_of(directory))
+            situation = await _situation(at, observed, ledger, directory)
 
             async def make() -> Confirmed | Refused:
                 again = await at.planned(found, remediation)
@@ -100,10 +98,10 @@ def ended(result: Result, directory: Path | None) -> int:
     return 2 if result.state == State.UNCLEAR else 1
 
 
-async def _situation(at: Desk, observed: Observed, ledger: Ledger, entries: Iterator[Entry]) -> Situation:
+async def _situation(at: Desk, observed: Observed, ledger: Ledger, directory: Path) -> Situation:
     """A person needs no Lease: the preconditions of the write keep two of them apart.
 
-    `entries` are those of the sidecar and of people.
+    What counts are the entries of the sidecar and of people.
     """
     now = time.time()
     return Situation(
@@ -111,7 +109,7 @@ async def _situation(at: Desk, observed: Observed, ledger: Ledger, entries: Iter
         leading=True,
         paused=await paused(at),
         namespaces={},
-        history=History.of(entries, now),
+        history=history_of(directory, now),
         storm=Storm(),
         fleet=observed.fleet,
         source_age=observed.age,

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import msgspec
 
 from ..by_hand import folder
+from ..history import History
 from ..ledger import Entry, Event, Ledger, newest_first
 
-__all__ = ["Row", "entries_about", "entries_of", "newest", "rows"]
+__all__ = ["Row", "entries_about", "entries_of", "history_of", "newest", "rows"]
 
 
 class Row(NamedTuple):
@@ -32,6 +33,21 @@ def _ledgers(directory: Path) -> list[Path]:
 def entries_of(directory: Path) -> Iterator[Entry]:
     """All entries, oldest first. Raises LedgerError."""
     return heapq.merge(*(Ledger.read(each) for each in _ledgers(directory)), key=lambda entry: entry.at)
+
+
+def history_of(directory: Path, now: float) -> History:
+    """Of all entries, and of those that were removed what was carried; `now` is in seconds since 1970.
+
+    Raises LedgerError.
+    """
+    history = History()
+    first = next(Ledger.read(directory), None)
+    if first is not None and first.seq > 1 and first.opens is not None and "history" in first.opens.carried:
+        history.restore(bytes(first.opens.carried["history"]))
+    for entry in entries_of(directory):
+        history.add(entry)
+    history.forget(now)
+    return history
 
 
 def entries_about(directory: Path, attempt: str) -> list[Entry]:

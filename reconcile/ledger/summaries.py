@@ -8,9 +8,9 @@ from typing import Protocol
 
 import msgspec
 
-from .entry import Entry
+from .entry import Entry, LedgerError
 from .reading import read
-from .shelf import Shelf, opening
+from .shelf import First, Shelf, opening
 
 __all__ = ["Reader", "Summaries"]
 
@@ -27,7 +27,7 @@ class Reader(Protocol):
         """As JSON, all that matters of the entries until now."""
 
     def fits(self, carried: bytes) -> bool:
-        """Whether that is enough for it; not where it looks back further than whoever wrote it."""
+        """Whether that is enough for it; not where it looks back further than whoever wrote it, or can't read it."""
 
     def restore(self, carried: bytes) -> None:
         """Goes on from there. Raises ValueError for what it did not write."""
@@ -52,11 +52,22 @@ class Summaries:
             if opens is None:
                 continue
             known = {name: bytes(opens.carried[name]) for name in self._readers}
-            if number == oldest or all(reader.fits(known[name]) for name, reader in self._readers.items()):
-                for name, reader in self._readers.items():
-                    reader.restore(known[name])
+            if all(reader.fits(known[name]) for name, reader in self._readers.items()):
+                self._restore(known, first)
                 return number
+            if number == oldest and first.seq > 1:  # what was before it is nowhere else
+                self._restore(known, first)
         return oldest
+
+    def _restore(self, known: Mapping[str, bytes], first: First) -> None:
+        for name, reader in self._readers.items():
+            try:
+                reader.restore(known[name])
+            except (msgspec.MsgspecError, ValueError) as error:
+                raise LedgerError(
+                    f"what line 1 of {first.path} carries of the entries before it can't be read: {error}; "
+                    "use the release that wrote it"
+                ) from error
 
     def carried(self, seq: int) -> dict[str, msgspec.Raw]:
         """What to carry after the entry of that number; of a reader that does not know all entries, nothing."""

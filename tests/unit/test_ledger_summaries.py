@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconcile.by_hand import folder
+from reconcile.cli.pages import history_of
 from reconcile.following import Following
 from reconcile.history import History
-from reconcile.ledger import Entry, Event, Ledger
+from reconcile.ledger import Entry, Event, Ledger, LedgerError, Retention
 from tests.long_ledgers import ENTRIES_OF_ONE, Unsynced, long_ledger
 from tests.shared import REPO
 from tests.unit.ledgers import plan
@@ -133,3 +135,46 @@ def test_it_is_read_in_little_memory(long: tuple[Path, float], what: str) -> Non
     figures = json.loads(done.stdout)
     assert figures["found"] == {"start": 17, "list of 50": 50, "verify": 1500 * ENTRIES_OF_ONE}[what]
     assert figures["memory, peak (MiB)"] < 24
+
+
+class OfLater(History):
+    """A release that carries something else."""
+
+    def carried(self) -> bytes:
+        return b'{"keep": 1e9, "new": true}'
+
+
+def test_what_another_release_carries_is_not_taken_for_nothing(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path, clock=lambda: NOW, disk=Unsynced(), max_bytes=1) as ledger:
+        history: History = OfLater(clock=lambda: NOW)
+        ledger.recall(history=history)
+        for scope in ("a", "b", "c"):
+            history.add(ledger.append(Event.PAUSED, scope=scope))
+    with Ledger.open(tmp_path, clock=lambda: NOW, disk=Unsynced()) as ledger:
+        whole = History(clock=lambda: NOW)
+        ledger.recall(history=whole)
+        assert all(whole.paused(scope) for scope in "abc")
+    with Ledger.open(tmp_path, clock=lambda: NOW, disk=Unsynced(), retention=Retention(max_size=1)) as ledger:
+        ledger.recall(history=OfLater(clock=lambda: NOW))  # removes all but the newest file
+        assert next(ledger.entries()).seq == 3
+        with pytest.raises(LedgerError, match=r"carries of the entries before it can't be read.*use the release"):
+            ledger.recall(history=History(clock=lambda: NOW))
+
+
+def test_a_person_knows_of_removed_entries_what_was_carried(tmp_path: Path) -> None:
+    """Limits, pauses and edit wars hold for `apply`, too."""
+    retention = Retention(max_size=1)
+    with Ledger.open(tmp_path, clock=lambda: NOW, disk=Unsynced(), max_bytes=1, retention=retention) as ledger:
+        history = History(clock=lambda: NOW)
+        ledger.recall(history=history)
+        history.add(ledger.append(Event.PAUSED, scope="ns", why="a reason"))
+        intended = ledger.append(Event.INTENDED, plan=plan(), mode="auto")
+        for entry in (intended, ledger.append(Event.DONE, attempt=intended.attempt)):
+            history.add(entry)
+        history.add(ledger.append(Event.RESUMED, scope="other"))
+        assert [each.seq for each in ledger.entries()] == [4]
+    with Ledger.open(folder(tmp_path), clock=lambda: NOW, disk=Unsynced()) as by_hand:
+        by_hand.append(Event.INTENDED, plan=plan("other"), mode="apply")
+    found = history_of(tmp_path, NOW + 60.0)
+    assert found.paused("ns") is not None
+    assert found.executed(NOW - 1.0) == [NOW, NOW]
