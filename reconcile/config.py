@@ -136,6 +136,15 @@ class LedgerSettings(Section):
     max_file_size: int = setting(
         10_485_760, "A file of it ends at so many bytes.", "whole number of bytes", 65_536, 2**30
     )
+    max_age: Duration = setting("400d", "A file is removed when all its entries are older.", low="91d", high="3650d")
+    # The volume that is deployed has a GiB.
+    max_size: int = setting(
+        805_306_368,
+        "The oldest files are removed when all of them are larger than this.",
+        "whole number of bytes",
+        2**20,
+        2**50,
+    )
 
 
 class LeaseSettings(Section):

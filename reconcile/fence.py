@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-__all__ = ["NotLeadingError", "Tenure", "boottime"]
+__all__ = ["NotLeadingError", "Tenure", "WithheldError", "boottime"]
 
 
 class NotLeadingError(Exception):
     """The lease is not surely ours for as long as was asked; its text is why, one sentence."""
+
+
+class WithheldError(NotLeadingError):
+    """The lease may be ours, and must not: what travels with it does not fit; its text is why, one sentence."""
 
 
 def boottime() -> float:

@@ -88,11 +88,8 @@ class Sidecar:
         try:
             observed = await self._source.observed()
             standing.source_up, self._problem = True, ""
-            await self._settle()
-            found = set(observed.by_fingerprint)
-            verify_after = parts.config.verify_after.total_seconds()
-            await self._verifying.look(parts.clock(), verify_after, found)
-            await self._pauses.look(parts.clock(), parts.config.edit_war, self._election.state)
+            if not self._ledger.refused:
+                await self._look_after(observed)
             candidates = self._loop.candidates(observed)
             written = await self._loop.run(candidates, await self._situation(observed, candidates))
         except SourceError as error:
@@ -113,6 +110,14 @@ class Sidecar:
             return 0
         standing.last_run = parts.clock()
         return written
+
+    async def _look_after(self, observed: Observed) -> None:
+        """What was done before, in this cluster."""
+        parts = self._parts
+        await self._settle()
+        verify_after = parts.config.verify_after.total_seconds()
+        await self._verifying.look(parts.clock(), verify_after, set(observed.by_fingerprint))
+        await self._pauses.look(parts.clock(), parts.config.edit_war, self._election.state)
 
     async def _settle(self) -> None:
         """What became of attempts without an end, of this process or of one before it."""

@@ -16,6 +16,7 @@ from ..confirm import Confirmed
 from ..plan import Refused
 from ..remediation import Remediation
 from ..source import Found
+from ..witness import cluster_uid
 from .desk import add_options, desk, finish, named
 from .gating import Gating
 from .shown import shown
@@ -24,7 +25,6 @@ from .writing import (
     agreed,
     attempts,
     directory_of,
-    entries_of,
     named_directory,
     opened,
     taking_back,
@@ -64,8 +64,8 @@ async def _run(arguments: argparse.Namespace) -> int:
             return 1
         by = await who(at)
         directory = directory_of(arguments, at)
-        with opened(directory) as ledger:
-            gating = Gating(at, observed, entries_of(directory), ledger.probe())
+        with opened(directory, await cluster_uid(at.reads)) as ledger:
+            gating = Gating(at, observed, directory, ledger.probe())
 
             async def make() -> Confirmed | Refused:
                 again = await at.planned(found, remediation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from ..alertmanager import PromQLGate, Silences
@@ -13,7 +14,6 @@ from ..config import Mode
 from ..confirm import Confirmed
 from ..gates import Ask, Blocked, Situation, blocked
 from ..history import History
-from ..ledger import Entry
 from ..permits import pausable
 from ..plan import Refused
 from ..remediation import Remediation
@@ -21,6 +21,7 @@ from ..source import Found, Observed
 from ..surroundings import of_namespace, upgrading
 from .desk import Desk
 from .leases import standing
+from .pages import history_of
 
 __all__ = ["Gating", "asked_as", "first"]
 
@@ -31,12 +32,12 @@ _ITS_OWN = frozenset({"firing"})  # the sidecar alone is sent the alerts
 class Gating:
     """Asks the gates. What was read once for all findings is kept for one command."""
 
-    def __init__(self, at: Desk, observed: Observed, entries: list[Entry], ledger: str = "") -> None:
-        """`entries` are those of the sidecar and of people, as far as the ledger that the command reads has them;
-        `ledger` says why it can't be written.
+    def __init__(self, at: Desk, observed: Observed, directory: Path | None, ledger: str = "") -> None:
+        """`directory` is that of the ledger that the command reads, None where there is none; `ledger` says why it
+        can't be written.
         """
         self._at, self._observed, self._ledger = at, observed, ledger
-        self._entries = entries
+        self._directory = directory
         self._situation: Situation | None = None
         self._namespaces: dict[str, Mapping[str, Any] | None] = {}
 
@@ -80,7 +81,7 @@ class Gating:
             leading=True,
             paused=paused,
             namespaces={},
-            history=History.of(self._entries, now),
+            history=history_of(self._directory, now) if self._directory is not None else History(),
             storm=storm,
             fleet=observed.fleet,
             source_age=observed.age,

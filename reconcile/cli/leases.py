@@ -15,7 +15,7 @@ from ..app import pod_namespace
 from ..storm import Storm
 from .desk import Desk
 
-__all__ = ["lease_path", "standing"]
+__all__ = ["lease_path", "standing", "travelling"]
 
 _API = "/apis/coordination.k8s.io/v1"
 _BYTES = 1 << 22
@@ -36,6 +36,19 @@ async def lease_path(at: Desk) -> str:
     raise ValueError(
         f"Lease {name} is {where}; name that of the sidecar in --config, as lease.namespace and lease.name"
     )
+
+
+async def travelling(at: Desk) -> Mapping[str, str]:
+    """The annotations of the sidecar's Lease under our prefix, without it. Raises KubeError, ValueError."""
+    path = await lease_path(at)
+    annotations = annotations_of(await _get(at, path))
+    if annotations is None:
+        raise MalformedError(f"GET {path} was answered with something else than a Lease")
+    return {
+        key.removeprefix(PREFIX): text
+        for key, text in annotations.items()
+        if key.startswith(PREFIX) and isinstance(text, str)
+    }
 
 
 async def standing(at: Desk) -> tuple[str | None, Storm]:

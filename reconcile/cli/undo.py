@@ -30,14 +30,15 @@ from ..surroundings import annotated, upgrading
 from ..taken import taken
 from ..undo import LOSSES, AnyUndo, Taken, Unaccepted
 from ..undos import undo_of
+from ..witness import cluster_uid
 from .apply import ended
 from .desk import Desk, add_options, desk, finish
+from .pages import entries_about
 from .writing import (
     add_ledger_option,
     agreed,
     attempts,
     directory_of,
-    entries_of,
     named_directory,
     opened,
     recreating,
@@ -69,14 +70,14 @@ def add(commands: Any) -> None:
 async def _run(arguments: argparse.Namespace) -> int:
     async with desk(arguments) as at:
         directory = directory_of(arguments, at)
-        own = taken(entries_of(directory), arguments.attempt)
-        by = await who(at)
+        own = taken(entries_about(directory, arguments.attempt), arguments.attempt)
+        by, cluster = await who(at), await cluster_uid(at.reads)
         own = replace(own, by=by, accepted=tuple(dict.fromkeys(arguments.accept)))
         first = await _made(at, own, _undo(own))
         if isinstance(first, Refused):
             return _refused(first, own, arguments, at)
         say(_shown(first.plan))
-        with opened(directory) as ledger:
+        with opened(directory, cluster) as ledger:
             refused = await _permitted(at, own, ledger)
         if refused is not None:
             return _refused(refused, own, arguments, at)
@@ -84,8 +85,8 @@ async def _run(arguments: argparse.Namespace) -> int:
             return _refused(Refused("ours_to_write", f"{proposal.owner} owns it"), own, arguments, at)
         if not agreed(arguments, "Take it back?"):
             return 1
-        with opened(directory) as ledger:
-            taken(entries_of(directory), own.attempt)  # nobody was faster
+        with opened(directory, cluster) as ledger:
+            taken(entries_about(directory, own.attempt), own.attempt)  # nobody was faster
             if isinstance(own.plan.step, Create) and (why := await _pause(at, own)):
                 complain(f"nothing was taken back: {why}")
                 return 2

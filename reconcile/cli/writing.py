@@ -21,7 +21,7 @@ from exporter.kube.errors import KubeError
 from ..attempt import Attempts
 from ..by_hand import folder
 from ..execute import Writer
-from ..ledger import Entry, Ledger, LedgerLockedError
+from ..ledger import Ledger, LedgerLockedError
 from ..plan import Delete, Plan
 from ..undo import NoUndo
 from ..undos import undo_of
@@ -32,7 +32,6 @@ __all__ = [
     "agreed",
     "attempts",
     "directory_of",
-    "entries_of",
     "known",
     "named_directory",
     "opened",
@@ -87,27 +86,20 @@ def recreating(attempt: str, directory: Path | None) -> str:
 
 
 @contextmanager
-def opened(directory: Path) -> Iterator[Ledger]:
-    """The ledger; where the sidecar writes it, one beside it. Raises LedgerError."""
+def opened(directory: Path, cluster: str) -> Iterator[Ledger]:
+    """The ledger; where the sidecar writes it, one beside it. `cluster` is as of `cluster_uid`. Raises LedgerError."""
     try:
-        ledger = Ledger.open(directory, clock=time.time)
+        ledger = Ledger.open(directory, clock=time.time, cluster=cluster)
     except LedgerLockedError:
-        ledger = Ledger.open(folder(directory), clock=time.time)
+        ledger = Ledger.open(folder(directory), clock=time.time, cluster=cluster)
     with ledger:
         yield ledger
 
 
-def entries_of(directory: Path) -> list[Entry]:
-    """All entries, those of commands among them. Raises LedgerError."""
-    own = folder(directory)
-    found = [*Ledger.read(directory), *(Ledger.read(own) if own.is_dir() else ())]
-    return sorted(found, key=lambda entry: entry.at)
-
-
-def known(arguments: argparse.Namespace, at: Desk) -> list[Entry]:
-    """The entries of a ledger that is only read; none where there is none. Raises LedgerError."""
+def known(arguments: argparse.Namespace, at: Desk) -> Path | None:
+    """The directory of a ledger that is only read; None where there is none."""
     directory = directory_of(arguments, at)
-    return entries_of(directory) if directory.is_dir() else []
+    return directory if directory.is_dir() else None
 
 
 def attempts(at: Desk, ledger: Ledger) -> Attempts:

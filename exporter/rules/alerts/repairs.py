@@ -138,8 +138,9 @@ def _replicas() -> Iterator[Rule]:
         wait="5m",  # a volume that is slow to come
         keep="10m",
         summary=f"Replica {_REPLICA} of the sidecar{_IN} can't write its ledger.",
-        description="{{ $labels.instance }} {{ $labels.pod }} can't write the ledger of repairs, and repairs nothing"
-        " meanwhile. Look at the volume of the ledger; its log has the error.",
+        description="{{ $labels.instance }} {{ $labels.pod }} can't write the ledger of repairs, or refuses it since it"
+        " is not the one that the Lease was held with, and repairs nothing meanwhile. Its log says which; look at the"
+        " volume of the ledger.",
     )
     # The second part is for a sidecar that can't be scraped any more.
     yield Alerting(
