@@ -185,7 +185,8 @@ class Transport:
     async def _opened(self) -> _Session:
         configuration = kube_client.Configuration()
         await self._loader(configuration)
-        configuration.client_session_kwargs = {"request_class": DatedRequest}
+        more = configuration.client_session_kwargs or {}
+        configuration.client_session_kwargs = {**more, "request_class": DatedRequest}
         try:
             client = kube_client.ApiClient(configuration)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
