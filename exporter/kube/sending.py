@@ -74,6 +74,8 @@ class DatedRequest(aiohttp.ClientRequest):
 
 def _leave_at_once(conn: Connection, seconds: float) -> None:
     found = conn.transport.get_extra_info("socket") if conn.transport is not None else None
+    if conn.protocol is not None:
+        conn.protocol.force_close()  # what is set here is for this request alone
     if found is None:
         return
     found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
