@@ -1,9 +1,13 @@
-"""Writes on a real API server that are not answered, or late: what arrives afterwards is what the ledger has of it."""
+"""Writes on a real API server that are not answered, or late: what arrives afterwards is what the ledger has of it.
+
+`REPAIRS=all` does each with a patch, a deletion and a creation; else with a patch.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +24,8 @@ from tests.waiting import wait_until
 
 BY_ID = {each.id: each for each in FAULTS}
 METHODS = {"patch": "PATCH", "delete": "DELETE", "create": "POST"}
-KINDS = [BY_ID[each] for each in ("unprotected_claim", "orphan_claim", "lost_copy")]  # a patch, a deletion, a creation
+ALL = [BY_ID[each] for each in ("unprotected_claim", "orphan_claim", "lost_copy")]  # a patch, a deletion, a creation
+KINDS = ALL if os.environ.get("REPAIRS") == "all" else ALL[:1]
 SKEW = "kubevirt_steward_repair_clock_skew_seconds"
 
 
@@ -177,8 +182,6 @@ def test_a_process_that_stands_still_right_before_it_sends_does_not_send_it_any_
 
 
 def _age(sidecar: Sidecar, at: float, fault: Fault) -> float:
-    import time
-
     return time.time() + (LATER if fault.aged else 0.0) - at
 
 
