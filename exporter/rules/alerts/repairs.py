@@ -123,7 +123,7 @@ or max by (cluster, remediation) ({_last("blocked", gate="breaker")}) > 0""",
     yield Alerting(
         alert="StewardRepairUnclear",
         expr=f"max by (cluster) ({_last('unfinished')}) > 0",
-        wait="15m",  # it reads the object again in each run
+        wait="15m",  # it reads the object again in each run, and may have to wait for some minutes
         keep="10m",
         summary=f"The outcome of {{{{ $value }}}} repairs{_IN} is not known.",
         description="The ledger has {{ $value }} attempts without an end: the sidecar could not read their objects"
