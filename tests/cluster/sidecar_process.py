@@ -129,7 +129,10 @@ async def _serve(how: How) -> int:
             os.kill(os.getpid(), signal.SIGSTOP)
 
     transport = Transport.from_environment(str(how.kubeconfig))
-    wall = lambda: time.time() + how.skewed  # noqa: E731
+
+    def wall() -> float:
+        return time.time() + how.skewed
+
     async with run(
         loaded.config,
         transport,

@@ -115,3 +115,26 @@ async def test_what_the_peer_does_not_take_is_dropped_by_the_kernel_itself(tmp_p
             pass
     await transport.close()
     assert len(await asyncio.to_thread(deaf.hear)) < 60_000
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH", "POST"])
+async def test_it_is_sent_once_where_the_connection_breaks_without_an_answer(tmp_path: Path, method: str) -> None:
+    """What a second one is answered with, such as a conflict with the first, says nothing of the first."""
+    came: list[bytes] = []
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.append(await reader.readuntil(b"}"))
+        writer.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    transport = Transport.from_environment(kubeconfig(tmp_path / "kubeconfig", url))
+    sending = Sending(boottime() + 5)
+    with pytest.raises(UnreachableError):
+        async with transport.open(method, PATH, read_seconds=5, body={"a": 1}, sending=sending):
+            pass
+    await transport.close()
+    server.close()
+
+    assert sending.begun
+    assert len(came) == 1
