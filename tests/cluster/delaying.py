@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 
 __all__ = ["Delaying", "Held"]
 
-_LONGEST = 60
+_LONGEST = 120
 
 
 class Held:
@@ -33,7 +33,7 @@ class Held:
         self._taken, self._passed = threading.Event(), threading.Event()
 
     def wait_taken(self) -> None:
-        assert self._taken.wait(30), f"no {self.method} of {self.path} came"
+        assert self._taken.wait(90), f"no {self.method} of {self.path} came"
 
     def pass_on(self) -> int:
         """Lets it go on; the status that the API server answers with."""
