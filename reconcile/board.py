@@ -22,9 +22,10 @@ _LONGEST = 120  # characters of a value in a sentence
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One finding and one remediation. `state`: planned, refused, blocked, waiting for approval, proposed, verifying,
-    failed. `subject` is what the finding is about, `target` what is written. `at` is when it was looked at, in seconds
-    since 1970. `content` is the object that is created, and `difference` its lines as JSON, each after `+` where it is
-    not in what it is `compared` with, `-` where it is only in that, or a space.
+    failed, or unclear: it was sent, and may still arrive. `subject` is what the finding is about, `target` what is
+    written. `at` is when it was looked at, in seconds since 1970. `content` is the object that is created, and
+    `difference` its lines as JSON, each after `+` where it is not in what it is `compared` with, `-` where it is only
+    in that, or a space.
     """
 
     fingerprint: str

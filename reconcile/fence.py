@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+
+from exporter.kube.clocks import boottime
 
 __all__ = ["NotLeadingError", "Tenure", "WithheldError", "boottime"]
 
@@ -14,11 +15,6 @@ class NotLeadingError(Exception):
 
 class WithheldError(NotLeadingError):
     """The lease may be ours, and must not: what travels with it does not fit; its text is why, one sentence."""
-
-
-def boottime() -> float:
-    """Seconds since the boot, with those in which the computer or this process was suspended."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Tenure:

@@ -32,6 +32,8 @@ class _Known(msgspec.Struct, frozen=True):
     returned: dict[str, list[Return]]
     paused: dict[str, Pause]
     approvals: dict[str, float]
+    unfinished: list[str] = []
+    in_use: dict[str, float] = {}
 
 
 class History:
@@ -46,6 +48,8 @@ class History:
         self.seq = 0
         self._followed: set[str] = set()  # attempts of which it is still to be seen what became of them
         self._attempts: dict[str, Attempt] = {}
+        self._open: dict[str, Attempt] = {}  # those without an end
+        self._in_use: dict[str, float] = {}  # when something was found to use what a write released
         self._executed: dict[str, Attempt] = {}  # those of the last day, but for what surely wrote nothing
         self._failed: dict[str, dict[str, float]] = {}  # by remediation: attempts since the last success
         self._returned: dict[str, list[Return]] = {}  # by fingerprint, target and subject
@@ -65,7 +69,7 @@ class History:
         self.seq = entry.seq
         if entry.event is Event.INTENDED:
             attempt = attempt_of(entry)
-            self._attempts[attempt.id] = self._executed[attempt.id] = attempt
+            self._attempts[attempt.id] = self._executed[attempt.id] = self._open[attempt.id] = attempt
             self._followed.add(attempt.id)
             if entry.mode == "approve":
                 self._approvals[entry.by] = entry.at
@@ -78,6 +82,10 @@ class History:
             self._take(known, entry)
 
     def _take(self, attempt: Attempt, entry: Entry) -> None:
+        if entry.event is Event.IN_USE:
+            self._in_use[attempt.id] = entry.at
+        elif entry.event is not Event.UNCLEAR:
+            self._open.pop(attempt.id, None)
         nothing_written = entry.event is Event.FAILED or (entry.event is Event.RESOLVED and entry.happened is False)
         if nothing_written:
             self._executed.pop(attempt.id, None)
@@ -115,6 +123,7 @@ class History:
         }
         self._followed &= self._attempts.keys()
         self._approvals = {text: at for text, at in self._approvals.items() if at > now - _KEPT}
+        self._in_use = {key: at for key, at in self._in_use.items() if at > now - _DAY}
 
     def carried(self) -> bytes:
         if self._clock is not None:
@@ -130,6 +139,8 @@ class History:
                 self._returned,
                 self._paused,
                 self._approvals,
+                list(self._open),
+                self._in_use,
             )
         )
 
@@ -147,10 +158,20 @@ class History:
         self._followed = set(known.followed)
         self._failed, self._returned = known.failed, known.returned
         self._paused, self._approvals = known.paused, known.approvals
+        self._open = {key: self._attempts[key] for key in known.unfinished if key in self._attempts}
+        self._in_use = known.in_use
 
     def used(self, approval: str) -> bool:
         """Whether an approval, the whole annotation, has let a write happen: it is for one."""
         return approval in self._approvals
+
+    def unfinished(self) -> list[Attempt]:
+        """The attempts of which it is not known what came of them."""
+        return list(self._open.values())
+
+    def in_use(self, since: float) -> int:
+        """After how many writes since then something was found to use what they released."""
+        return sum(at > since for at in self._in_use.values())
 
     def executed(self, since: float, namespace: str | None = None) -> list[float]:
         """When writes were begun after `since`, at most a day ago, in order: all, or those in one namespace."""

@@ -13,7 +13,7 @@ __all__ = ["Attempt", "Failures", "Pause", "Return", "War", "attempt_of"]
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One write that was begun. `target`, which bears a pause, and `subject` are as in
-    "Kind namespace/name", `vm` as in "namespace/name"."""
+    "Kind namespace/name", as `writes` are, `vm` as in "namespace/name"."""
 
     id: str
     at: float
@@ -24,6 +24,7 @@ class Attempt(msgspec.Struct, frozen=True, array_like=True, gc=False):
     subject: str = ""
     vm: str = ""
     undo: bool = False
+    writes: tuple[str, ...] = ()  # the objects that it is about: what is written, and what bears the Event
 
 
 @dataclass(frozen=True)
@@ -74,4 +75,5 @@ def attempt_of(entry: Entry) -> Attempt:
         str(plan.subject),
         f"{plan.target.namespace}/{plan.vm}" if plan.vm else "",
         entry.mode == "undo",
+        tuple(sorted({str(plan.bound_to), str(plan.target)})),
     )

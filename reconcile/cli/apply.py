@@ -27,6 +27,7 @@ from .writing import (
     directory_of,
     named_directory,
     opened,
+    settled,
     taking_back,
     who,
 )
@@ -65,6 +66,8 @@ async def _run(arguments: argparse.Namespace) -> int:
         by = await who(at)
         directory = directory_of(arguments, at)
         with opened(directory, await cluster_uid(at.reads)) as ledger:
+            attempting = attempts(at, ledger)
+            await settled(attempting, ledger)
             gating = Gating(at, observed, directory, ledger.probe())
 
             async def make() -> Confirmed | Refused:
@@ -76,7 +79,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             async def permit(confirmed: Confirmed) -> Refused | None:
                 return await gating.refused(found, remediation, confirmed, Mode.APPLY)
 
-            result = await attempts(at, ledger).run(make, permit, mode=Mode.APPLY.value, by=lambda: by)
+            result = await attempting.run(make, permit, mode=Mode.APPLY.value, by=lambda: by)
     return ended(result, named_directory(arguments, at))
 
 
@@ -85,7 +88,9 @@ def ended(result: Result, directory: Path | None) -> int:
     if result.state == State.DONE:
         back = taking_back(result.plan, result.attempt, directory) if result.plan is not None else ""
         say(f"Done, attempt {result.attempt}. {back}\n")
-        return 0
+        if result.why:
+            complain(result.why)
+        return 2 if result.why else 0
     what = f"refused, {result.refused}" if result.state == State.REFUSED else result.state
     complain(f"{what}: {result.why}")
     return 2 if result.state == State.UNCLEAR else 1

@@ -92,6 +92,8 @@ class Gating:
             query=await PromQLGate(at.config.prometheus, time.monotonic, 0.0).answer(),
             firing=None,
             ledger=self._ledger,
+            skew=at.transport.clocks.skew(now),
+            by_hand=tuple,  # their entries are among the others
         )
 
 

@@ -20,7 +20,6 @@ from ..confirm import Confirmed
 from ..confirm_undo import confirm_undo
 from ..execute import Outcome, Writer
 from ..gates import Ask, Situation, blocked
-from ..history import History
 from ..ledger import Ledger
 from ..plan import Create, Delete, Plan, Refused
 from ..reading import object_path
@@ -33,7 +32,7 @@ from ..undos import undo_of
 from ..witness import cluster_uid
 from .apply import ended
 from .desk import Desk, add_options, desk, finish
-from .pages import entries_about
+from .pages import entries_about, history_of
 from .writing import (
     add_ledger_option,
     agreed,
@@ -42,6 +41,7 @@ from .writing import (
     named_directory,
     opened,
     recreating,
+    settled,
     who,
 )
 
@@ -96,7 +96,8 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 async def _carried_out(at: Desk, own: Taken, shown: Plan, ledger: Ledger) -> Result:
     """Raises LedgerError, KubeError."""
-    undo = _undo(own)
+    undo, attempting = _undo(own), attempts(at, ledger)
+    await settled(attempting, ledger)
 
     async def make() -> Confirmed | Refused:
         again = await _made(at, own, undo)
@@ -107,7 +108,7 @@ async def _carried_out(at: Desk, own: Taken, shown: Plan, ledger: Ledger) -> Res
     async def permit(_: Confirmed) -> Refused | None:
         return await _permitted(at, own, ledger)
 
-    return await attempts(at, ledger).run(make, permit, mode=Mode.UNDO.value, by=lambda: own.by, undoes=own.attempt)
+    return await attempting.run(make, permit, mode=Mode.UNDO.value, by=lambda: own.by, undoes=own.attempt)
 
 
 def _ended(result: Result, own: Taken, directory: Path | None) -> int:
@@ -167,14 +168,14 @@ def _refused(refused: Refused, own: Taken, arguments: argparse.Namespace, at: De
 
 
 async def _permitted(at: Desk, own: Taken, ledger: Ledger) -> Refused | None:
-    """By the gates of an undo, which ask of the ledger and of KubeVirt's upgrade; the rest is not read."""
+    """By the gates of an undo, which ask of the ledger, the clocks and KubeVirt's upgrade; the rest is not read."""
     plan, now = own.plan, time.time()
     situation = Situation(
         now=now,
         leading=False,
         paused=None,
         namespaces={},
-        history=History(),
+        history=history_of(ledger.directory, now),
         storm=Storm(),
         fleet=None,
         source_age=None,
@@ -185,6 +186,8 @@ async def _permitted(at: Desk, own: Taken, ledger: Ledger) -> Refused | None:
         query=None,
         firing=None,
         ledger=ledger.probe(),
+        skew=at.transport.clocks.skew(now),
+        by_hand=tuple,  # their entries are among the others
     )
     ask = Ask(
         remediation=next(each for each in all_remediations() if each.id == plan.remediation),

@@ -18,6 +18,7 @@ __all__ = [
     "ledger_writable",
     "no_upgrade",
     "not_paused",
+    "nothing_unclear",
     "object_not_paused",
     "opted_in",
     "source_fresh",
@@ -82,6 +83,18 @@ def opted_in(ask: Ask, _: Situation, __: Config) -> str | None:
     if annotations.get(wanted) != "true":
         allow = f"kubectl annotate virtualmachine -n {ask.namespace} {ask.vm} {wanted}=true"
         return f'{ask.remediation} is for VMs that allow it, and {name} has no {wanted}: "true"; to allow it: {allow}'
+    return None
+
+
+def nothing_unclear(ask: Ask, situation: Situation, _: Config) -> str | None:
+    """A request without an answer may still arrive: whatever is written to its object meanwhile may meet it."""
+    names = {*_names(ask)}
+    for attempt in (*situation.history.unfinished(), *situation.by_hand()):
+        if found := names.intersection(attempt.writes):
+            return (
+                f"what came of attempt {attempt.id}, begun at {moment(attempt.at)}, is not known, and it writes to "
+                f"{min(found)}; it ends once its request can't arrive any more: steward reconcile ledger {attempt.id}"
+            )
     return None
 
 

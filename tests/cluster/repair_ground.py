@@ -51,10 +51,14 @@ class Ground:
         self.free_lease(name)
         return Stage(self.client, name)
 
-    def sidecar(self, namespace: str, settings: Mapping[str, Any], replica: str = "", **how: Any) -> Sidecar:
-        """One of a namespace, where its Lease is too; one after the other, they have the ledger in common."""
+    def sidecar(
+        self, namespace: str, settings: Mapping[str, Any], replica: str = "", through: Path | None = None, **how: Any
+    ) -> Sidecar:
+        """One of a namespace, where its Lease is too; one after the other, they have the ledger in common. `through` is
+        the kubeconfig of a proxy.
+        """
         given = {"lease": {"namespace": namespace, "name": "steward"}, **settings}
-        kubeconfig = self.server.kubeconfig(ACCOUNT)
+        kubeconfig = through or self.server.kubeconfig(ACCOUNT)
         return Sidecar(self._folder / f"{namespace}{replica}", kubeconfig, self.exporter.url, given, forked=True, **how)
 
     def found(self, namespace: str) -> set[str]:

@@ -142,7 +142,9 @@ class ModelWriter:
         await Turn("dry run", slow=True)
         return self._sent(step, kind, version, whole, dry=True)
 
-    async def write(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> Answer:
+    async def write(
+        self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, by: float | None = None
+    ) -> Answer:
         await Turn("write")
         lost = self.faults.answer_lost()
         wanted = self._request(step, kind, version, whole, dry=False)

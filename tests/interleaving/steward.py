@@ -26,6 +26,7 @@ from reconcile.confirm import Confirmed, Hint, confirm
 from reconcile.ledger import Entry, Event
 from reconcile.plan import Refused
 from reconcile.remediation import Remediation
+from reconcile.settling import Settling
 from tests.evaluation import api_kinds
 
 from .access import Faults, MemoryLedger, ModelReads, ModelWriter, Turn, Weakened, Write
@@ -94,6 +95,8 @@ class Steward:
             kept=self._kept,
             reached=self._reached,
             timer=lambda: world.now,
+            # What is not answered was written by then or never is.
+            settling=Settling(lambda: world.now, arrives=0.0, timer=lambda: world.now),
         )
 
     def _kept(self, entry: Entry) -> None:
