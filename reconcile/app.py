@@ -48,6 +48,7 @@ from .silences import alert_labels
 from .source import ExporterSource, Found, Source
 from .unelected import Unelected
 from .verifying import Verifying
+from .vm_counts import VMCounts
 from .webhook import Firing, receiver
 
 __all__ = ["Checks", "checks_of", "kinds_of", "lease_namespace", "pod_namespace", "run"]
@@ -128,6 +129,7 @@ async def run(
             assumed=checks.assumed,
             kinds=kinds,
             reads=reads,
+            vms=VMCounts(reads, time.monotonic),
             attempts=attempts,
             following=following,
             board=board,

@@ -5,6 +5,7 @@ It is the same after a restart and on another replica, since it is made of nothi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
@@ -140,6 +141,10 @@ class History:
             for each in self._executed.values()
             if each.at > since and (namespace is None or each.namespace == namespace)
         )
+
+    def written_by_namespace(self, since: float) -> Counter[str]:
+        """How many writes were begun after `since`, at most a day ago, in each namespace."""
+        return Counter(each.namespace for each in self._executed.values() if each.at > since)
 
     def vms_touched(self, since: float) -> dict[str, float]:
         """The VMs, as in "namespace/name", that were written to after `since`, and when last."""

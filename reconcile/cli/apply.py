@@ -23,6 +23,7 @@ from ..remediation import Remediation
 from ..source import Found, Observed
 from ..storm import Storm
 from ..surroundings import of_namespace, upgrading
+from ..vm_counts import VMCounts
 from .desk import Desk, add_options, desk, finish, named
 from .leases import paused
 from .shown import shown
@@ -111,7 +112,7 @@ async def _situation(at: Desk, observed: Observed, ledger: Ledger, entries: list
         namespaces={},
         history=History.of(entries, now),
         storm=Storm(),
-        fleet=observed.fleet,
+        fleet=await VMCounts(at.reads, time.monotonic).total(),
         source_age=observed.age,
         ready=observed.ready,
         unknown_checks=observed.unknown,
