@@ -1,4 +1,4 @@
-"""The storm: much that is new stops what is written, little lets it go on after a cooldown, a restart forgets nothing."""
+"""The storm: much that is new stops writes, little lets them go on after a cooldown, and a restart forgets nothing."""
 
 from __future__ import annotations
 
