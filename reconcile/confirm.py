@@ -12,7 +12,7 @@ lacks can't refer to the object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -23,14 +23,15 @@ from exporter.evaluate import Answer, Outcome, evaluate, standing
 from exporter.findings import Finding, fingerprint
 from exporter.model.kind import ApiKind
 from exporter.model.record import Ref, UnansweredError
-from exporter.model.source import UNREADABLE, Source, Undecodable
+from exporter.model.source import Source, Undecodable
 
 from .fence import boottime
-from .fresh import FreshCluster, UnreadError
+from .fresh import FreshCluster, Need, UnreadError
 from .owners import claimed
 from .plan import Plan, Refused
 from .reading import USERS, Reads, satisfy, survey
 from .remediation import Remediation, Scene
+from .unseen import unanswered, undecodable
 
 __all__ = ["Confirmed", "Hint", "confirm", "holds"]
 
@@ -82,9 +83,10 @@ async def confirm(
         finding = _finding(hint, check, cluster, settings)
         if isinstance(finding, Refused):
             return finding
-        plan = _planned(remediation, finding, Scene(cluster, remediation, now))
-        if unseen := _unseen(remediation, cluster):
-            return Refused("everything_seen", unseen)
+        with cluster.noting() as asked:
+            plan = _planned(remediation, finding, Scene(cluster, remediation, now))
+        if unseen := _unseen(remediation, cluster, asked):
+            return unseen
         if isinstance(plan, Refused):
             return plan
         if early := _early(finding, check, now):
@@ -133,7 +135,7 @@ def _planned(remediation: Remediation, finding: Finding, scene: Scene) -> Plan |
     except UnreadError:
         raise
     except UnansweredError as error:
-        return Refused("everything_seen", str(error))
+        return unanswered(str(error), error.ref)
     except Exception as error:  # noqa: BLE001 # an object that nobody thought of must not end the process
         return Refused("everything_seen", f"{remediation} raised {type(error).__name__}: {error}; please report it")
 
@@ -192,20 +194,25 @@ def _finding(hint: Hint, check: Check, cluster: FreshCluster, settings: Any) -> 
     if subject is None:
         unreadable = cluster.get(Undecodable, hint.subject.namespace, f"{kind.name} {hint.subject.name}")
         if unreadable is not None:
-            return Refused("everything_seen", unreadable.sentence)
+            return undecodable(unreadable)
         return Refused("same_object", f"{hint.subject} does not exist")
     if hint.subject.uid and subject.uid != hint.subject.uid:
         return Refused("same_object", f"{hint.subject} was created anew: its UID is {subject.uid}")
-    unknown = ""
+    unknown: Refused | None = None
     for partition in tuple(check.partitions(subject, cluster)):
         answer = evaluate(check, cluster, partition, settings)
         if answer.outcome is Outcome.UNKNOWN:
-            unknown = answer.unknown
+            unknown = _without_answer(check, answer)
         if found := _same(hint, check, answer):
             return found
-    if unknown:
-        return Refused("everything_seen", f"{check} has no answer: {unknown}")
-    return Refused("finding_holds", f"{check} no longer reports {hint.reason} of {hint.subject}")
+    return unknown or Refused("finding_holds", f"{check} no longer reports {hint.reason} of {hint.subject}")
+
+
+def _without_answer(check: Check, answer: Answer) -> Refused:
+    why = f"{check} has no answer: {answer.unknown}"
+    if answer.hidden_by is not None:
+        return undecodable(answer.hidden_by, why)
+    return unanswered(why, answer.unread)
 
 
 def _same(hint: Hint, check: Check, answer: Answer) -> Finding | None:
@@ -217,13 +224,13 @@ def _same(hint: Hint, check: Check, answer: Answer) -> Finding | None:
     return None
 
 
-def _unseen(remediation: Remediation, cluster: FreshCluster) -> str:
-    """Why something that the remediation reads could not be seen; empty where all could."""
+def _unseen(remediation: Remediation, cluster: FreshCluster, asked: Collection[Need]) -> Refused | None:
+    """Refuses for what the remediation reads and could not be seen: a kind, or an object that it asked for."""
     for kind in remediation.reads:
         source = cluster.get(Source, "", kind.name)
         if source is None or not source.current:
-            return f"{remediation} can't see {kind.resource}: {source.why if source is not None else 'nobody asked'}"
-        for record in cluster.sharing(UNREADABLE, kind.name):
-            if isinstance(record, Undecodable):
-                return record.sentence
-    return ""
+            why = source.why if source is not None else "nobody asked"
+            return Refused("everything_seen", f"{remediation} can't see {kind.resource}: {why}")
+        for record in cluster.undecodable(kind.name, asked):
+            return undecodable(record)
+    return None

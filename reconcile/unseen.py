@@ -1,0 +1,24 @@
+"""Refusals for one object that can't be read, with the object and what to do about it: it may be in the way of many."""
+
+from __future__ import annotations
+
+from exporter.model.record import Ref
+from exporter.model.source import Undecodable
+
+from .plan import Refused
+
+__all__ = ["unanswered", "undecodable"]
+
+
+def undecodable(record: Undecodable, why: str = "") -> Refused:
+    """For an object that can't be decoded; `why` is a sentence, else the record's."""
+    return unanswered(why or record.sentence, record.ref, record.resource)
+
+
+def unanswered(why: str, ref: Ref | None, resource: str = "") -> Refused:
+    """For an object of which something can't be read; for any other reason where there is none."""
+    if ref is None:
+        return Refused("everything_seen", why)
+    within = f" -n {ref.namespace}" if ref.namespace else ""
+    look = f"kubectl get {resource or ref.kind.lower()}{within} {ref.name} -o yaml"
+    return Refused("everything_seen", why, str(ref), f"correct what could not be read, or delete it: {look}")
