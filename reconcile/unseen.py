@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import msgspec
+
 from exporter.model.record import Ref
 from exporter.model.source import Undecodable
 
 from .plan import Refused
 
-__all__ = ["unanswered", "undecodable"]
+__all__ = ["Unseen", "gathered", "unanswered", "undecodable"]
 
 
 def undecodable(record: Undecodable, why: str = "") -> Refused:
@@ -22,3 +26,22 @@ def unanswered(why: str, ref: Ref | None, resource: str = "") -> Refused:
     within = f" -n {ref.namespace}" if ref.namespace else ""
     look = f"kubectl get {resource or ref.kind.lower()}{within} {ref.name} -o yaml"
     return Refused("everything_seen", why, str(ref), f"correct what could not be read, or delete it: {look}")
+
+
+class Unseen(msgspec.Struct, frozen=True):
+    """One object that can't be read, as in "Pod shop/db", and how many repairs it is in the way of."""
+
+    object: str
+    repairs: int
+    why: str
+    remedy: str
+
+
+def gathered(refusals: Iterable[Refused | None]) -> list[Unseen]:
+    """The causes of refusals that are one object each, the worst first."""
+    found: dict[str, list[Refused]] = {}
+    for each in refusals:
+        if each is not None and each.unseen:
+            found.setdefault(each.unseen, []).append(each)
+    causes = [Unseen(name, len(each), each[0].why, each[0].remedy) for name, each in found.items()]
+    return sorted(causes, key=lambda each: (-each.repairs, each.object))

@@ -2,7 +2,7 @@
 
 An address is given to a pod by an attachment to the network, and that is by a NAD: one of the pod's namespace, where
 the primary one needs no mention, or one that the pod selects, wherever that is. So a pod whose addresses can't be read
-is in the way of the IPAMClaims of its own namespace, and of the networks of those NADs. Of all others it is not: whoever
+is in the way of the IPAMClaims of its own namespace, and of the networks of those NADs. Of all others it is not: who
 may write pods in one namespace must not be able to keep the IPAMClaims of all others as they are. Whoever may create
 NADs of a network in their namespace can be attached to it indeed.
 

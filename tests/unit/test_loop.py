@@ -33,6 +33,7 @@ from reconcile.reading import ApiReads
 from reconcile.remediations import all_remediations
 from reconcile.sidecar import Sidecar
 from reconcile.source import Found, Observed, SourceError
+from reconcile.unseen import gathered
 from reconcile.verifying import Verifying
 from reconcile.vm_counts import VMCounts
 from tests.evaluation import NOW, Evaluation
@@ -426,6 +427,20 @@ async def test_a_tenant_whose_findings_are_the_oldest_gets_no_more_turns_than_ot
     async with on(tmp_path, auto(budgets=budgets), *old, orphan("web", "other"), *crowd(20)) as running:
         await running.run()
         assert ("DELETE", "web.blue") in running.writes()
+
+
+async def test_a_pod_that_can_not_be_read_is_one_cause_in_its_namespace_and_none_elsewhere(tmp_path: Path) -> None:
+    notes = {"k8s.ovn.org/pod-networks": "{"}
+    broken = full({"kind": "Pod", "namespace": "other", "name": "web", "annotations": notes})
+    claims = [orphan(f"vm{at}", "other") for at in range(3)]
+    async with on(tmp_path, auto(), orphan("db"), *claims, broken) as running:
+        assert await running.run() == 1
+        assert running.writes() == [("DELETE", "db.blue")]
+
+        (cause,) = gathered(each.refused for each in running.board.repairs())
+        assert (cause.object, cause.repairs) == ("Pod other/web", 3)
+        assert "annotation k8s.ovn.org/pod-networks could not be read" in cause.why
+        assert cause.remedy.endswith("kubectl get pod -n other web -o yaml")
 
 
 async def test_without_findings_nothing_is_concluded(tmp_path: Path) -> None:
