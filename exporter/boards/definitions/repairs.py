@@ -139,7 +139,8 @@ BOARD = Board(
                 ),
                 stat(
                     "Storm",
-                    "Whether so much is to be repaired at once that nothing is: the cause is not in the objects then.",
+                    "Whether so much is new in many namespaces at once that nothing is repaired: the cause is not in the"
+                    " objects then.",
                     "max(max by (cluster) (" + queries.each("kubevirt_steward_repair_storm", 'state!="normal"') + "))",
                     Unit.COUNT,
                     texts=_YES_NO,
