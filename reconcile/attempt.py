@@ -46,13 +46,17 @@ class State:
 
 @dataclass(frozen=True)
 class Result:
-    """How an attempt ended, by `State`; `refused` names the precondition or gate, and `why` is a sentence."""
+    """How an attempt ended, by `State`; `refused` names the precondition or gate, and `why` is a sentence. `unseen` and
+    `remedy` are those of `Refused`.
+    """
 
     state: str
     plan: Plan | None = None
     attempt: str = ""
     refused: str = ""
     why: str = ""
+    unseen: str = ""
+    remedy: str = ""
 
 
 _FRESH = 5.0  # seconds: what appears in less can't have come to use what is released
@@ -236,4 +240,5 @@ def _same(first: Confirmed, second: Confirmed) -> Refused | None:
 
 
 def _refused(plan: Plan | None, refused: Refused, attempt: str = "") -> Result:
-    return Result(State.REFUSED, plan, attempt, refused=refused.precondition, why=refused.why)
+    cause = {"unseen": refused.unseen, "remedy": refused.remedy}
+    return Result(State.REFUSED, plan, attempt, refused=refused.precondition, why=refused.why, **cause)

@@ -179,7 +179,7 @@ class Loop:
             result.state, "refused"
         )
         if result.state == State.REFUSED:
-            refused = Refused(result.refused, result.why)
+            refused = Refused(result.refused, result.why, result.unseen, result.remedy)
             state = "waiting" if result.refused == "approved" else "refused"
         else:
             parts.measures.ended(repair.remediation, repair.mode, result.state, seconds)

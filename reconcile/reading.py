@@ -146,7 +146,8 @@ def _page(path: str, body: bytes) -> _List:
         page = _LIST.decode(body)
     except MALFORMED as error:
         raise MalformedError(f"GET {path} was not answered with a list: {error}") from error
-    if page.items is None or not page.kind.endswith("List"):
+    none = page.items is None and page.kind != "PartialObjectMetadataList"  # of these an empty one has null
+    if none or not page.kind.endswith("List"):
         raise MalformedError(f"GET {path} was answered with {page.kind}, which is no list")
     return page
 

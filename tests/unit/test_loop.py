@@ -433,7 +433,8 @@ async def test_a_pod_that_can_not_be_read_is_one_cause_in_its_namespace_and_none
     notes = {"k8s.ovn.org/pod-networks": "{"}
     broken = full({"kind": "Pod", "namespace": "other", "name": "web", "annotations": notes})
     claims = [orphan(f"vm{at}", "other") for at in range(3)]
-    async with on(tmp_path, auto(), orphan("db"), *claims, broken) as running:
+    settings = auto(budgets={"fleetShare": 1.0})
+    async with on(tmp_path, settings, orphan("db"), *claims, broken, *crowd(50, "other")) as running:
         assert await running.run() == 1
         assert running.writes() == [("DELETE", "db.blue")]
 
