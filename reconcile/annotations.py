@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-__all__ = ["APPROVED_PLAN", "PAUSED", "PREFIX", "RESUMED", "STORM", "annotations_of", "paused_by", "resumed_at"]
+__all__ = ["APPROVED_PLAN", "PAUSED", "PREFIX", "RESUMED", "annotations_of", "paused_by", "resumed_at"]
 
 PREFIX = "steward.kubevirt-steward.io/"
 PAUSED = f"{PREFIX}paused"  # on a VM, any other object, a Namespace, or the Lease: nothing is written there
 RESUMED = f"{PREFIX}resumed-at"  # what happened before does not count any more
 APPROVED_PLAN = f"{PREFIX}approved-plan"
-STORM = "storm"  # on the Lease, under the prefix: the storm, for whoever leads next
 
 
 def annotations_of(whole: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

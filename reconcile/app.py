@@ -51,6 +51,7 @@ from .silences import alert_labels
 from .source import ExporterSource, Found, Source
 from .unelected import Unelected
 from .verifying import Verifying
+from .vm_counts import VMCounts
 from .webhook import Firing, receiver
 from .witness import Witness
 
@@ -152,6 +153,7 @@ async def run(
             assumed=checks.assumed,
             kinds=kinds,
             reads=reads,
+            vms=VMCounts(reads, time.monotonic),
             attempts=attempts,
             following=following,
             board=board,

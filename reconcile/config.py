@@ -54,10 +54,23 @@ class BudgetSettings(Section):
 
 
 class StormSettings(Section):
-    """When so many findings are open at once that their cause is elsewhere, and nothing is written."""
+    """When so many findings are new at once that their cause is elsewhere, and nothing is written there."""
 
-    share: float = setting(0.1, "Findings by VMs from which it is a storm.", "number", 0, 1)
-    at_least: int = setting(10, "Fewer findings are never a storm.", "whole number of findings", 1, 1_000_000)
+    share: float = setting(
+        0.1, "New findings by VMs, of a namespace or of all, from which it is a storm.", "number", 0, 1
+    )
+    at_least: int = setting(10, "Fewer new findings are never a storm.", "whole number of findings", 1, 1_000_000)
+    window: Duration = setting("15m", "How long a finding is new.", low="1m", high="1d")
+    namespaces: int = setting(
+        5,
+        "Of so many namespaces at least are the findings of a storm that stops all others too.",
+        "whole number of namespaces",
+        2,
+        10_000,
+    )
+    longest: Duration = setting(
+        "1d", "How long a storm lasts at most: what is left of it is a backlog then.", low="1m", high="90d"
+    )
     cooldown: Duration = setting("15m", "How long after a storm nothing is written.", low="0s", high="7d")
 
 

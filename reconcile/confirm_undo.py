@@ -93,7 +93,7 @@ def _unaccepted(taken: Taken, undo: Undo, given: Given) -> Refused | None:
         return None
     (first, why), *others = left.items()
     also = "".join(f"; {each}: {why}" for each, why in others)
-    return Unaccepted(first, f"{why}{also}", tuple(sorted(lost)))
+    return Unaccepted(first, f"{why}{also}", words=tuple(sorted(lost)))
 
 
 def _plan(taken: Taken, undo: Undo, step: Step, given: Given, whole: Mapping[str, Any]) -> Plan:

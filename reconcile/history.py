@@ -6,7 +6,8 @@ from file to file, so that not all entries have to be read for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -55,6 +56,9 @@ class History:
         self._returned: dict[str, list[Return]] = {}  # by fingerprint, target and subject
         self._paused: dict[str, Pause] = {}
         self._approvals: dict[str, float] = {}
+        # Gates ask the same of each of thousands of repairs; forgotten with each change.
+        self._times: dict[tuple[float, str | None], list[float]] = {}
+        self._touched: dict[float, dict[str, float]] = {}
 
     @classmethod
     def of(cls, entries: Iterable[Entry], now: float) -> History:
@@ -67,6 +71,7 @@ class History:
 
     def add(self, entry: Entry) -> None:
         self.seq = entry.seq
+        self._changed()
         if entry.event is Event.INTENDED:
             attempt = attempt_of(entry)
             self._attempts[attempt.id] = self._executed[attempt.id] = self._open[attempt.id] = attempt
@@ -113,6 +118,7 @@ class History:
 
     def forget(self, now: float) -> None:
         """Drops what is too old to matter; to be called now and then."""
+        self._changed()
         self._executed = {key: each for key, each in self._executed.items() if each.at > now - _DAY}
         # One that is over comes back while it is looked after, which begins with its end: some time after it was begun.
         over = now - self._keep - _DAY
@@ -161,6 +167,9 @@ class History:
         self._open = {key: self._attempts[key] for key in known.unfinished if key in self._attempts}
         self._in_use = known.in_use
 
+    def _changed(self) -> None:
+        self._times, self._touched = {}, {}
+
     def used(self, approval: str) -> bool:
         """Whether an approval, the whole annotation, has let a write happen: it is for one."""
         return approval in self._approvals
@@ -173,18 +182,26 @@ class History:
         """After how many writes since then something was found to use what they released."""
         return sum(at > since for at in self._in_use.values())
 
-    def executed(self, since: float, namespace: str | None = None) -> list[float]:
+    def executed(self, since: float, namespace: str | None = None) -> Sequence[float]:
         """When writes were begun after `since`, at most a day ago, in order: all, or those in one namespace."""
-        return sorted(
-            each.at
-            for each in self._executed.values()
-            if each.at > since and (namespace is None or each.namespace == namespace)
-        )
+        if (since, namespace) not in self._times:
+            self._times[since, namespace] = sorted(
+                each.at
+                for each in self._executed.values()
+                if each.at > since and (namespace is None or each.namespace == namespace)
+            )
+        return self._times[since, namespace]
 
-    def vms_touched(self, since: float) -> dict[str, float]:
+    def written_by_namespace(self, since: float) -> Counter[str]:
+        """How many writes were begun after `since`, at most a day ago, in each namespace."""
+        return Counter(each.namespace for each in self._executed.values() if each.at > since)
+
+    def vms_touched(self, since: float) -> Mapping[str, float]:
         """The VMs, as in "namespace/name", that were written to after `since`, and when last."""
-        found = [each for each in self._executed.values() if each.vm and each.at > since]
-        return {each.vm: each.at for each in sorted(found, key=lambda each: each.at)}
+        if since not in self._touched:
+            found = [each for each in self._executed.values() if each.vm and each.at > since]
+            self._touched[since] = {each.vm: each.at for each in sorted(found, key=lambda each: each.at)}
+        return self._touched[since]
 
     def failures(self, remediation: str) -> Failures:
         found = self._failed.get(remediation, {})

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from exporter.findings import Finding
 from exporter.model.index import Index
 from exporter.model.kind import ApiKind, Kind
 from exporter.model.reader import ClusterView, Reader
-from exporter.model.record import Ref
+from exporter.model.record import Record, Ref
+from exporter.model.source import Undecodable
 
 from .fresh import FreshCluster
 from .plan import Plan, Refused, Risk, Step
@@ -21,6 +22,8 @@ __all__ = ["COMMON_PRECONDITIONS", "SEND_SECONDS", "LookAgain", "Remediation", "
 
 SEND_SECONDS = 5.0
 """From the last read to the write: what appears in less can't have come to use what is released."""
+
+R = TypeVar("R", bound=Record)
 
 COMMON_PRECONDITIONS = {
     "finding_holds": "the check still reports the finding, on fresh reads",
@@ -102,6 +105,16 @@ class Scene(ClusterView):
         """`now` is in seconds since 1970."""
         super().__init__(cluster, reader)
         self._fresh, self.now = cluster, now
+
+    def readable(self, kind: type[R]) -> tuple[list[R], list[Undecodable]]:
+        """All records of a kind, and the objects of it that can't be decoded.
+
+        Whoever asks so decides where these matter. Of what is asked for otherwise one that can't be decoded refuses
+        the plan: by its name, in a namespace, or anywhere where all are asked for.
+        """
+        with self._fresh.noting() as needs:
+            found = self.all(kind)
+        return found, list(self._fresh.undecodable(kind.__name__, needs))
 
     def whole(self, kind: ApiKind[Any], namespace: str, name: str) -> Mapping[str, Any] | None:
         """The object as the API server has it, None where it does not exist."""

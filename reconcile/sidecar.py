@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 from exporter.kube.errors import KubeError
 
-from .annotations import STORM as _STORM
 from .attempt import State
 from .board import Board
 from .by_hand import ByHand
-from .config import Mode
 from .gates import Alert, Ask, QueryAnswer, Situation
 from .history import History
 from .lease import Election, NotLeadingError
@@ -23,7 +22,8 @@ from .loop import Loop
 from .parts import Candidate, Parts
 from .pauses import Pauses
 from .source import Observed, Source, SourceError
-from .storm import Storm
+from .storm_looks import StormLooks
+from .storms import Storms
 from .surroundings import upgrading
 from .unelected import Unelected
 from .verifying import Verifying
@@ -60,7 +60,7 @@ class Sidecar:
         self._verifying, self._history, self._alerts = verifying, history, alerts or Alerts()
         self._pauses = pauses
         self._loop = Loop(parts)
-        self._storm: Storm | None = None
+        self._looks = StormLooks(parts)
         self._by_hand = by_hand or ByHand(ledger.directory)
         self._unsettled: set[str] = set()  # attempts of which that was logged
         self._problem = ""  # why there are no findings, as last logged
@@ -82,7 +82,7 @@ class Sidecar:
             if self._election.leading:
                 await self.once()
             else:
-                self._storm = None
+                self._looks.forget()
                 standing.follow()
                 await self._parts.board.keep(())
             await self._wait()
@@ -147,10 +147,12 @@ class Sidecar:
         parts, alerts = self._parts, self._alerts
         now = parts.clock()
         self._history.forget(now)
-        storm = await self._weather(observed, candidates, now)
+        fleet = await parts.vms.total()
+        storms = await self._storms(observed, candidates, now, fleet)
         paused = parts.paused()
         standing = parts.measures.standing
-        standing.storm = storm.weather.value
+        standing.storm = storms.fleet.weather.value
+        standing.storms = Counter(each.weather.value for each in storms.namespaces.values())
         standing.paused = int(bool(paused)) + self._history.pauses
         settings = parts.config.edit_war
         standing.edit_wars = len(self._history.wars(settings.returns, settings.within.total_seconds()))
@@ -160,8 +162,9 @@ class Sidecar:
             paused=paused,
             namespaces={},
             history=self._history,
-            storm=storm,
-            fleet=observed.fleet,
+            storm=storms.fleet,
+            storms=storms.namespaces,
+            fleet=fleet,
             source_age=observed.age,
             ready=observed.ready,
             unknown_checks=observed.unknown,
@@ -174,16 +177,15 @@ class Sidecar:
             by_hand=self._by_hand.unfinished,
         )
 
-    async def _weather(self, observed: Observed, candidates: list[Candidate], now: float) -> Storm:
-        """By the findings that would be repaired unasked or when approved; it travels with the Lease."""
-        before = self._storm or Storm.decode(self._election.state.get(_STORM))
-        repairable = {each.found.hint.fingerprint for each in candidates if each.mode is not Mode.PLAN}
-        self._storm = before.next(len(repairable), observed.fleet, now, self._parts.config.storm)
-        if self._storm.encode() != self._election.state.get(_STORM, Storm().encode()):
-            await self._election.publish({_STORM: self._storm.encode()})
-        if self._storm.weather is not before.weather:
-            log.warning('event="storm" state=%s why="%s"', self._storm.weather.value, self._storm.why)
-        return self._storm
+    async def _storms(self, observed: Observed, candidates: list[Candidate], now: float, fleet: int | None) -> Storms:
+        """By the findings that would be repaired unasked; they travel with the Lease."""
+        writable = {each.found.hint.fingerprint for each in candidates if self._loop.writable(each)}
+        state = self._election.state
+        storms = await self._looks.look(observed, writable, state, now, fleet)
+        changed = {name: text for name, text in storms.carried().items() if text != state.get(name)}
+        if changed:
+            await self._election.publish(changed)
+        return storms
 
     async def _wait(self) -> None:
         """Until the findings change, the Lease changes hands, or the interval is over."""

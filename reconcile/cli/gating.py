@@ -12,13 +12,14 @@ from ..alertmanager import PromQLGate, Silences
 from ..app import labels_of
 from ..config import Mode
 from ..confirm import Confirmed
-from ..gates import Ask, Blocked, Situation, blocked
+from ..gates import Ask, Blocked, Situation, blocked, half_used
 from ..history import History
 from ..permits import pausable
 from ..plan import Refused
 from ..remediation import Remediation
 from ..source import Found, Observed
 from ..surroundings import of_namespace, upgrading
+from ..vm_counts import VMCounts
 from .desk import Desk
 from .leases import standing
 from .pages import history_of
@@ -37,7 +38,7 @@ class Gating:
         can't be written.
         """
         self._at, self._observed, self._ledger = at, observed, ledger
-        self._directory = directory
+        self._directory, self._vms = directory, VMCounts(at.reads, time.monotonic)
         self._situation: Situation | None = None
         self._namespaces: dict[str, Mapping[str, Any] | None] = {}
 
@@ -61,7 +62,10 @@ class Gating:
             labels=labels_of(found, at.checks),
             annotations=await pausable(at.reads, made, found),
         )
-        gates = blocked(ask, replace(self._situation, namespaces=self._namespaces), at.config)
+        situation = replace(self._situation, namespaces=self._namespaces)
+        if half_used(situation, at.config):
+            situation = replace(situation, vms={namespace: await self._vms.within(namespace)})
+        gates = blocked(ask, situation, at.config)
         return tuple(each for each in gates if each.gate not in _ITS_OWN)
 
     async def refused(self, found: Found, remediation: Remediation, made: Confirmed, mode: Mode) -> Refused | None:
@@ -75,15 +79,15 @@ class Gating:
         write to the sidecar that holds it.
         """
         at, observed, now = self._at, self._observed, time.time()
-        paused, storm = await standing(at)
+        paused, storms = await standing(at)
         return Situation(
             now=now,
             leading=True,
             paused=paused,
             namespaces={},
             history=history_of(self._directory, now) if self._directory is not None else History(),
-            storm=storm,
-            fleet=observed.fleet,
+            storm=storms.fleet,
+            fleet=await self._vms.total(),
             source_age=observed.age,
             ready=observed.ready,
             unknown_checks=observed.unknown,
@@ -94,6 +98,7 @@ class Gating:
             ledger=self._ledger,
             skew=at.transport.clocks.skew(now),
             by_hand=tuple,  # their entries are among the others
+            storms=storms.namespaces,
         )
 
 

@@ -10,9 +10,9 @@ import msgspec
 from exporter.kube.body import whole
 from exporter.kube.errors import MALFORMED, KubeError, MalformedError, StatusError
 
-from ..annotations import PREFIX, STORM, annotations_of, paused_by
+from ..annotations import PREFIX, annotations_of, paused_by
 from ..app import pod_namespace
-from ..storm import Storm
+from ..storms import Storms
 from .desk import Desk
 
 __all__ = ["lease_path", "standing", "travelling"]
@@ -44,6 +44,11 @@ async def travelling(at: Desk) -> Mapping[str, str]:
     annotations = annotations_of(await _get(at, path))
     if annotations is None:
         raise MalformedError(f"GET {path} was answered with something else than a Lease")
+    return _ours(annotations)
+
+
+def _ours(annotations: Mapping[str, Any]) -> dict[str, str]:
+    """Those under our prefix, without it."""
     return {
         key.removeprefix(PREFIX): text
         for key, text in annotations.items()
@@ -51,24 +56,23 @@ async def travelling(at: Desk) -> Mapping[str, str]:
     }
 
 
-async def standing(at: Desk) -> tuple[str | None, Storm]:
+async def standing(at: Desk) -> tuple[str | None, Storms]:
     """What a Lease of the sidecar's name carries: why everything is paused, which is empty where it is not and None
-    where it can't be read; and the storm.
+    where it can't be read; and the storms.
     """
     namespace = at.config.lease.namespace or pod_namespace()
     try:
         found = [await _get(at, _path(namespace, at.config.lease.name))] if namespace else await _found(at)
     except StatusError as error:
-        return "" if error.not_found else None, Storm()
+        return "" if error.not_found else None, Storms()
     except KubeError:
-        return None, Storm()
+        return None, Storms()
     annotations = [annotations_of(each) for each in found]
     if None in annotations:
-        return None, Storm()
+        return None, Storms()
     values = [paused_by(each) for each in annotations if each is not None]
-    storms = [Storm.decode(each[PREFIX + STORM]) for each in annotations if each and PREFIX + STORM in each]
     paused = next((value or "(no reason given)" for value in values if value is not None), "")
-    return paused, next(iter(storms), Storm())
+    return paused, Storms(_ours(annotations[0] or {}) if annotations else None)
 
 
 async def _found(at: Desk) -> list[dict[str, Any]]:

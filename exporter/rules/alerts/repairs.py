@@ -42,9 +42,10 @@ def _storms() -> Iterator[Rule]:
         expr=f"max by (cluster) ({_last('storm', state='storm')}) == 1",
         wait="5m",  # the findings of objects that are created or drained together
         keep="10m",
-        summary=f"The sidecar{_IN} writes nothing: too much is to be repaired at once.",
-        description="The findings that the sidecar would repair are so many that they have one cause, and it is not in"
-        " the objects. It writes nothing until there are fewer. Look for what changed when they rose.",
+        summary=f"The sidecar{_IN} writes nothing: too much is new in many namespaces at once.",
+        description="The new findings that the sidecar would repair are so many that they have one cause, and it is not"
+        " in the objects. It writes nothing until there are fewer, for a day at most. Look for what changed when they"
+        " rose.",
     )
     yield Alerting(
         alert="StewardRepairStorm",
@@ -52,8 +53,19 @@ def _storms() -> Iterator[Rule]:
         wait="1m",
         severity="info",
         summary=f"A storm of repairs{_IN} is over; the sidecar writes nothing for a while.",
-        description="The findings that the sidecar would repair are few again. It writes nothing until the cooldown is"
-        " over, and needs nothing from you.",
+        description="The new findings that the sidecar would repair are few again. It writes nothing until the cooldown"
+        " is over, and needs nothing from you.",
+    )
+    # Whoever has a namespace may bring it about there, so that it wakes nobody up.
+    yield Alerting(
+        alert="StewardRepairNamespaceStorm",
+        expr=f"max by (cluster) ({_last('storm_namespaces', state='storm')}) > 0",
+        wait="15m",  # what is created or drained together, and proposals until they are planned
+        keep="10m",
+        severity="info",
+        summary=f"In {{{{ $value }}}} namespaces{_IN} too much is new at once: the sidecar writes nothing there.",
+        description="In {{ $value }} namespaces the new findings of one check are so many that the sidecar writes"
+        " nothing there until there are fewer, for a day at most. Other namespaces are repaired.",
     )
     # The sidecar counts pauses of the Lease and of the ledger; those of a namespace or an object, while in the way.
     yield Alerting(
