@@ -120,7 +120,7 @@ class FreshCluster(Cluster):
         return [*wanted, *_gathered(need for need in needs if need not in wanted and not self._covered(need))]
 
     def quick(self, long: Collection[str], namespace: str) -> list[Need]:
-        """What was read; of long lists of the whole cluster, and of those of `long` kinds, the namespace, if there is one."""
+        """What was read; of long lists of the whole cluster, and of those of `long` kinds, a namespace if it is given."""
         needs: dict[Need, None] = {}
         for need, found in self._read.items():
             short = need.namespace is not None or not namespace or (found <= _SHORT and need.kind not in long)
