@@ -226,12 +226,13 @@ def test_a_clock_that_is_ahead_voids_no_waiting_time(ground: Ground, proxy: Dela
     scene = Scene(ground, proxy, BY_ID["stuck_claim"])
     with scene.sidecar(ahead=0.0, skewed=900.0) as sidecar:
         sidecar.runs_again(3)
+        assert sidecar.entries() == []
+        assert ground.client.find(IPAM_CLAIMS, scene.namespace, scene.name) is not None
         assert sidecar.value(SKEW) == pytest.approx(900, abs=2)
         (repair,) = sidecar.plans()
         assert repair["state"] == "blocked"
         why = {each["gate"]: each["why"] for each in repair["blocked"]}["clock"]
         assert "s ahead of the API server's, at most 30 s are allowed" in why
-        assert sidecar.entries() == []
     assert ground.writes(scene.namespace) == []
 
 
