@@ -215,7 +215,7 @@ def test_the_service_account_may_do_what_is_printed_and_nothing_else(
     own = cluster.client(ACCOUNT)
 
     everywhere = {each for found in manifests if found["kind"] == "ClusterRole" for each in map_rules(found)}
-    assert rules(own, namespace) == everywhere
+    wait_until(lambda: rules(own, namespace) == everywhere, 60, "the roles are in effect, and no others", every=0.2)
     assert rules(own, "kv") == everywhere | {
         ("get", "coordination.k8s.io", "leases", ("kubevirt-steward-reconcile",)),
         ("update", "coordination.k8s.io", "leases", ("kubevirt-steward-reconcile",)),
@@ -239,13 +239,21 @@ def test_everything_else_is_refused(cluster: ApiServer, admin: Client, namespace
     claims: Resource = IPAM_CLAIMS
 
     assert own.get(claims, namespace, claim["metadata"]["name"]) == claim
-    dry = own.connection.request(
-        "PATCH",
-        claims.path(namespace, claim["metadata"]["name"]),
-        {"metadata": {"labels": {"kubevirt.io/vm": "other"}}},
-        query={"dryRun": "All", "fieldManager": MANAGER},
-        content_type="application/merge-patch+json",
-    )
+
+    def dry_run() -> Object | None:
+        try:
+            taken: Object = own.connection.request(
+                "PATCH",
+                claims.path(namespace, claim["metadata"]["name"]),
+                {"metadata": {"labels": {"kubevirt.io/vm": "other"}}},
+                query={"dryRun": "All", "fieldManager": MANAGER},
+                content_type="application/merge-patch+json",
+            )
+        except ApiError:
+            return None
+        return taken
+
+    dry = wait_until(dry_run, 60, "roles and policy are in effect", every=0.2)
     assert dry["metadata"]["labels"]["kubevirt.io/vm"] == "other"
 
     note = {"metadata": {"annotations": {"a": "b"}}}
