@@ -30,18 +30,18 @@ LEDGER = "ledger"  # the Lease's annotation, without its prefix
 ACCEPT = "accept-ledger"
 _SYSTEM = "kube-system"
 _AGAIN = 10.0  # seconds
-_CODED = re.compile(r"([0-9a-f]{1,64}) ([0-9]{1,15}) ([0-9a-f]{64})")
+_CODED = re.compile(r"([0-9a-f]{1,64}) ([0-9]{1,15}) ([0-9a-f]{64}|-)")
 _ACCEPTED = re.compile(r"([0-9]{1,15})-([0-9a-f]{16})(?: by (.{1,500}))?", re.DOTALL)
 
 
 def encoded(head: Head) -> str:
-    return f"{head.ledger} {head.seq} {head.sum}"
+    return f"{head.ledger} {head.seq} {head.sum or '-'}"
 
 
 def decoded(text: str) -> Head | None:
     """None for what nobody of us wrote."""
     found = _CODED.fullmatch(text)
-    return Head(found[1], int(found[2]), found[3]) if found else None
+    return Head(found[1], int(found[2]), found[3].strip("-")) if found else None
 
 
 def token(head: Head) -> str:
@@ -73,6 +73,8 @@ def misfit(said: str | None, head: Head, sum_at: Callable[[int], str | None], di
     expected = decoded(said)
     if expected is None:
         return f"annotation {PREFIX}{LEDGER} of the Lease can't be read, so whether {where} is whole can't be known"
+    if not expected.seq and (not head.seq or head.ledger == expected.ledger):
+        return ""  # nothing was recorded when the Lease was held
     if not head.seq:
         return f"{where} is empty, and the Lease was held with ledger {expected.ledger} up to entry {expected.seq}"
     if expected.ledger != head.ledger:
@@ -135,8 +137,8 @@ class Witness:
             log.info('event="ledger fits the Lease" directory="%s"', self._ledger.directory)
             self._ledger.refused = ""
         self._held, head = True, self._ledger.head
-        travels: dict[str, str | None] = {LEDGER: encoded(head)} if head.seq else {}
-        self._ours.extend(each for each in (said, travels.get(LEDGER)) if each and each not in self._ours)
+        travels: dict[str, str | None] = {LEDGER: encoded(head)}
+        self._ours.extend(each for each in (said, encoded(head)) if each and each not in self._ours)
         return {**travels, ACCEPT: None} if ACCEPT in seen else travels
 
     def _misfit(self, said: str | None) -> str:
