@@ -9,13 +9,11 @@ from .moments import moment
 from .plan import Plan
 from .requests import MANAGER
 
-__all__ = ["event"]
+__all__ = ["REASONS", "event"]
 
 _LONGEST_NAME = 200  # of the object, in the Event's name; a name has 253 characters at most
 _LONGEST_MESSAGE = 1024
-
-
-_REASONS = {"done": "Repaired", "in_use": "ReleasedInUse"}
+_DONE, _UNDONE, _FAILED, _IN_USE = REASONS = ("Repaired", "RepairUndone", "RepairFailed", "ReleasedInUse")
 
 
 def event(
@@ -40,7 +38,7 @@ def event(
             "name": target.name,
             "uid": target.uid,
         },
-        "reason": "RepairUndone" if outcome == "done" and plan.undoes else _REASONS.get(outcome, "RepairFailed"),
+        "reason": _reason(plan, outcome),
         "message": f"{plan.remediation}: {f'{why}.' if why else f'{plan.effect} {_because(plan)}'} (attempt {attempt})"[
             :_LONGEST_MESSAGE
         ],
@@ -51,6 +49,12 @@ def event(
         "source": {"component": MANAGER},
         "reportingComponent": MANAGER,
     }
+
+
+def _reason(plan: Plan, outcome: str) -> str:
+    if outcome == "done":
+        return _UNDONE if plan.undoes else _DONE
+    return _IN_USE if outcome == "in_use" else _FAILED
 
 
 def _because(plan: Plan) -> str:

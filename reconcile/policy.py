@@ -13,12 +13,13 @@ from typing import Any
 
 from .accounts import NAME, ServiceAccount, metadata_of
 from .annotations import PAUSED, PREFIX, RESUMED
+from .events import REASONS
 from .patterns import At, Is, Like, quoted
 from .remediation import Remediation
 from .requests import MANAGER
 from .writes import PAUSE, Created, Deleted, Field, Form, Patched, Path, Write, changed_in_cel, levels
 
-__all__ = ["Enabled", "Lease", "policy"]
+__all__ = ["EVENT", "Enabled", "Lease", "policy"]
 
 _API = "admissionregistration.k8s.io"
 _OPERATIONS = {Created: "CREATE", Patched: "UPDATE", Deleted: "DELETE"}
@@ -34,8 +35,8 @@ _BOUND = f"""request.operation == 'DELETE'
 : variables.written in ['CREATE events', 'CREATE {_LEASES}', 'UPDATE {_LEASES}']
 || request.?options.?fieldManager.orValue('') == {quoted(MANAGER)}"""
 _RENEWED = Patched(Field("/spec/renewTime"))  # for the levels alone
-_EVENT = Like(
-    reason=Is("Repaired", "RepairFailed"),
+EVENT = Like(
+    reason=Is(*REASONS),
     type=Is("Normal", "Warning"),
     reportingComponent=MANAGER,
     source=Like(component=MANAGER),
@@ -183,7 +184,7 @@ def _event(where: str) -> str:
     """One of an object without a namespace is in `default`."""
     of = "object.involvedObject.?namespace.orValue('')"
     there = f"({_NAMESPACE} == {of} && ({where}) || {_NAMESPACE} == 'default' && {of} == '')"
-    return f"variables.written == 'CREATE events'\n&& {there}\n&& {_EVENT.cel(At('object'))}"
+    return f"variables.written == 'CREATE events'\n&& {there}\n&& {EVENT.cel(At('object'))}"
 
 
 def _lease(lease: Lease) -> str:

@@ -11,8 +11,10 @@ import pytest
 
 from exporter.fakeapi.patching import patched
 from reconcile.annotations import APPROVED_PLAN, PAUSED
+from reconcile.events import event
 from reconcile.patterns import EMPTY, PRESENT, Begins, Both, Each, Exactly, Has, Is, Like, Pattern
 from reconcile.plan import Add, Create, Delete, Op, Patch, Step
+from reconcile.policy import EVENT
 from reconcile.remediation import Remediation
 from reconcile.remediations import all_remediations
 from reconcile.writes import PAUSE, Created, Deleted, Field, Form, Item, Patched
@@ -102,6 +104,16 @@ def test_no_plan_may_change_anything_else_with_it(remediation: Remediation) -> N
         for other in others:
             if holds(declared(remediation, step), step, whole, other):
                 pytest.fail(f"{name}: {other} is taken with it")
+
+
+@pytest.mark.parametrize("undoes", ["", "a-1"])
+@pytest.mark.parametrize("outcome", ["done", "failed", "in_use"])
+def test_every_event_is_declared(outcome: str, undoes: str) -> None:
+    plan = next(each.plan for _, each in made(WRITING[0]))
+    _, manifest = event(msgspec.structs.replace(plan, undoes=undoes), "a-2", outcome, 0.0, "v1", "somebody uses it")
+    assert EVENT.holds(manifest)
+    assert not EVENT.holds(manifest | {"reason": "Killing"})
+    assert not EVENT.holds(manifest | {"source": {"component": "kubelet"}})
 
 
 def test_a_form_takes_its_fields_and_nothing_else() -> None:
