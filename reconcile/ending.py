@@ -171,7 +171,7 @@ class Ending:
         if seen:
             log.error('event="in use after its release" attempt=%s why="%s"', intended.attempt, seen)
             self.keep(Kept.IN_USE, attempt=intended.attempt, why=seen)
-            await self._record(plan, intended.attempt, "in_use", seen)
+            await self._record(plan, intended.attempt, "in_use")
         return seen
 
     async def _target(self, plan: Plan) -> Mapping[str, Any] | None:
@@ -179,12 +179,13 @@ class Ending:
         raw = await self._reads.get(kind, version, plan.target.namespace, plan.target.name)
         return None if raw is None else document(raw)
 
-    async def _record(self, plan: Plan, attempt: str, state: str, why: str = "") -> None:
+    async def _record(self, plan: Plan, attempt: str, state: str) -> None:
         """The Event; that there is none is no reason to stop."""
         kind = self._kinds[plan.bound_to.kind]
         version = await self._reads.served(kind)
         api_version = f"{kind.group}/{version}" if kind.group else version
-        await self._writer.record(*event(plan, attempt, state, self._clock(), api_version, why))
+        if why := await self._writer.record(*event(plan, attempt, state, self._clock(), api_version)):
+            log.warning('event="no Event" attempt=%s why="%s"', attempt, why)
 
 
 def refused_as(plan: Plan | None, refused: Refused, attempt: str = "") -> Result:

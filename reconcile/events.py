@@ -16,17 +16,15 @@ _LONGEST_MESSAGE = 1024
 _DONE, _UNDONE, _FAILED, _IN_USE = REASONS = ("Repaired", "RepairUndone", "RepairFailed", "ReleasedInUse")
 
 
-def event(
-    plan: Plan, attempt: str, outcome: str, at: float, api_version: str, why: str = ""
-) -> tuple[str, Mapping[str, Any]]:
+def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -> tuple[str, Mapping[str, Any]]:
     """Its namespace, and the Event. Its name is that of the attempt: written twice, it is there once.
 
-    `outcome` is done, failed, or in_use where something uses what was released; `why` then says what.
+    `outcome` is done, failed, or in_use where something uses what was released.
     """
     target = plan.bound_to
     namespace = target.namespace or "default"
     name = f"{target.name[:_LONGEST_NAME].rstrip('.-')}.{attempt}{'.in-use' if outcome == 'in_use' else ''}"
-    # The reason alone: whoever reads Events here need not know what the finding says of other namespaces.
+    # No names of others: whoever reads Events here need not know what finding and ledger say of other namespaces.
     return namespace, {
         "apiVersion": "v1",
         "kind": "Event",
@@ -39,9 +37,7 @@ def event(
             "uid": target.uid,
         },
         "reason": _reason(plan, outcome),
-        "message": f"{plan.remediation}: {f'{why}.' if why else f'{plan.effect} {_because(plan)}'} (attempt {attempt})"[
-            :_LONGEST_MESSAGE
-        ],
+        "message": f"{plan.remediation}: {_says(plan, attempt, outcome)} (attempt {attempt})"[:_LONGEST_MESSAGE],
         "type": "Normal" if outcome == "done" else "Warning",
         "firstTimestamp": moment(at),
         "lastTimestamp": moment(at),
@@ -55,6 +51,13 @@ def _reason(plan: Plan, outcome: str) -> str:
     if outcome == "done":
         return _UNDONE if plan.undoes else _DONE
     return _IN_USE if outcome == "in_use" else _FAILED
+
+
+def _says(plan: Plan, attempt: str, outcome: str) -> str:
+    if outcome == "in_use":
+        who = f"who it is: steward reconcile ledger {attempt}"
+        return f"something came to use what it released. Stop that, and start it again to get an address; {who}"
+    return f"{plan.effect} {_because(plan)}"
 
 
 def _because(plan: Plan) -> str:

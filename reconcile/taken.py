@@ -47,5 +47,6 @@ def _happened(entry: Entry) -> bool:
 
 
 _NOT_OVER = (
-    "whether it was written is not known yet; the sidecar reads the object and writes into the ledger what came of it"
+    "whether it was written is not known yet; the sidecar, and after a person's command the next `apply` or `undo`, "
+    "reads the object once the write can't arrive any more, and writes into the ledger what came of it"
 )

@@ -38,6 +38,7 @@ from .writing import (
     agreed,
     attempts,
     directory_of,
+    known,
     named_directory,
     opened,
     recreating,
@@ -70,9 +71,12 @@ def add(commands: Any) -> None:
 async def _run(arguments: argparse.Namespace) -> int:
     async with desk(arguments) as at:
         directory = directory_of(arguments, at)
+        cluster = await cluster_uid(at.reads)
+        if known(arguments, at) and history_of(directory, time.time()).unfinished():  # which may be in the way
+            with opened(directory, cluster) as ledger:
+                await settled(attempts(at, ledger), ledger)
         own = taken(entries_about(directory, arguments.attempt), arguments.attempt)
-        by, cluster = await who(at), await cluster_uid(at.reads)
-        own = replace(own, by=by, accepted=tuple(dict.fromkeys(arguments.accept)))
+        own = replace(own, by=await who(at), accepted=tuple(dict.fromkeys(arguments.accept)))
         first = await _made(at, own, _undo(own))
         if isinstance(first, Refused):
             return _refused(first, own, arguments, at)
@@ -97,7 +101,6 @@ async def _run(arguments: argparse.Namespace) -> int:
 async def _carried_out(at: Desk, own: Taken, shown: Plan, ledger: Ledger) -> Result:
     """Raises LedgerError, KubeError."""
     undo, attempting = _undo(own), attempts(at, ledger)
-    await settled(attempting, ledger)
 
     async def make() -> Confirmed | Refused:
         again = await _made(at, own, undo)

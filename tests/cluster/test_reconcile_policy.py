@@ -196,8 +196,9 @@ def answer(own: Client, plan: Plan, whole: Object) -> str:
     try:
         for dry in (True, False):
             sent(own, request(step, kind, version, whole, dry=dry))
-        namespace, manifest = event(plan, "a1" + uuid.uuid4().hex[:10], "done", NOW, whole["apiVersion"])
-        sent(own, event_request(namespace, manifest))
+        for outcome, undoes in (("done", ""), ("done", "a0"), ("failed", ""), ("in_use", "")):
+            of, attempt = msgspec.structs.replace(plan, undoes=undoes), "a1" + uuid.uuid4().hex[:10]
+            sent(own, event_request(*event(of, attempt, outcome, NOW, whole["apiVersion"])))
         if isinstance(step, Create):
             return ""
         if isinstance(step, Patch) and any(write.verbs == ("patch",) for write in remediation_of(plan).writes):

@@ -250,7 +250,7 @@ def test_who_comes_while_an_address_is_released_is_reported(ground: Ground, prox
         wait_until(lambda: sidecar.value("kubevirt_steward_repair_in_use") == 1.0, 20, "the metric has it")
         assert 'event="in use after its release"' in sidecar.log.read_text("utf-8")
     found = [each for each in ground.client.list(EVENTS, scene.namespace)["items"] if each["reason"] == "ReleasedInUse"]
-    assert [(each["type"], why in each["message"]) for each in found] == [("Warning", True)]
+    assert [(each["type"], "came to use what it released" in each["message"]) for each in found] == [("Warning", True)]
     assert ground.client.find(IPAM_CLAIMS, scene.namespace, scene.name) is None
 
 

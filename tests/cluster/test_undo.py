@@ -32,6 +32,7 @@ from reconcile.remediations import (
 from reconcile.remediations.guard_instancetype import ALLOWED, FINALIZER
 from reconcile.taken import taken
 from reconcile.undos import all_undos
+from reconcile.witness import cluster_uid
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
@@ -186,6 +187,24 @@ async def test_a_finalizer_is_taken_back_where_no_deletion_waits(ground: Ground)
     there = ground.client.get(IPAM_CLAIMS, ground.namespace, "db.blue")["metadata"]
     assert "finalizers" not in there
     assert there["annotations"][PAUSED].startswith("taken back by ")
+
+
+async def test_an_undo_that_was_killed_is_settled_by_the_next_one(ground: Ground) -> None:
+    vm, attempt = await protected_claim(ground)
+    ground.running(vm)
+    own = replace(taken(ground.repairing.entries(), attempt), by="alice")
+    made = await confirm_undo(own, all_undos()[own.plan.remediation], ground.repairing.reads, now=time.time())
+    assert isinstance(made, Confirmed), made
+    killed = time.time() - 600
+    cluster = await cluster_uid(ground.repairing.reads)
+    with Ledger.open(folder(ground.ledger), clock=lambda: killed, cluster=cluster) as ledger:
+        ledger.append(Event.INTENDED, plan=made.plan, whole=dict(made.whole), mode="undo", undoes=attempt)
+
+    done = await ground.undo(attempt)
+    assert done.returncode == 0, done.stderr
+    first, settled, second, end = ground.undone()
+    assert (first.attempt, settled.event, settled.happened) == (settled.attempt, Event.RESOLVED, False)
+    assert (second.undoes, end.event) == (attempt, Event.DONE)
 
 
 async def test_an_instancetype_under_vms_without_a_copy_stays_while_its_deletion_waits(ground: Ground) -> None:

@@ -110,7 +110,7 @@ def test_no_plan_may_change_anything_else_with_it(remediation: Remediation) -> N
 @pytest.mark.parametrize("outcome", ["done", "failed", "in_use"])
 def test_every_event_is_declared(outcome: str, undoes: str) -> None:
     plan = next(each.plan for _, each in made(WRITING[0]))
-    _, manifest = event(msgspec.structs.replace(plan, undoes=undoes), "a-2", outcome, 0.0, "v1", "somebody uses it")
+    _, manifest = event(msgspec.structs.replace(plan, undoes=undoes), "a-2", outcome, 0.0, "v1")
     assert EVENT.holds(manifest)
     assert not EVENT.holds(manifest | {"reason": "Killing"})
     assert not EVENT.holds(manifest | {"source": {"component": "kubelet"}})
