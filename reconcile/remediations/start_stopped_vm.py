@@ -175,7 +175,8 @@ _NOTED = Like(metadata=Like(annotations=Like(**{STOPPED_FOR_DRAIN: PRESENT})))
 _STARTED = Patched(
     Field("/spec/runStrategy", was=Is("Halted"), to=Is("Always", "Manual", *_BY_ITSELF)),
     Field("/spec/running", was=Is(False), to=Is(True)),
-    Field(_PATH, was=PRESENT),
+    Field(_PATH),
+    old=_NOTED,
 )
 _ASKED = Patched(Field(REQUESTS, was=EMPTY, to=Each(Exactly(action="Start"), one=True)), old=_NOTED)
 REMEDIATION = Remediation(
