@@ -101,7 +101,9 @@ def _filled(taken: Taken, scene: Scene) -> str:
 
 def written_with(taken: Taken, scene: Scene, vm: VirtualMachine) -> str:
     """By the ControllerRevisions of starts: KubeVirt makes one with the VM's generation at each, and keeps the last."""
-    first, last = (_generation(whole) for whole in (taken.after or {}, scene.of(taken.plan.target) or {}))
+    before, after, last = (_generation(each or {}) for each in (taken.before, taken.after, scene.of(taken.plan.target)))
+    # That of the write: what it left may have been read later, when the VM had been started and changed.
+    first = min(before + 1, after) if before else after
     if not first or not last or last - first >= _MOST:
         return f"{vm.ref} may have been started since, by its generation, {last or 'which it does not have'}"
     for generation in range(last, first - 1, -1):

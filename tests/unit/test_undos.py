@@ -210,3 +210,16 @@ def test_what_somebody_wrote_before_the_object_was_read_back_is_left_alone() -> 
     assert isinstance(answer, Refused)
     assert answer.precondition == "unchanged_since"
     assert "somebody else wrote as well: /metadata/finalizers" in answer.why
+
+
+def test_a_start_before_the_object_was_read_back_is_seen() -> None:
+    """As after a crash: the VM was started with the new UUID, changed and stopped before the next start read it."""
+    case = next(each for each in cases("reassign_firmware_uuid").values() if "was started since" in str(each))
+    rows = [row | {"name": "revision-start-vm-u2-2"} for row in case["rows"]]
+    found = made("reassign_firmware_uuid", case | {"rows": rows})
+    for whole, generation in ((found.taken.before, 1), (found.taken.after, 3), (found.target, 3)):
+        assert whole is not None
+        whole["metadata"]["generation"] = generation
+    answer = found.made()
+    assert isinstance(answer, Unaccepted), answer
+    assert "was started since, by ControllerRevision revision-start-vm-u2-2" in answer.why
