@@ -1,29 +1,20 @@
-"""How the sidecar reaches the cluster in memory: each read and each write is one step of its own.
-
-The requests are the product's (`reconcile.requests`), and so is what an answer means (`reconcile.execute`).
-"""
+"""How the sidecar reads the cluster in memory: each read is one step of its own; and what goes wrong with calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from exporter.fakeapi.errors import ApiError
 from exporter.kube.errors import StatusError
 from exporter.model.kind import ApiKind
-from reconcile.execute import Answer, Outcome, _outcome
-from reconcile.ledger import Entry, Event
-from reconcile.ledger.open_items import OpenItems
-from reconcile.plan import Create, Patch, Plan, Step, Test
 from reconcile.reading import USERS
-from reconcile.requests import Request, request
 
-from .world import Key, Obj, World, meta_of
+from .world import Obj, World, meta_of
 
-__all__ = ["COMPLETED", "PAGE", "Faults", "MemoryLedger", "ModelReads", "ModelWriter", "Turn", "Weakened", "Write"]
+__all__ = ["COMPLETED", "PAGE", "Faults", "ModelReads", "Turn", "Weakened"]
 
 PAGE = 3.0  # seconds
 COMPLETED = ("Succeeded", "Failed")
@@ -61,6 +52,9 @@ class Faults:
     paused: Callable[[], float] = lambda: 0.0  # the seconds for which the process stands still then
     read_fails: Callable[[], bool] = lambda: False
     answer_lost: Callable[[], str] = lambda: ""  # "before" it was written, or "after"
+    late: Callable[[], float] = lambda: 0.0  # the seconds for which a write that was sent is under way
+    stopped: Callable[[], bool] = lambda: False  # whether its sender stands still until it has arrived
+    outlived: Callable[[], bool] = lambda: False  # whether a write goes out although its process is killed before
 
 
 class ModelReads:
@@ -108,119 +102,3 @@ class ModelReads:
 def _place(thing: Obj) -> tuple[str, str]:
     meta = meta_of(thing)
     return meta.get("namespace", ""), meta["name"]
-
-
-@dataclass(frozen=True)
-class Write:
-    """A write that the API server took: what it was meant for, and what it met."""
-
-    by: str
-    key: Key
-    confirmed: Mapping[str, Any]  # as it was read
-    before: Obj | None
-    after: Obj | None
-    plan: Plan | None
-    planned: str = ""  # the hash of the plan that was permitted
-    began: float = 0.0  # when the sidecar began to read for the last time
-
-
-@dataclass
-class ModelWriter:
-    """`wrote` is called with each write that the API server takes, right after it."""
-
-    world: World
-    by: str
-    faults: Faults
-    weakened: Weakened
-    wrote: Callable[[Write], None]
-    seconds: float = 10.0
-    plan: Plan | None = None  # what the ledger intends
-    planned: str = ""
-    began: float = 0.0
-
-    async def dry_run(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> Answer:
-        await Turn("dry run", slow=True)
-        return self._sent(step, kind, version, whole, dry=True)
-
-    async def write(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> Answer:
-        await Turn("write")
-        lost = self.faults.answer_lost()
-        wanted = self._request(step, kind, version, whole, dry=False)
-        if lost == "before":
-            return Answer(outcome=Outcome.UNCLEAR, request=wanted, why="no answer")
-        answer = self._sent(step, kind, version, whole, dry=False)
-        return Answer(outcome=Outcome.UNCLEAR, request=wanted, why="no answer") if lost else answer
-
-    async def record(self, namespace: str, manifest: Mapping[str, Any]) -> str:
-        await Turn("event")
-        return ""
-
-    def _request(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, dry: bool) -> Request:
-        untested = self.weakened.untested
-        if "content" in untested and isinstance(step, Patch):
-            step = msgspec.structs.replace(step, ops=tuple(op for op in step.ops if not isinstance(op, Test)))
-        wanted = request(step, kind, version, whole, dry=dry)
-        fields = {"uid": "uid", "version": "resourceVersion"}
-        gone = {fields[each] for each in untested if each in fields}
-        if wanted.method == "PATCH":
-            paths = {f"/metadata/{each}" for each in gone}
-            body: Any = [op for op in wanted.body if not (op["op"] == "test" and op["path"] in paths)]
-        elif wanted.method == "DELETE":
-            kept = {name: value for name, value in wanted.body["preconditions"].items() if name not in gone}
-            body = wanted.body | {"preconditions": kept}
-        else:
-            body = wanted.body
-        return msgspec.structs.replace(wanted, body=body)
-
-    def _sent(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, dry: bool) -> Answer:
-        wanted = self._request(step, kind, version, whole, dry=dry)
-        key = (kind.name, step.target.namespace, step.target.name)
-        before = self.world.get(kind.name, key[2], key[1])
-        at = self.world.version
-        try:
-            self._apply(step, wanted, key)
-        except ApiError as error:
-            refused = StatusError(error.code, error.message, reason=error.reason, causes=bool(error.details))
-            return Answer(outcome=_outcome(refused, wanted), request=wanted, code=error.code, why=str(refused))
-        if not dry and self.world.version != at:
-            after = self.world.get(kind.name, key[2], key[1])
-            self.wrote(Write(self.by, key, whole, before, after, self.plan, self.planned, self.began))
-        return Answer(outcome=Outcome.ACCEPTED, request=wanted, code=200)
-
-    def _apply(self, step: Step, wanted: Request, key: Key) -> None:
-        dry = wanted.dry
-        if wanted.method == "PATCH":
-            self.world.patch(key, wanted.body, self.by, dry=dry)
-        elif wanted.method == "DELETE":
-            kept = wanted.body["preconditions"]
-            uid, version = kept.get("uid", ""), kept.get("resourceVersion", "")
-            self.world.delete(key, self.by, uid=uid, version=version, dry="dryRun" in wanted.body)
-        elif isinstance(step, Create):
-            if not dry:
-                self.world.create(dict(step.manifest), self.by)
-        else:
-            raise ApiError(400, "BadRequest", f"no {wanted.method} in this cluster")
-
-
-class MemoryLedger:
-    """The ledger without a disk; `clock` gives seconds since 1970."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock, self._items = clock, OpenItems()
-        self.kept: list[Entry] = []
-
-    def append(self, event: Event, *, attempt: str = "", **fields: Any) -> Entry:
-        seq = len(self.kept) + 1
-        if event is Event.INTENDED:
-            attempt = f"{fields['plan'].hash}-{seq}"
-        entry = Entry(seq=seq, at=self._clock(), event=event, attempt=attempt, **fields)
-        self._items.allow(entry)
-        self._items.take(entry, 1)
-        self.kept.append(entry)
-        return entry
-
-    def unfinished(self) -> list[Entry]:
-        return self._items.unfinished()
-
-    def entries(self) -> Iterable[Entry]:
-        return iter(self.kept)

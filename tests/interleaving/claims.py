@@ -13,10 +13,11 @@ from datetime import datetime
 
 from reconcile.plan import Delete, Patch, Remove
 
-from .access import COMPLETED, Write
+from .access import COMPLETED
 from .network import LINK
 from .platform import Platform
 from .world import Change, Obj, World, meta_of
+from .writer import Write
 
 __all__ = ["SEEN", "Claims"]
 
@@ -64,6 +65,11 @@ class Claims:
         yield from self._in_time(write, claim)
         if isinstance(plan.step, Delete) and write.after is None:
             yield "protected", "it was gone at once, and its addresses with it"
+
+    def used(self, claim: Obj) -> Iterator[tuple[str, str]]:
+        """Who uses its addresses, or is about to."""
+        yield from self._gone(claim)
+        yield from self._unused(claim)
 
     def _repaired(self, write: Write, claim: Obj) -> Iterator[tuple[str, str]]:
         meta = meta_of(write.after or claim)

@@ -10,9 +10,10 @@ from uuid import UUID
 from exporter.model.firmware import legacy
 from reconcile.remediations.reassign_firmware_uuid import ALLOWED
 
-from .access import COMPLETED, Write
+from .access import COMPLETED
 from .network import LINK
 from .world import Change, Obj, World, meta_of, owned_by
+from .writer import Write
 
 __all__ = ["PLACEHOLDER", "Firmware", "domain_of", "uuid_of"]
 

@@ -1,20 +1,27 @@
-"""What has to hold of every write of the sidecar, at the moment at which the API server takes it."""
+"""What has to hold of every write of the sidecar, when it is sent and at the moment at which the API server takes it.
+
+What is about other objects has to hold when the write is sent: nobody can know what changes until it arrives. What is
+about the object itself has to hold when it arrives, since the API server compares. An address that is released late,
+under a user that came in between, is no violation if the sidecar says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from reconcile.effects import at
 from reconcile.plan import Patch, Test
 
-from .access import Write
 from .claims import Claims
+from .clocks import CALL
 from .identity import Firmware
 from .platform import Platform
 from .steward import Steward
-from .world import Change, World, meta_of
+from .truth import Truth
+from .world import Change, Obj, World, meta_of
+from .writer import Write
 
 __all__ = ["Violation", "Watch"]
 
@@ -41,6 +48,8 @@ class Watch:
 
     def __post_init__(self) -> None:
         self.claims, self.firmware = Claims(self.world, self.platform, self._changed), Firmware(self.world)
+        self.truth = Truth(self.world)
+        self._late: dict[str, Write] = {}  # by the version after it
         self.platform.released = self.address_released
         self.world.watches.append(self._deployed)
 
@@ -52,11 +61,27 @@ class Watch:
             self._changed[meta_of(change.after)["uid"]] = self.world.now
 
     def address_released(self, ip: str, change: Change) -> None:
+        late = self._late.get(meta_of(change.before)["uid"]) if change.before is not None else None
         for invariant, what in self.claims.released(ip, change):
-            self._violated(invariant, what)
+            if late is None:
+                self._violated(invariant, what)
+            else:
+                self.truth.has_to_say(late, what)
+
+    def sends(self, write: Write) -> None:
+        """What the sidecar could have seen."""
+        for invariant, what in self._of(write):
+            self._violated(invariant, f"{write.by} wrote {write.key[0]} {write.key[2]}: {what}")
+
+    def _of(self, write: Write) -> Iterator[tuple[str, str]]:
+        plan = write.plan
+        if plan is None or plan.target.name != write.key[2]:
+            return  # which is a violation of its own
+        yield from (self.claims.of if plan.subject.kind == "IPAMClaim" else self.firmware.of)(write)
 
     def wrote(self, write: Write) -> None:
         self.writes += 1
+        self.truth.took(write)
         before, plan = write.before or {}, write.plan
         where = f"{write.by} wrote {write.key[0]} {write.key[2]}"
         seen, found = (_identity(each) for each in (write.confirmed, before))
@@ -76,19 +101,34 @@ class Watch:
         for op in plan.step.ops if isinstance(plan.step, Patch) else ():
             if isinstance(op, Test) and at(before, op.path) != op.value:
                 self._violated("content", f"{where}, of which {op.path} is {at(before, op.path)!r}")
-        of = self.claims.of if plan.subject.kind == "IPAMClaim" else self.firmware.of
-        for invariant, what in of(write):
-            self._violated(invariant, f"{where}: {what}")
+        if self.world.now - write.sent > CALL:
+            self._arrived_late(write)
+
+    def _arrived_late(self, write: Write) -> None:
+        before = write.before or {}
+        if write.key[0] != "IPAMClaim" or not _released(before, write.after):
+            return
+        self._late[meta_of(before)["uid"]] = write
+        for invariant, what in self.claims.used(before):
+            self.truth.has_to_say(write, f"{invariant}: {what}")
 
     def ended(self) -> None:
-        """Once nobody does anything any more, and what had no end was settled."""
+        """Once nobody does anything any more, nothing is under way, and what had no end was settled."""
+        self.world.arrives()
         for steward in self.stewards:
             for error in steward.errors:
                 self._violated("no error", f"{steward.name} ended with {error!r}")
             for entry in steward.ledger.unfinished():
                 self._violated("ledger complete", f"attempt {entry.attempt} of {steward.name} has no end")
+            for invariant, what in self.truth.of(steward):
+                self._violated(invariant, what)
 
 
 def _identity(thing: Mapping[str, Any]) -> tuple[str, str]:
     meta = thing.get("metadata") or {}
     return meta.get("uid", ""), meta.get("resourceVersion", "0")
+
+
+def _released(before: Obj, after: Obj | None) -> bool:
+    """Whether its addresses are the network's again, or nothing but others keeps them."""
+    return after is None or len(meta_of(after).get("finalizers") or ()) < len(meta_of(before).get("finalizers") or ())

@@ -22,7 +22,8 @@ from .network import LINK
 from .people import vm
 from .platform import Platform
 from .scenarios import claim_in, surroundings
-from .steward import CALL, SLOW, Clock, Steward, hint_for
+from .clocks import CALL, Clock
+from .steward import SLOW, Steward, hint_for
 from .world import Obj, World, meta_of, with_meta
 
 __all__ = ["RACES", "Race", "raced"]
@@ -231,6 +232,7 @@ class _Run:
             Clock(self.world),
             _Steady(),
             wrote=self.watch.wrote,
+            sends=self.watch.sends,
             faults=Faults(pages=lambda: race.pages, paused=lambda: race.paused),
             weakened=weakened,
             dies=dies,
@@ -249,7 +251,7 @@ class _Run:
 
     def finish(self) -> tuple[Violation, ...]:
         for _ in range(3 if self.race.leaks else 0):
-            self.world.now += 700
+            self.world.passes(700)
             for _ in self.attempt():
                 pass
         ovn = self.platform.ovn_kubernetes()
@@ -306,7 +308,7 @@ def _interleaved(
     run = _Run(race, weakened, dies)
     calls = list(slot)
     for moment in range(_BEFORE):
-        run.world.now += _AGES
+        run.world.passes(_AGES)
         while calls and calls[0] <= moment:
             run.call()
             calls.pop(0)
@@ -315,7 +317,7 @@ def _interleaved(
             run.call()
             calls.pop(0)
     while run.left:
-        run.world.now += LINK * 2
+        run.world.passes(LINK * 2)
         run.call()
     return run.finish()
 
@@ -326,7 +328,7 @@ def _killed(race: Race, number: int, weakened: Weakened | None) -> tuple[Violati
     run = _Run(race, weakened, lambda _: next(asked) == number)
     while run.left:
         run.call()
-    run.world.now += 700
+    run.world.passes(700)
     for _ in run.attempt():
         pass
     return run.finish()

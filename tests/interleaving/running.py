@@ -10,19 +10,19 @@ from typing import Any
 
 from reconcile.remediations import all_remediations
 
-from . import firmware
 from .access import Faults, Weakened
+from .areas import Area, drawn
+from .clocks import Clock, WallClock
 from .invariants import Violation, Watch
-from .people import ACTS
 from .platform import Platform
-from .scenarios import STATES, begin, claim_hint, surroundings
-from .steward import Clock, Steward
+from .scenarios import surroundings
+from .steward import Steward
 from .world import World
 
 __all__ = ["Ran", "interleave"]
 
 _STEPS = 20_000
-_OF_FIRMWARE = 0.3  # of the interleavings
+_SLOW = (0.5, 3.0, 8.0, 15.0, 45.0, 60.0)  # seconds for which a write may be under way
 _REMEDIATIONS = {each.id: each for each in all_remediations()}
 
 
@@ -45,7 +45,7 @@ def interleave(
     area: str = "",
     ledger: Callable[[str], Any] = lambda _: None,
 ) -> Ran:
-    """The same seed gives the same interleaving; `area` is "firmware" or "claims", drawn where it is empty.
+    """The same seed gives the same interleaving; `area` is the name of one, drawn where it is empty.
 
     `ledger` makes that of a sidecar by its name; else it is in memory."""
     rng = Random(seed)
@@ -53,15 +53,12 @@ def interleave(
     platform = Platform(world, writes_owner=rng.random() < 0.3)
     watch = Watch(world, platform)
     surroundings(world)
-    of_firmware = area == "firmware" or (not area and Random(f"{seed} area").random() < _OF_FIRMWARE)
-    if of_firmware:
-        firmware.begin(world, platform, rng)
-    else:
-        begin(world, platform, rng.choice(STATES), rng)
+    about = drawn(Random(f"{seed} area"), area)
+    about.begin(world, platform, rng)
     clock = Clock(world)
     actors: dict[str, Iterator[None]] = platform.actors()
     for number in range(rng.choice((0, 1, 1, 2, 3))):
-        act = rng.choice(firmware.ACTS if of_firmware else ACTS)
+        act = rng.choice(about.acts)
         actors[f"{act.__name__} {number}"] = act(world, platform, rng)
     for number in range(rng.choice((1, 1, 2))):
         steward = Steward(
@@ -70,13 +67,15 @@ def interleave(
             clock,
             rng,
             wrote=watch.wrote,
+            sends=watch.sends,
+            wall=WallClock.drawn(world, rng),
             faults=_faults(rng),
             weakened=weakened,
             dies=_deaths(rng),
             ledger=ledger(f"steward-{number}"),
         )
         watch.stewards.append(steward)
-        actors[steward.name] = _repairs(world, steward, clock, rng)
+        actors[steward.name] = _repairs(about, world, steward, clock, rng)
     trace: list[str] = []
     if traced:
         world.watches.append(lambda c: trace.append(f"{world.now:.2f} {c.by}: {c.key} {_short(c.after)}"))
@@ -110,10 +109,10 @@ def _scheduled(actors: dict[str, Iterator[None]], rng: Random) -> None:
     raise AssertionError("an interleaving has no end")
 
 
-def _repairs(world: World, steward: Steward, clock: Clock, rng: Random) -> Iterator[None]:
+def _repairs(about: Area, world: World, steward: Steward, clock: Clock, rng: Random) -> Iterator[None]:
     """Attempts, each for what was found a while ago."""
     for _ in range(rng.choice((1, 1, 2, 3))):
-        hinted = firmware.hint(world, rng) if world.get("KubeVirt", "kubevirt", "kubevirt") else claim_hint(world, rng)
+        hinted = about.hint(world, rng)
         if hinted is None:
             break
         remediation, hint = hinted
@@ -123,7 +122,7 @@ def _repairs(world: World, steward: Steward, clock: Clock, rng: Random) -> Itera
         wait = rng.choice((0.0, 0.0, 130.0, 700.0))
         while wait and clock.hurried:
             yield
-        world.now += wait
+        world.passes(wait)
     yield from steward.settle(at_last=True)
 
 
@@ -138,13 +137,20 @@ def _faults(rng: Random) -> Faults:
     def paused() -> float:
         return rng.choice((3.0, 60.0)) if stops and rng.random() < 0.05 else 0.0
 
-    if rng.random() < 0.8:
-        return Faults(pages=pages, paused=paused)
+    slow = rng.random() < 0.15
+
+    def late() -> float:
+        return rng.choice(_SLOW) if slow and rng.random() < 0.7 else 0.0
+
+    fails = rng.random() < 0.2
     return Faults(
         pages=pages,
         paused=paused,
-        read_fails=lambda: rng.random() < 0.02,
-        answer_lost=lambda: rng.choice(("before", "after", "")),
+        read_fails=lambda: fails and rng.random() < 0.02,
+        answer_lost=lambda: rng.choice(("before", "after", "")) if fails else "",
+        late=late,
+        stopped=lambda: rng.random() < 0.2,
+        outlived=lambda: rng.random() < 0.5,
     )
 
 

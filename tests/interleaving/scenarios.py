@@ -17,9 +17,9 @@ from .platform import Platform
 from .steward import hint_for
 from .world import Obj, World, meta_of, with_meta
 
-__all__ = ["STATES", "begin", "claim_hint", "claim_in", "surroundings"]
+__all__ = ["begin", "claim_hint", "claim_in", "surroundings"]
 
-STATES = (
+_STATES = (
     *("orphan", "orphan", "stuck", "stuck", "stuck", "blocked", "blocked", "replaced", "live", "running"),
     *("ownerless", "ownerless", "unprotected", "unlabelled", "left", "lost pod", "nameless", "foreign owner"),
     *("stopping", "waiting"),
@@ -46,8 +46,9 @@ def surroundings(world: World) -> None:
     world.create(webhook("hook", "ipam-claims.k8s.cni.cncf.io"), "admin")
 
 
-def begin(world: World, platform: Platform, state: str, rng: Random) -> None:
+def begin(world: World, platform: Platform, rng: Random) -> None:
     """VM `db` with IPAMClaim `db.blue`, in one of the states."""
+    state = rng.choice(_STATES)
     odd = rng.choice((*STATES_OF,)) if rng.random() < _ODD else ""
     if odd:
         state = rng.choice(STATES_OF[odd])

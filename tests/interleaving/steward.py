@@ -7,13 +7,15 @@ at the write than the chain from a new VM to the address of its pod is long. Tha
 seconds each. The product's share: VMs, VMIs and migrations are read last, right before the second plan
 (`reconcile.confirm`); after that only the gates, the ledger's entry and the fence follow, and if more than 5 seconds
 pass nothing is written (`reconcile.attempt`). So a list, an approval, a dry run or a process that stands still may take
-any time here. Only a write that was sent has to arrive within `CALL` seconds.
+any time here.
+
+What was sent may arrive up to a minute later (`writer`): at the moment of sending everything has to be right. What
+changes before it arrives nobody can know; a sidecar has to say what came of that (`invariants`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator, Iterator
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -28,12 +30,16 @@ from reconcile.plan import Refused
 from reconcile.remediation import Remediation
 from tests.evaluation import api_kinds
 
-from .access import Faults, MemoryLedger, ModelReads, ModelWriter, Turn, Weakened, Write
+from .access import Faults, ModelReads, Turn, Weakened
+from .clocks import CALL, Clock, WallClock
+from .memory import MemoryLedger
 from .world import World
+from .writer import Intended, ModelWriter, Write
 
-__all__ = ["CALL", "SLOW", "Clock", "Killed", "Steward", "hint_for"]
+__all__ = ["SLOW", "Killed", "Steward", "hint_for"]
 
-CALL, SLOW = 0.06, 8.0
+SLOW = 8.0
+_ROUNDS = 12  # of looks at what is not settled
 _CHECKS = {check.id: check for check in all_checks()}
 _KINDS = api_kinds()
 
@@ -42,24 +48,13 @@ class Killed(BaseException):
     pass
 
 
-@dataclass
-class Clock:
-    """Time passes by what the sidecars do. While one is between its last reads and its write, no other is slow."""
-
-    world: World
-    hurried: set[str] = field(default_factory=set)
-
-    def passes(self, seconds: float, by: str) -> None:
-        self.world.now += min(seconds, CALL) if self.hurried - {by} else seconds
-
-
 def hint_for(check: str, reason: str, subject: Ref, group: str = "") -> Hint:
     found = Finding(reason=reason, severity=Severity.INFO, subject=subject, message="", group=group)
     return Hint(check, reason, subject, fingerprint(check, found))
 
 
 class Steward:
-    """`wrote` gets each write that the API server took, `dies` is asked at each step whether it is the last one."""
+    """`sends` and `wrote` are those of its writer, `dies` is asked at each step whether it is the last one."""
 
     def __init__(
         self,
@@ -69,6 +64,8 @@ class Steward:
         rng: Random,
         *,
         wrote: Callable[[Write], None],
+        sends: Callable[[Write], None] = lambda _: None,
+        wall: WallClock | None = None,
         faults: Faults | None = None,
         weakened: Weakened | None = None,
         dies: Callable[[str], bool] = lambda _: False,
@@ -77,12 +74,16 @@ class Steward:
         self.name, self._world, self._clock, self._rng = name, world, clock, rng
         self._weakened = weakened or Weakened()
         self._dies = dies
+        self.wall = wall = wall or WallClock(world)
         if ledger is None:
-            ledger = MemoryLedger(lambda: world.now)
+            ledger = MemoryLedger(wall.now)
         self.ledger = ledger
         self._faults = faults = faults or Faults()
         self._reads = ModelReads(world, faults, self._weakened)
-        self._writer = ModelWriter(world, name, faults, self._weakened, wrote)
+        self._writer = ModelWriter(
+            world, name, faults, self._weakened, wrote, sends, skewed=lambda: wall.unnoticed
+        )
+        self._planned, self._began = "", 0.0
         self.results: list[Result] = []
         self.errors: list[Exception] = []
         self._attempts = Attempts(
@@ -90,14 +91,17 @@ class Steward:
             self._writer,  # type: ignore[arg-type] # the same methods
             self.ledger,
             _KINDS | _more_kinds(),
-            clock=lambda: world.now,
+            clock=wall.now,
             kept=self._kept,
             reached=self._reached,
             timer=lambda: world.now,
         )
 
     def _kept(self, entry: Entry) -> None:
-        self._writer.plan = entry.plan if entry.event is Event.INTENDED else None
+        if entry.event is Event.INTENDED:
+            self._writer.intended = Intended(entry.plan, entry.attempt, entry.undoes, self._planned, self._began)
+        else:
+            self._writer.intended = Intended()
 
     def _reached(self, step: str) -> None:
         if self._dies(step):
@@ -107,7 +111,7 @@ class Steward:
         """Until it has ended, or the process has; what has no end in the ledger is settled then."""
         self._reads.begin()
         made: list[Confirmed | Refused] = []
-        self._writer.planned = ""
+        self._planned = ""
 
         async def make() -> Confirmed | Refused:
             if made:
@@ -115,13 +119,14 @@ class Steward:
                 if self._weakened.made_once:
                     return made[0]
             check = _CHECKS[hint.check]
-            now = self._writer.began = self._world.now
+            self._began = self._world.now
+            now = self.wall.now()
             timer = lambda: self._world.now  # noqa: E731
             made.append(await confirm(hint, check, remediation, self._reads, now=now, timer=timer))
             return made[-1]
 
         async def permit(first: Confirmed) -> Refused | None:
-            self._writer.planned = self._writer.planned or first.plan.hash
+            self._planned = self._planned or first.plan.hash
             await Turn("gates", slow=len(made) == 1)
             return None
 
@@ -133,13 +138,16 @@ class Steward:
             yield from self.settle()
 
     def settle(self, *, at_last: bool = False) -> Iterator[None]:
-        """What has no end; `at_last` it is not killed any more."""
+        """What has no end; `at_last` it is not killed any more, and looks until it has all."""
         if at_last:
             self._dies = lambda _: False
-        for _ in range(5):
+        for number in range(_ROUNDS if at_last else 2):
             left = self.ledger.unfinished()
             if not left:
                 return
+            if number:
+                yield
+                self._clock.passes(self._rng.choice((1.0, 20.0, 40.0)), self.name)
             yield from self._driven(self._attempts.settle(left[0]))
 
     def _driven(self, work: Coroutine[Any, None, Result]) -> Generator[None, None, Result | None]:
@@ -152,7 +160,7 @@ class Steward:
                     work.close()
                     return None
                 took = self._rng.uniform(0.01, SLOW if turn.slow else CALL) + turn.more
-                if turn.what != "write":  # which has been sent by then
+                if turn.what not in ("write", "answer"):  # which has been sent by then
                     took += self._faults.paused()
                 self._clock.passes(took, self.name)
         except StopIteration as ended:

@@ -1,0 +1,42 @@
+"""What an interleaving is about: one area of the product each, so that none costs more for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from reconcile.confirm import Hint
+
+from . import firmware, people, scenarios
+from .people import Act
+from .platform import Platform
+from .world import World
+
+__all__ = ["AREAS", "Area", "drawn"]
+
+
+@dataclass(frozen=True)
+class Area:
+    """`begin` makes what there is, `acts` are what people and others do with it; `hint` is a remediation with what may
+    have been found by then, None where there is nothing of the kind.
+    """
+
+    name: str
+    share: float  # of the interleavings
+    begin: Callable[[World, Platform, Random], None]
+    acts: tuple[Act, ...]
+    hint: Callable[[World, Random], tuple[str, Hint] | None]
+
+
+AREAS = (
+    Area("claims", 0.7, scenarios.begin, people.ACTS, scenarios.claim_hint),
+    Area("firmware", 0.3, firmware.begin, firmware.ACTS, firmware.hint),
+)
+
+
+def drawn(rng: Random, name: str = "") -> Area:
+    """One of them, or that of the name."""
+    if name:
+        return next(each for each in AREAS if each.name == name)
+    return rng.choices(AREAS, [each.share for each in AREAS])[0]
