@@ -8,9 +8,10 @@ from random import Random
 
 from reconcile.confirm import Hint
 
-from . import firmware, people, scenarios
+from . import firmware, instancetypes, people, saving, scenarios
 from .people import Act
 from .platform import Platform
+from .strangers import OF_CLAIMS
 from .world import World
 
 __all__ = ["AREAS", "Area", "drawn"]
@@ -29,9 +30,11 @@ class Area:
     hint: Callable[[World, Random], tuple[str, Hint] | None]
 
 
+_SAVING = (saving.snapshot, saving.restore, saving.restored_from_outside, saving.clone, saving.backup)
 AREAS = (
-    Area("claims", 0.7, scenarios.begin, people.ACTS, scenarios.claim_hint),
-    Area("firmware", 0.3, firmware.begin, firmware.ACTS, firmware.hint),
+    Area("claims", 0.55, scenarios.begin, (*people.ACTS, *OF_CLAIMS, *_SAVING), scenarios.claim_hint),
+    Area("firmware", 0.25, firmware.begin, (*firmware.ACTS, *_SAVING), firmware.hint),
+    Area("instancetypes", 0.2, instancetypes.begin, instancetypes.ACTS, instancetypes.hint),
 )
 
 

@@ -16,6 +16,7 @@ from reconcile.plan import Delete, Patch, Remove
 from .access import COMPLETED
 from .network import LINK
 from .platform import Platform
+from .saving import under_way
 from .world import Change, Obj, World, meta_of
 from .writer import Write
 
@@ -162,10 +163,8 @@ class Claims:
             moves = each["spec"]["vmiName"] == name and each["status"]["phase"] not in COMPLETED
             if moves and self.world.age(each) > SEEN:
                 yield "nothing moves", f"migration {meta_of(each)['name']} is {each['status']['phase']}"
-        for each in self.world.all("VirtualMachineRestore"):
-            lasts = each["spec"]["target"]["name"] == name and not each["status"]["complete"]
-            if lasts and self.world.age(each) > SEEN:
-                yield "nothing is restored", f"restore {meta_of(each)['name']} is under way"
+        for what in under_way(self.world, name, SEEN) if name else ():
+            yield "nothing is restored", what
         running = self.world.get(_VMI, name) if name else None
         moved = ((running or {}).get("status") or {}).get("migrationState") or {}
         if moved.get("startTimestamp") and not moved.get("endTimestamp"):

@@ -12,6 +12,7 @@ from reconcile.remediations.reassign_firmware_uuid import ALLOWED
 
 from .access import COMPLETED
 from .network import LINK
+from .saving import under_way
 from .world import Change, Obj, World, meta_of, owned_by
 from .writer import Write
 
@@ -92,9 +93,8 @@ class Firmware:
         name = meta_of(before)["name"]
         if (before.get("status") or {}).get("snapshotInProgress"):
             yield "nothing is restored", "a snapshot of it is being taken"
-        for each in self.world.all("VirtualMachineRestore"):
-            if not each["status"]["complete"] and self.world.age(each) > self.seen:
-                yield "nothing is restored", f"restore {meta_of(each)['name']} is under way"
+        for what in under_way(self.world, name, self.seen):
+            yield "nothing is restored", what
         for each in self.world.all("VirtualMachineInstanceMigration"):
             moves = each["spec"]["vmiName"] == name and each["status"]["phase"] not in COMPLETED
             if moves and self.world.age(each) > self.seen:

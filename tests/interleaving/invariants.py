@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconcile.effects import at
-from reconcile.plan import Patch, Test
+from reconcile.plan import Create, Patch, Test
 
 from .claims import Claims
 from .clocks import CALL
+from .copies import Copies
 from .identity import Firmware
 from .platform import Platform
 from .steward import Steward
@@ -44,10 +45,11 @@ class Watch:
     found: list[Violation] = field(default_factory=list)
     writes: int = 0
     _changed: dict[str, float] = field(default_factory=dict)  # when, by UID: Deployments, and VMs that were annotated
-    _effects: dict[str, int] = field(default_factory=dict)  # the version after the last effect, by the plan's hash
+    _effects: dict[str, tuple[int, float]] = field(default_factory=dict)  # version and time of the last, by plan's hash
 
     def __post_init__(self) -> None:
         self.claims, self.firmware = Claims(self.world, self.platform, self._changed), Firmware(self.world)
+        self.copies = Copies(self.world)
         self.truth = Truth(self.world)
         self._late: dict[str, Write] = {}  # by the version after it
         self.platform.released = self.address_released
@@ -77,7 +79,10 @@ class Watch:
         plan = write.plan
         if plan is None or plan.target.name != write.key[2]:
             return  # which is a violation of its own
-        yield from (self.claims.of if plan.subject.kind == "IPAMClaim" else self.firmware.of)(write)
+        if plan.subject.kind == "IPAMClaim":
+            yield from self.claims.of(write)
+        else:
+            yield from (self.copies if plan.check.startswith("instancetype") else self.firmware).of(write)
 
     def wrote(self, write: Write) -> None:
         self.writes += 1
@@ -85,15 +90,17 @@ class Watch:
         before, plan = write.before or {}, write.plan
         where = f"{write.by} wrote {write.key[0]} {write.key[2]}"
         seen, found = (_identity(each) for each in (write.confirmed, before))
-        if seen != found:
+        created = plan is not None and isinstance(plan.step, Create)  # bound to another object, which it does not write
+        if seen != found and not created:
             what = "same object" if seen[0] != found[0] else "as confirmed"
             self._violated(what, f"{where}, read as {seen}, that was {found}")
         if plan is None or plan.target.name != write.key[2]:
             self._violated("ledger first", f"{where}, which the ledger does not intend")
             return
-        if self._effects.get(plan.hash, 0) > int(seen[1]):
+        last = self._effects.get(plan.hash)
+        if last is not None and (last[1] > write.began if created else last[0] > int(seen[1])):
             self._violated("one effect", f"{where} by plan {plan.hash}, which had its effect since it was read")
-        self._effects[plan.hash] = self.world.version
+        self._effects[plan.hash] = self.world.version, self.world.now
         if write.key[0] == _VM and write.after is not None:
             self._changed[meta_of(write.after)["uid"]] = self.world.now
         if write.planned and write.planned != plan.hash:
