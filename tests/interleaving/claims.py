@@ -14,6 +14,7 @@ from datetime import datetime
 from reconcile.plan import Delete, Patch, Remove
 
 from .access import COMPLETED
+from .clocks import NOTICED
 from .network import LINK
 from .platform import Platform
 from .saving import under_way
@@ -23,6 +24,7 @@ from .writer import Write
 __all__ = ["SEEN", "Claims"]
 
 SEEN = 3 * LINK
+_BROUGHT = 3600.0  # seconds in which a restore, or an import, brings the VM of an IPAMClaim
 _VM, _VMI = "VirtualMachine", "VirtualMachineInstance"
 _TOKEN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")  # of the name that ipam-extensions gives an IPAMClaim
 
@@ -177,17 +179,21 @@ class Claims:
         """The controllers that do the same had their time, and what a deletion relies on works."""
         plan = write.plan
         assert plan is not None
+        slack = NOTICED if write.skewed else 1.0
         if isinstance(plan.step, Delete):
+            since = self.world.now - datetime.fromisoformat(meta_of(claim)["creationTimestamp"]).timestamp()
+            if since < _BROUGHT - slack:
+                yield "controllers come first", f"it was created {since:.0f} s ago, and its VM may come later"
             yield from self._works()
             if self._ending(self.world.get("Namespace", "ns", "")):
                 yield "nobody of its name lives", "its namespace is being deleted"
         if isinstance(plan.step, Patch) and any(isinstance(op, Remove) for op in plan.step.ops):
             since = self.world.now - datetime.fromisoformat(meta_of(claim)["deletionTimestamp"]).timestamp()
-            if since < 600:
+            if since < 600 - slack:
                 yield "controllers come first", f"it has been in deletion for {since:.0f} s"
             for owner in meta_of(claim).get("ownerReferences") or ():
                 vm = self._live(_VM, owner)
-                if vm is not None and self._since(vm) < 120:
+                if vm is not None and self._since(vm) < 120 - slack:
                     yield "controllers come first", f"{owner['name']} was annotated {self._since(vm):.0f} s ago"
 
     def _since(self, thing: Obj) -> float:

@@ -21,6 +21,7 @@ __all__ = ["PLACEHOLDER", "Firmware", "domain_of", "uuid_of"]
 PLACEHOLDER = "03000200-0400-0500-0006-000700080009"
 """One that mainboards come with."""
 
+_UNSEEN = 10.0  # seconds in which virt-controller may not have seen a change of the VM that it starts
 _NOBODYS = (PLACEHOLDER, str(UUID(int=0)), str(UUID(int=2**128 - 1)))
 _VM, _VMI = "VirtualMachine", "VirtualMachineInstance"
 _APPLIED, _ARGO = "kubectl.kubernetes.io/last-applied-configuration", "argocd.argoproj.io/tracking-id"
@@ -47,6 +48,7 @@ class Firmware:
     seen: float = 3 * LINK
     _ran: dict[str, tuple[str, float]] = field(default_factory=dict)  # what ran last, and until when, by VM
     _had: list[tuple[str, str, float]] = field(default_factory=list)  # VM or VMI, the UUID that it lost, and when
+    _edited: dict[str, float] = field(default_factory=dict)  # when somebody wrote the UUID of a VM last
     _got: dict[tuple[str, str], float] = field(default_factory=dict)  # since when, by kind and name
 
     def __post_init__(self) -> None:
@@ -59,6 +61,8 @@ class Firmware:
         had = uuid_of(change.before) if change.before is not None else ""
         if change.after is None or change.before is None or uuid_of(change.after) != had:
             self._got[kind, name] = self.world.now
+            if kind == _VM and change.before is not None and not change.by.startswith("steward"):
+                self._edited[name] = self.world.now
             if change.before is not None:
                 self._had.append((name, had, self.world.now))
         if kind == _VMI and change.after is None:
@@ -111,6 +115,9 @@ class Firmware:
         if old and (others := sorted(self._with(now, name, began))):
             yield "its own", f"it gets {now}, which {others[0]} has"
         if running is not None:
+            edited = self._edited.get(name, 0.0)
+            if old and edited > self.world.born[meta_of(running)["uid"]] - _UNSEEN:
+                yield "what is meant stays", f"somebody wrote {old} while it ran, or right before"
             if uuid_of(running) != now:
                 yield "identity in use", f"it gets {now}, and runs with {uuid_of(running)}"
             if not meta_of(running).get("ownerReferences"):

@@ -22,7 +22,7 @@ __all__ = ["begin", "claim_hint", "claim_in", "surroundings"]
 _STATES = (
     *("orphan", "orphan", "stuck", "stuck", "stuck", "blocked", "blocked", "replaced", "live", "running"),
     *("ownerless", "ownerless", "unprotected", "unlabelled", "left", "lost pod", "nameless", "foreign owner"),
-    *("stopping", "waiting"),
+    *("stopping", "waiting", "brought"),
 )
 _TERMINATING = ("stuck", "replaced", "lost pod", "nameless", "foreign owner", "blocked", "stopping", "waiting")
 _WITH_VM = ("live", "running", "ownerless", "unprotected", "unlabelled", "blocked", "stopping")
@@ -54,7 +54,7 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
         state = rng.choice(STATES_OF[odd])
     ips = _IPS if rng.random() < 0.9 else []
     platform.pool.update(ips)
-    platform.collecting = state not in ("orphan", "left")
+    platform.collecting = state not in ("orphan", "left", "brought")
     made = _vm_in(state, odd, world, rng)
     meta = _metadata(state, world, rng)
     if made is not None:
@@ -111,7 +111,8 @@ def _metadata(state: str, world: World, rng: Random) -> Obj:
         owners.append(owner("Import", "import", "i1", "example.org/v1"))
     if state in ("ownerless", "nameless", "left") or (state == "stuck" and rng.random() < 0.3):
         owners = []
-    found: Obj = {"created": _OLD, "owners": owners, "finalizers": [] if state == "unprotected" else finalizers}
+    created = world.ago(rng.choice((600, 3000, 3700))) if state == "brought" else _OLD
+    found: Obj = {"created": created, "owners": owners, "finalizers": [] if state == "unprotected" else finalizers}
     found["vm"] = None if state in ("unlabelled", "nameless") else "db"
     if state in _TERMINATING:
         found["deleting"] = world.ago(rng.choice((700, 700, 700, 3000, 590)))

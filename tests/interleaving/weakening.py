@@ -22,16 +22,22 @@ from .access import Weakened
 
 __all__ = ["COVERED", "Mutant", "applied", "mutants", "together"]
 
-_MODULES = (
-    "release_ipam_claim",
-    "delete_orphan_ipam_claim",
-    "repair_ipam_claim_metadata",
-    "_ipam_claims",
-    "_grounds",
-    "persist_firmware_uuid",
-    "reassign_firmware_uuid",
-    "_firmware",
-)
+_MODULES = {
+    "release_ipam_claim": "claims",
+    "delete_orphan_ipam_claim": "claims",
+    "repair_ipam_claim_metadata": "claims",
+    "_ipam_claims": "claims",
+    "_grounds": "",
+    "persist_firmware_uuid": "firmware",
+    "reassign_firmware_uuid": "firmware",
+    "_firmware": "firmware",
+    "restash_missing_revision": "instancetypes",
+    "_sources": "instancetypes",
+    "delete_orphan_revision": "instancetypes",
+    "guard_instancetype": "instancetypes",
+}
+"""Of the remediations, with the areas in which they make a difference."""
+
 _KINDS = (
     *("IPAMClaim", "NetworkAttachmentDefinition", "Namespace", "Deployment", "MutatingWebhookConfiguration"),
     *("VirtualMachineInstanceMigration", "VirtualMachineRestore"),
@@ -183,7 +189,7 @@ def _preconditions(name: str) -> Iterator[Mutant]:
         yield Mutant(
             f"{name}: {refusal}" + ("" if alone else f" ({nth}, in {function})"),
             codes=((taken, _without(source, module, function, line)),),
-            area="claims" if "claim" in name else "firmware",
+            area=_MODULES[name],
         )
 
 
