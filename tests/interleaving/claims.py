@@ -69,9 +69,10 @@ class Claims:
         if isinstance(plan.step, Delete) and write.after is None:
             yield "protected", "it was gone at once, and its addresses with it"
 
-    def used(self, claim: Obj) -> Iterator[tuple[str, str]]:
-        """Who uses its addresses, or is about to."""
-        yield from self._gone(claim)
+    def used(self, claim: Obj, *, address: bool = False) -> Iterator[tuple[str, str]]:
+        """Who uses its addresses, or is about to; with `address` only who runs with one."""
+        if not address:
+            yield from self._gone(claim)
         yield from self._unused(claim)
 
     def _repaired(self, write: Write, claim: Obj) -> Iterator[tuple[str, str]]:

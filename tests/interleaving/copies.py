@@ -48,12 +48,15 @@ class Copies:
             if "generation" in made:
                 self._specs.setdefault((made["uid"], made["generation"]), change.after["data"]["spec"])
         elif kind == _VM and namespace == "ns":
-            self._since.setdefault((name, named_by(change.after)), self.world.now)
+            had = named_by(change.before) if change.before is not None else None
+            if named_by(change.after) != had:
+                self._since[name, named_by(change.after)] = self.world.now
 
     def of(self, write: Write) -> Iterator[tuple[str, str]]:
         plan = write.plan
         assert plan is not None
-        yield from self._ending()
+        if write.key[1] == "ns":
+            yield from self._ending()
         if plan.remediation == "guard_instancetype":
             yield from self._guarded(write)
         elif isinstance(plan.step, Delete):
@@ -131,11 +134,13 @@ class Copies:
     def _deleted(self, write: Write) -> Iterator[tuple[str, str]]:
         before = write.before or {}
         name, meta = write.key[2], meta_of(before)
-        for who in self._needing(name):
+        for who in self.needing(name):
             yield "what is needed stays", f"{who} needs it"
         if write.key[1] == "ns" and (restoring := next(under_way(self.world, "db", self.seen), "")):
             yield "nothing is restored", restoring
-        if self.world.now - datetime.fromisoformat(meta["creationTimestamp"]).timestamp() < _DAY - (31 if write.skewed else 0):
+        if self.world.now - datetime.fromisoformat(meta["creationTimestamp"]).timestamp() < _DAY - (
+            31 if write.skewed else 0
+        ):
             yield "controllers come first", "it was created within a day"
         if meta.get("finalizers"):
             yield "what ends is left", f"{meta['finalizers'][0]} waits for its deletion"
@@ -143,7 +148,19 @@ class Copies:
             if each["kind"] != _VM:
                 yield "made by nobody else", f"{each['kind']} owns it"
 
-    def _needing(self, name: str) -> Iterator[str]:
+    def depending(self, name: str) -> Iterator[str]:
+        """The VMs that want an instancetype, and have no copy of it."""
+        for vm in self.world.all(_VM):
+            wants = (vm["spec"].get("instancetype") or {}).get("name") == name and not meta_of(vm).get(
+                "deletionTimestamp"
+            )
+            if wants and not named_by(vm) and self.world.age(vm) > self.seen:
+                since = self._since.get((meta_of(vm)["name"], ""), 0.0)
+                if self.world.now - since > self.seen:
+                    yield f"VM {meta_of(vm)['name']}"
+
+    def needing(self, name: str) -> Iterator[str]:
+        """Who needs a copy."""
         for vm in self.world.all(_VM):
             if meta_of(vm)["namespace"] != "ns":
                 continue

@@ -19,6 +19,7 @@ from .made import launched, started
 from .odd import COPIED, ODD, STATE_OF, Odd, around, varied
 from .people import delete_namespace, migrate, recreate_vm, restored, start_or_stop, vm
 from .platform import Platform
+from .stashing import started_with
 from .steward import hint_for
 from .world import Obj, World, meta_of, with_meta
 
@@ -36,6 +37,7 @@ Act = Callable[[World, Platform, Random], Iterator[None]]
 def begin(world: World, platform: Platform, rng: Random) -> None:
     """VM `db`, and VM `web` that may have the same UUID; often with something that is odd about them."""
     world.create(kubevirt("kubevirt", "kubevirt", rng.choice(("v1.5.2", "v1.7.1"))), "admin")
+    platform.keeping = True
     odd = rng.choice(ODD) if rng.random() < _ODD else ""
     state = STATE_OF.get(odd) or rng.choice(_STATES)
     made = _db(world, state, odd, rng)
@@ -83,7 +85,7 @@ def _web(world: World, state: str, odd: Odd, rng: Random) -> None:
 
 
 def _run(world: World, made: Obj, uuid: str, *, foreign: bool = False) -> None:
-    running = started(made)
+    running = started_with(world, made, started(made))
     running["spec"]["domain"]["firmware"]["uuid"] = uuid or legacy(meta_of(made)["name"])
     running["status"]["phase"] = "Running"
     if foreign:

@@ -48,6 +48,9 @@ class Firmware:
     seen: float = 3 * LINK
     _ran: dict[str, tuple[str, float]] = field(default_factory=dict)  # what ran last, and until when, by VM
     _had: list[tuple[str, str, float]] = field(default_factory=list)  # VM or VMI, the UUID that it lost, and when
+    _run: dict[tuple[str, str], float] = field(
+        default_factory=dict
+    )  # since when it was seen by a guest, by VM and UUID
     _edited: dict[str, float] = field(default_factory=dict)  # when somebody wrote the UUID of a VM last
     _got: dict[tuple[str, str], float] = field(default_factory=dict)  # since when, by kind and name
 
@@ -65,6 +68,8 @@ class Firmware:
                 self._edited[name] = self.world.now
             if change.before is not None:
                 self._had.append((name, had, self.world.now))
+        if kind == _VMI and change.after is not None:
+            self._run.setdefault((name, uuid_of(change.after)), self.world.now)
         if kind == _VMI and change.after is None:
             self._ran[name] = had, self.world.now
 
@@ -112,7 +117,7 @@ class Firmware:
             yield "its own", f"{now} identifies nobody"
         if old and f'"{old}"' in str((meta_of(before).get("annotations") or {}).get(_APPLIED)):
             yield "what is applied stays", "a manifest sets the UUID that it had"
-        if old and (others := sorted(self._with(now, name, began))):
+        if old and (others := sorted(self.having(now, name, began))):
             yield "its own", f"it gets {now}, which {others[0]} has"
         if running is not None:
             edited = self._edited.get(name, 0.0)
@@ -131,7 +136,15 @@ class Firmware:
             if each["status"].get("restoreTime"):
                 yield "nothing is restored", "it was restored a moment ago"
 
-    def _with(self, uuid: str, name: str, since: float) -> Iterator[str]:
+    def next_of(self, vm: Obj) -> str:
+        """The UUID with which a VM is started."""
+        return uuid_of(vm) or legacy(meta_of(vm)["name"])
+
+    def has_seen(self, name: str, uuid: str) -> bool:
+        """Whether a guest of a VM has run with a UUID, as far as that could be seen."""
+        return self.world.now - self._run.get((name, uuid), self.world.now) > self.seen
+
+    def having(self, uuid: str, name: str, since: float) -> Iterator[str]:
         """The other VMs and VMIs that have had a UUID since then."""
         for each in (*self.world.all(_VM), *self.world.all(_VMI)):
             other = meta_of(each)["name"]

@@ -50,7 +50,7 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
     upgrades = "v1.8.0" if rng.random() < 0.05 else None
     world.create(kubevirt("kubevirt", "kubevirt", version, target=upgrades, configuration=policy), "admin")
     world.create(objects.new("Namespace", "", "tenant", status={"phase": "Active"}), "admin")
-    platform.stashing = state != "without a copy"
+    platform.keeping, platform.stashing = True, state != "without a copy"
     had = small(1)
     live = world.create(_live(had, odd, rng), "admin")
     if rng.random() < 0.5:
@@ -108,9 +108,7 @@ def _copied(world: World, made: Obj, had: Obj, odd: str, *, left_over: bool) -> 
 
 
 def _runs(world: World, made: Obj) -> None:
-    running = started(made)
-    if made["spec"].get("instancetype") and named_by(made):
-        running = started_with(world, made, running)
+    running = started_with(world, made, started(made))
     running["status"]["phase"] = "Running"
     world.create(running, "virt-controller")
 

@@ -21,6 +21,7 @@ from .identity import Firmware
 from .platform import Platform
 from .steward import Steward
 from .truth import Truth
+from .undone import Undone
 from .world import Change, Obj, World, meta_of
 from .writer import Write
 
@@ -50,6 +51,7 @@ class Watch:
     def __post_init__(self) -> None:
         self.claims, self.firmware = Claims(self.world, self.platform, self._changed), Firmware(self.world)
         self.copies = Copies(self.world)
+        self.undone = Undone(self.world, self.claims, self.firmware, self.copies)
         self.truth = Truth(self.world)
         self._late: dict[str, Write] = {}  # by the version after it
         self.platform.released = self.address_released
@@ -79,7 +81,9 @@ class Watch:
         plan = write.plan
         if plan is None or plan.target.name != write.key[2]:
             return  # which is a violation of its own
-        if plan.subject.kind == "IPAMClaim":
+        if write.undoes:
+            yield from self.undone.of(write)
+        elif plan.subject.kind == "IPAMClaim":
             yield from self.claims.of(write)
         else:
             yield from (self.copies if plan.check.startswith("instancetype") else self.firmware).of(write)
@@ -87,6 +91,7 @@ class Watch:
     def wrote(self, write: Write) -> None:
         self.writes += 1
         self.truth.took(write)
+        self.undone.wrote(write)
         before, plan = write.before or {}, write.plan
         where = f"{write.by} wrote {write.key[0]} {write.key[2]}"
         seen, found = (_identity(each) for each in (write.confirmed, before))

@@ -30,6 +30,7 @@ class Platform(Network):
     controller_up: bool = True  # ipam-extensions
     collecting: bool = True  # garbage collection of IPAMClaims
     stashing: bool = True  # virt-controller makes copies of instancetypes
+    keeping: bool = False  # the specs that VMs start with, where anybody asks for them
     _events: list[tuple[str, str]] = field(default_factory=list)
     _made: int = 0
 
@@ -142,7 +143,7 @@ class Platform(Network):
 
     def _start(self, vm: Obj) -> None:
         running = started(vm)
-        if "instancetype" in vm["spec"]:
+        if self.keeping:
             running = started_with(self.world, vm, running)
         self.world.create(running, "virt-controller")
 

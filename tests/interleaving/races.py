@@ -16,13 +16,13 @@ from exporter.model.record import Ref
 from reconcile.remediations import all_remediations
 
 from .access import Faults, Weakened
+from .clocks import CALL, Clock
 from .invariants import Violation, Watch
 from .made import claimed, lacking, launched, started
 from .network import LINK
 from .people import vm
 from .platform import Platform
 from .scenarios import claim_in, surroundings
-from .clocks import CALL, Clock
 from .steward import SLOW, Steward, hint_for
 from .world import Obj, World, meta_of, with_meta
 

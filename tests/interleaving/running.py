@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from reconcile.remediations import all_remediations
 
@@ -17,11 +17,14 @@ from .invariants import Violation, Watch
 from .platform import Platform
 from .scenarios import surroundings
 from .steward import Steward
+from .undoing import Person
 from .world import World
 
 __all__ = ["Ran", "interleave"]
 
 _STEPS = 20_000
+P = TypeVar("P", Steward, Person)
+_UNDOES = 0.5  # of the interleavings, if there is anything to take back
 _SLOW = (0.5, 3.0, 8.0, 15.0, 45.0, 60.0)  # seconds for which a write may be under way
 _REMEDIATIONS = {each.id: each for each in all_remediations()}
 
@@ -60,10 +63,11 @@ def interleave(
     for number in range(rng.choice((0, 1, 1, 2, 3))):
         act = rng.choice(about.acts)
         actors[f"{act.__name__} {number}"] = act(world, platform, rng)
-    for number in range(rng.choice((1, 1, 2))):
-        steward = Steward(
+
+    def process(kind: type[P], name: str) -> P:
+        made = kind(
             world,
-            f"steward-{number}",
+            name,
             clock,
             rng,
             wrote=watch.wrote,
@@ -72,10 +76,17 @@ def interleave(
             faults=_faults(rng),
             weakened=weakened,
             dies=_deaths(rng),
-            ledger=ledger(f"steward-{number}"),
+            ledger=ledger(name),
         )
-        watch.stewards.append(steward)
+        watch.stewards.append(made)
+        return made
+
+    stewards = [process(Steward, f"steward-{number}") for number in range(rng.choice((1, 1, 2)))]
+    for steward in stewards:
         actors[steward.name] = _repairs(about, world, steward, clock, rng)
+    if rng.random() < _UNDOES:
+        person = process(Person, "steward-undo")
+        actors[person.name] = _undoes(person, stewards, rng)
     trace: list[str] = []
     if traced:
         world.watches.append(lambda c: trace.append(f"{world.now:.2f} {c.by}: {c.key} {_short(c.after)}"))
@@ -124,6 +135,11 @@ def _repairs(about: Area, world: World, steward: Steward, clock: Clock, rng: Ran
             yield
         world.passes(wait)
     yield from steward.settle(at_last=True)
+
+
+def _undoes(person: Person, stewards: list[Steward], rng: Random) -> Iterator[None]:
+    yield from person.takes_back(stewards, rng)
+    yield from person.settle(at_last=True)
 
 
 def _faults(rng: Random) -> Faults:

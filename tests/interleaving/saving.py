@@ -54,8 +54,8 @@ _SAVING: tuple[tuple[str, Callable[[Obj], tuple[str, ...]], Callable[[Obj], bool
     ("VirtualMachineSnapshot", lambda each: (each["spec"]["source"]["name"],), _ended),
     ("VirtualMachineClone", lambda each: (each["spec"]["source"]["name"], each["spec"]["target"]["name"]), _ended),
     ("VirtualMachineBackup", lambda each: (each["spec"]["source"]["name"],), _done),
-    ("Restore", lambda each: (_NAME,), _ended),
-    ("Backup", lambda each: (_NAME,), _ended),
+    ("Restore", lambda _: (_NAME,), _ended),
+    ("Backup", lambda _: (_NAME,), _ended),
 )
 
 
@@ -148,7 +148,9 @@ def clone(world: World, _: Platform, rng: Random) -> Iterator[None]:
     """Into another VM, with its annotations, ours among them; KubeVirt makes a snapshot and restores that."""
     yield
     spec = {"source": _REF, "target": _REF | {"name": "copy"}}
-    made = _made(world, "VirtualMachineClone", "clone.kubevirt.io/v1beta1", "user", spec, {"phase": "SnapshotInProgress"})
+    made = _made(
+        world, "VirtualMachineClone", "clone.kubevirt.io/v1beta1", "user", spec, {"phase": "SnapshotInProgress"}
+    )
     yield from _while(rng)
     found = world.get(_VM, _NAME)
     if found is not None:
@@ -194,5 +196,3 @@ def restored_from_outside(world: World, _: Platform, rng: Random) -> Iterator[No
     _quietly(lambda: world.create(again | ({"spec": was["spec"]} if was is not None else {}), "velero"))
     yield from _while(rng)
     _status(world, made, "velero", phase="Completed")
-
-

@@ -16,7 +16,7 @@ from exporter.demo.instancetypes import copy, copy_name, reference
 from exporter.demo.objects import owner_of
 from exporter.fakeapi.errors import ApiError
 
-from .world import Obj, World, meta_of
+from .world import Obj, World, meta_of, owned_by
 
 __all__ = ["COPY", "SIZE", "copy_of", "lacks", "named_by", "started_with", "stashed", "with_ref"]
 
@@ -70,11 +70,16 @@ def stashed(world: World, vm: Obj) -> Iterator[None]:
 
 
 def started_with(world: World, vm: Obj, running: Obj) -> Obj:
-    """The VMI of a VM with an instancetype, once the spec that it starts with is kept."""
-    matcher = vm["spec"]["instancetype"] | {"revisionName": named_by(vm)}
-    name = f"revision-start-vm-{meta_of(vm)['uid']}-{meta_of(vm)['resourceVersion']}"
-    data: dict[str, Any] = {"spec": vm["spec"] | {"instancetype": matcher}}
-    kept = objects.new(COPY, "ns", name, owners=[owner_of(vm)], data=data, revision=1)
+    """The VMI of a VM, once the spec that it starts with is kept, in the place of the one of the last start."""
+    uid, spec = meta_of(vm)["uid"], vm["spec"]
+    name = f"revision-start-vm-{uid}-{meta_of(vm)['generation']}"
+    if spec.get("instancetype"):
+        spec = spec | {"instancetype": spec["instancetype"] | {"revisionName": named_by(vm)}}
+    for each in list(owned_by(world.all(COPY), uid)):
+        if meta_of(each)["name"].startswith("revision-start") and meta_of(each)["name"] != name:
+            world.delete((COPY, "ns", meta_of(each)["name"]), _BY)
+    data: dict[str, Any] = {"spec": spec}
+    kept = objects.new(COPY, "ns", name, owners=[owner_of(vm)], data=data, revision=meta_of(vm)["generation"])
     _quietly(lambda: world.create(kept, _BY))
     return running | {"status": running["status"] | {"virtualMachineRevisionName": name}}
 

@@ -28,6 +28,7 @@ from reconcile.confirm import Confirmed, Hint, confirm
 from reconcile.ledger import Entry, Event
 from reconcile.plan import Refused
 from reconcile.remediation import Remediation
+from reconcile.remediations import all_remediations
 from tests.evaluation import api_kinds
 
 from .access import Faults, ModelReads, Turn, Weakened
@@ -36,12 +37,12 @@ from .memory import MemoryLedger
 from .world import World
 from .writer import Intended, ModelWriter, Write
 
-__all__ = ["SLOW", "Killed", "Steward", "hint_for"]
+__all__ = ["KINDS", "SLOW", "Killed", "Steward", "hint_for"]
 
 SLOW = 8.0
 _ROUNDS = 12  # of looks at what is not settled
 _CHECKS = {check.id: check for check in all_checks()}
-_KINDS = api_kinds()
+KINDS = api_kinds() | {kind.name: kind for remediation in all_remediations() for kind in remediation.reads}
 
 
 class Killed(BaseException):
@@ -80,17 +81,15 @@ class Steward:
         self.ledger = ledger
         self._faults = faults = faults or Faults()
         self._reads = ModelReads(world, faults, self._weakened)
-        self._writer = ModelWriter(
-            world, name, faults, self._weakened, wrote, sends, skewed=lambda: wall.unnoticed
-        )
-        self._planned, self._began = "", 0.0
+        self._writer = ModelWriter(world, name, faults, self._weakened, wrote, sends, skewed=lambda: wall.unnoticed)
+        self._planned, self._began, self._made = "", 0.0, 0
         self.results: list[Result] = []
         self.errors: list[Exception] = []
         self._attempts = Attempts(
             self._reads,
             self._writer,  # type: ignore[arg-type] # the same methods
             self.ledger,
-            _KINDS | _more_kinds(),
+            KINDS,
             clock=wall.now,
             kept=self._kept,
             reached=self._reached,
@@ -109,28 +108,43 @@ class Steward:
 
     def attempt(self, remediation: Remediation, hint: Hint) -> Iterator[None]:
         """Until it has ended, or the process has; what has no end in the ledger is settled then."""
-        self._reads.begin()
+        self.begins()
         made: list[Confirmed | Refused] = []
-        self._planned = ""
 
         async def make() -> Confirmed | Refused:
-            if made:
+            if made and self._weakened.made_once:
                 self._clock.hurried.add(self.name)
-                if self._weakened.made_once:
-                    return made[0]
-            check = _CHECKS[hint.check]
-            self._began = self._world.now
-            now = self.wall.now()
+                return made[0]
+            self.reads_now()
             timer = lambda: self._world.now  # noqa: E731
-            made.append(await confirm(hint, check, remediation, self._reads, now=now, timer=timer))
+            check = _CHECKS[hint.check]
+            made.append(await confirm(hint, check, remediation, self._reads, now=self.wall.now(), timer=timer))
             return made[-1]
 
         async def permit(first: Confirmed) -> Refused | None:
-            self._planned = self._planned or first.plan.hash
+            self.permitted(first)
             await Turn("gates", slow=len(made) == 1)
             return None
 
-        result = yield from self._driven(self._attempts.run(make, permit, mode="auto"))
+        yield from self.tried(self._attempts.run(make, permit, mode="auto"))
+
+    def begins(self) -> None:
+        """An attempt."""
+        self._reads.begin()
+        self._planned, self._made = "", 0
+
+    def reads_now(self) -> None:
+        """For a plan; from the second one on it is in a hurry."""
+        self._made += 1
+        if self._made > 1:
+            self._clock.hurried.add(self.name)
+        self._began = self._world.now
+
+    def permitted(self, first: Confirmed) -> None:
+        self._planned = self._planned or first.plan.hash
+
+    def tried(self, work: Coroutine[Any, None, Result]) -> Iterator[None]:
+        result = yield from self._driven(work)
         self._clock.hurried.discard(self.name)
         if result is not None:
             self.results.append(result)
@@ -173,9 +187,3 @@ class Steward:
         except Exception as error:  # noqa: BLE001 # whatever it is, it is one too many
             self.errors.append(error)
             return None
-
-
-def _more_kinds() -> dict[str, Any]:
-    from reconcile.remediations import all_remediations
-
-    return {kind.name: kind for remediation in all_remediations() for kind in remediation.reads}

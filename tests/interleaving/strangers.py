@@ -21,7 +21,7 @@ from .platform import Platform
 from .stashing import COPY, SIZE, named_by, with_ref
 from .world import Obj, World, meta_of, with_meta
 
-__all__ = ["OF_CLAIMS", "copied_annotations", "forged_copy", "foreign_claim", "foreign_pod"]
+__all__ = ["OF_CLAIMS", "copied_annotations", "foreign_claim", "foreign_pod", "forged_copy"]
 
 _VM, _NAME, _THEIRS = "VirtualMachine", "db", "tenant"
 
@@ -66,7 +66,9 @@ def foreign_claim(world: World, _: Platform, rng: Random) -> Iterator[None]:
         _quietly(lambda: world.change(found, "user", lambda _: changed))
         return
     owners = [owner_of(mine) if mine is not None else owner(_VM, _NAME, "u-none")]
-    made = pods.claim("ns", "alias.blue", NETWORK, ["10.0.0.5/16"], vm=_NAME, owners=owners, finalizers=(IPAM_FINALIZER,))
+    made = pods.claim(
+        "ns", "alias.blue", NETWORK, ["10.0.0.5/16"], vm=_NAME, owners=owners, finalizers=(IPAM_FINALIZER,)
+    )
     _quietly(lambda: world.create(made, "user"))
 
 

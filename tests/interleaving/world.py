@@ -14,7 +14,6 @@ from typing import Any
 
 from exporter.fakeapi.errors import ApiError
 from exporter.fakeapi.patching import JSON, patched
-
 from reconcile.requests import MANAGER
 
 from .fields import KINDS as SIGNED
@@ -128,9 +127,11 @@ class World:
         return None if self._ends(after) else after
 
     def _signed(self, before: Obj | None, after: Obj, by: str) -> Obj:
-        """With who wrote which of its fields, and when."""
+        """With who wrote which of its fields, and when; of a VM with the number of its spec."""
         if after["kind"] not in SIGNED:
             return after
+        if after["kind"] == "VirtualMachine" and (before is None or before["spec"] != after["spec"]):
+            after = with_meta(after, generation=meta_of(before or after).get("generation", 0) + 1)
         time = self.time() if before is not None else meta_of(after)["creationTimestamp"]
         return with_meta(after, managedFields=signed(before, after, _MANAGERS.get(by[:7], by), time))
 
