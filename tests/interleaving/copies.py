@@ -168,8 +168,8 @@ class Copies:
             if named_by(vm) == name and self.world.now - self._since[of, name] > self.seen:
                 yield f"VM {of}"
             live = self.world.get(SIZE, (vm["spec"].get("instancetype") or {}).get("name", ""), "")
-            awaits = live is not None and copy_name(vm, live) == name and named_by(vm) != name
-            if awaits and not self._has_one(vm, live) and self.world.age(vm) > self.seen:
+            awaits = live is not None and copy_name(vm, live) == name != named_by(vm)
+            if awaits and live is not None and not self._has_one(vm, live) and self.world.age(vm) > self.seen:
                 yield f"VM {of}, which has no copy of what it wants,"
         for running in self.world.all(_VMI):
             start = self.world.get(COPY, running["status"].get("virtualMachineRevisionName", ""))

@@ -184,7 +184,7 @@ def resize(world: World, _: Platform, rng: Random) -> Iterator[None]:
     """To another instancetype, to none, or back to the first one; or the spec is pinned to a copy that there is."""
     if world.get(SIZE, "large", "") is None:
         world.create(small(5, "t5", "large"), "admin")
-    for _ in range(rng.choice((1, 2))):
+    for _time in range(rng.choice((1, 2))):
         found = world.get(_VM, "db")
         yield
         if found is None:

@@ -63,9 +63,12 @@ class Platform(Network):
 
     def virt_controller(self) -> Iterator[None]:
         while True:
+            moment = self.world.version, self.world.now
             for work in (self._vm_work, self._vmi_work, self._migration_work):
                 yield from work()
             yield
+            while moment == (self.world.version, self.world.now):  # there is still nothing to do
+                yield
 
     def _vm_work(self) -> Iterator[None]:
         for vm in self.world.all("VirtualMachine"):
@@ -221,6 +224,7 @@ class Platform(Network):
 
     def garbage_collector(self) -> Iterator[None]:
         while True:
+            version = self.world.version
             kinds = ("VirtualMachineInstance", "Pod", COPY)
             for thing in (*self._collected(), *(each for kind in kinds for each in self.world.all(kind))):
                 owners, namespace = meta_of(thing).get("ownerReferences") or (), meta_of(thing)["namespace"]
@@ -230,6 +234,8 @@ class Platform(Network):
                     self._quietly(self._collect, thing)
             yield from self._foreground()
             yield
+            while version == self.world.version:
+                yield
 
     def _foreground(self) -> Iterator[None]:
         """A VM that is deleted with what it owns waits for that."""

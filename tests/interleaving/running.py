@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
@@ -10,13 +11,14 @@ from typing import Any, TypeVar
 
 from reconcile.remediations import all_remediations
 
-from .access import Faults, Weakened
+from .access import Weakened
 from .areas import Area, drawn
 from .clocks import Clock, WallClock
 from .invariants import Violation, Watch
 from .platform import Platform
 from .scenarios import surroundings
 from .steward import Steward
+from .troubles import deaths, faults
 from .undoing import Person
 from .world import World
 
@@ -25,7 +27,6 @@ __all__ = ["Ran", "interleave"]
 _STEPS = 20_000
 P = TypeVar("P", Steward, Person)
 _UNDOES = 0.5  # of the interleavings, if there is anything to take back
-_SLOW = (0.5, 3.0, 8.0, 15.0, 45.0, 60.0)  # seconds for which a write may be under way
 _REMEDIATIONS = {each.id: each for each in all_remediations()}
 
 
@@ -73,24 +74,25 @@ def interleave(
             wrote=watch.wrote,
             sends=watch.sends,
             wall=WallClock.drawn(world, rng),
-            faults=_faults(rng),
+            faults=faults(rng),
             weakened=weakened,
-            dies=_deaths(rng),
+            dies=deaths(rng),
             ledger=ledger(name),
         )
         watch.stewards.append(made)
         return made
 
     stewards = [process(Steward, f"steward-{number}") for number in range(rng.choice((1, 1, 2)))]
+    cast = Cast(actors, dict.fromkeys(each.name for each in stewards))
     for steward in stewards:
-        actors[steward.name] = _repairs(about, world, steward, clock, rng)
+        actors[steward.name] = _repairs(about, world, steward, clock, cast, rng)
     if rng.random() < _UNDOES:
-        person = process(Person, "steward-undo")
-        actors[person.name] = _undoes(person, stewards, rng)
+        cast.person = process(Person, "steward-undo")
+        actors[cast.person.name] = _undoes(cast.person, stewards, cast, rng)
     trace: list[str] = []
     if traced:
         world.watches.append(lambda c: trace.append(f"{world.now:.2f} {c.by}: {c.key} {_short(c.after)}"))
-    _scheduled(actors, rng)
+    _scheduled(cast, rng)
     watch.ended()
     results = tuple(result.refused or result.state for steward in watch.stewards for result in steward.results)
     return Ran(seed, tuple(watch.found), watch.writes, results, tuple(trace))
@@ -100,27 +102,41 @@ def _short(after: object) -> str:
     return "gone" if after is None else ""
 
 
-def _scheduled(actors: dict[str, Iterator[None]], rng: Random) -> None:
-    """Until the sidecars are done; of all others any may be faster or slower, or stand still for a while."""
+@dataclass
+class Cast:
+    """Who acts, and who `working` has to come to an end: a person only once there is something to take back."""
+
+    actors: dict[str, Iterator[None]]
+    working: dict[str, None]
+    person: Person | None = None
+
+    def wrote(self) -> None:
+        if self.person is not None:
+            self.working[self.person.name] = None
+            self.person = None
+
+
+def _scheduled(cast: Cast, rng: Random) -> None:
+    """Until those who work are done; of all others any may be faster or slower, or stand still for a while."""
+    actors, working = cast.actors, cast.working
     names = list(actors)
     weights = [rng.choice((1, 1, 2, 6)) for _ in names]
     drawn = list(accumulate(weights))
-    working = sum(name.startswith("steward") for name in names)
     for _ in range(_STEPS):
         if not working:
             return
-        (name,) = rng.choices(names, cum_weights=drawn)
+        name = names[bisect(drawn, rng.random() * drawn[-1], 0, len(drawn) - 1)]
         try:
             next(actors[name])
         except StopIteration:
             at = names.index(name)
             del names[at], weights[at]
             drawn = list(accumulate(weights))
-            working -= name.startswith("steward")
+            working.pop(name, None)
     raise AssertionError("an interleaving has no end")
 
 
-def _repairs(about: Area, world: World, steward: Steward, clock: Clock, rng: Random) -> Iterator[None]:
+def _repairs(about: Area, world: World, steward: Steward, clock: Clock, cast: Cast, rng: Random) -> Iterator[None]:
     """Attempts, each for what was found a while ago."""
     for _ in range(rng.choice((1, 1, 2, 3))):
         hinted = about.hint(world, rng)
@@ -130,6 +146,8 @@ def _repairs(about: Area, world: World, steward: Steward, clock: Clock, rng: Ran
         for _ in range(rng.choice((0, 0, 3, 10))):
             yield
         yield from steward.attempt(_REMEDIATIONS[remediation], hint)
+        if Person.done_by(steward):
+            cast.wrote()
         wait = rng.choice((0.0, 0.0, 130.0, 700.0))
         while wait and clock.hurried:
             yield
@@ -137,40 +155,8 @@ def _repairs(about: Area, world: World, steward: Steward, clock: Clock, rng: Ran
     yield from steward.settle(at_last=True)
 
 
-def _undoes(person: Person, stewards: list[Steward], rng: Random) -> Iterator[None]:
+def _undoes(person: Person, stewards: list[Steward], cast: Cast, rng: Random) -> Iterator[None]:
+    while cast.person is not None:
+        yield
     yield from person.takes_back(stewards, rng)
     yield from person.settle(at_last=True)
-
-
-def _faults(rng: Random) -> Faults:
-    large = rng.random() < 0.3
-
-    def pages() -> int:
-        return rng.choice((0, 2, 5)) if large else 0
-
-    stops = rng.random() < 0.2
-
-    def paused() -> float:
-        return rng.choice((3.0, 60.0)) if stops and rng.random() < 0.05 else 0.0
-
-    slow = rng.random() < 0.15
-
-    def late() -> float:
-        return rng.choice(_SLOW) if slow and rng.random() < 0.7 else 0.0
-
-    fails = rng.random() < 0.2
-    return Faults(
-        pages=pages,
-        paused=paused,
-        read_fails=lambda: fails and rng.random() < 0.02,
-        answer_lost=lambda: rng.choice(("before", "after", "")) if fails else "",
-        late=late,
-        stopped=lambda: rng.random() < 0.2,
-        outlived=lambda: rng.random() < 0.5,
-    )
-
-
-def _deaths(rng: Random) -> Callable[[str], bool]:
-    """A third of the sidecars is killed now and then, at any call or between two."""
-    often = rng.choice((0.0, 0.0, 0.02))
-    return lambda _: rng.random() < often if often else False

@@ -76,7 +76,7 @@ def forged_copy(world: World, _: Platform, rng: Random) -> Iterator[None]:
     """In a namespace of their own: a VM, and a ControllerRevision with labels and name as KubeVirt would give them,
     and what they like in it.
     """
-    for _ in range(rng.choice((0, 1, 4))):
+    for _turn in range(rng.choice((0, 1, 4))):
         yield
     forge(world, rng)
 

@@ -16,24 +16,18 @@ from .steward import KINDS, Steward
 
 __all__ = ["Person"]
 
-_PATIENCE = 400  # turns until there is something to take back
-
 
 class Person(Steward):
     """With a ledger of their own, and one attempt."""
 
+    @staticmethod
+    def done_by(other: Steward) -> list[Entry]:
+        return [entry for entry in other.ledger.entries() if entry.event is Event.DONE]
+
     def takes_back(self, others: list[Steward], rng: Random) -> Iterator[None]:
-        done: list[tuple[Steward, Entry]] = []
-        for _ in range(_PATIENCE):
-            done = [(each, entry) for each in others for entry in each.ledger.entries() if entry.event is Event.DONE]
-            if done:
-                break
-            yield
-        if not done:
-            return
         for _ in range(rng.choice((0, 3, 20, 100))):
             yield
-        whose, entry = rng.choice(done)
+        whose, entry = rng.choice([(each, entry) for each in others for entry in self.done_by(each)])
         entries = sorted((*whose.ledger.entries(), *self.ledger.entries()), key=lambda each: each.at)
         try:
             intended, after = _attempt(entries, entry.attempt)
