@@ -6,8 +6,8 @@ counts, and what is not there. Anything unknown refuses.
 
 Listing all pods of a large cluster takes seconds, in which a VM can be created and use what had no user, a restore can
 begin, or a controller can fail. So everything is read once more before a plan is given, and of long lists of the whole
-cluster the namespace of the object, with VMs, VMIs, migrations and pods last. A pod of another namespace that the list
-lacks can't refer to the object.
+cluster the namespace of the object, with VMs, VMIs, migrations and pods late, and last what saves or restores VMs. A
+pod of another namespace that the list lacks can't refer to the object.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .fence import boottime
 from .fresh import FreshCluster, UnreadError
 from .owners import claimed
 from .plan import Plan, Refused
-from .reading import USERS, Reads, satisfy, survey
+from .reading import ELSEWHERE, LONG, Reads, satisfy, survey
 from .remediation import Remediation, Scene
 
 __all__ = ["Confirmed", "Hint", "confirm", "holds"]
@@ -175,7 +175,7 @@ async def _settled(
         if not needs and answer is not None:
             if again is None or isinstance(answer, Refused):
                 return answer
-            needs = cluster.quick(USERS, again(answer))
+            needs = cluster.quick(LONG, again(answer), ELSEWHERE)
             again = None
         await satisfy(cluster, reads, kinds, versions, needs)
     return Refused("everything_seen", f"what is read has no end: {needs[0]} is asked for after {_ROUNDS} rounds")

@@ -9,15 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
+from exporter.model.record import epoch
+
 from .plan import Add, Op, Remove, Test
 
-__all__ = ["applied", "entries", "touches"]
+__all__ = ["Writer", "applied", "entries", "touches", "writers"]
 
 _GONE = object()
+
+
+class Writer(NamedTuple):
+    """Whom managedFields name for a field. `time` is when it last changed any of its fields, in seconds since 1970 by
+    the API server's clock, None where that can't be read. The name is what the client said of itself, and proves
+    nothing: whoever writes chooses it (`fieldManager`).
+    """
+
+    manager: str
+    time: float | None
 
 
 def entries(whole: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -25,6 +37,30 @@ def entries(whole: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     meta = whole.get("metadata")
     listed = meta.get("managedFields") if isinstance(meta, dict) else None
     return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+
+
+def writers(whole: Mapping[str, Any], path: str) -> list[Writer]:
+    """Who wrote what is at a path, a JSON pointer, or above it as a whole; nobody where managedFields do not say.
+
+    Of several each has written or applied the value that is there. Writes of subresources change nothing else.
+    """
+    try:
+        without = applied(whole, (Remove(path),))
+    except ValueError:
+        return []
+    owning = (each for each in entries(whole) if not each.get("subresource"))
+    return [
+        Writer(str(each.get("manager") or "somebody"), _moment(each.get("time")))
+        for each in owning
+        if touches(each.get("fieldsV1"), whole, without)
+    ]
+
+
+def _moment(time: Any) -> float | None:
+    try:
+        return epoch(time) if isinstance(time, str) else None
+    except ValueError:
+        return None
 
 
 def applied(whole: Mapping[str, Any], ops: Iterable[Op]) -> Mapping[str, Any]:

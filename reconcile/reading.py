@@ -21,7 +21,18 @@ from exporter.model.source import SyncState
 
 from .fresh import FreshCluster, Need
 
-__all__ = ["APPLY_ROLE", "USERS", "ApiReads", "Reads", "document", "object_path", "satisfy", "survey"]
+__all__ = [
+    "APPLY_ROLE",
+    "ELSEWHERE",
+    "LONG",
+    "USERS",
+    "ApiReads",
+    "Reads",
+    "document",
+    "object_path",
+    "satisfy",
+    "survey",
+]
 
 Raw = TypeVar("Raw", bytes, msgspec.Raw)
 APPLY_ROLE = "apply what `steward reconcile role` prints for the configuration"
@@ -31,8 +42,19 @@ _PAGE_BYTES = 256 * 2**20
 _PAGE = 500
 _RESTARTS = 3
 
-# Whoever uses something is read after it: what is born in between only makes it look more used.
-USERS = ("VirtualMachine", "VirtualMachineInstance", "VirtualMachineInstanceMigration", "Pod")
+LONG = ("VirtualMachine", "VirtualMachineInstance", "VirtualMachineInstanceMigration", "Pod")
+"""Kinds of which a cluster may have so many that only those of a namespace are read once more."""
+
+ELSEWHERE = ("Restore", "Backup")
+"""Kinds whose objects are about other namespaces than their own, so that they are all read once more: Velero's."""
+
+# Whoever uses something is read after it: what is born in between only makes it look more used. What saves or restores
+# a VM is read last of all: it is there before anything that it does.
+USERS = (
+    *LONG,
+    *("VirtualMachineSnapshot", "VirtualMachineBackup", "VirtualMachineClone", "VirtualMachineRestore"),
+    *reversed(ELSEWHERE),
+)
 
 
 class Reads(Protocol):

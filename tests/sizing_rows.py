@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from exporter.demo.objects import filled, new, owner
+from exporter.demo.objects import condition, filled, new, owner
 
 __all__ = ["BUILDERS", "matchers", "put", "put_template", "with_template"]
 
@@ -83,8 +83,46 @@ def _revision(namespace: str, row: Row, meta: Row) -> Row:
 
 def _restore(namespace: str, row: Row, meta: Row) -> Row:
     target = {"apiGroup": "kubevirt.io", "kind": "VirtualMachine", "name": row.get("target", "db")}
-    status = filled(complete=row.get("complete"))
-    return new("VirtualMachineRestore", namespace, row["name"], spec={"target": target}, status=status, **meta)
+    spec, status = {"target": target, "virtualMachineSnapshotName": "s"}, filled(complete=row.get("complete"))
+    return new("VirtualMachineRestore", namespace, row["name"], spec=spec, status=status, **meta)
+
+
+def _source(row: Row) -> Row:
+    """What one is of: a VM, or with `sourceKind` something else."""
+    kind = row.get("sourceKind", "VirtualMachine")
+    group = {"VirtualMachineSnapshot": "snapshot.", "VirtualMachineBackupTracker": "backup."}.get(kind, "")
+    return {"apiGroup": f"{group}kubevirt.io", "kind": kind, "name": row.get("source", "db")}
+
+
+def _snapshot(namespace: str, row: Row, meta: Row) -> Row:
+    status = filled(phase=row.get("phase"))
+    return new("VirtualMachineSnapshot", namespace, row["name"], spec={"source": _source(row)}, status=status, **meta)
+
+
+def _clone(namespace: str, row: Row, meta: Row) -> Row:
+    target = {"apiGroup": "kubevirt.io", "kind": "VirtualMachine", "name": row["target"]} if "target" in row else None
+    spec = {"source": _source(row)} | filled(target=target)
+    status = filled(phase=row.get("phase"), targetName=row.get("targetName"))
+    return new("VirtualMachineClone", namespace, row["name"], spec=spec, status=status, **meta)
+
+
+def _vm_backup(namespace: str, row: Row, meta: Row) -> Row:
+    """`done` is the type of the condition that says that it is over."""
+    conditions = [condition("Progressing", "done" not in row, meta["created"], reason="Initiated", message="")]
+    conditions += [condition(row["done"], True, meta["created"], reason="Completed", message="")] if "done" in row else []
+    spec, status = {"source": _source(row), "pvcName": "backups"}, {"conditions": conditions}
+    return new("VirtualMachineBackup", namespace, row["name"], spec=spec, status=status, **meta)
+
+
+def _velero(kind: str) -> Callable[[str, Row, Row], Row]:
+    """One is in namespace velero; `included`, `excluded` and `mapping` are its namespaces."""
+
+    def build(_: str, row: Row, meta: Row) -> Row:
+        names = {"included": "includedNamespaces", "excluded": "excludedNamespaces", "mapping": "namespaceMapping"}
+        spec = {field: row[name] for name, field in names.items() if name in row}
+        return new(kind, "velero", row["name"], spec=spec, status=filled(phase=row.get("phase")), **meta)
+
+    return build
 
 
 def _preset(namespace: str, row: Row, meta: Row) -> Row:
@@ -100,4 +138,9 @@ BUILDERS = {
     "ControllerRevision": _revision,
     "VirtualMachineRestore": _restore,
     "VirtualMachineInstancePreset": _preset,
+    "VirtualMachineSnapshot": _snapshot,
+    "VirtualMachineClone": _clone,
+    "VirtualMachineBackup": _vm_backup,
+    "Restore": _velero("Restore"),
+    "Backup": _velero("Backup"),
 }

@@ -42,7 +42,9 @@ def _spec(row: Row) -> Row:
 
 
 def _vm(namespace: str, row: Row, meta: Row) -> Row:
-    """`origin` is where it came from: a `restore`, a `backup`, a `manifest`."""
+    """`origin` is where it came from: a `restore`, a `backup`, a `manifest`; `uuidWritten` are managedFields, by
+    `{manager: time}`, of whoever wrote the firmware UUID, or a list of them as they are.
+    """
     labels, notes, owners = dict(row.get("labels", {})), dict(row.get("annotations", {})), []
     if row.get("origin") == "restore":
         notes["restore.kubevirt.io/lastRestoreUID"] = "r1"
@@ -68,7 +70,18 @@ def _vm(namespace: str, row: Row, meta: Row) -> Row:
         **meta,
     )
     with_template(made, row)
+    if "uuidWritten" in row:
+        made["metadata"]["managedFields"] = _uuid_written(row["uuidWritten"])
     return made
+
+
+def _uuid_written(by: Any) -> Any:
+    if not isinstance(by, dict):
+        return by
+    fields: Row = {"f:uuid": {}}
+    for name in ("firmware", "domain", "spec", "template", "spec"):
+        fields = {f"f:{name}": {".": {}, **fields}}
+    return [{"manager": name, "operation": "Update", "time": time, "fieldsV1": fields} for name, time in by.items()]
 
 
 def _vmi(namespace: str, row: Row, meta: Row) -> Row:

@@ -14,7 +14,6 @@ from exporter.model.kinds import (
     virtual_machine,
     virtual_machine_instance,
     virtual_machine_instance_migration,
-    virtual_machine_restore,
 )
 from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
@@ -24,17 +23,17 @@ from exporter.model.record import Ref
 
 from ..plan import Add, Op, Refused, Test
 from ..remediation import Scene
-from ._grounds import NO_SNAPSHOT_OR_RESTORE, controller, ending, saving, table
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, controller, ending, table, under_way
 
-__all__ = ["PRECONDITIONS", "READS", "firmware_of", "forbidden", "put", "restores_of"]
+__all__ = ["PATH", "PRECONDITIONS", "READS", "firmware_of", "forbidden", "put", "restores_of"]
 
 READS = (
     virtual_machine.KIND,
     virtual_machine_instance.KIND,
     virtual_machine_instance_migration.KIND,
-    virtual_machine_restore.KIND,
     kube_virt.KIND,
     namespace.KIND,
+    *SAVERS,
 )
 PRECONDITIONS = {
     "stands_alone": "no pool or other controller makes the VM from a template, which would have to change instead",
@@ -42,7 +41,7 @@ PRECONDITIONS = {
     **NO_SNAPSHOT_OR_RESTORE,
     "not_migrating": "no migration of the VM is in progress, and none is awaited",
 }
-_PATH = "/spec/template/spec/domain/firmware"
+PATH = "/spec/template/spec/domain/firmware"
 
 
 def firmware_of(vm: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -54,8 +53,8 @@ def firmware_of(vm: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def put(firmware: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> tuple[Op, ...]:
     """Sets fields of the firmware, where it still is what it was; its other fields stay."""
     if firmware is None:
-        return (Add(path=_PATH, value=dict(fields)),)
-    return (Test(path=_PATH, value=firmware), *(Add(path=f"{_PATH}/{name}", value=fields[name]) for name in fields))
+        return (Add(path=PATH, value=dict(fields)),)
+    return (Test(path=PATH, value=firmware), *(Add(path=f"{PATH}/{name}", value=fields[name]) for name in fields))
 
 
 def restores_of(scene: Scene, vm: Ref) -> list[VirtualMachineRestore]:
@@ -71,10 +70,8 @@ def forbidden(scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any]) -> Ref
         return Refused("has_domain", f"{vm.ref} has no template with a domain")
     if refused := ending(scene, vm.ref, whole):
         return refused
-    if refused := saving(whole):
+    if refused := under_way(scene, vm.namespace, (vm.name,)):
         return refused
-    if active := next((each.name for each in restores_of(scene, vm.ref) if each.active), ""):
-        return Refused("no_snapshot_or_restore", f"restore {active} of {vm.ref} is in progress")
     if moving := next(_moving(scene, vm), ""):
         return Refused("not_migrating", f"{vm.ref} {moving}")
     return None

@@ -15,11 +15,11 @@ from exporter.model.kinds.pod import GIVEN, REFERRED, Pod
 from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from exporter.model.kinds.virtual_machine_restore import VirtualMachineRestore
 from exporter.model.vm_networks import claim_name
 
 from ..plan import Refused
 from ..remediation import Scene
+from ._grounds import under_way
 
 __all__ = [
     "NOT_MIGRATING",
@@ -160,12 +160,8 @@ def shared(scene: Scene, claim: IPAMClaim) -> Refused | None:
 
 
 def restored(scene: Scene, claim: IPAMClaim) -> Refused | None:
-    """A restore may be about to create a VM that it names."""
-    names = names_of(claim)
-    for each in scene.within(VirtualMachineRestore, claim.namespace):
-        if each.active and each.target in names:
-            return Refused("no_snapshot_or_restore", f"{each.ref} restores VM {each.target}")
-    return None
+    """A restore may be about to create a VM that it names, or one with an interface whose IPAMClaim has its name."""
+    return under_way(scene, claim.namespace, names_of(claim), lambda vm: claim.name.startswith(f"{vm}."))
 
 
 def stack_broken(scene: Scene) -> Refused | None:

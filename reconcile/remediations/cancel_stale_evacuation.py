@@ -18,6 +18,7 @@ from exporter.model.kinds.node import Node
 
 from ..plan import Action, Call, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
 
 __all__ = ["REMEDIATION"]
@@ -35,7 +36,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     own = leaving(finding, scene)
     if isinstance(own, Refused):
         return own
-    if refused := _refused(own, scene):
+    if refused := _refused(own, scene) or under_way(scene, own.vmi.namespace, (own.vmi.name,)):
         return refused
     named = own.vmi.evacuation
     return REMEDIATION.planned(
@@ -105,11 +106,12 @@ REMEDIATION = Remediation(
     id="cancel_stale_evacuation",
     title="Cancel an evacuation request that nobody carries out",
     answers={"evictions": ("StaleEvacuationRequest", "RequestOnSchedulableNode", "RequestWithUnmanagedStrategy")},
-    reads=READS,
+    reads=(*READS, *SAVERS),
     indexes=INDEXES,
     writes=_PERMISSIONS,
     plan=_plan,
     preconditions=ONE_KUBEVIRT
+    | NO_SNAPSHOT_OR_RESTORE
     | {
         "supported": "KubeVirt is of a version that is known to serve evacuate/cancel, which is v1.7 or later",
         "not_external": "the VMI's strategy is not External: there the request is for another controller",

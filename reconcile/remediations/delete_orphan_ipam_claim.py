@@ -6,6 +6,7 @@ deleted, since its addresses would be released at once.
 
 It waits while the IPAM controller or OVN-Kubernetes' control plane does not work: what they would have written, such as
 the IPAMClaim's own addresses, may be missing. One whose address another IPAMClaim has too is for a person to resolve.
+One that was created within the hour is left alone: a restore or an import may create IPAMClaims first and VMs later.
 
 Undo: none. A deletion can't be taken back; the ledger keeps the IPAMClaim whole.
 """
@@ -23,7 +24,6 @@ from exporter.model.kinds import (
     virtual_machine,
     virtual_machine_instance,
     virtual_machine_instance_migration,
-    virtual_machine_restore,
 )
 from exporter.model.kinds.ipam_claim import FINALIZER, IPAMClaim
 from exporter.model.kinds.virtual_machine import VirtualMachine
@@ -31,7 +31,7 @@ from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ..plan import Delete, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
-from ._grounds import NO_SNAPSHOT_OR_RESTORE
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
 from ._ipam_claims import (
     NO_OTHER_HOLDER,
     NO_POD_USES_IT,
@@ -47,6 +47,8 @@ from ._ipam_claims import (
 
 __all__ = ["REMEDIATION"]
 
+_AGE = 3600.0  # seconds that a restore or an import has to create the VM
+
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     ref = finding.subject
@@ -57,6 +59,8 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return Refused("not_being_deleted", f"{ref} is being deleted already")
     if FINALIZER not in claim.finalizers:
         return Refused("protected", f"{ref} has no finalizer {FINALIZER}: deleting it releases its addresses")
+    if claim.created is None or scene.now - claim.created <= _AGE:
+        return Refused("an_hour_old", f"{ref} is not older than an hour: its VM may still be created, as by a restore")
     if owners := [*namesakes(scene, VirtualMachine, claim), *namesakes(scene, VirtualMachineInstance, claim)]:
         return Refused("vm_gone", f"{owners[0].ref} exists")
     if refused := migrating(scene, claim) or restored(scene, claim) or stack_broken(scene):
@@ -84,15 +88,16 @@ REMEDIATION = Remediation(
         mutating_webhook_configuration.KIND,
         namespace.KIND,
         virtual_machine_instance_migration.KIND,
-        virtual_machine_restore.KIND,
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
         pod.KIND,
+        *SAVERS,
     ),
     writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete",)),),
     plan=_plan,
     preconditions={
         "protected": "the IPAMClaim has KubeVirt's finalizer, so that deleting it releases nothing yet",
+        "an_hour_old": "the IPAMClaim was created more than an hour ago",
         "vm_gone": "no VM or VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, "
         "exists",
         **NOT_MIGRATING,

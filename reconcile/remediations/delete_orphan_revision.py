@@ -24,7 +24,6 @@ from exporter.model.kinds import (
     virtual_machine,
     virtual_machine_instance,
     virtual_machine_pool,
-    virtual_machine_restore,
     virtual_machine_snapshot_content,
 )
 from exporter.model.kinds.controller_revision import ControllerRevision
@@ -32,7 +31,7 @@ from exporter.model.kinds.virtual_machine import VirtualMachine
 
 from ..plan import Delete, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
-from ._grounds import NO_SNAPSHOT_OR_RESTORE, ending, saving, table, tables, texts
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, tables, texts, under_way
 
 __all__ = ["REMEDIATION"]
 
@@ -46,9 +45,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     if whole is None or revision is None or revision.stash is None:
         return Refused("same_object", f"{ref} does not exist")
     meta = table(whole.get("metadata"))
-    refused = ending(scene, ref, whole)
-    if refused is None and revision.owner_name:
-        refused = saving(scene.whole(virtual_machine.KIND, ref.namespace, revision.owner_name) or {})
+    owners = (revision.owner_name,) if revision.owner_name else ()
+    # What is restored or cloned may be about to refer to it, whatever VM that is.
+    refused = ending(scene, ref, whole) or under_way(scene, ref.namespace, owners, lambda _: True)
     if refused is not None:
         return refused
     for owner in tables(meta.get("ownerReferences")):
@@ -98,8 +97,8 @@ REMEDIATION = Remediation(
         virtual_machine_instance.KIND,
         virtual_machine_pool.KIND,
         virtual_machine_snapshot_content.KIND,
-        virtual_machine_restore.KIND,
         namespace.KIND,
+        *SAVERS,
     ),
     writes=(Write("apps", "controllerrevisions", ("delete",)),),
     plan=_plan,

@@ -16,14 +16,13 @@ from typing import Any
 
 from exporter.findings import Finding
 from exporter.model.departure.vmi import VMIContext
-from exporter.model.kinds import virtual_machine
 from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from exporter.model.naming import named
 from exporter.model.record import Ref
 
 from ..plan import Create, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
-from ._grounds import NO_SNAPSHOT_OR_RESTORE, saving
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
 from ._owning import owning_vm
 
@@ -92,10 +91,9 @@ def _untimely(own: VMIContext) -> Refused | None:
 
 
 def _held_by_vm(own: VMIContext, scene: Scene) -> Refused | None:
-    if not own.vmi.vm_uid:
-        return None
-    vm = owning_vm(own.vmi, scene)
-    return vm if isinstance(vm, Refused) else saving(vm)
+    if own.vmi.vm_uid and isinstance(vm := owning_vm(own.vmi, scene), Refused):
+        return vm
+    return under_way(scene, own.vmi.namespace, (own.vmi.name,))
 
 
 def _last_ended(own: VMIContext) -> VirtualMachineInstanceMigration | None:
@@ -125,7 +123,7 @@ REMEDIATION = Remediation(
     id="migrate_marked_vmi",
     title="Migrate a VMI whose evacuation request nobody carries out",
     answers={"evictions": ("StaleEvacuationRequest", "RequestOnSchedulableNode", "NotStarted")},
-    reads=(*READS, virtual_machine.KIND),
+    reads=(*READS, *SAVERS),
     indexes=INDEXES,
     writes=(Write("kubevirt.io", "virtualmachineinstancemigrations", ("create",)),),
     plan=_plan,

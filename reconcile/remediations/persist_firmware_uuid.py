@@ -5,7 +5,8 @@ writes the same. Where the spec has lost or changed what the VMI runs with, it g
 firmware is missing: the serial, and a bootloader that it had at the start. The guest sees no difference.
 
 A UUID that was changed while the VM runs may be meant: it is not taken back where an applied manifest sets it, nor
-where another VM has the one that runs.
+where another VM has the one that runs, nor where managedFields show that somebody wrote it since the VMI was created,
+or do not show who did. virt-controller means nothing by the UUID that it derives from the name, where it finds none.
 
 Undo: put the old firmware back, as the ledger has it. Where it had no UUID KubeVirt from 1.6 on writes one again.
 """
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.findings import Finding
+from exporter.model.departure.building import text
 from exporter.model.firmware import comparable, invalid, legacy
 from exporter.model.identity import next_boot
 from exporter.model.indexes.identities import IDENTITY
@@ -25,15 +27,18 @@ from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.record import epoch
 
+from ..managed_fields import writers
 from ..plan import Patch, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
-from ._firmware import PRECONDITIONS, READS, firmware_of, forbidden, put, restores_of
+from ._firmware import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put, restores_of
 from ._grounds import table, wholes
 
 __all__ = ["REMEDIATION"]
 
 _SETTLED = 3600.0  # seconds in which whoever restored a VM may still write the UUID that it had
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_UNSEEN = 60.0  # seconds before the VMI was created in which virt-controller may not have seen a write of the VM
+_CONTROLLER = "virt-controller"
 
 
 def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
@@ -44,6 +49,8 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     vmi = scene.named(VirtualMachineInstance, ref.namespace, ref.name)
     uuid = (vmi.uuid if vmi is not None else "") or legacy(vm.name)
     refused = forbidden(scene, vm, whole) or _unclear(scene, vm, vmi, uuid) or _meant(scene, vm, whole, uuid)
+    if refused is None and vmi is not None and vm.uuid.strip():
+        refused = _edited(vm, whole, vmi)
     if refused is not None:
         return refused
     old, started = firmware_of(whole), _started(scene, vmi)
@@ -93,6 +100,32 @@ def _meant(scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any], uuid: str
     if others:
         why = f"{min(others)} has the UUID that {vm.ref} runs with: the other one in its spec may be there to end that"
         return Refused("shared_with_none", why)
+    return None
+
+
+def _edited(vm: VirtualMachine, whole: Mapping[str, Any], vmi: VirtualMachineInstance) -> Refused | None:
+    """Refuses unless the UUID in the spec is older than the VMI, or is what virt-controller derived from the name.
+
+    A time in managedFields is of the manager's last write of any field. So one that is earlier proves that this field
+    was not written since; one that is later proves nothing, and the VM may have been edited.
+    """
+    found = writers(whole, f"{PATH}/uuid")
+    if not found:
+        why = f"managedFields do not say who wrote the UUID in the spec of {vm.ref}: it may have been edited"
+        return Refused("not_edited_since_start", why)
+    derived = vm.identity == legacy(vm.name)
+    for each in found:
+        if derived and each.manager == _CONTROLLER:
+            continue
+        if vmi.created is None:
+            why = f"it is not known when its VMI was created, and {each.manager} wrote the UUID in the spec of {vm.ref}"
+            return Refused("not_edited_since_start", why)
+        if each.time is None or each.time > vmi.created - _UNSEEN:
+            at = "an unknown time" if each.time is None else text(each.time)
+            why = (
+                f"{each.manager} wrote the UUID in the spec of {vm.ref} at {at}, and its VMI is of {text(vmi.created)}"
+            )
+            return Refused("not_edited_since_start", f"{why}: it may be meant for the next start")
     return None
 
 
@@ -154,6 +187,8 @@ REMEDIATION = Remediation(
         "restored_long_ago": "no restore of the VM ended within the last hour",
         "set_by_no_manifest": "the manifest that was applied for the VM does not set the UUID that its spec has",
         "shared_with_none": "no other VM has the UUID that replaces another one in the spec",
+        "not_edited_since_start": "by managedFields the UUID that is replaced in the spec was written before the VMI "
+        "was created, or by virt-controller, which derived it from the name",
     },
     risk=Risk.NONE,
     undo="put back the firmware that the spec had, as the ledger has it; KubeVirt from 1.6 on fills in a missing UUID",

@@ -24,7 +24,6 @@ from exporter.model.kinds import (
     virtual_machine,
     virtual_machine_instance,
     virtual_machine_instance_migration,
-    virtual_machine_restore,
 )
 from exporter.model.kinds.ipam_claim import FINALIZER, IPAMClaim
 from exporter.model.kinds.virtual_machine import VirtualMachine
@@ -34,7 +33,7 @@ from exporter.model.record import epoch
 from ..annotations import PREFIX
 from ..plan import Add, Op, Patch, Plan, Refused, Remove, Replace, Risk, Test
 from ..remediation import Remediation, Scene, Write
-from ._grounds import NO_SNAPSHOT_OR_RESTORE, saving, table
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table
 from ._ipam_claims import (
     NO_OTHER_HOLDER,
     NO_POD_USES_IT,
@@ -101,8 +100,6 @@ def _nudge(
         whole = scene.of(vm.ref)
         if whole is None:
             return Refused("same_object", f"{vm.ref} with UID {vm.uid} is no longer there")
-        if refused := saving(whole):
-            return refused
         meta = table(whole.get("metadata"))
         note = table(meta.get("annotations")).get(NUDGED)
         if not isinstance(note, str) or claim.uid not in note.split():
@@ -210,10 +207,10 @@ REMEDIATION = Remediation(
         ipam_claim.KIND,
         network_attachment_definition.KIND,
         virtual_machine_instance_migration.KIND,
-        virtual_machine_restore.KIND,
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
         pod.KIND,
+        *SAVERS,
     ),
     writes=(
         Write("k8s.cni.cncf.io", "ipamclaims", ("patch",)),

@@ -25,7 +25,6 @@ from exporter.model.kinds import (
     virtual_machine,
     virtual_machine_instance,
     virtual_machine_instance_migration,
-    virtual_machine_restore,
 )
 from exporter.model.kinds.ipam_claim import FINALIZER, IPAMClaim
 from exporter.model.kinds.virtual_machine import VirtualMachine
@@ -33,7 +32,7 @@ from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ..plan import Add, Op, Patch, Plan, Refused, Replace, Risk, Test
 from ..remediation import Remediation, Scene, Write
-from ._grounds import NO_SNAPSHOT_OR_RESTORE, saving, table
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table
 from ._ipam_claims import (
     NOT_MIGRATING,
     STACK_HEALTHY,
@@ -109,16 +108,9 @@ def _referred(claim: IPAMClaim, *named: _Owner | None) -> _Owner | None:
 def _unfit(scene: Scene, claim: IPAMClaim, owner: _Owner) -> Refused | None:
     if len(owner.name) > _LONGEST_LABEL:
         return Refused("name_fits_label", f"{owner.ref} has {len(owner.name)} characters in its name")
-    whole = scene.of(owner.ref)
-    if whole is None:
+    if scene.of(owner.ref) is None:
         return Refused("same_object", f"{owner.ref} with UID {owner.uid} is no longer there")
-    return (
-        saving(whole)
-        or restored(scene, claim)
-        or migrating(scene, claim)
-        or misfit(scene, claim, owner)
-        or stack_broken(scene)
-    )
+    return restored(scene, claim) or migrating(scene, claim) or misfit(scene, claim, owner) or stack_broken(scene)
 
 
 def _missing(meta: Mapping[str, Any], claim: IPAMClaim, owner: _Owner) -> tuple[tuple[Op, ...], list[str]]:
@@ -169,9 +161,9 @@ REMEDIATION = Remediation(
         deployment.KIND,
         mutating_webhook_configuration.KIND,
         virtual_machine_instance_migration.KIND,
-        virtual_machine_restore.KIND,
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
+        *SAVERS,
     ),
     writes=(
         Write("k8s.cni.cncf.io", "ipamclaims", ("patch",)),

@@ -40,7 +40,7 @@ from exporter.model.record import Ref
 
 from ..plan import Create, Op, Patch, Plan, Refused, Remove, Risk, Test
 from ..remediation import Remediation, Scene, Write
-from ._grounds import NO_SNAPSHOT_OR_RESTORE, ending, saving, table
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
 from ._instancetypes import kubevirt_of
 from ._sources import KINDS, exact_source, rebuilt
 
@@ -60,7 +60,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     lost = resolve(vm, role, scene.named, kubevirt)
     if lost is None or lost.failure is not Failure.REVISION:
         return Refused("finding_holds", f"{ref} misses no ControllerRevision of its {role.value}")
-    refused = ending(scene, ref, whole) or saving(whole) or _unsettled(scene, ref, kubevirt)
+    refused = (
+        ending(scene, ref, whole) or under_way(scene, ref.namespace, (ref.name,)) or _unsettled(scene, ref, kubevirt)
+    )
     if refused is not None:
         return refused
     source = exact_source(scene, vm, lost)
@@ -169,6 +171,7 @@ REMEDIATION = Remediation(
         virtual_machine_instance.KIND,
         virtual_machine_instance_migration.KIND,
         namespace.KIND,
+        *SAVERS,
     ),
     writes=(
         Write("apps", "controllerrevisions", ("create",)),

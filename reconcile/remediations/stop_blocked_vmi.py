@@ -21,7 +21,7 @@ from exporter.findings import Finding
 from exporter.model.departure.vmi import VMIContext
 from exporter.model.instancetypes.matching import ROLES, Role
 from exporter.model.instancetypes.resolving import Failure, resolve, undecodable
-from exporter.model.kinds import controller_revision, virtual_machine
+from exporter.model.kinds import controller_revision
 from exporter.model.kinds.kube_virt import KubeVirt
 from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.record import Ref
@@ -29,7 +29,7 @@ from exporter.model.record import Ref
 from ..effects import REQUESTS
 from ..plan import Add, Patch, Plan, Refused, Replace, Risk, Test
 from ..remediation import Remediation, Scene, Write
-from ._grounds import NO_SNAPSHOT_OR_RESTORE, saving
+from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
 from ._owning import lost_disks, owning_vm
 from ._sources import KINDS
@@ -56,7 +56,12 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     if vm is None:
         return Refused("same_vm", f"VirtualMachine {own.vmi.namespace}/{own.vmi.name} could not be decoded")
     kubevirt = own.node.drain.kubevirt
-    refused = _unwanted(own, whole) or saving(whole) or _stays(own, vm) or _not_done(vm, whole, scene, kubevirt)
+    refused = (
+        _unwanted(own, whole)
+        or under_way(scene, vm.namespace, (vm.name,))
+        or _stays(own, vm)
+        or _not_done(vm, whole, scene, kubevirt)
+    )
     if refused:
         return refused
     return REMEDIATION.planned(
@@ -171,7 +176,7 @@ REMEDIATION = Remediation(
     id="stop_blocked_vmi",
     title="Stop a VM that blocks a drain, with its owner's consent",
     answers={"evictions": ("NotMigratable", "NotMigratableAfterRequest")},
-    reads=(*READS, *KINDS, virtual_machine.KIND, controller_revision.KIND),
+    reads=(*READS, *KINDS, *SAVERS, controller_revision.KIND),
     indexes=INDEXES,
     writes=(
         Write("kubevirt.io", "virtualmachines", ("patch",)),

@@ -73,7 +73,10 @@ async def stage(server: ApiServer, tmp_path: Path) -> AsyncIterator[Stage]:
 
 async def test_an_orphan_is_deleted_and_then_released(stage: Stage) -> None:
     claim = stage.claim(vm="db", owner="gone", finalizers=["example.org/x", "kubevirt.io/persistent-ipam"])
+    young = await stage.made.repair(DELETE, stage.hint("OrphanClaim", claim))
+    assert young.refused == "an_hour_old", young
 
+    stage.made.now = datetime.fromisoformat(claim["metadata"]["creationTimestamp"]).timestamp() + 3601
     result = await stage.made.repair(DELETE, stage.hint("OrphanClaim", claim))
     assert result.state == State.DONE, result
     terminating = stage.now()

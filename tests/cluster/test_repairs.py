@@ -66,7 +66,7 @@ def test_check_shows_the_plan_and_what_approves_it(cluster: ApiServer, tmp_path:
     kubeconfig = cluster.kubeconfig("steward-exporter")
     with (
         Exporter(kubeconfig, graces=0) as exporter,
-        Sidecar(tmp_path, cluster.kubeconfig("admin"), exporter.url) as sidecar,
+        Sidecar(tmp_path, cluster.kubeconfig("admin"), exporter.url, ahead=HOUR) as sidecar,
     ):
         exporter.wait_ready()
         shown = wait_until(

@@ -1,0 +1,63 @@
+"""VirtualMachineClones: from which VM to which, and whether one is in progress.
+
+Phases as in staging/src/kubevirt.io/api/clone of kubevirt/kubevirt.
+"""
+
+from __future__ import annotations
+
+from ..kind import ApiKind
+from ..record import Record, Wire, WireMeta, identity
+
+__all__ = ["KIND", "VirtualMachineClone"]
+
+_OVER = ("Succeeded", "Failed")
+
+
+class _Object(Wire, frozen=True, gc=False):
+    kind: str | None = None
+    name: str | None = None
+
+
+class _Spec(Wire, frozen=True, gc=False):
+    source: _Object | None = None
+    target: _Object | None = None
+
+
+class _Status(Wire, frozen=True, gc=False):
+    phase: str | None = None
+    target_name: str | None = None
+
+
+class _Clone(Wire, frozen=True, gc=False):
+    metadata: WireMeta = WireMeta()
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+class VirtualMachineClone(Record, frozen=True, gc=False):
+    source: str  # the VM, in its namespace; empty where it is not known, as of one that is made from a snapshot
+    target: str  # the VM that it creates there; empty until it has a name
+    active: bool  # neither succeeded nor failed
+
+
+def _reduce(wire: _Clone) -> VirtualMachineClone:
+    spec, status = wire.spec or _Spec(), wire.status or _Status()
+    source, target = spec.source or _Object(), spec.target or _Object()
+    return VirtualMachineClone(
+        *identity(wire.metadata),
+        source=(source.name or "") if source.kind == "VirtualMachine" else "",
+        target=target.name or status.target_name or "",
+        active=status.phase not in _OVER,
+    )
+
+
+KIND = ApiKind(
+    VirtualMachineClone,
+    group="clone.kubevirt.io",
+    versions=("v1beta1", "v1alpha1"),
+    plural="virtualmachineclones",
+    wire=_Clone,
+    reduce=_reduce,
+    optional=True,
+    dispensable=True,
+)
