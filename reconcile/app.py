@@ -29,6 +29,7 @@ from .alertmanager import PromQLGate, Silences
 from .annotations import PREFIX, paused_by
 from .attempt import Attempts
 from .board import Board
+from .by_hand import ByHand
 from .config import Config, may_write, mode_of
 from .execute import Answer, Writer
 from .following import Following
@@ -43,6 +44,7 @@ from .reading import ApiReads
 from .remediation import Remediation
 from .remediations import all_remediations
 from .server import OWN_TOKEN, build
+from .settling import Settling
 from .sidecar import Alerts, Sidecar
 from .silences import alert_labels
 from .source import ExporterSource, Found, Source
@@ -88,9 +90,12 @@ async def run(
     reached: Callable[[str], None] = lambda _: None,
     reviews: Reviews | None = None,
     times: Times | None = None,
+    wall: Callable[[], float] | None = None,
+    arrives: float | None = None,
 ) -> AsyncIterator[tuple[str, Sidecar]]:
     """The sidecar, at work while entered, and its URL. With TLS only those are answered who may see what they ask for,
-    by the `reviews` of the API server. Raises OSError, LedgerError, ConfigError.
+    by the `reviews` of the API server. `wall` is the clock that is compared with the API server's, where that is not
+    `clock`, and `arrives` stands for `settleAfter`, in seconds. Raises OSError, LedgerError, ConfigError.
     """
     remediations, tls = all_remediations(), certificates_of(config.tls, config.insecure)
     if tls is not None:
@@ -119,7 +124,20 @@ async def run(
             await election.assure(writer.seconds)
             return await writer.annotate(path, annotations)
 
-        attempts = Attempts(reads, writer, ledger, kinds, clock=clock, fence=election, kept=kept, reached=reached)
+        arrives = config.settle_after.total_seconds() if arrives is None else arrives
+        skew = lambda: transport.clocks.skew((wall or clock)())  # noqa: E731
+        attempts = Attempts(
+            reads,
+            writer,
+            ledger,
+            kinds,
+            clock=clock,
+            fence=election,
+            kept=kept,
+            reached=reached,
+            remediations=remediations,
+            settling=Settling(clock, arrives=arrives, skew=skew),
+        )
         parts = Parts(
             config=config,
             remediations=remediations,
@@ -135,6 +153,7 @@ async def run(
             paused=lambda: _paused(election),
             labels=lambda found: _labels(found, checks),
             clock=clock,
+            skew=skew,
             timer=time.monotonic,
         )
         verifying = Verifying(
@@ -151,7 +170,9 @@ async def run(
         found = source or _exporter(config, clock)
         firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)
         pauses = Pauses(history, ledger, reads, kinds, kept=kept, annotate=annotate)
-        sidecar = Sidecar(parts, found, ledger, election, verifying, history, pauses, _alerts(config, firing))
+        by_hand = ByHand(ledger.directory, arrives=arrives)
+        alerts = _alerts(config, firing)
+        sidecar = Sidecar(parts, found, ledger, election, verifying, history, pauses, alerts, by_hand)
         access = Access(reviews, others=OWN_TOKEN, times=times) if reviews else None
         webhook = receiver(config.webhook, firing) if config.webhook.enabled else None
         app = build(board, measures, modes, secrets.token_hex(4), webhook, access)

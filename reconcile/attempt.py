@@ -1,33 +1,31 @@
 """One attempt: from a plan to what the ledger says of it, in steps of which each may be the last.
 
-    made ─> dry run ─> made again ─> permitted ─> intended ─> fenced ─> write ─> read back ─> Event ─> done
+    made ─> dry run ─> made again ─> permitted ─> intended ─> fenced ─> written ─> …
 
 A plan is made twice, each time on fresh reads, and the second one, right before the write, has to be the same. A
-process that ends anywhere leaves an entry without an end at most: then the object is read (`settle`), and nothing is
-written again.
+process that ends anywhere leaves an entry without an end at most. What follows the write is in `ending`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import msgspec
 
-from exporter.kube.errors import KubeError
 from exporter.model.kind import ApiKind
 
 from .confirm import Confirmed
-from .effects import happened
-from .events import event
-from .execute import Answer, Outcome, Writer
+from .ending import Ending, Result, State, refused_as
+from .execute import Outcome, Writer
 from .fence import boottime
 from .ledger import Entry, Ledger
 from .ledger import Event as Kept
-from .plan import Plan, Refused
-from .reading import APPLY_ROLE, Reads, document
+from .plan import Refused
+from .reading import APPLY_ROLE, Reads
+from .remediation import SEND_SECONDS, Remediation
 from .requests import request
+from .settling import Settling
 
 __all__ = ["Attempts", "Fence", "Make", "Permit", "Result", "State", "dry_run"]
 
@@ -39,23 +37,6 @@ class Fence(Protocol):
     async def assure(self, seconds: float) -> None:
         """Raises NotLeadingError unless nobody else writes for so many seconds."""
 
-
-class State:
-    DONE, FAILED, UNCLEAR, REFUSED, DRY = "done", "failed", "unclear", "refused", "dry_run"
-
-
-@dataclass(frozen=True)
-class Result:
-    """How an attempt ended, by `State`; `refused` names the precondition or gate, and `why` is a sentence."""
-
-    state: str
-    plan: Plan | None = None
-    attempt: str = ""
-    refused: str = ""
-    why: str = ""
-
-
-_FRESH = 5.0  # seconds: what appears in less can't have come to use what is released
 
 Make = Callable[[], Awaitable[Confirmed | Refused]]
 Permit = Callable[[Confirmed], Awaitable[Refused | None]]
@@ -81,16 +62,23 @@ class Attempts:
         kept: Callable[[Entry], None] = lambda _: None,
         reached: Callable[[str], None] = lambda _: None,
         timer: Callable[[], float] = boottime,
+        remediations: Iterable[Remediation] = (),
+        settling: Settling | None = None,
     ) -> None:
-        """`kept` gets each new entry of the ledger, `reached` the name of each step: what follows it may not happen."""
-        self._reads, self._writer, self._ledger, self._kinds = reads, writer, ledger, kinds
-        self._clock, self._fence = clock, fence or NoFence()
-        self._kept, self._reached, self._timer = kept, reached, timer
+        """`kept` gets each new entry of the ledger, `reached` the name of each step: what follows it may not happen.
+        `remediations` say how soon they write, and what they look at again.
+        """
+        self._reads, self._writer, self._kinds = reads, writer, kinds
+        self._fence, self._reached, self._timer = fence or NoFence(), reached, timer
+        by_id = {each.id: each for each in remediations}
+        self._soon = {each.id: each.send_seconds for each in by_id.values()}
+        settling = settling or Settling(clock, timer=timer)
+        self._ending = Ending(reads, writer, ledger, kinds, by_id, settling, clock=clock, kept=kept, reached=reached)
+        self._keep = self._ending.keep
 
-    def _keep(self, event: Kept, **fields: Any) -> Entry:
-        entry = self._ledger.append(event, **fields)
-        self._kept(entry)
-        return entry
+    async def settle(self, intended: Entry) -> Result:
+        """What became of an attempt that has no end: see `Ending`. Raises KubeError, LedgerError."""
+        return await self._ending.settle(intended)
 
     async def run(
         self, make: Make, permit: Permit, *, mode: str, by: Callable[[], str] = str, undoes: str = ""
@@ -102,12 +90,12 @@ class Attempts:
         first = await make()
         self._reached("made")
         if isinstance(first, Refused):
-            return _refused(None, first)
+            return refused_as(None, first)
         plan = first.plan
         if plan.proposal is not None:
             return Result(State.REFUSED, plan, refused="ours_to_write", why=f"{plan.proposal.owner} owns it")
         if refused := await permit(first):
-            return _refused(plan, refused)
+            return refused_as(plan, refused)
         dry = await dry_run(first, self._writer, self._reads, self._kinds)
         self._reached("dry_run")
         if dry.state != State.DRY:
@@ -115,103 +103,37 @@ class Attempts:
         second, read = await make(), self._timer()
         self._reached("made_again")
         if isinstance(second, Refused):
-            return _refused(plan, second)
+            return refused_as(plan, second)
         if refused := _same(first, second) or await permit(second):
-            return _refused(plan, refused)
-        served = await self._served(plan)
+            return refused_as(plan, refused)
+        served = await self._ending.served(plan)
         intended = self._intended(second, served, mode=mode, by=by(), undoes=undoes)
         return await self._written(second, served, intended, read if second.read is None else second.read)
 
-    def _intended(self, made: Confirmed, served: tuple[ApiKind[Any], str], **asked: str) -> str:
-        """Keeps what is about to be sent; gives the attempt. Raises LedgerError."""
+    def _intended(self, made: Confirmed, served: tuple[ApiKind[Any], str], **asked: str) -> Entry:
+        """Keeps what is about to be sent. Raises LedgerError."""
         sent = msgspec.to_builtins(request(made.plan.step, *served, made.whole, dry=False))
         kept = self._keep(Kept.INTENDED, plan=made.plan, whole=dict(made.whole), request=sent, **asked)
         self._reached("intended")
-        return kept.attempt
+        return kept
 
-    async def _written(self, made: Confirmed, served: tuple[ApiKind[Any], str], attempt: str, read: float) -> Result:
+    async def _written(self, made: Confirmed, served: tuple[ApiKind[Any], str], intended: Entry, read: float) -> Result:
         """Right after everything was `read`; what ends it before the write is sent has written nothing."""
-        plan = made.plan
+        plan, attempt = made.plan, intended.attempt
         try:
             await self._fence.assure(self._writer.seconds)
         except Exception as error:
             self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {error}")
             raise
-        if (age := self._timer() - read) > _FRESH:
-            why = f"what was read right before the write is {age:.1f} s old, and at most {_FRESH:g} s are allowed"
+        soon = self._soon.get(plan.remediation, SEND_SECONDS)
+        if (age := self._timer() - read) > soon:
+            why = f"what was read right before the write is {age:.1f} s old, and at most {soon:g} s are allowed"
             self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {why}")
-            return _refused(plan, Refused("read_just_now", why), attempt)
+            return refused_as(plan, Refused("read_just_now", why), attempt)
         self._reached("fenced")
-        answer = await self._writer.write(plan.step, *served, made.whole)
+        answer = await self._writer.write(plan.step, *served, made.whole, by=read + soon)
         self._reached("written")
-        return await self._ended(plan, attempt, made.whole, answer)
-
-    async def _ended(self, plan: Plan, attempt: str, before: Mapping[str, Any], answer: Answer) -> Result:
-        if answer.outcome in (Outcome.CHANGED, Outcome.REFUSED):
-            self._keep(Kept.FAILED, attempt=attempt, why=f"{answer.request} was refused: {answer.why}")
-            if answer.outcome is Outcome.CHANGED:
-                return _refused(plan, Refused("unchanged", f"{plan.target} changed meanwhile: {answer.why}"), attempt)
-            await self._record(plan, attempt, State.FAILED)
-            return Result(State.FAILED, plan, attempt, why=answer.why)
-        try:
-            now = await self._target(plan)
-        except KubeError as error:
-            why = f"{answer.request} was sent, and whether it happened can't be read: {error}"
-            self._keep(Kept.UNCLEAR, attempt=attempt, why=why)
-            return Result(State.UNCLEAR, plan, attempt, why=why)
-        self._reached("read_back")
-        if not happened(plan.step, before, now):
-            if answer.outcome is Outcome.UNCLEAR:  # it may still be under way
-                self._keep(Kept.UNCLEAR, attempt=attempt, why=f"{answer.request}: {answer.why}")
-                return Result(State.UNCLEAR, plan, attempt, why=answer.why)
-            why = f"{answer.request} was answered with {answer.code}, and nothing changed"
-            self._keep(Kept.FAILED, attempt=attempt, why=why)
-            return Result(State.FAILED, plan, attempt, why=why)
-        await self._record(plan, attempt, State.DONE)
-        self._reached("event")
-        self._keep(Kept.DONE, attempt=attempt, whole=dict(now) if now is not None else None)
-        self._reached("done")
-        return Result(State.DONE, plan, attempt)
-
-    async def settle(self, intended: Entry) -> Result:
-        """What became of an attempt that has no end, by the object as it is now. Raises KubeError, LedgerError."""
-        plan = intended.plan
-        if plan is None:
-            self._keep(Kept.RESOLVED, attempt=intended.attempt, happened=False, why="the entry has no plan")
-            return Result(State.FAILED, None, intended.attempt)
-        now = await self._target(plan)
-        self._reached("settle_read")
-        done = happened(plan.step, intended.whole or {}, now)
-        why = f"{plan.target} {'shows' if done else 'does not show'} the effect"
-        if done:
-            await self._record(plan, intended.attempt, State.DONE)
-            self._reached("settle_event")
-        self._keep(
-            Kept.RESOLVED,
-            attempt=intended.attempt,
-            happened=done,
-            why=why,
-            whole=dict(now) if done and now is not None else None,
-        )
-        self._reached("settled")
-        return Result(State.DONE if done else State.FAILED, plan, intended.attempt, why=why)
-
-    async def _target(self, plan: Plan) -> Mapping[str, Any] | None:
-        kind, version = await self._served(plan)
-        raw = await self._reads.get(kind, version, plan.target.namespace, plan.target.name)
-        return None if raw is None else document(raw)
-
-    async def _served(self, plan: Plan) -> tuple[ApiKind[Any], str]:
-        kind = self._kinds[plan.target.kind]
-        return kind, await self._reads.served(kind)
-
-    async def _record(self, plan: Plan, attempt: str, state: str) -> None:
-        """The Event; that there is none is no reason to stop."""
-        ref = plan.bound_to
-        kind = self._kinds[ref.kind]
-        version = await self._reads.served(kind)
-        api_version = f"{kind.group}/{version}" if kind.group else version
-        await self._writer.record(*event(plan, attempt, state, self._clock(), api_version))
+        return await self._ending.ended(made, intended, answer)
 
 
 async def dry_run(made: Confirmed, writer: Writer, reads: Reads, kinds: Mapping[str, ApiKind[Any]]) -> Result:
@@ -233,7 +155,3 @@ def _same(first: Confirmed, second: Confirmed) -> Refused | None:
     if second.plan.proposal is None and first.plan.hash == second.plan.hash:
         return None
     return Refused("same_plan", f"the plan for {first.plan.target} is another one than a moment ago")
-
-
-def _refused(plan: Plan | None, refused: Refused, attempt: str = "") -> Result:
-    return Result(State.REFUSED, plan, attempt, refused=refused.precondition, why=refused.why)

@@ -20,8 +20,8 @@ _LONGEST = 120  # characters of a value in a sentence
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One finding and one remediation. `state`: planned, refused, blocked, waiting for approval, proposed, verifying,
-    failed. `subject` is what the finding is about, `target` what is written. `at` is when it was looked at, in seconds
-    since 1970.
+    failed, or unclear: it was sent, and may still arrive. `subject` is what the finding is about, `target` what is
+    written. `at` is when it was looked at, in seconds since 1970.
     """
 
     fingerprint: str

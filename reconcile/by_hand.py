@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
+from .fence import boottime
+from .history import Attempt, History
 from .ledger import Event, Ledger, LedgerError
+from .settling import ARRIVES
 
 __all__ = ["ByHand", "folder"]
 
@@ -16,28 +20,49 @@ def folder(directory: Path) -> Path:
 
 
 class ByHand:
-    """How many repairs were taken back, by remediation; read again once something was written."""
+    """How many repairs were taken back, by remediation, and what of it may still arrive; read again once something was
+    written.
+    """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, arrives: float = ARRIVES, timer: Callable[[], float] = boottime) -> None:
+        """`arrives` is after how many seconds a request without an answer can't arrive any more."""
         self._folder = folder(directory)
+        self._arrives, self._timer = arrives, timer
         self._size = 0
         self._undone: Counter[str] = Counter()
+        self._open: dict[str, tuple[Attempt, float]] = {}  # and when it was first seen
 
     def undone(self) -> Counter[str]:
+        self._look()
+        return self._undone
+
+    def unfinished(self) -> list[Attempt]:
+        """Attempts of which it is not known what came of them, for as long as their request may arrive: nobody else
+        than the next command of a person settles them.
+        """
+        self._look()
+        now = self._timer()
+        return [attempt for attempt, since in self._open.values() if now - since <= self._arrives]
+
+    def _look(self) -> None:
         try:
             size = sum(each.stat().st_size for each in self._folder.glob("*.jsonl"))
             if size != self._size:
-                self._undone, self._size = self._counted(), size
+                self._read()
+                self._size = size
         except (OSError, LedgerError):
-            return self._undone  # it is for the metric alone; `ledger --verify` says what is wrong with it
-        return self._undone
+            return  # `ledger --verify` says what is wrong with it
 
-    def _counted(self) -> Counter[str]:
+    def _read(self) -> None:
         remediations: dict[str, str] = {}
         found: Counter[str] = Counter()
+        history = History()
         for entry in Ledger.read(self._folder):
+            history.add(entry)
             if entry.event is Event.INTENDED and entry.undoes and entry.plan is not None:
                 remediations[entry.attempt] = entry.plan.remediation
             elif entry.event is Event.DONE and entry.attempt in remediations:
                 found[remediations[entry.attempt]] += 1
-        return found
+        self._undone = found
+        now = self._timer()
+        self._open = {each.id: (each, self._open.get(each.id, (each, now))[1]) for each in history.unfinished()}

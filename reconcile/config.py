@@ -175,6 +175,14 @@ class Config(Section):
     interval: Duration = setting("30s", "From one run to the next.", low="1s", high="1h")
     verify_after: Duration = setting("2m", "From a write to the look whether the finding is gone.", low="1s", high="1h")
 
+    settle_after: Duration = setting(
+        "3m",
+        "How long a write without an answer may still arrive: the API server's --request-timeout, and what proxies in "
+        "between may hold it.",
+        low="1m",
+        high="1h",
+    )
+
     def of(self, remediation_id: str) -> RemediationSettings:
         found: RemediationSettings = getattr(self.remediations, remediation_id, RemediationSettings())
         return found

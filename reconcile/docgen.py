@@ -90,6 +90,9 @@ def _remediation(remediation: Remediation) -> Iterator[str]:
     findings = (f"{', '.join(reasons)} of `{check}`" for check, reasons in remediation.answers.items())
     yield f"- For findings: {'; '.join(findings)}"
     yield f"- Risk: {remediation.risk.value}"
+    again = ", and looks once more after it" if remediation.looks_again is not None else ""
+    if remediation.writes:
+        yield f"- Sends the write within {remediation.send_seconds:g} s of its last look, or not at all{again}"
     if remediation.opt_in:
         yield f'- Only with annotation `{remediation.opt_in}: "true"` on the VM'
     yield f"- Requests: {_requests(remediation)}"

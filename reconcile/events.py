@@ -15,16 +15,25 @@ _LONGEST_NAME = 200  # of the object, in the Event's name; a name has 253 charac
 _LONGEST_MESSAGE = 1024
 
 
-def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -> tuple[str, Mapping[str, Any]]:
-    """Its namespace, and the Event. Its name is that of the attempt: written twice, it is there once."""
+_REASONS = {"done": "Repaired", "in_use": "ReleasedInUse"}
+
+
+def event(
+    plan: Plan, attempt: str, outcome: str, at: float, api_version: str, why: str = ""
+) -> tuple[str, Mapping[str, Any]]:
+    """Its namespace, and the Event. Its name is that of the attempt: written twice, it is there once.
+
+    `outcome` is done, failed, or in_use where something uses what was released; `why` then says what.
+    """
     target = plan.bound_to
     namespace = target.namespace or "default"
-    done = outcome == "done"
+    name = f"{target.name[:_LONGEST_NAME].rstrip('.-')}.{attempt}{'.in-use' if outcome == 'in_use' else ''}"
+    because = f"Because: {plan.check} reports {plan.reason}"
     # The reason alone: whoever reads Events here need not know what the finding says of other namespaces.
     return namespace, {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"namespace": namespace, "name": f"{target.name[:_LONGEST_NAME].rstrip('.-')}.{attempt}"},
+        "metadata": {"namespace": namespace, "name": name},
         "involvedObject": {
             "apiVersion": api_version,
             "kind": target.kind,
@@ -32,11 +41,11 @@ def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -
             "name": target.name,
             "uid": target.uid,
         },
-        "reason": "Repaired" if done else "RepairFailed",
-        "message": f"{plan.remediation}: {plan.effect} Because: {plan.check} reports {plan.reason} (attempt {attempt})"[
+        "reason": _REASONS.get(outcome, "RepairFailed"),
+        "message": f"{plan.remediation}: {f'{why}.' if why else f'{plan.effect} {because}'} (attempt {attempt})"[
             :_LONGEST_MESSAGE
         ],
-        "type": "Normal" if done else "Warning",
+        "type": "Normal" if outcome == "done" else "Warning",
         "firstTimestamp": moment(at),
         "lastTimestamp": moment(at),
         "count": 1,

@@ -11,6 +11,7 @@ import msgspec
 
 from exporter.kube.body import whole as body_of
 from exporter.kube.errors import KubeError, MalformedError, StatusError
+from exporter.kube.sending import Sending
 from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
 
@@ -30,7 +31,8 @@ class Outcome(StrEnum):
     ACCEPTED = "accepted"  # a read has to show that it happened
     CHANGED = "changed"  # the object, or its UID, is another one since it was read: nothing was written
     REFUSED = "refused"  # the API server or a webhook refused: nothing was written
-    UNCLEAR = "unclear"  # no answer: it may have been written
+    UNSENT = "unsent"  # nothing of it left: nothing was written, nor ever will be
+    UNCLEAR = "unclear"  # no answer: it may have been written, and may still be
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,8 +57,12 @@ class Writer:
         """How the API server and its webhooks would answer the write."""
         return await self._sent(request(step, kind, version, whole, dry=True))
 
-    async def write(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> Answer:
-        return await self._sent(request(step, kind, version, whole, dry=False))
+    async def write(
+        self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, by: float | None = None
+    ) -> Answer:
+        """`by` is until when it has to be sent, by `boottime`; later it is not sent at all."""
+        sending = Sending(by) if by is not None else None
+        return await self._sent(request(step, kind, version, whole, dry=False), sending)
 
     async def record(self, namespace: str, manifest: Mapping[str, Any]) -> str:
         """Creates an Event; empty, or why it could not be. One of that name is there already after a restart."""
@@ -83,7 +89,7 @@ class Writer:
                 break
         return answer
 
-    async def _sent(self, wanted: Request) -> Answer:
+    async def _sent(self, wanted: Request, sending: Sending | None = None) -> Answer:
         try:
             async with (
                 asyncio.timeout(self._seconds),
@@ -94,18 +100,23 @@ class Writer:
                     wanted.headers,
                     read_seconds=self._seconds,
                     body=wanted.body,
+                    sending=sending,
                 ) as response,
             ):
                 code = response.status
                 await body_of(response, _OBJECT_BYTES)
         except TimeoutError:
             why = f"no answer within {self._seconds:g} s"
-            return Answer(outcome=Outcome.UNCLEAR, request=wanted, why=why)
+            return Answer(outcome=_unanswered(sending), request=wanted, why=why)
         except StatusError as error:
             return Answer(outcome=_outcome(error, wanted), request=wanted, code=error.code, why=str(error))
         except KubeError as error:
-            return Answer(outcome=Outcome.UNCLEAR, request=wanted, why=str(error))
+            return Answer(outcome=_unanswered(sending), request=wanted, why=str(error))
         return Answer(outcome=Outcome.ACCEPTED, request=wanted, code=code)
+
+
+def _unanswered(sending: Sending | None) -> Outcome:
+    return Outcome.UNSENT if sending is not None and not sending.begun else Outcome.UNCLEAR
 
 
 def _outcome(error: StatusError, wanted: Request) -> Outcome:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+
+from exporter.kube.clocks import boottime
 
 __all__ = ["NotLeadingError", "Tenure", "boottime"]
 
 
 class NotLeadingError(Exception):
     """The lease is not surely ours for as long as was asked; its text is why, one sentence."""
-
-
-def boottime() -> float:
-    """Seconds since the boot, with those in which the computer or this process was suspended."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Tenure:

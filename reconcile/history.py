@@ -19,7 +19,7 @@ _KEPT = 91 * _DAY  # seconds for which an attempt is known: more than any settin
 @dataclass(frozen=True)
 class Attempt:
     """One write that was begun. `target`, which bears a pause, and `subject` are as in
-    "Kind namespace/name", `vm` as in "namespace/name"."""
+    "Kind namespace/name", as `writes` are, `vm` as in "namespace/name"."""
 
     id: str
     at: float
@@ -30,6 +30,7 @@ class Attempt:
     subject: str = ""
     vm: str = ""
     undo: bool = False
+    writes: frozenset[str] = frozenset()  # the objects that it is about: what is written, and what bears the Event
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class History:
 
     def __init__(self) -> None:
         self._attempts: dict[str, Attempt] = {}
+        self._open: dict[str, Attempt] = {}  # those without an end
+        self._in_use: dict[str, float] = {}  # when something was found to use what a write released
         self._executed: dict[str, Attempt] = {}  # those of the last day, but for what surely wrote nothing
         self._failed: dict[str, dict[str, float]] = {}  # by remediation: attempts since the last success
         self._returned: dict[str, list[_Return]] = {}  # by fingerprint, target and subject
@@ -88,7 +91,7 @@ class History:
     def add(self, entry: Entry) -> None:
         if entry.event is Event.INTENDED:
             attempt = _attempt(entry)
-            self._attempts[attempt.id] = self._executed[attempt.id] = attempt
+            self._attempts[attempt.id] = self._executed[attempt.id] = self._open[attempt.id] = attempt
             if entry.mode == "approve":
                 self._approvals[entry.by] = entry.at
             return
@@ -100,6 +103,10 @@ class History:
             self._take(known, entry)
 
     def _take(self, attempt: Attempt, entry: Entry) -> None:
+        if entry.event is Event.IN_USE:
+            self._in_use[attempt.id] = entry.at
+        elif entry.event is not Event.UNCLEAR:
+            self._open.pop(attempt.id, None)
         nothing_written = entry.event is Event.FAILED or (entry.event is Event.RESOLVED and entry.happened is False)
         if nothing_written:
             self._executed.pop(attempt.id, None)
@@ -128,10 +135,19 @@ class History:
         self._executed = {key: each for key, each in self._executed.items() if each.at > now - _DAY}
         self._attempts = {key: each for key, each in self._attempts.items() if each.at > now - _KEPT}
         self._approvals = {text: at for text, at in self._approvals.items() if at > now - _KEPT}
+        self._in_use = {key: at for key, at in self._in_use.items() if at > now - _DAY}
 
     def used(self, approval: str) -> bool:
         """Whether an approval, the whole annotation, has let a write happen: it is for one."""
         return approval in self._approvals
+
+    def unfinished(self) -> list[Attempt]:
+        """The attempts of which it is not known what came of them."""
+        return list(self._open.values())
+
+    def in_use(self, since: float) -> int:
+        """After how many writes since then something was found to use what they released."""
+        return sum(at > since for at in self._in_use.values())
 
     def executed(self, since: float, namespace: str | None = None) -> list[float]:
         """When writes were begun after `since`, at most a day ago, in order: all, or those in one namespace."""
@@ -201,4 +217,5 @@ def _attempt(entry: Entry) -> Attempt:
         str(plan.subject),
         f"{plan.target.namespace}/{plan.vm}" if plan.vm else "",
         entry.mode == "undo",
+        frozenset({str(plan.bound_to), str(plan.target)}),
     )

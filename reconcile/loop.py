@@ -110,7 +110,8 @@ class Loop:
         """Carries out what nothing blocks; how many writes were made."""
         parts, repair = self._parts, self._repair(candidate)
         if parts.following.awaited(candidate.found.hint.fingerprint):
-            await parts.board.put(msgspec.structs.replace(repair, state="verifying"))
+            unclear = any(each.fingerprint == repair.fingerprint for each in permits.unfinished())
+            await parts.board.put(msgspec.structs.replace(repair, state="unclear" if unclear else "verifying"))
             return 0
         if gates := await permits.blocked(candidate, written):
             shown = await self._show(candidate)
@@ -164,9 +165,7 @@ class Loop:
 
     async def _ended(self, repair: Repair, result: Result, seconds: float) -> None:
         parts, refused = self._parts, None
-        state = {State.DONE: "verifying", State.UNCLEAR: "verifying", State.FAILED: "failed"}.get(
-            result.state, "refused"
-        )
+        state = {State.DONE: "verifying", State.UNCLEAR: "unclear", State.FAILED: "failed"}.get(result.state, "refused")
         if result.state == State.REFUSED:
             refused = Refused(result.refused, result.why)
             state = "waiting" if result.refused == "approved" else "refused"

@@ -10,6 +10,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from exporter.model.skew import Skew
+
 from .board import Board
 from .remediation import Remediation
 
@@ -30,6 +32,8 @@ class Standing:
     storm = "normal"
     paused = 0  # scopes: global, namespaces, objects
     edit_wars = 0
+    in_use = 0  # writes of the last day after which something was found to use what they released
+    skew: Skew | None = None  # between our clock and the API server's
     last_run: float = 0.0  # seconds since 1970
     source_up = False
     undone: Mapping[str, int] = MappingProxyType({})  # repairs that people took back, by remediation
@@ -150,9 +154,27 @@ class Measures(Collector):
             ("source_up", "1 while the findings can be read.", float(now.source_up)),
             ("paused", "Pauses in effect: of everything, of namespaces, of objects.", float(now.paused)),
             ("edit_wars", "Objects that are paused since somebody reverts each repair.", float(now.edit_wars)),
+            (
+                "in_use",
+                "Repairs of the last day after which something was found to use the address that they released.",
+                float(now.in_use),
+            ),
             ("last_run_timestamp_seconds", "When the findings were last gone through.", now.last_run),
         ):
             yield _family(name, text, (), (((), value),))
+        yield _family(
+            "clock_skew_seconds",
+            "How far the sidecar's clock is ahead of the API server's that is the farthest away, negative where it is "
+            "behind; not there while that is not known.",
+            (),
+            () if now.skew is None else (((), now.skew.ahead),),
+        )
+        yield _family(
+            "clock_spread_seconds",
+            "How far the clocks of the API servers are apart; not there while that is not known.",
+            (),
+            () if now.skew is None else (((), now.skew.spread),),
+        )
         expires = self._expires()
         yield _family(
             "certificate_expiry_timestamp_seconds",

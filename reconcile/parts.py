@@ -8,6 +8,7 @@ from typing import Any
 
 from exporter.checks.base import Check
 from exporter.model.kind import ApiKind
+from exporter.model.skew import Skew
 
 from .attempt import Attempts
 from .board import Board
@@ -51,4 +52,5 @@ class Parts:
     paused: Callable[[], str]  # why everything is paused now, as the Lease says; empty where it is not
     labels: Callable[[Found], Labels]  # of the alert of a finding
     clock: Callable[[], float]  # seconds since 1970
+    skew: Callable[[], Skew | None]  # between that clock and the API server's, as it is now
     timer: Callable[[], float]

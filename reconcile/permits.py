@@ -11,6 +11,7 @@ from .approval import approved
 from .config import Mode
 from .confirm import Confirmed
 from .gates import Ask, Blocked, Situation, blocked
+from .history import Attempt
 from .parts import Candidate, Parts
 from .plan import Refused
 from .reading import Reads
@@ -27,6 +28,10 @@ class Permits:
         self._parts, self._situation, self._first_seen = parts, situation, first_seen
         self._namespaces: dict[str, Mapping[str, Any] | None] = {}  # annotations
 
+    def unfinished(self) -> list[Attempt]:
+        """Attempts of which it is not known what came of them."""
+        return self._situation.history.unfinished()
+
     async def blocked(self, candidate: Candidate, written: int) -> tuple[Blocked, ...]:
         """What is in the way before anything is read of the object; annotations of a namespace are read once."""
         namespace = candidate.found.namespace
@@ -41,6 +46,7 @@ class Permits:
         now = replace(
             self._situation,
             now=parts.clock(),
+            skew=parts.skew(),
             upgrading=await upgrading(parts.reads),
             paused=parts.paused(),
             namespaces={namespace: await of_namespace(parts.reads, namespace)},

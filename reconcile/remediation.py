@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from exporter.findings import Finding
 from exporter.model.index import Index
@@ -16,7 +16,10 @@ from exporter.model.record import Ref
 from .fresh import FreshCluster
 from .plan import Plan, Refused, Risk, Step
 
-__all__ = ["COMMON_PRECONDITIONS", "Remediation", "Scene", "Write"]
+__all__ = ["COMMON_PRECONDITIONS", "SEND_SECONDS", "LookAgain", "Remediation", "Scene", "Write"]
+
+SEND_SECONDS = 5.0
+"""From the last read to the write: what appears in less can't have come to use what is released."""
 
 COMMON_PRECONDITIONS = {
     "finding_holds": "the check still reports the finding, on fresh reads",
@@ -27,7 +30,7 @@ COMMON_PRECONDITIONS = {
     "ours_to_write": "nobody who would revert the write owns the object",
     "dry_run_clean": "the API server and its webhooks take the write as a dry run",
     "same_plan": "the plan, made again right before the write, is the same",
-    "read_just_now": "what was read right before the write is at most 5 seconds old",
+    "read_just_now": "the write leaves within 5 seconds of what was read right before it, or less where that is said",
     "unchanged": "the object has not changed since it was read",
 }
 
@@ -44,6 +47,12 @@ class Write:
     verbs: tuple[str, ...]
 
 
+LookAgain: TypeAlias = "Callable[[Plan, Mapping[str, Any], Scene], str | Refused]"
+"""By a plan that was carried out, the object as it was, and what is read right after: one sentence with who uses what
+was released and what to do, empty for nobody; Refused where that can't be seen.
+"""
+
+
 @dataclass(frozen=True, eq=False)
 class Remediation:
     """Data plus one pure function from a finding and what is read afresh to a plan or a refusal.
@@ -52,7 +61,8 @@ class Remediation:
     objects of those kinds; what it asked for is read again before the write. `preconditions` is the closed set of names
     that it may refuse with, beside those of all, each with what must hold. `opt_in` is an annotation that the VM must
     have with the value "true" for it to be carried out. `undo` says how it is taken back in general; its docstring, the
-    manual, has a paragraph `Undo:` with the same.
+    manual, has a paragraph `Undo:` with the same. `send_seconds` is how long after the last read the write may leave;
+    after it `looks_again` at who might use what it released.
     """
 
     id: str
@@ -67,6 +77,8 @@ class Remediation:
     indexes: tuple[Index, ...] = ()
     opt_in: str = ""
     proposes_only: bool = False
+    send_seconds: float = SEND_SECONDS
+    looks_again: LookAgain | None = field(default=None, repr=False)
 
     def planned(self, finding: Finding, step: Step, *, effect: str, risk: Risk, undo: str, **more: Any) -> Plan:
         """A plan of this remediation for a finding; `more` are other fields of Plan."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from exporter.kube.errors import KubeError
 
+from .attempt import State
 from .board import Board
 from .by_hand import ByHand
 from .config import Mode
@@ -30,6 +31,7 @@ __all__ = ["Alerts", "Sidecar"]
 
 log = logging.getLogger(__name__)
 _STORM = "storm"
+_DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -52,13 +54,15 @@ class Sidecar:
         history: History,
         pauses: Pauses,
         alerts: Alerts | None = None,
+        by_hand: ByHand | None = None,
     ) -> None:
         self._parts, self._source, self._ledger, self._election = parts, source, ledger, election
         self._verifying, self._history, self._alerts = verifying, history, alerts or Alerts()
         self._pauses = pauses
         self._loop = Loop(parts)
         self._storm: Storm | None = None
-        self._by_hand = ByHand(ledger.directory)
+        self._by_hand = by_hand or ByHand(ledger.directory)
+        self._unsettled: set[str] = set()  # attempts of which that was logged
         self._problem = ""  # why there are no findings, as last logged
 
     @property
@@ -72,6 +76,8 @@ class Sidecar:
             standing.leading = self._election.leading
             standing.ledger_writable = self._ledger.writable
             standing.unfinished = len(self._ledger.unfinished())
+            standing.skew = self._parts.skew()
+            standing.in_use = self._history.in_use(self._parts.clock() - _DAY)
             standing.undone = self._by_hand.undone()
             if self._election.leading:
                 await self.once()
@@ -122,9 +128,14 @@ class Sidecar:
             except KubeError as error:
                 log.warning('event="attempt is unsettled" attempt=%s why="%s"', intended.attempt, error)
                 continue
-            log.info(
-                'event="attempt settled" attempt=%s outcome=%s why="%s"', intended.attempt, result.state, result.why
-            )
+            if result.state != State.UNCLEAR:
+                self._unsettled.discard(intended.attempt)
+                log.info(
+                    'event="attempt settled" attempt=%s outcome=%s why="%s"', intended.attempt, result.state, result.why
+                )
+            elif intended.attempt not in self._unsettled:
+                self._unsettled.add(intended.attempt)
+                log.warning('event="attempt is unsettled" attempt=%s why="%s"', intended.attempt, result.why)
         self._parts.measures.standing.unfinished = len(self._ledger.unfinished())
 
     async def _situation(self, observed: Observed, candidates: list[Candidate]) -> Situation:
@@ -154,6 +165,8 @@ class Sidecar:
             query=await alerts.query() if alerts.query else QueryAnswer(),
             firing=alerts.firing() if alerts.firing else None,
             ledger=self._ledger.probe(),
+            skew=parts.skew(),
+            by_hand=self._by_hand.unfinished,
         )
 
     async def _weather(self, observed: Observed, candidates: list[Candidate], now: float) -> Storm:

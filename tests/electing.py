@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 
 from exporter.kube.errors import UnreachableError
+from exporter.kube.sending import Sending
 from exporter.kube.transport import Transport
 from reconcile.fence import boottime
 from reconcile.lease import Election
@@ -57,6 +58,7 @@ class Cable(Transport):
         *,
         read_seconds: float,
         body: Mapping[str, Any] | Sequence[Any] | None = None,
+        sending: Sending | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         if self.down:
             raise UnreachableError("no connection: the cable is cut")
@@ -64,7 +66,8 @@ class Cable(Transport):
             event, self._held = self._held, None
             self.late = asyncio.create_task(self._later(event, method, path, body))
             raise UnreachableError("no response: it is on its way for long")
-        async with super().open(method, path, query, headers, read_seconds=read_seconds, body=body) as response:
+        opened = super().open(method, path, query, headers, read_seconds=read_seconds, body=body, sending=sending)
+        async with opened as response:
             if self.deaf:
                 raise UnreachableError("no response: the answer is lost")
             yield response

@@ -14,10 +14,13 @@ from exporter.model.kind import ApiKind
 from reconcile.attempt import Attempts, Fence, Permit, Result
 from reconcile.confirm import Confirmed, Hint, confirm
 from reconcile.execute import Writer
+from reconcile.fence import boottime
 from reconcile.ledger import Entry, Ledger
 from reconcile.plan import Refused
 from reconcile.reading import ApiReads, Reads
 from reconcile.remediation import Remediation
+from reconcile.remediations import all_remediations
+from reconcile.settling import Settling
 from tests.evaluation import NOW, api_kinds
 
 __all__ = ["Repairing", "permitted", "repairing"]
@@ -55,8 +58,11 @@ async def repairing(
     fence: Fence | None = None,
     reached: Callable[[str], None] = lambda _: None,
     kinds: Iterable[ApiKind[Any]] = (),
+    timer: Callable[[], float] = boottime,
 ) -> AsyncIterator[Repairing]:
-    """On the API server of a kubeconfig; `reached` is called with each step."""
+    """On the API server of a kubeconfig; `reached` is called with each step, `timer` says what time has passed since a
+    request was given up.
+    """
     transport = Transport.from_environment(kubeconfig)
     steps: list[str] = []
 
@@ -67,7 +73,17 @@ async def repairing(
     all_kinds = api_kinds() | {kind.name: kind for kind in kinds}
     with Ledger.open(directory, clock=lambda: NOW) as ledger:
         reads, writer = ApiReads(transport), Writer(transport)
-        attempts = Attempts(reads, writer, ledger, all_kinds, clock=lambda: NOW, fence=fence, reached=note)
+        attempts = Attempts(
+            reads,
+            writer,
+            ledger,
+            all_kinds,
+            clock=lambda: NOW,
+            fence=fence,
+            reached=note,
+            remediations=all_remediations(),
+            settling=Settling(lambda: NOW, timer=timer),
+        )
         try:
             yield Repairing(reads, writer, ledger, attempts, reached=steps)
         finally:

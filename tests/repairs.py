@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from exporter.model.record import Ref
+from exporter.model.skew import Skew
 from reconcile.annotations import PREFIX
 from reconcile.config import Config, Mode, model_of
 from reconcile.gates import Ask, QueryAnswer, Situation
@@ -102,5 +103,7 @@ def situation(*entries: Entry, **values: Any) -> Situation:
             {frozenset({("alertname", "VMIPAMClaimLeftBehind"), ("namespace", "shop"), ("name", "x")})}
         ),
         "ledger": "",
+        "skew": Skew(0.2, 0.1, "node-1"),
+        "by_hand": tuple,
     }
     return Situation(**(known | values))

@@ -18,8 +18,10 @@ import aiohttp
 from kubernetes.aio import client as kube_client
 
 from .body import beginning
+from .clocks import ServerClocks, boottime
 from .credentials import Loader, loader_from_environment
 from .errors import ConfigError, KubeError, StatusError, UnreachableError
+from .sending import DatedRequest, Sending, sent_as
 
 __all__ = ["Transport"]
 
@@ -28,6 +30,7 @@ _RELOAD_SECONDS = 5.0  # at least between two loads of the credentials
 _ERROR_BYTES = 65536  # of an error response
 _TOKEN_SECONDS = 60.0
 _PLUGIN_SECONDS = 60.0
+_AGGREGATED = "/apis/subresources."  # answered by KubeVirt's virt-api, with the time of its node
 
 
 @dataclass(eq=False, slots=True)
@@ -47,6 +50,7 @@ class _Request:
     headers: Mapping[str, str]
     read_seconds: float
     body: Mapping[str, Any] | Sequence[Any] | None
+    sending: Sending | None
 
 
 class Transport:
@@ -61,6 +65,7 @@ class Transport:
         self._loaded_at = -reload_seconds
         self._failure: ConfigError | None = None
         self._loading = asyncio.Lock()
+        self.clocks = ServerClocks()
 
     @classmethod
     def from_environment(
@@ -98,14 +103,16 @@ class Transport:
         *,
         read_seconds: float,
         body: Mapping[str, Any] | Sequence[Any] | None = None,
+        sending: Sending | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The response to one request, closed at the end. `read_seconds` is the longest wait for data of it.
 
-        A `body` is sent as JSON.
+        A `body` is sent as JSON, and in time if `sending` says so.
 
-        Raises StatusError for a status of 400 or above, UnreachableError without a response, ConfigError.
+        Raises StatusError for a status of 400 or above, UnreachableError without a response (LateError if it was too
+        late to send it), ConfigError.
         """
-        request = _Request(method, path, query, headers or {}, read_seconds, body)
+        request = _Request(method, path, query, headers or {}, read_seconds, body, sending)
         session, tries = await self._load(self._rejected), 1
         while True:
             async with self._sent(session, request) as response:
@@ -131,7 +138,10 @@ class Transport:
         session.requests += 1
         try:
             with _translated(str(session.client.configuration.host)):
+                sent = boottime()
                 response = await _send(session.client, request)
+                if not request.path.startswith(_AGGREGATED):
+                    self.clocks.take(sent, boottime(), response.headers.get("Date"))
                 try:
                     yield response
                 finally:
@@ -175,6 +185,8 @@ class Transport:
     async def _opened(self) -> _Session:
         configuration = kube_client.Configuration()
         await self._loader(configuration)
+        more = configuration.client_session_kwargs or {}
+        configuration.client_session_kwargs = {**more, "request_class": DatedRequest}
         try:
             client = kube_client.ApiClient(configuration)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
@@ -207,7 +219,8 @@ async def _send(client: kube_client.ApiClient, request: _Request) -> aiohttp.Cli
     headers = {name: value.strip() for name, value in headers.items()}
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=request.read_seconds)
     try:
-        answer = await client.call_api(method, url, headers, body, form, _request_timeout=timeout)
+        with sent_as(request.sending):
+            answer = await client.call_api(method, url, headers, body, form, _request_timeout=timeout)
     except aiohttp.ClientError:
         raise  # some of them are ValueErrors too
     except ValueError as error:

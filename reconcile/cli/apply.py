@@ -34,6 +34,7 @@ from .writing import (
     entries_of,
     named_directory,
     opened,
+    settled,
     taking_back,
     who,
 )
@@ -72,6 +73,8 @@ async def _run(arguments: argparse.Namespace) -> int:
         by = await who(at)
         directory = directory_of(arguments, at)
         with opened(directory) as ledger:
+            attempting = attempts(at, ledger)
+            await settled(attempting, ledger)
             situation = await _situation(at, observed, ledger, entries_of(directory))
 
             async def make() -> Confirmed | Refused:
@@ -83,7 +86,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             async def permit(confirmed: Confirmed) -> Refused | None:
                 return await _permitted(at, found, remediation, confirmed, situation)
 
-            result = await attempts(at, ledger).run(make, permit, mode=Mode.APPLY.value, by=lambda: by)
+            result = await attempting.run(make, permit, mode=Mode.APPLY.value, by=lambda: by)
     return ended(result, named_directory(arguments, at))
 
 
@@ -92,7 +95,9 @@ def ended(result: Result, directory: Path | None) -> int:
     if result.state == State.DONE:
         back = taking_back(result.plan, result.attempt, directory) if result.plan is not None else ""
         say(f"Done, attempt {result.attempt}. {back}\n")
-        return 0
+        if result.why:
+            complain(result.why)
+        return 2 if result.why else 0
     what = f"refused, {result.refused}" if result.state == State.REFUSED else result.state
     complain(f"{what}: {result.why}")
     return 2 if result.state == State.UNCLEAR else 1
@@ -120,6 +125,8 @@ async def _situation(at: Desk, observed: Observed, ledger: Ledger, entries: list
         query=QueryAnswer(),
         firing=None,
         ledger=ledger.probe(),
+        skew=at.transport.clocks.skew(now),
+        by_hand=tuple,  # their entries are among the others
     )
 
 
@@ -127,7 +134,8 @@ async def _permitted(
     at: Desk, found: Found, remediation: Remediation, made: Confirmed, situation: Situation
 ) -> Refused | None:
     annotations = await pausable(at.reads, made, found)
-    situation = replace(situation, namespaces={found.namespace: await of_namespace(at.reads, found.namespace)})
+    namespaces, now = {found.namespace: await of_namespace(at.reads, found.namespace)}, time.time()
+    situation = replace(situation, now=now, skew=at.transport.clocks.skew(now), namespaces=namespaces)
     ask = Ask(
         remediation=remediation,
         namespace=found.namespace,

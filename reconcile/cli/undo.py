@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,9 +16,13 @@ from ..config import Mode
 from ..confirm import Confirmed
 from ..effects import inverse
 from ..execute import Outcome, Writer
-from ..ledger import Entry, Event
+from ..gates import Ask, Situation, blocked
+from ..history import History
+from ..ledger import Entry, Event, Ledger
 from ..plan import Delete, Patch, Plan, Refused, Risk
 from ..reading import document, object_path
+from ..remediations import all_remediations
+from ..storm import Storm
 from ..surroundings import upgrading
 from .apply import ended
 from .desk import Desk, add_options, desk, finish
@@ -29,6 +34,7 @@ from .writing import (
     entries_of,
     named_directory,
     opened,
+    settled,
     taking_back,
     who,
 )
@@ -68,25 +74,59 @@ async def _run(arguments: argparse.Namespace) -> int:
         async def make() -> Confirmed | Refused:
             return await _inverted(at, intended, after, by)
 
-        async def permit(_: Confirmed) -> Refused | None:
-            under_way = await upgrading(at.reads)
-            if under_way is None:
-                return Refused("upgrade", "whether KubeVirt is being upgraded could not be seen")
-            return Refused("upgrade", "KubeVirt is being upgraded; wait until that is over") if under_way else None
-
         if isinstance(first.plan.step, Delete) and (why := await _pause(at, intended, by)):
             complain(f"nothing was taken back: {why}")
             return 2
         with opened(directory) as ledger:
-            result = await attempts(at, ledger).run(
-                make, permit, mode=Mode.UNDO.value, by=lambda: by, undoes=intended.attempt
-            )
+            attempting = attempts(at, ledger)
+            await settled(attempting, ledger)
+            entries = entries_of(directory)
+
+            async def permit(made: Confirmed) -> Refused | None:
+                return await _permitted(at, made, ledger, entries)
+
+            result = await attempting.run(make, permit, mode=Mode.UNDO.value, by=lambda: by, undoes=intended.attempt)
     if result.state == State.DONE:
         bound = first.plan.bound_to
         resume = f"steward reconcile resume {bound.kind} {bound.path}"
         say(f"Taken back, attempt {result.attempt}. {bound} is paused; to resume it: {resume}\n")
         return 0
     return ended(result, named_directory(arguments, at))
+
+
+async def _permitted(at: Desk, made: Confirmed, ledger: Ledger, entries: list[Entry]) -> Refused | None:
+    """By the gates of mode undo; what others ask for need not be known."""
+    plan, now = made.plan, time.time()
+    situation = Situation(
+        now=now,
+        leading=True,
+        paused="",
+        namespaces={},
+        history=History.of(entries, now),
+        storm=Storm(),
+        fleet=None,
+        source_age=None,
+        ready=False,
+        unknown_checks=None,
+        upgrading=await upgrading(at.reads),
+        silenced=lambda _: None,
+        query=None,
+        firing=None,
+        ledger=ledger.probe(),
+        skew=at.transport.clocks.skew(now),
+        by_hand=tuple,
+    )
+    ask = Ask(
+        remediation=next(each for each in all_remediations() if each.id == plan.remediation),
+        namespace=plan.bound_to.namespace,
+        subject=plan.bound_to,
+        check=plan.check,
+        fingerprint=plan.fingerprint,
+        mode=Mode.UNDO,
+        target=plan.bound_to,
+    )
+    gates = blocked(ask, situation, at.config)
+    return Refused(gates[0].gate, gates[0].why) if gates else None
 
 
 def _attempt(entries: list[Entry], attempt: str) -> tuple[Entry, Mapping[str, Any] | None]:

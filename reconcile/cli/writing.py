@@ -23,6 +23,8 @@ from ..by_hand import folder
 from ..execute import Writer
 from ..ledger import Entry, Ledger, LedgerLockedError
 from ..plan import Delete, Plan
+from ..remediations import all_remediations
+from ..settling import Settling
 from .desk import Desk
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "entries_of",
     "named_directory",
     "opened",
+    "settled",
     "taking_back",
     "who",
 ]
@@ -93,7 +96,29 @@ def entries_of(directory: Path) -> list[Entry]:
 
 
 def attempts(at: Desk, ledger: Ledger) -> Attempts:
-    return Attempts(at.reads, Writer(at.transport), ledger, at.kinds, clock=time.time)
+    settling = Settling(
+        time.time,
+        arrives=at.config.settle_after.total_seconds(),
+        skew=lambda: at.transport.clocks.skew(time.time()),
+    )
+    return Attempts(
+        at.reads,
+        Writer(at.transport),
+        ledger,
+        at.kinds,
+        clock=time.time,
+        remediations=all_remediations(),
+        settling=settling,
+    )
+
+
+async def settled(attempts: Attempts, ledger: Ledger) -> None:
+    """Settles what earlier commands left without an end, as far as that can be said by now."""
+    for intended in ledger.unfinished():
+        try:
+            await attempts.settle(intended)
+        except KubeError as error:
+            complain(f"what came of attempt {intended.attempt} can't be read: {error}")
 
 
 async def who(at: Desk) -> str:

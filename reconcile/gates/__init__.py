@@ -2,8 +2,8 @@
 
 What could not be seen closes a gate. A plan that is only shown passes none. What a person asks for (`apply`) needs no
 Lease, and skips what holds up the sidecar: storms, windows, the least age, silences, Prometheus and alerts. Taking a
-write back (`undo`) asks only whether the ledger can be written, and for KubeVirt's upgrade: who pauses repairs may have
-to take one back.
+write back (`undo`) asks only for what makes the write itself safe: the ledger, the clocks, attempts on the object of
+which it is not known what came of them, and KubeVirt's upgrade. Who pauses repairs may have to take one back.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ GATES: tuple[Gate, ...] = (
     Gate("paused", "neither everything nor the namespace is paused", standing.not_paused, _REPAIRS),
     Gate("object_paused", "neither the object nor its VM is paused", standing.object_not_paused, _REPAIRS, reads=True),
     Gate("opt_in", "the VM allows what only some may have", standing.opted_in, _REPAIRS, reads=True),
+    Gate("unclear", "no earlier write to the object may still arrive", standing.nothing_unclear, _ALL),
     Gate("leading", "this replica holds the Lease", standing.leading, _UNASKED),
     Gate("ledger", "the ledger can be written", standing.ledger_writable, _ALL),
+    Gate("clock", "our clock and the API server's are at most 30 s apart", moments.clocks_agree, _ALL),
     Gate("source_age", "the exporter is ready, and its answer is recent", standing.source_fresh, _REPAIRS),
     Gate("unknown_check", "the check has an answer everywhere", standing.check_known, _REPAIRS),
     Gate("upgrade", "KubeVirt is not being upgraded", standing.no_upgrade, _ALL),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 import msgspec
 
 from exporter.model.record import Ref
+from exporter.model.skew import Skew
 
 from ..config import Config, Mode
-from ..history import History
+from ..history import Attempt, History
 from ..remediation import Remediation
 from ..storm import Storm
 
@@ -92,6 +93,8 @@ class Situation:
     query: QueryAnswer | None
     firing: frozenset[Alert] | None  # what the webhook knows; counts only where that is enabled
     ledger: str  # why it can't be written; empty where it can
+    skew: Skew | None  # between our clock and the API server's
+    by_hand: Callable[[], Iterable[Attempt]]  # attempts of people without an end, which the ledger of ours has not
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,36 @@ from __future__ import annotations
 from datetime import timedelta
 
 from exporter.config.forms import write_duration
+from exporter.model.skew import MOST_SKEW
 
 from ..config import Config
 from ..moments import moment
 from ..windows import closed_until
 from .base import Alert, Ask, Labels, Query, Situation
 
-__all__ = ["alert_fires", "not_silenced", "old_enough", "query_clear", "window_open"]
+__all__ = ["alert_fires", "clocks_agree", "not_silenced", "old_enough", "query_clear", "window_open"]
+
+
+def clocks_agree(_: Ask, situation: Situation, __: Config) -> str | None:
+    """Ages are counted from times of the API server to our own, and windows and approvals end by ours alone."""
+    skew, most = situation.skew, f"at most {MOST_SKEW:g} s are allowed"
+    if skew is None:
+        return (
+            "how far our clock is from the API server's is not known: no response of it has had a date within "
+            "5 minutes; look whether it answers, and whether a proxy in between takes header Date away"
+        )
+    if skew.agree:
+        return None
+    if not abs(skew.ahead) <= MOST_SKEW:
+        where = "ahead of" if skew.ahead > 0 else "behind"
+        return (
+            f"the clock of {skew.host} is {abs(skew.ahead):.0f} s {where} the API server's, {most}; see which of them "
+            "is wrong (`chronyc tracking` on both nodes), and let NTP set it"
+        )
+    return (
+        f"the clocks of the API servers are {skew.spread:.0f} s apart, {most}; see which is wrong "
+        "(`chronyc tracking` on the nodes of the control plane), and let NTP set it"
+    )
 
 
 def window_open(_: Ask, situation: Situation, config: Config) -> tuple[str, float | None] | None:

@@ -33,7 +33,8 @@ class Event(StrEnum):
     INTENDED = "intended"  # about to be written
     DONE = "done"
     FAILED = "failed"
-    UNCLEAR = "unclear"  # no answer came: it may have happened
+    UNCLEAR = "unclear"  # no answer came: it may have happened, and may still
+    IN_USE = "in_use"  # after the write something was found to use what it released
     RESOLVED = "resolved"  # by a look at the object, whether it happened
     VERIFIED = "verified"  # the finding is gone
     PERSISTS = "persists"  # the finding is still there

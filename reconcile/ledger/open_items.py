@@ -7,7 +7,7 @@ from .entry import Entry, Event
 __all__ = ["OpenItems"]
 
 _ENDS = frozenset({Event.DONE, Event.FAILED, Event.RESOLVED})
-_OF_ATTEMPT_UNDER_WAY = _ENDS | {Event.UNCLEAR}
+_OF_ATTEMPT_UNDER_WAY = _ENDS | {Event.UNCLEAR, Event.IN_USE}
 _OF_PAUSES = frozenset({Event.PAUSED, Event.RESUMED})
 
 

@@ -4,9 +4,14 @@ and honours IPAMClaims works. Each answers with a refusal, or None.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
 
 from exporter.checks.ipam_explained import broken
+from exporter.decode import ObjectDecoder
+from exporter.model.kinds import ipam_claim
 from exporter.model.kinds.deployment import Deployment, own_parts
 from exporter.model.kinds.ipam_claim import IPAMClaim
 from exporter.model.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
@@ -26,6 +31,7 @@ __all__ = [
     "NO_OTHER_HOLDER",
     "NO_POD_USES_IT",
     "STACK_HEALTHY",
+    "claim_of",
     "in_use",
     "made_for",
     "migrating",
@@ -35,6 +41,7 @@ __all__ = [
     "restored",
     "shared",
     "stack_broken",
+    "waits",
 ]
 
 NOT_MIGRATING = {"not_migrating": "no migration of a VMI that the IPAMClaim names is pending or running"}
@@ -55,12 +62,19 @@ _BROKEN = {
     "ControllerMissing": "neither KubeVirt's IPAM controller nor its webhook is installed",
 }
 
+_CLAIMS = ObjectDecoder(ipam_claim.KIND)
 V = TypeVar("V", VirtualMachine, VirtualMachineInstance)
 
 
 def names_of(claim: IPAMClaim) -> tuple[str, ...]:
     """The names of the VMs that it names, by its owner references and its label."""
     return tuple(name for name in claim.vms if name)
+
+
+def claim_of(whole: Mapping[str, Any]) -> IPAMClaim | None:
+    """The record of a whole object, which need not exist any more; None for one that can't be decoded."""
+    record = _CLAIMS.object(msgspec.json.encode(whole)).record
+    return record if isinstance(record, IPAMClaim) else None
 
 
 def made_for(claim: IPAMClaim, vm: VirtualMachine | VirtualMachineInstance) -> list[str]:
@@ -76,6 +90,12 @@ def namesakes(scene: Scene, kind: type[V], claim: IPAMClaim) -> list[V]:
     names = names_of(claim)
     found = (each for each in scene.within(kind, claim.namespace) if each.name in names or made_for(claim, each))
     return sorted(found, key=lambda each: each.name)
+
+
+def waits(claim: IPAMClaim, vm: VirtualMachine) -> bool:
+    """Whether the VM itself, not another one of its name, is in deletion; without owners the label says which it is."""
+    owners = {owner.uid for owner in claim.owners}
+    return vm.deleting is not None and (vm.uid in owners if owners else vm.name == claim.vm)
 
 
 def misfit(scene: Scene, claim: IPAMClaim, owner: VirtualMachine | VirtualMachineInstance) -> Refused | None:

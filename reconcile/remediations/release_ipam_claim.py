@@ -8,6 +8,10 @@ The network allocates an address anew once the IPAMClaim is gone, even if a pod 
 anything of a name that the IPAMClaim gives exists, any pod of the cluster may use it, or another IPAMClaim has one of
 its addresses. That the IPAM controller is down does not refuse: it is what leaves IPAMClaims behind.
 
+What uses it may be created after it was looked for. So the finalizer is removed within 2 seconds of the last look or
+not at all, and then it is looked once more. What came in between is reported by an Event of type Warning, an entry of
+the ledger, the log and the alert StewardRepairInUse: nothing can reserve the address for it again.
+
 Undo: none. The network may allocate the addresses to another VM or pod at once; the ledger keeps the IPAMClaim whole.
 """
 
@@ -33,6 +37,7 @@ from exporter.model.record import epoch
 from ..annotations import PREFIX
 from ..plan import Add, Op, Patch, Plan, Refused, Remove, Replace, Risk, Test
 from ..remediation import Remediation, Scene, Write
+from ._came_meanwhile import came_meanwhile
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table
 from ._ipam_claims import (
     NO_OTHER_HOLDER,
@@ -44,6 +49,7 @@ from ._ipam_claims import (
     namesakes,
     restored,
     shared,
+    waits,
 )
 
 __all__ = ["NUDGED", "REMEDIATION"]
@@ -53,6 +59,7 @@ NUDGED = f"{PREFIX}nudged"
 
 _CONTROLLER_SECONDS = 600.0  # as the finding's grace; a controller that works needs seconds
 _NUDGE_SECONDS = 120.0
+_SEND_SECONDS = 2.0  # a VM that is created has no pod with an address by then
 _NO_UNDO = "none: the network may allocate the addresses to another VM or pod at once"
 
 
@@ -65,7 +72,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
         return refused
     blocked: list[VirtualMachine] = []
     for vm in namesakes(scene, VirtualMachine, claim):
-        if not _waits(claim, vm):
+        if not waits(claim, vm):
             return Refused("vm_gone", f"{vm.ref} with UID {vm.uid} exists")
         blocked.append(vm)
     if vmis := namesakes(scene, VirtualMachineInstance, claim):
@@ -84,12 +91,6 @@ def _unfit(claim: IPAMClaim, now: float) -> Refused | None:
     if not names_of(claim):
         return Refused("vm_named", f"{claim.ref} has neither an owner reference to a VM or VMI, nor its label")
     return None
-
-
-def _waits(claim: IPAMClaim, vm: VirtualMachine) -> bool:
-    """Whether the VM itself, not another one of its name, is in deletion; without owners the label says which it is."""
-    owners = {owner.uid for owner in claim.owners}
-    return vm.deleting is not None and (vm.uid in owners if owners else vm.name == claim.vm)
 
 
 def _nudge(
@@ -233,4 +234,6 @@ REMEDIATION = Remediation(
     },
     risk=Risk.ADDRESS,
     undo=_NO_UNDO,
+    send_seconds=_SEND_SECONDS,
+    looks_again=came_meanwhile,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +17,8 @@ from reconcile.confirm import Confirmed
 from reconcile.ledger import Event
 from reconcile.plan import Refused
 from reconcile.remediations.delete_orphan_ipam_claim import REMEDIATION
+from reconcile.remediations.release_ipam_claim import REMEDIATION as RELEASE
+from reconcile.settling import ARRIVES
 from tests.confirming import hint_of
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault
@@ -23,7 +27,8 @@ from tests.rows import full
 from tests.unit.secure_server import config
 
 ABOUT = {"check": "ipam_claims", "reason": "OrphanClaim", "kind": "IPAMClaim", "subject": "db.blue"}
-CLAIM = full({"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "ips": ["10.0.0.5/24"]})
+ROW = {"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "ips": ["10.0.0.5/24"]}
+CLAIM = full(ROW)
 PATH = "/apis/k8s.cni.cncf.io/v1alpha1/namespaces/ns/ipamclaims/db.blue"
 
 
@@ -68,6 +73,7 @@ async def test_dry_run_then_the_write_then_an_event(tmp_path: Path) -> None:
             "fenced",
             "written",
             "read_back",
+            "looked_again",
             "event",
             "done",
         ]
@@ -133,10 +139,14 @@ async def test_an_attempt_without_an_end_is_settled_by_the_object(tmp_path: Path
             raise Killed
 
     async def run() -> tuple[Result, list[Event], int]:
-        async with on(tmp_path / at, CLAIM, reached=kill) as (server, made):
+        passed = [0.0]
+        async with on(tmp_path / at, CLAIM, reached=kill, timer=lambda: passed[0]) as (server, made):
             with pytest.raises(Killed):
                 await made.repair(REMEDIATION, hint_of(ABOUT, [CLAIM]))
             (intended,) = made.ledger.unfinished()
+            if not done:
+                assert (await made.attempts.settle(intended)).state == State.UNCLEAR
+                passed[0] = ARRIVES
             result = await made.attempts.settle(intended)
             deletes = [each for each in writes(server) if each[0] == "DELETE"]
             return result, [each.event for each in made.entries()], len(deletes)
@@ -147,3 +157,98 @@ async def test_an_attempt_without_an_end_is_settled_by_the_object(tmp_path: Path
         assert result.state == (State.DONE if done else State.FAILED), at
         assert events == [Event.INTENDED, Event.RESOLVED]
         assert deletes == 1 + done
+
+
+STUCK = {**ABOUT, "reason": "StuckTerminatingOwnerGone"}
+STUCK_CLAIM = full({**ROW, "deleting": True})
+
+
+NADS = [full({"kind": "NetworkAttachmentDefinition", "name": "blue", "network": "tenantblue"})]
+CAME = full({"kind": "Pod", "name": "came", "claims": ["db.blue"]})
+
+
+@pytest.mark.parametrize("settles", [False, True])
+async def test_what_came_while_an_address_was_released_is_said_loudly(
+    tmp_path: Path, settles: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A pod is created between the last look and the write. With `settles` the process is killed right after that."""
+
+    class Killed(BaseException):
+        pass
+
+    def come(step: str) -> None:
+        if step == "fenced":
+            server.load([CAME])
+        if step == "written" and settles:
+            raise Killed
+
+    async with on(tmp_path, STUCK_CLAIM, *NADS, reached=come) as (server, made):
+        if settles:
+            with pytest.raises(Killed):
+                await made.repair(RELEASE, hint_of(STUCK, [STUCK_CLAIM]))
+            (intended,) = made.ledger.unfinished()
+            result = await made.attempts.settle(intended)
+        else:
+            result = await made.repair(RELEASE, hint_of(STUCK, [STUCK_CLAIM]))
+
+        assert result.state == State.DONE, result
+        said = "IPAMClaim ns/db.blue was released under a user that came meanwhile: Pod ns/came refers to it. "
+        assert result.why.startswith(said)
+        assert "may allocate 10.0.0.5 a second time" in result.why
+        ends = [Event.INTENDED, Event.IN_USE, Event.RESOLVED if settles else Event.DONE]
+        assert [each.event for each in made.entries()] == ends
+        assert made.entries()[1].why == result.why
+        events = [json.loads(each.body) for each in server.requests if each.path.endswith("/events")]
+        assert [(each["reason"], each["type"]) for each in events] == [
+            ("ReleasedInUse", "Warning"),
+            ("Repaired", "Normal"),
+        ]
+        assert result.why in events[0]["message"]
+        assert [each.levelname for each in caplog.records if "in use after its release" in each.message] == ["ERROR"]
+
+
+async def test_nobody_came(tmp_path: Path) -> None:
+    async with on(tmp_path, STUCK_CLAIM, *NADS) as (_, made):
+        result = await made.repair(RELEASE, hint_of(STUCK, [STUCK_CLAIM]))
+
+        assert (result.state, result.why) == (State.DONE, "")
+        assert [each.event for each in made.entries()] == [Event.INTENDED, Event.DONE]
+
+
+async def test_who_came_that_can_t_be_seen_keeps_it_unclear(tmp_path: Path) -> None:
+    passed = [0.0]
+
+    def blind(step: str) -> None:
+        if step == "written":
+            away = ApiError(503, "ServiceUnavailable", "away")
+            server.faults.add(Fault("/pods", answer=lambda *_: away))
+
+    async with on(tmp_path, STUCK_CLAIM, *NADS, reached=blind, timer=lambda: passed[0]) as (server, made):
+        result = await made.repair(RELEASE, hint_of(STUCK, [STUCK_CLAIM]))
+        assert result.state == State.UNCLEAR, result
+        assert "who uses what it released can't be seen: pods" in result.why
+        (intended,) = made.ledger.unfinished()
+        assert (await made.attempts.settle(intended)).state == State.UNCLEAR
+        passed[0] = ARRIVES
+
+        result = await made.attempts.settle(intended)
+
+        assert result.state == State.DONE
+        assert result.why.endswith("look yourself")
+        assert [each.event for each in made.entries()][2:] == [Event.IN_USE, Event.RESOLVED]
+
+
+async def test_it_is_not_sent_later_than_it_may(tmp_path: Path) -> None:
+    """The process stands still right before the write, behind the last look at the time."""
+
+    def stand_still(step: str) -> None:
+        if step == "fenced":
+            time.sleep(RELEASE.send_seconds)
+
+    async with on(tmp_path, STUCK_CLAIM, *NADS, reached=stand_still) as (server, made):
+        result = await made.repair(RELEASE, hint_of(STUCK, [STUCK_CLAIM]))
+
+        assert (result.state, result.refused) == (State.REFUSED, "read_just_now")
+        assert [each[0] for each in writes(server)] == ["PATCH"]  # the dry run
+        assert [each.event for each in made.entries()] == [Event.INTENDED, Event.FAILED]
+        assert made.entries()[1].why.startswith("not written: ")

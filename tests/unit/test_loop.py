@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from exporter.checks import all_checks
 from exporter.config.settings import Config as ExporterConfig
 from exporter.fakeapi.errors import ApiError
 from exporter.kube.transport import Transport
+from exporter.model.skew import Skew
 from reconcile.annotations import APPROVED_PLAN, PAUSED
 from reconcile.app import checks_of, kinds_of
 from reconcile.attempt import Attempts
@@ -31,6 +31,7 @@ from reconcile.parts import Parts
 from reconcile.pauses import Pauses
 from reconcile.reading import ApiReads
 from reconcile.remediations import all_remediations
+from reconcile.settling import Settling
 from reconcile.sidecar import Sidecar
 from reconcile.source import Found, Observed, SourceError
 from reconcile.verifying import Verifying
@@ -81,6 +82,8 @@ class Running:
     leader: Leader
     source: Findings
     clock: list[float] = field(default_factory=list)
+    skew: list[Skew | None] = field(default_factory=list)
+    timer: list[float] = field(default_factory=list)
 
     async def run(self) -> int:
         return await self.sidecar.once()
@@ -165,7 +168,19 @@ def _made(
         following.add(entry)
 
     now = lambda: clock[0]  # noqa: E731
-    attempts = Attempts(reads, Writer(transport), ledger, kinds, clock=now, fence=leader, kept=kept)
+    skew, timer = [Skew(0.0, 0.0, "here")], [0.0]
+    settling = Settling(now, timer=lambda: timer[0])
+    attempts = Attempts(
+        reads,
+        Writer(transport),
+        ledger,
+        kinds,
+        clock=now,
+        fence=leader,
+        kept=kept,
+        remediations=remediations,
+        settling=settling,
+    )
     parts = Parts(
         config=config,
         remediations=remediations,
@@ -181,12 +196,13 @@ def _made(
         paused=lambda: leader.state.get("paused", ""),
         labels=lambda _: {},
         clock=now,
+        skew=lambda: skew[0],
         timer=lambda: 0.0,
     )
     verifying = Verifying(following, ledger, reads, kinds, checks.by_id, checks.settings, measures=measures, kept=kept)
     pauses = Pauses(history, ledger, reads, kinds, kept=kept)
     sidecar = Sidecar(parts, source, ledger, leader, verifying, history, pauses)  # type: ignore[arg-type]
-    return Running(server, sidecar, board, ledger, leader, source, clock)
+    return Running(server, sidecar, board, ledger, leader, source, clock, skew, timer)  # type: ignore[arg-type]
 
 
 def auto(**settings: Any) -> dict[str, Any]:
@@ -382,14 +398,34 @@ async def test_what_somebody_reverts_three_times_is_left_alone(tmp_path: Path) -
         ]
 
 
-async def test_an_attempt_of_the_process_before_is_settled(tmp_path: Path) -> None:
+async def test_while_the_clocks_do_not_agree_nothing_is_written(tmp_path: Path) -> None:
     async with on(tmp_path, auto(), orphan("db")) as running:
-        await running.run()
-        intended = next(each for each in running.ledger.entries() if each.event == "intended")
-        first = msgspec.structs.replace(intended)
-    (tmp_path / "again").mkdir()
-    async with on(tmp_path / "again", auto(), orphan("db")) as running:
-        running.ledger.append(first.event, plan=first.plan, whole=first.whole, mode="auto")
-        await running.run()
-        events = [(each.event.value, each.happened) for each in running.ledger.entries()]
-        assert events[1] == ("resolved", False)
+        running.skew[0] = Skew(900.0, 0.0, "node-1")
+        assert await running.run() == 0
+        assert (running.state(), running.gates()) == ("blocked", ["clock"])
+        (blocked,) = running.repair().blocked
+        assert "the clock of node-1 is 900 s ahead of the API server's" in blocked.why
+        running.skew[0] = None
+        assert await running.run() == 0
+        assert running.gates() == ["clock"]
+        running.skew[0] = Skew(1.0, 0.0, "node-1")
+        assert await running.run() == 1
+
+
+async def test_a_clock_that_jumps_in_the_middle_of_an_attempt_ends_it(tmp_path: Path) -> None:
+    """Back into a window that is over: by the clock it is still open when the plan was made again."""
+    settings = auto(windows=[{"from": "00:00", "to": "23:59"}])
+    async with on(tmp_path, settings, orphan("db")) as running:
+
+        def jump() -> None:
+            running.clock[0] -= 3600
+            running.skew[0] = Skew(-3600.0, 0.0, "node-1")
+
+        running.server.faults.add(Fault("/ipamclaims/db.blue", method="DELETE", before=jump, times=1))  # the dry run
+        assert await running.run() == 0
+
+        assert running.writes() == []
+        refused = running.repair().refused
+        assert refused is not None
+        assert refused.precondition == "clock"
+        assert "3600 s behind" in refused.why

@@ -66,6 +66,7 @@ ledger: {directory: /l, maxFileSize: 65536}
 lease: {namespace: ns, name: n, duration: 30s}
 interval: 1m
 verifyAfter: 5m
+settleAfter: 10m
 """
     got = loaded(tmp_path, text)
     written = {line.split(":")[0] for line in text.splitlines() if line}

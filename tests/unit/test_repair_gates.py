@@ -12,9 +12,11 @@ import pytest
 import yaml
 
 from exporter.model.record import Ref
+from exporter.model.skew import Skew
 from reconcile.annotations import PAUSED, annotations_of
 from reconcile.config import Mode
 from reconcile.gates import GATES, Blocked, Query, QueryAnswer, blocked
+from reconcile.history import History
 from reconcile.ledger.entry import Entry
 from reconcile.silences import alert_labels
 from reconcile.storm import Storm, Weather
@@ -43,6 +45,8 @@ def returns(*ages: float) -> list[Entry]:
         for item in written(number, NOW - age, "done", "verified", "returned", why="argocd-controller wrote it")
     ]
 
+
+HISTORY = History.of(written(8, NOW - 60, "unclear"), NOW)
 
 # gate, what is asked, what holds, the configuration, what the sentence has, until when
 BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, float | None]] = [
@@ -79,6 +83,14 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("opt_in", {"annotations": {str(CLAIM): {}, VM: {}}}, {}, {}, f'{REPAIR.opt_in}: "true"', None),
     ("opt_in", {"annotations": {str(CLAIM): {}, VM: {REPAIR.opt_in: "True"}}}, {}, {}, "VMs that allow it", None),
     ("opt_in", {"vm": ""}, {}, {}, "a VM has annotation", None),
+    ("unclear", {}, {"entries": written(7, NOW - 60, "unclear")}, {}, "attempt a7, begun at .*:25:40Z", None),
+    ("unclear", {}, {"entries": written(7, NOW - 60)}, {}, f"it writes to {CLAIM}; .* reconcile ledger a7", None),
+    ("unclear", {}, {"by_hand": lambda: HISTORY.unfinished()}, {}, "attempt a8", None),
+    ("clock", {}, {"skew": None}, {}, "is not known: no response .* within 5 minutes", None),
+    ("clock", {}, {"skew": Skew(900.4, 0.0, "pod-a")}, {}, "clock of pod-a is 900 s ahead of the API server's", None),
+    ("clock", {}, {"skew": Skew(-30.5, 0.0, "pod-a")}, {}, "30 s behind the API server's, at most 30 s", None),
+    ("clock", {}, {"skew": Skew(20.0, 40.0, "pod-a")}, {}, "clocks of the API servers are 40 s apart", None),
+    ("clock", {}, {"skew": Skew(float("nan"), 0.0, "pod-a")}, {}, "nan", None),
     ("leading", {}, {"leading": False}, {}, "Lease", None),
     ("ledger", {}, {"ledger": "no space left on /var/lib"}, {}, "no space left", None),
     ("source_age", {}, {"source_age": None}, {}, "not answered", None),
@@ -189,6 +201,10 @@ LETS_THROUGH: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ({}, {"source_age": -60.0}, {}),
     ({}, {"unknown_checks": frozenset({"other"})}, {}),
     ({"planned": 4}, {}, {}),
+    ({}, {"skew": Skew(29.9, 29.9, "pod-a")}, {}),
+    ({}, {"skew": Skew(-29.9, 0.0, "pod-a")}, {}),
+    ({}, {"entries": written(1, NOW - 60, "unclear", target=Ref("IPAMClaim", "shop", "other", "u9"))}, {}),
+    ({}, {"entries": written(1, NOW - 60, "unclear", "resolved")}, {}),
     ({}, {"entries": hours(4)}, {}),
     ({}, {"entries": hours(5, NOW - 3700)}, {}),
     ({}, {"entries": [*hours(5, NOW - 600, vm="db")]}, {"budgets": {"namespaceHour": 6, "fleetShare": 0.01}}),
@@ -257,6 +273,7 @@ ALL_CLOSED: dict[str, Any] = {
     "silenced": lambda _: None,
     "query": None,
     "firing": None,
+    "skew": None,
     "entries": [*returns(40, 30, 20), *(each for n in range(9) for each in written(20 + n, NOW - 5, "unclear"))],
 }
 CLOSING = {**WEBHOOK, **GATE, "windows": [{"from": "22:00"}], "budgets": {"hour": 1, "namespaceHour": 1}}
@@ -269,7 +286,7 @@ REPAIRS = {gate.id for gate in GATES}
         (Mode.AUTO, REPAIRS),
         (Mode.APPROVE, REPAIRS - {"firing"}),
         (Mode.APPLY, REPAIRS - {"leading", "storm", "window", "min_age", "silence", "query", "firing"}),
-        (Mode.UNDO, {"ledger", "upgrade"}),
+        (Mode.UNDO, {"unclear", "ledger", "clock", "upgrade"}),
         (Mode.PLAN, set()),
         (Mode.OFF, {"mode"}),
     ],

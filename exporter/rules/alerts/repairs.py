@@ -129,9 +129,34 @@ or max by (cluster, remediation) ({_last("blocked", gate="breaker")}) > 0""",
         description="The ledger has {{ $value }} attempts without an end: the sidecar could not read their objects"
         " since, and writes nothing more to them. Its log says what keeps it from reading them.",
     )
+    yield Alerting(
+        alert="StewardRepairInUse",
+        expr=f"max by (cluster) ({_last('in_use')}) > 0",
+        wait="1m",  # two users of one address are an outage of both
+        keep="10m",
+        summary=f"Addresses of {{{{ $value }}}} IPAMClaims{_IN} were released under a user that came meanwhile.",
+        description="Right after it released the addresses of {{ $value }} IPAMClaims the sidecar found pods, VMs or"
+        " VMIs that use them: the network may allocate them a second time. The ledger, the log and an Event of the"
+        " IPAMClaim say which; stop what uses them, and start it again.",
+    )
 
 
 def _replicas() -> Iterator[Rule]:
+    yield Alerting(
+        alert="StewardRepairClockSkew",
+        expr=f"""max by (cluster, job, instance, pod) (
+  abs({_last("clock_skew_seconds")}) > 30 or {_last("clock_spread_seconds")} > 30
+)
+and on (cluster, job, instance, pod)
+  max by (cluster, job, instance, pod) ({_last("enabled")}) == 1
+or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""",
+        wait="5m",  # as long as an answer counts
+        keep="10m",
+        summary=f"The clocks of replica {_REPLICA} of the sidecar{_IN} and of the API server do not agree.",
+        description="{{ $labels.instance }} {{ $labels.pod }} can't tell how old anything is: its clock and the API"
+        " server's are more than 30 s apart, or it has not been answered with a date. It writes nothing meanwhile."
+        " Let NTP set the clock that is wrong.",
+    )
     yield Alerting(
         alert="StewardRepairLedgerNotWritable",
         expr=f"max by (cluster, job, instance, pod) ({_last('ledger_writable')}) == 0",

@@ -1,0 +1,81 @@
+"""A request that must not leave late: with a moment after which its body is not sent any more.
+
+A server carries out nothing whose body is not all there. So the moment is looked at right before the body is given to
+the kernel, when the connection is there. What the kernel then has of it leaves at once or never: it drops the
+connection if a part of it is not acknowledged in time (TCP_USER_TIMEOUT, tcp(7)), and what has not left when we drop
+the connection or die (SO_LINGER of 0, socket(7)). What a proxy or the server's kernel has acknowledged is out of our
+hands.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+import aiohttp
+
+from .clocks import boottime
+from .errors import UnreachableError
+
+if TYPE_CHECKING:
+    from aiohttp.abc import AbstractStreamWriter
+    from aiohttp.connector import Connection
+
+__all__ = ["DatedRequest", "LateError", "Sending", "sent_as"]
+
+_AT_ONCE = struct.pack("ii", 1, 0)
+_USER_TIMEOUT = getattr(socket, "TCP_USER_TIMEOUT", None)  # of Linux
+
+
+class LateError(UnreachableError):
+    """The time in which a request had to be sent was over: nothing of its body was sent."""
+
+
+class Sending:
+    """`by` is when it must have left, by `boottime`; `begun` is whether any of it may have."""
+
+    def __init__(self, by: float) -> None:
+        self.by, self.begun = by, False
+
+
+_SENDING: ContextVar[Sending | None] = ContextVar("sending", default=None)
+
+
+@contextmanager
+def sent_as(sending: Sending | None) -> Iterator[None]:
+    """The request that is sent meanwhile is this one."""
+    before = _SENDING.set(sending)
+    try:
+        yield
+    finally:
+        _SENDING.reset(before)
+
+
+class DatedRequest(aiohttp.ClientRequest):
+    async def write_bytes(
+        self, writer: AbstractStreamWriter, conn: Connection, content_length: int | None = None
+    ) -> None:
+        sending = _SENDING.get()
+        if sending is not None:
+            left = sending.by - boottime()
+            if left <= 0:
+                if conn.protocol is not None:
+                    conn.protocol.set_exception(LateError(f"it could not be sent in time, but {-left:.1f} s later"))
+                conn.close()
+                return
+            sending.begun = True
+            _leave_at_once(conn, left)
+        await super().write_bytes(writer, conn, content_length)
+
+
+def _leave_at_once(conn: Connection, seconds: float) -> None:
+    found = conn.transport.get_extra_info("socket") if conn.transport is not None else None
+    if found is None:
+        return
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+    if _USER_TIMEOUT is not None:
+        found.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, max(1, int(seconds * 1000)))
