@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from email.utils import formatdate
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from .world import Obj, World, meta_of
 __all__ = ["COMPLETED", "PAGE", "Faults", "ModelReads", "Turn", "Weakened"]
 
 PAGE = 3.0  # seconds
+_DATED = 10  # of so many answers the date is looked at, which takes its time
 COMPLETED = ("Succeeded", "Failed")
 
 
@@ -58,26 +60,29 @@ class Faults:
 
 
 class ModelReads:
-    def __init__(self, world: World, faults: Faults, weakened: Weakened) -> None:
-        self._world, self._faults, self._weakened = world, faults, weakened
+    def __init__(
+        self, world: World, faults: Faults, weakened: Weakened, dated: Callable[[float, float, str], None]
+    ) -> None:
+        """`dated` gets when a request was sent, when it was answered, and the date of the answer."""
+        self._world, self._faults, self._weakened, self._dated = world, faults, weakened, dated
         self._before: list[Obj] = []
+        self._asked = 0
 
     def begin(self) -> None:
-        """What is stale from now on."""
+        """An attempt: what is stale is so from now on."""
+        self._asked = 0
         self._before = self._world.all(self._weakened.stale) if self._weakened.stale else []
 
     async def served(self, kind: ApiKind[Any]) -> str:
         return kind.versions[0]
 
     async def get(self, kind: ApiKind[Any], version: str, namespace: str, name: str) -> bytes | None:
-        await Turn(f"get {kind.name}")
-        self._fail()
+        await self._called(f"get {kind.name}")
         found = [each for each in self._of(kind) if _place(each) == (namespace, name)]
         return self._world.encoded(found[0]) if found else None
 
     async def listed(self, kind: ApiKind[Any], version: str, namespace: str | None) -> list[msgspec.Raw]:
-        await Turn(f"list {kind.name}")
-        self._fail()
+        await self._called(f"list {kind.name}")
         found = [
             msgspec.Raw(self._world.encoded(each))
             for each in self._of(kind)
@@ -94,7 +99,11 @@ class ModelReads:
             return []
         return self._before if kind.name == self._weakened.stale else self._world.all(kind.name)
 
-    def _fail(self) -> None:
+    async def _called(self, what: str) -> None:
+        sent, self._asked = self._world.now, self._asked + 1
+        await Turn(what)
+        if self._asked % _DATED == 1:
+            self._dated(sent, self._world.now, formatdate(self._world.now, usegmt=True))
         if self._faults.read_fails():
             raise StatusError(500, "as the interleaving wants it")
 

@@ -121,8 +121,9 @@ class Watch:
         if write.key[0] != "IPAMClaim" or not _released(before, write.after):
             return
         self._late[meta_of(before)["uid"]] = write
-        for invariant, what in self.claims.used(before):
-            self.truth.has_to_say(write, f"{invariant}: {what}")
+        for invariant, what in self.claims.used(before) if before["status"].get("ips") else ():
+            if not invariant.startswith("nothing"):  # a migration or a restore is no user yet
+                self.truth.has_to_say(write, f"{invariant}: {what}")
 
     def ended(self) -> None:
         """Once nobody does anything any more, nothing is under way, and what had no end was settled."""

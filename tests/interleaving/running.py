@@ -9,15 +9,13 @@ from itertools import accumulate
 from random import Random
 from typing import Any, TypeVar
 
-from reconcile.remediations import all_remediations
-
 from .access import Weakened
 from .areas import Area, drawn
 from .clocks import Clock, WallClock
 from .invariants import Violation, Watch
 from .platform import Platform
 from .scenarios import surroundings
-from .steward import Steward
+from .steward import REMEDIATIONS, Steward
 from .troubles import deaths, faults
 from .undoing import Person
 from .world import World
@@ -27,7 +25,6 @@ __all__ = ["Ran", "interleave"]
 _STEPS = 20_000
 P = TypeVar("P", Steward, Person)
 _UNDOES = 0.5  # of the interleavings, if there is anything to take back
-_REMEDIATIONS = {each.id: each for each in all_remediations()}
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,10 @@ def interleave(
         actors[steward.name] = _repairs(about, world, steward, clock, cast, rng)
     if rng.random() < _UNDOES:
         cast.person = process(Person, "steward-undo")
-        actors[cast.person.name] = _undoes(cast.person, stewards, cast, rng)
+        cast.person.others = tuple(stewards)
+        for steward in stewards:
+            steward.by_hand.append(cast.person)
+        actors[cast.person.name] = _undoes(cast.person, cast, rng)
     trace: list[str] = []
     if traced:
         world.watches.append(lambda c: trace.append(f"{world.now:.2f} {c.by}: {c.key} {_short(c.after)}"))
@@ -145,7 +145,7 @@ def _repairs(about: Area, world: World, steward: Steward, clock: Clock, cast: Ca
         remediation, hint = hinted
         for _ in range(rng.choice((0, 0, 3, 10))):
             yield
-        yield from steward.attempt(_REMEDIATIONS[remediation], hint)
+        yield from steward.attempt(REMEDIATIONS[remediation], hint)
         if Person.done_by(steward):
             cast.wrote()
         wait = rng.choice((0.0, 0.0, 130.0, 700.0))
@@ -155,8 +155,8 @@ def _repairs(about: Area, world: World, steward: Steward, clock: Clock, cast: Ca
     yield from steward.settle(at_last=True)
 
 
-def _undoes(person: Person, stewards: list[Steward], cast: Cast, rng: Random) -> Iterator[None]:
+def _undoes(person: Person, cast: Cast, rng: Random) -> Iterator[None]:
     while cast.person is not None:
         yield
-    yield from person.takes_back(stewards, rng)
+    yield from person.takes_back(rng)
     yield from person.settle(at_last=True)

@@ -15,33 +15,38 @@ changes before it arrives nobody can know; a sidecar has to say what came of tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
 from random import Random
 from typing import Any
 
 from exporter.checks import all_checks
 from exporter.findings import Finding, Severity, fingerprint
+from exporter.kube.clocks import ServerClocks
 from exporter.kube.errors import KubeError
 from exporter.model.record import Ref
 from reconcile.attempt import Attempts, Result, State
+from reconcile.config import Mode
 from reconcile.confirm import Confirmed, Hint, confirm
 from reconcile.ledger import Entry, Event
 from reconcile.plan import Refused
 from reconcile.remediation import Remediation
 from reconcile.remediations import all_remediations
+from reconcile.settling import Settling
 from tests.evaluation import api_kinds
 
 from .access import Faults, ModelReads, Turn, Weakened
 from .clocks import CALL, Clock, WallClock
 from .memory import MemoryLedger
+from .permitting import Leave
 from .world import World
 from .writer import Intended, ModelWriter, Write
 
-__all__ = ["KINDS", "SLOW", "Killed", "Steward", "hint_for"]
+__all__ = ["KINDS", "REMEDIATIONS", "SLOW", "Killed", "Steward", "hint_for"]
 
 SLOW = 8.0
-_ROUNDS = 12  # of looks at what is not settled
+_ROUNDS = 100  # of looks at what is not settled
 _CHECKS = {check.id: check for check in all_checks()}
+REMEDIATIONS = {each.id: each for each in all_remediations()}
 KINDS = api_kinds() | {kind.name: kind for remediation in all_remediations() for kind in remediation.reads}
 
 
@@ -79,12 +84,32 @@ class Steward:
         if ledger is None:
             ledger = MemoryLedger(wall.now)
         self.ledger = ledger
-        self._faults = faults = faults or Faults()
-        self._reads = ModelReads(world, faults, self._weakened)
-        self._writer = ModelWriter(world, name, faults, self._weakened, wrote, sends, skewed=lambda: wall.unnoticed)
-        self._planned, self._began, self._made = "", 0.0, 0
+        self._faults = faults or Faults()
+        self.by_hand: list[Steward] = []  # whose ledgers are beside this one
+        self._wrote, self._sends = wrote, sends
         self.results: list[Result] = []
         self.errors: list[Exception] = []
+        self._planned, self._began, self._made = "", 0.0, 0
+        self._starts()
+
+    def _starts(self) -> None:
+        """A process, which knows nothing but its ledger, on whatever node: its timer begins anywhere."""
+        world, wall, booted = self._world, self.wall, self._rng.choice((0.0, 1e6))
+        self._timer = lambda: world.now - booted
+        clocks = ServerClocks(self._timer, host="node01")
+        self._reads = ModelReads(
+            world, self._faults, self._weakened, lambda sent, now, date: clocks.take(sent - booted, now - booted, date)
+        )
+        self._writer = ModelWriter(
+            world,
+            self.name,
+            self._faults,
+            self._weakened,
+            self._wrote,
+            self._sends,
+            skewed=lambda: wall.unnoticed,
+            timer=self._timer,
+        )
         self._attempts = Attempts(
             self._reads,
             self._writer,  # type: ignore[arg-type] # the same methods
@@ -93,8 +118,18 @@ class Steward:
             clock=wall.now,
             kept=self._kept,
             reached=self._reached,
-            timer=lambda: world.now,
+            timer=self._timer,
+            remediations=REMEDIATIONS.values(),
+            settling=Settling(wall.now, skew=lambda: clocks.skew(wall.now()), timer=self._timer),
         )
+        self.leave = Leave(clocks, wall, self.entries, self._beside)
+
+    def entries(self) -> Iterable[Entry]:
+        return self.ledger.entries()
+
+    def _beside(self) -> Iterator[Entry]:
+        for each in self.by_hand:
+            yield from each.ledger.entries()
 
     def _kept(self, entry: Entry) -> None:
         if entry.event is Event.INTENDED:
@@ -116,15 +151,14 @@ class Steward:
                 self._clock.hurried.add(self.name)
                 return made[0]
             self.reads_now()
-            timer = lambda: self._world.now  # noqa: E731
-            check = _CHECKS[hint.check]
-            made.append(await confirm(hint, check, remediation, self._reads, now=self.wall.now(), timer=timer))
+            check, now = _CHECKS[hint.check], self.wall.now()
+            made.append(await confirm(hint, check, remediation, self._reads, now=now, timer=self._timer))
             return made[-1]
 
         async def permit(first: Confirmed) -> Refused | None:
             self.permitted(first)
             await Turn("gates", slow=len(made) == 1)
-            return None
+            return self.leave.refused(first, remediation, Mode.AUTO)
 
         yield from self.tried(self._attempts.run(make, permit, mode="auto"))
 
@@ -148,6 +182,8 @@ class Steward:
         self._clock.hurried.discard(self.name)
         if result is not None:
             self.results.append(result)
+        if result is None:
+            self._starts()
         if result is None or result.state == State.UNCLEAR:
             yield from self.settle()
 
@@ -161,8 +197,9 @@ class Steward:
                 return
             if number:
                 yield
-                self._clock.passes(self._rng.choice((1.0, 20.0, 40.0)), self.name)
-            yield from self._driven(self._attempts.settle(left[0]))
+                self._clock.passes(self._rng.choice((1.0, 30.0, 60.0)), self.name)
+            if (yield from self._driven(self._attempts.settle(left[0]))) is None:
+                self._starts()
 
     def _driven(self, work: Coroutine[Any, None, Result]) -> Generator[None, None, Result | None]:
         """What it results in; None where the process was killed."""
@@ -174,7 +211,7 @@ class Steward:
                     work.close()
                     return None
                 took = self._rng.uniform(0.01, SLOW if turn.slow else CALL) + turn.more
-                if turn.what not in ("write", "answer"):  # which has been sent by then
+                if turn.what != "answer":  # to what was sent
                     took += self._faults.paused()
                 self._clock.passes(took, self.name)
         except StopIteration as ended:

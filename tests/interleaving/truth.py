@@ -66,4 +66,4 @@ class Truth:
 
 
 def _says(entry: Entry) -> bool:
-    return "meanwhile" in entry.why
+    return entry.event is Event.IN_USE

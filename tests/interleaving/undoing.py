@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from random import Random
 from types import SimpleNamespace
 
 from reconcile.cli.undo import _attempt, _inverted
+from reconcile.config import Mode
 from reconcile.confirm import Confirmed
 from reconcile.ledger import Entry, Event
 from reconcile.plan import Refused
 
 from .access import Turn
-from .steward import KINDS, Steward
+from .steward import KINDS, REMEDIATIONS, Steward
 
 __all__ = ["Person"]
 
@@ -20,15 +21,22 @@ __all__ = ["Person"]
 class Person(Steward):
     """With a ledger of their own, and one attempt."""
 
+    others: tuple[Steward, ...] = ()  # whose writes they take back
+
+    def entries(self) -> Iterable[Entry]:
+        """Of their own ledger and of those of the sidecars."""
+        found = (entry for each in (*self.others, self) for entry in each.ledger.entries())
+        return sorted(found, key=lambda each: each.at)
+
     @staticmethod
     def done_by(other: Steward) -> list[Entry]:
         return [entry for entry in other.ledger.entries() if entry.event is Event.DONE]
 
-    def takes_back(self, others: list[Steward], rng: Random) -> Iterator[None]:
+    def takes_back(self, rng: Random) -> Iterator[None]:
         for _ in range(rng.choice((0, 3, 20, 100))):
             yield
-        whose, entry = rng.choice([(each, entry) for each in others for entry in self.done_by(each)])
-        entries = sorted((*whose.ledger.entries(), *self.ledger.entries()), key=lambda each: each.at)
+        entry = rng.choice([entry for each in self.others for entry in self.done_by(each)])
+        entries = list(self.entries())
         try:
             intended, after = _attempt(entries, entry.attempt)
         except ValueError:
@@ -42,7 +50,7 @@ class Person(Steward):
 
         async def permit(first: Confirmed) -> Refused | None:
             self.permitted(first)
-            await Turn("gates", slow=True)
-            return None
+            await Turn("gates", slow=self._made == 1)
+            return self.leave.refused(first, REMEDIATIONS[first.plan.remediation], Mode.UNDO)
 
         yield from self.tried(self._attempts.run(make, permit, mode="undo", undoes=entry.attempt))

@@ -83,6 +83,7 @@ class ModelWriter:
     wrote: Callable[[Write], None]
     sends: Callable[[Write], None] = lambda _: None
     skewed: Callable[[], bool] = lambda: False
+    timer: Callable[[], float] = lambda: 0.0
     seconds: float = 10.0
     intended: Intended = Intended()
 
@@ -95,7 +96,9 @@ class ModelWriter:
             return _refused(error, sent.wanted)
         return Answer(outcome=Outcome.ACCEPTED, request=sent.wanted, code=200)
 
-    async def write(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> Answer:
+    async def write(
+        self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, by: float | None = None
+    ) -> Answer:
         sent, late = self._sent(step, kind, version, whole, dry=False), self.faults.late()
         try:
             await Turn("write")
@@ -104,6 +107,8 @@ class ModelWriter:
                 self._leaves(sent)
                 self.world.later(late, lambda: self._arrives(sent))
             raise
+        if by is not None and self.timer() > by:
+            return Answer(outcome=Outcome.UNSENT, request=sent.wanted, why="it could not be sent in time")
         lost = self.faults.answer_lost()
         unclear = Answer(outcome=Outcome.UNCLEAR, request=sent.wanted, why="no answer")
         if lost == "before":
