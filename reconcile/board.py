@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import SequenceMatcher
+from typing import Any
 
 import msgspec
 
@@ -21,7 +23,9 @@ _LONGEST = 120  # characters of a value in a sentence
 class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One finding and one remediation. `state`: planned, refused, blocked, waiting for approval, proposed, verifying,
     failed, or unclear: it was sent, and may still arrive. `subject` is what the finding is about, `target` what is
-    written. `at` is when it was looked at, in seconds since 1970.
+    written. `at` is when it was looked at, in seconds since 1970. `content` is the object that is created, and
+    `difference` its lines as JSON, each after `+` where it is not in what it is `compared` with, `-` where it is only
+    in that, or a space.
     """
 
     fingerprint: str
@@ -41,6 +45,9 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     risk: str = ""
     undo: str = ""
     loses: tuple[str, ...] = ()
+    content: Mapping[str, Any] | None = None
+    compared: str = ""
+    difference: tuple[str, ...] = ()
     proposal: Proposal | None = None
     refused: Refused | None = None
     blocked: tuple[Blocked, ...] = ()
@@ -78,6 +85,9 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
             risk=plan.risk.value,
             undo=plan.undo,
             loses=plan.loses,
+            content=plan.step.manifest if isinstance(plan.step, Create) else None,
+            compared=plan.compared.of if plan.compared is not None else "",
+            difference=tuple(_difference(plan)),
             proposal=plan.proposal,
             commands=() if proposed or self.mode == "apply" else (_command(self.mode, plan),),
         )
@@ -87,6 +97,25 @@ def _command(mode: str, plan: Plan) -> str:
     """What carries the plan out. In mode plan no approval does: then it is for a person."""
     verb = "approve" if mode == "approve" else "apply"
     return f"steward reconcile {verb} {plan.fingerprint} --remediation {plan.remediation} --plan {plan.hash}"
+
+
+def _difference(plan: Plan) -> Iterator[str]:
+    """The lines of what is created, with those of what it is compared with; all are new where it is with nothing."""
+    if not isinstance(plan.step, Create):
+        return
+    before, after = _lines(plan.compared.manifest if plan.compared is not None else None), _lines(plan.step.manifest)
+    for tag, old, old_end, new, new_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag == "equal":
+            yield from (f"  {line}" for line in after[new:new_end])
+        else:
+            yield from (f"- {line}" for line in before[old:old_end])
+            yield from (f"+ {line}" for line in after[new:new_end])
+
+
+def _lines(manifest: Mapping[str, Any] | None) -> list[str]:
+    if manifest is None:
+        return []
+    return msgspec.json.format(msgspec.json.encode(manifest, order="sorted"), indent=2).decode().splitlines()
 
 
 def sentence(plan: Plan) -> str:

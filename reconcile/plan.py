@@ -21,6 +21,7 @@ __all__ = [
     "Action",
     "Add",
     "Call",
+    "Compared",
     "Create",
     "Delete",
     "Op",
@@ -127,6 +128,15 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     patch: str = ""
 
 
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """What the object that is created is shown against: `of` is what that is, in words, and `manifest` the same object
+    with its content.
+    """
+
+    of: str
+    manifest: Mapping[str, Any]
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What a remediation would do about one finding.
 
@@ -148,6 +158,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     vm: str = ""
     loses: tuple[str, ...] = ()
     proposal: Proposal | None = None
+    compared: Compared | None = None
     settles: bool = True  # whether the finding goes with it; not with a nudge, nor with a guard
 
     @property

@@ -62,6 +62,7 @@ def _kept(kind: str, spec: Row) -> Callable[[str, Row, Row], Row]:
 
 
 def _revision(namespace: str, row: Row, meta: Row) -> Row:
+    """`of` is the object that it is a copy of, for the `vm` or `snapshot` with UID `owner`; `by` is who wrote it."""
     data = {"spec": row["start"]} if "start" in row else row.get("of", row.get("data"))
     of: Row = row.get("of") or {}
     inner: Row = of.get("metadata") or {}
@@ -75,10 +76,25 @@ def _revision(namespace: str, row: Row, meta: Row) -> Row:
             f"{_GROUP}/object-version": of.get("apiVersion", "").rpartition("/")[2],
         }
     owners = [owner("VirtualMachine", row.get("vm", "db"), row["owner"])] if "owner" in row else []
+    if "snapshot" in row:
+        owners = [owner("VirtualMachineSnapshot", row["snapshot"], row["owner"], "snapshot.kubevirt.io/v1beta1")]
     made = new("ControllerRevision", namespace, row["name"], labels=labels, owners=owners, revision=0, **meta)
     if "start" in row or "of" in row or "data" in row:
         made["data"] = data
+    if "by" in row:
+        made["metadata"]["managedFields"] = [_created_by(row["by"])]
     return made
+
+
+def _created_by(manager: str) -> Row:
+    fields: Row = {
+        "f:data": {},
+        "f:metadata": {"f:labels": {".": {}}, "f:ownerReferences": {".": {}}},
+        "f:revision": {},
+    }
+    labels = ("generation", "kind", "name", "uid", "version")
+    fields["f:metadata"]["f:labels"] |= {f"f:{_GROUP}/object-{each}": {} for each in labels}
+    return {"manager": manager, "operation": "Update", "time": "2026-05-04T08:12:31Z", "fieldsV1": fields}
 
 
 def _restore(namespace: str, row: Row, meta: Row) -> Row:
@@ -109,7 +125,9 @@ def _clone(namespace: str, row: Row, meta: Row) -> Row:
 def _vm_backup(namespace: str, row: Row, meta: Row) -> Row:
     """`done` is the type of the condition that says that it is over."""
     conditions = [condition("Progressing", "done" not in row, meta["created"], reason="Initiated", message="")]
-    conditions += [condition(row["done"], True, meta["created"], reason="Completed", message="")] if "done" in row else []
+    conditions += (
+        [condition(row["done"], True, meta["created"], reason="Completed", message="")] if "done" in row else []
+    )
     spec, status = {"source": _source(row), "pvcName": "backups"}, {"conditions": conditions}
     return new("VirtualMachineBackup", namespace, row["name"], spec=spec, status=status, **meta)
 

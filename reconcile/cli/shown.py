@@ -37,5 +37,9 @@ def _lines(repair: Repair) -> Iterator[str]:
     for name, text in rows:
         if text:
             yield f"  {name:<8} {one_line(text)}"
+    if repair.difference:
+        against = f", against {repair.compared}" if repair.compared else ""
+        yield f"  content  of what is created{one_line(against)}:"
+        yield from (f"    {one_line(line)}" for line in repair.difference)
     if repair.proposal and repair.proposal.patch:
         yield from (f"    {one_line(line)}" for line in repair.proposal.patch.splitlines())

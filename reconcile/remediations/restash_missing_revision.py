@@ -2,10 +2,14 @@
 
 Without it KubeVirt neither starts nor stops the VM, whatever its spec says. Where the same object in the same
 generation is still to be had, live or as a copy that another VM or a snapshot has, the ControllerRevision is created
-again under its name: nothing changes for the VM. Else the reference is taken out of the VM's status, and KubeVirt makes
-a new copy from the live object at once; then the VM gets the CPUs and memory that this has now, at its next restart or
-live. That is done only for a reference in the status, which KubeVirt writes from 1.5 on, and only where it keeps
-references at all: under another referencePolicy it would expand the VM. A pin in the spec is its owner's.
+again under its name: nothing changes for the VM. A copy is taken only where it is proven: it is in the VM's namespace,
+KubeVirt made it for a VM or snapshot that refers to it, and the VM runs with all that it gives. Whoever may create
+ControllerRevisions can write any other. Where there are only copies without proof, nothing is done.
+
+Where there is no copy at all, the reference is taken out of the VM's status, and KubeVirt makes a new copy from the
+live object at once; then the VM gets the CPUs and memory that this has now, at its next restart or live. That is done
+only for a reference in the status, which KubeVirt writes from 1.5 on, and only where it keeps references at all: under
+another referencePolicy it would expand the VM. A pin in the spec is its owner's.
 
 Either way what was asked of the VM meanwhile is carried out as soon as KubeVirt finds a copy: a stop that waits stops
 the guest then. A VMI is never restarted or deleted for it, since it is the last copy.
@@ -31,6 +35,7 @@ from exporter.model.kinds import (
     virtual_machine,
     virtual_machine_instance,
     virtual_machine_instance_migration,
+    virtual_machine_snapshot_content,
 )
 from exporter.model.kinds.kube_virt import KubeVirt
 from exporter.model.kinds.virtual_machine import VirtualMachine
@@ -38,10 +43,12 @@ from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from exporter.model.record import Ref
 
-from ..plan import Create, Op, Patch, Plan, Refused, Remove, Risk, Test
+from ..plan import Compared, Create, Op, Patch, Plan, Refused, Remove, Risk, Test
 from ..remediation import Remediation, Scene, Write
+from ._copies import running_spec
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
 from ._instancetypes import kubevirt_of
+from ._running import instancetype_of
 from ._sources import KINDS, exact_source, rebuilt
 
 __all__ = ["REMEDIATION"]
@@ -66,15 +73,19 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     if refused is not None:
         return refused
     source = exact_source(scene, vm, lost)
+    if isinstance(source, Refused):
+        return source
     waits, risk = _waiting(scene, vm, table(whole.get("status")).get("stateChangeRequests"))
     if source is not None:
         created = Ref("ControllerRevision", ref.namespace, lost.revision_name)
+        manifest = rebuilt(vm, lost.revision_name, source)
         return _made(
             finding,
-            Create(target=created, manifest=rebuilt(vm, lost.revision_name, source), of=ref),
+            Create(target=created, manifest=manifest, of=ref),
             f"The ControllerRevision is there again, from {source.of}: the same object in the same generation. {waits}",
             risk,
             f"delete ControllerRevision {created.path}",
+            _compared(scene, vm, lost, manifest),
         )
     refused = _not_from_live(vm, lost, kubevirt)
     if refused is not None:
@@ -89,7 +100,9 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     )
 
 
-def _made(finding: Finding, step: Create | Patch, effect: str, risk: Risk, undo: str) -> Plan:
+def _made(
+    finding: Finding, step: Create | Patch, effect: str, risk: Risk, undo: str, compared: Compared | None = None
+) -> Plan:
     return REMEDIATION.planned(
         finding,
         step,
@@ -97,7 +110,22 @@ def _made(finding: Finding, step: Create | Patch, effect: str, risk: Risk, undo:
         effect=effect,
         risk=risk,
         undo=undo,
+        compared=compared,
     )
+
+
+def _compared(scene: Scene, vm: VirtualMachine, lost: Resolution, manifest: Mapping[str, Any]) -> Compared | None:
+    """The same with what the VM runs with, else with the live object; None where there is neither."""
+    runs = running_spec(scene, vm) if lost.role is Role.INSTANCETYPE else None
+    kind = next((each for each in KINDS if each.name == lost.kind), None)
+    if runs is not None:
+        of, spec = f"what VirtualMachineInstance {vm.ref.path} runs with", instancetype_of(runs)
+    elif kind is not None and lost.live is not None:
+        live = scene.whole(kind, lost.live.namespace, lost.live.name) or {}
+        of, spec = f"the live object, {lost.live.ref}", dict(table(live.get("spec")))
+    else:
+        return None
+    return Compared(of=of, manifest={**manifest, "data": {**manifest["data"], "spec": spec}})
 
 
 def _unsettled(scene: Scene, ref: Ref, kubevirt: KubeVirt | None) -> Refused | None:
@@ -170,6 +198,7 @@ REMEDIATION = Remediation(
         virtual_machine.KIND,
         virtual_machine_instance.KIND,
         virtual_machine_instance_migration.KIND,
+        virtual_machine_snapshot_content.KIND,
         namespace.KIND,
         *SAVERS,
     ),
@@ -186,6 +215,8 @@ REMEDIATION = Remediation(
         "one_kubevirt": "there are not several KubeVirt objects, so that version and referencePolicy are known",
         "not_upgrading": "KubeVirt is not being upgraded",
         "references_kept": "KubeVirt keeps references to instancetypes and preferences, and expands no VM",
+        "copy_proven": "where the live object is another generation and there are copies: one of them is proven to be "
+        "KubeVirt's, and to say what the VM runs with",
         "not_pinned": "without an exact copy: the spec does not name the ControllerRevision",
         "known_release": "without an exact copy: KubeVirt is of 1.5 or newer",
         "live_object": "without an exact copy: the live object exists and is not being deleted",

@@ -22,7 +22,7 @@ from reconcile.remediations.restash_missing_revision import REMEDIATION as RESTA
 from reconcile.requests import MANAGER, request
 from tests.cluster import fleet
 from tests.cluster.client import Client
-from tests.cluster.resources import CONTROLLER_REVISIONS, NAMESPACES, VMS, Resource
+from tests.cluster.resources import CONTROLLER_REVISIONS, NAMESPACES, VMIS, VMS, Resource
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.manifests import Object
@@ -48,7 +48,8 @@ def planned(client: Client, namespace: str, remediation: Any, about: Object) -> 
         full({"kind": "KubeVirt", "name": "kubevirt", "version": "v1.7.1"}),
         client.get(NAMESPACES, None, namespace),
     ]
-    for resource, kind in ((VMS, "VirtualMachine"), (CONTROLLER_REVISIONS, "ControllerRevision"), (SIZES, KIND)):
+    kinds = {"VirtualMachine": VMS, "VirtualMachineInstance": VMIS, "ControllerRevision": CONTROLLER_REVISIONS}
+    for kind, resource in (kinds | {KIND: SIZES}).items():
         version = resource.api_version
         objects += [{"apiVersion": version, "kind": kind} | each for each in client.list(resource, namespace)["items"]]
     found = confirmed(remediation, hint_of(about | {"namespace": namespace}, objects), MemoryReads(objects), _LATER)
@@ -75,10 +76,13 @@ def lost(**about: str) -> Object:
 
 def test_the_lost_copy_is_created_as_it_was(client: Client, namespace: str) -> None:
     of = client.create(its.kept(KIND, namespace, "small", SPEC))
-    web = sized(client, namespace, "web", of, "unused")
-    copied = client.create(its.copy(web, of))
+    web = sized(client, namespace, "web", of, its.copy_name({"metadata": {"name": "web"}}, of))
+    path, maker = CONTROLLER_REVISIONS.path(namespace), {"fieldManager": "virt-controller"}
+    copied = client.connection.request("POST", path, its.copy(web, of), query=maker)
     name = its.copy_name({"metadata": {"name": "db"}}, of)
     vm = sized(client, namespace, "db", of, name)
+    vmi = fleet.vmi(vm)
+    client.make(vmi | {"spec": its.sized(vmi["spec"], of)})
     wanted = its.copy(vm, of)
     client.patch(SIZES, namespace, "small", {"spec": {"cpu": {"guest": 4}}})  # what is live is another generation now
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from exporter.model.record import Ref
 from reconcile.board import Repair, sentence
 from reconcile.cli.shown import shown
 from reconcile.cli.writing import named_directory, taking_back
 from reconcile.confirm import Confirmed
-from reconcile.plan import Add, Delete, Patch, Plan, Refused, Remove
+from reconcile.plan import Add, Compared, Create, Delete, Patch, Plan, Refused, Remove
 from tests.unit.ledgers import plan
 
 PLAN = plan()
@@ -25,16 +26,7 @@ UNDOABLE: Plan = msgspec.structs.replace(PLAN, undo="put the finalizer back")
     ("mode", "verb"), [("plan", "apply"), ("approve", "approve"), ("auto", "apply"), ("apply", None)]
 )
 def test_a_plan_is_shown_with_what_carries_it_out_in_its_mode(mode: str, verb: str | None) -> None:
-    repair = Repair(
-        fingerprint=PLAN.fingerprint,
-        remediation=PLAN.remediation,
-        check=PLAN.check,
-        reason=PLAN.reason,
-        namespace="ns",
-        mode=mode,
-        state="",
-        at=0.0,
-    ).planned(Confirmed(PLAN, {}))
+    repair = repair_of(PLAN, mode)
     command = f"steward reconcile {verb} 3f9c2a --remediation release_ipam_claim --plan {PLAN.hash}"
 
     assert repair.commands == ((command,) if verb else ())
@@ -86,3 +78,64 @@ def test_a_patch_is_shown_with_the_values_that_it_writes() -> None:
     assert sentence(written) == f'patch {PLAN.target}: add /spec/uuid: "6f", remove /spec/serial'
     assert sentence(long).endswith("x…")
     assert len(sentence(long)) < 200
+
+
+def test_what_is_created_is_shown_whole_against_what_the_vm_runs_with() -> None:
+    """What would be created says more than its name: the CPUs of a VM, and the devices of the host that it gets."""
+    before = {"kind": "ControllerRevision", "data": {"spec": {"cpu": {"guest": 1}}}}
+    after = {"kind": "ControllerRevision", "data": {"spec": {"cpu": {"guest": 64}, "hostDevices": ["\x1b[2J"]}}}
+    target = Ref("ControllerRevision", "ns", "db-small")
+    step = Create(target=target, manifest=after, of=PLAN.target)
+    runs = Compared(of="what VirtualMachineInstance ns/db runs with", manifest=before)
+    repair = repair_of(msgspec.structs.replace(PLAN, step=step, compared=runs))
+
+    assert repair.content == after
+    assert msgspec.json.decode(msgspec.json.encode(repair))["content"] == after
+    lines = shown([repair]).splitlines()
+    place = lines.index("  content  of what is created, against what VirtualMachineInstance ns/db runs with:")
+    assert lines[place + 1 :] == [
+        "      {",
+        '        "data": {',
+        '          "spec": {',
+        '            "cpu": {',
+        '    -         "guest": 1',
+        "    -       }",
+        '    +         "guest": 64',
+        "    +       },",
+        '    +       "hostDevices": [',
+        '    +         "\\u001b[2J"',
+        "    +       ]",
+        "          }",
+        "        },",
+        '        "kind": "ControllerRevision"',
+        "      }",
+    ]
+
+
+def test_what_is_created_and_compared_with_nothing_is_all_new() -> None:
+    step = Create(target=Ref("Migration", "ns", "m"), manifest={"spec": {"vmiName": "db"}}, of=PLAN.target)
+    repair = repair_of(msgspec.structs.replace(PLAN, step=step))
+
+    assert {line[:2] for line in repair.difference} == {"+ "}
+    assert '+     "vmiName": "db"' in repair.difference
+    assert "  content  of what is created:" in shown([repair]).splitlines()
+
+
+def test_what_is_not_created_has_no_content() -> None:
+    repair = repair_of(PLAN)
+
+    assert (repair.content, repair.difference) == (None, ())
+    assert "content" not in shown([repair])
+
+
+def repair_of(made: Plan, mode: str = "plan") -> Repair:
+    return Repair(
+        fingerprint=made.fingerprint,
+        remediation=made.remediation,
+        check=made.check,
+        reason=made.reason,
+        namespace="ns",
+        mode=mode,
+        state="",
+        at=0.0,
+    ).planned(Confirmed(made, {}))
