@@ -22,6 +22,7 @@ from exporter.checks.base import Check
 from exporter.evaluate import Answer, Outcome, evaluate, standing
 from exporter.findings import Finding, fingerprint
 from exporter.model.kind import ApiKind
+from exporter.model.reader import Reader
 from exporter.model.record import Ref, UnansweredError
 from exporter.model.source import UNREADABLE, Source, Undecodable
 
@@ -32,7 +33,7 @@ from .plan import Plan, Refused
 from .reading import ELSEWHERE, LONG, Reads, satisfy, survey
 from .remediation import Remediation, Scene
 
-__all__ = ["Confirmed", "Hint", "confirm", "holds"]
+__all__ = ["Confirmed", "Hint", "confirm", "confirmed", "holds", "planned"]
 
 _ROUNDS = 12  # an index is read through at most two others; a chain that is longer has no end
 
@@ -78,17 +79,32 @@ async def confirm(
     `settings` are the check's; `assumed` is the version to take KubeVirt for, empty for the one that it reports.
     """
 
-    def ask(cluster: FreshCluster) -> Confirmed | Refused:
+    def plan(cluster: FreshCluster) -> Plan | Refused:
         finding = _finding(hint, check, cluster, settings)
         if isinstance(finding, Refused):
             return finding
-        plan = _planned(remediation, finding, Scene(cluster, remediation, now))
-        if unseen := _unseen(remediation, cluster):
-            return Refused("everything_seen", unseen)
+        plan = planned(remediation, cluster, lambda: remediation.plan(finding, Scene(cluster, remediation, now)))
+        if isinstance(plan, Plan) and (early := _early(finding, check, now)):
+            return Refused("finding_holds", early)
+        return plan
+
+    return await confirmed(plan, (check, remediation), reads, assumed, timer)
+
+
+async def confirmed(
+    make: Callable[[FreshCluster], Plan | Refused],
+    readers: tuple[Reader, ...],
+    reads: Reads,
+    assumed: str,
+    timer: Callable[[], float],
+) -> Confirmed | Refused:
+    """The plan that is made of what the readers declare, once all that it takes was read twice."""
+    kinds = _kinds(readers)
+
+    def ask(cluster: FreshCluster) -> Confirmed | Refused:
+        plan = make(cluster)
         if isinstance(plan, Refused):
             return plan
-        if early := _early(finding, check, now):
-            return Refused("finding_holds", early)
         bound_to = plan.bound_to
         kind = next(each for each in kinds.values() if each.name == bound_to.kind)
         whole = cluster.whole(kind, bound_to.namespace, bound_to.name)
@@ -98,23 +114,20 @@ async def confirm(
             plan = msgspec.structs.replace(plan, proposal=claimed(plan, whole))
         return Confirmed(plan, whole)
 
-    kinds = _kinds(check, remediation)
     moments: list[float] = []
-    cluster = _cluster(kinds, check, remediation, assumed)
 
     def again(confirmed: Confirmed) -> str:
         moments.append(timer())
         return confirmed.plan.bound_to.namespace
 
-    answer = await _settled(ask, cluster, kinds, reads, again)
+    answer = await _settled(ask, _cluster(readers, assumed), kinds, reads, again)
     return answer if isinstance(answer, Refused) else replace(answer, read=moments[0])
 
 
 async def holds(hint: Hint, check: Check, reads: Reads, settings: Any = None, assumed: str = "") -> Finding | Refused:
     """The finding as it is now, or why it is not there, by the check alone."""
-    kinds = _kinds(check, None)
-    cluster = _cluster(kinds, check, None, assumed)
-    return await _settled(lambda cluster: _finding(hint, check, cluster, settings), cluster, kinds, reads)
+    cluster = _cluster((check,), assumed)
+    return await _settled(lambda cluster: _finding(hint, check, cluster, settings), cluster, _kinds((check,)), reads)
 
 
 def _early(finding: Finding, check: Check, now: float) -> str:
@@ -127,26 +140,26 @@ def _early(finding: Finding, check: Check, now: float) -> str:
     )
 
 
-def _planned(remediation: Remediation, finding: Finding, scene: Scene) -> Plan | Refused:
+def planned(reader: Reader, cluster: FreshCluster, plan: Callable[[], Plan | Refused]) -> Plan | Refused:
+    """What is planned of what the reader reads, if all of that could be seen."""
     try:
-        return remediation.plan(finding, scene)
+        found = plan()
     except UnreadError:
         raise
     except UnansweredError as error:
         return Refused("everything_seen", str(error))
     except Exception as error:  # noqa: BLE001 # an object that nobody thought of must not end the process
-        return Refused("everything_seen", f"{remediation} raised {type(error).__name__}: {error}; please report it")
+        return Refused("everything_seen", f"{reader} raised {type(error).__name__}: {error}; please report it")
+    return Refused("everything_seen", unseen) if (unseen := _unseen(reader, cluster)) else found
 
 
-def _cluster(
-    kinds: Mapping[str, ApiKind[Any]], check: Check, remediation: Remediation | None, assumed: str
-) -> FreshCluster:
-    indexes = (*check.indexes, *(remediation.indexes if remediation is not None else ()))
-    return FreshCluster(kinds.values(), indexes, assumed)
+def _cluster(readers: tuple[Reader, ...], assumed: str) -> FreshCluster:
+    indexes = (index for reader in readers for index in reader.indexes)
+    return FreshCluster(_kinds(readers).values(), indexes, assumed)
 
 
-def _kinds(check: Check, remediation: Remediation | None) -> dict[str, ApiKind[Any]]:
-    declared = (*check.reads, *check.about, *(remediation.reads if remediation is not None else ()))
+def _kinds(readers: tuple[Reader, ...]) -> dict[str, ApiKind[Any]]:
+    declared = (kind for reader in readers for kind in (*reader.reads, *reader.about))
     return {kind.name: kind for kind in declared if isinstance(kind, ApiKind)}
 
 
@@ -217,12 +230,14 @@ def _same(hint: Hint, check: Check, answer: Answer) -> Finding | None:
     return None
 
 
-def _unseen(remediation: Remediation, cluster: FreshCluster) -> str:
-    """Why something that the remediation reads could not be seen; empty where all could."""
-    for kind in remediation.reads:
+def _unseen(reader: Reader, cluster: FreshCluster) -> str:
+    """Why something that the remediation, or the undo, reads could not be seen; empty where all could."""
+    for kind in reader.reads:
+        if not isinstance(kind, ApiKind):
+            continue
         source = cluster.get(Source, "", kind.name)
         if source is None or not source.current:
-            return f"{remediation} can't see {kind.resource}: {source.why if source is not None else 'nobody asked'}"
+            return f"{reader} can't see {kind.resource}: {source.why if source is not None else 'nobody asked'}"
         for record in cluster.sharing(UNREADABLE, kind.name):
             if isinstance(record, Undecodable):
                 return record.sentence

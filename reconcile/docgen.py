@@ -30,6 +30,8 @@ from .metrics import Measures
 from .permissions import base_roles, write_role
 from .remediation import COMMON_PRECONDITIONS, Remediation, Write
 from .remediations import all_remediations
+from .undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
+from .undos import undo_of
 
 __all__ = ["generated"]
 
@@ -59,6 +61,10 @@ def _manual(remediations: tuple[Remediation, ...]) -> Iterator[str]:
     yield "\n## Remediations\n"
     yield "Each of them may refuse with these preconditions:\n"
     yield from _table(("Precondition", "What must hold"), COMMON_PRECONDITIONS.items())
+    yield "\nTaking back what it wrote may be refused with these:\n"
+    yield from _table(("Precondition of an undo", "What must hold"), COMMON_UNDO_PRECONDITIONS.items())
+    yield "\nWhat is lost by that can be given up, by `--accept` and its word:\n"
+    yield from _table(("Word", "What is lost"), ((f"`{word}`", what) for word, (what, _) in LOSSES.items()))
     for remediation in remediations:
         yield from _remediation(remediation)
     yield "\n## Configuration\n"
@@ -102,6 +108,19 @@ def _remediation(remediation: Remediation) -> Iterator[str]:
     yield ""
     rows = ((f"`{name}`", what) for name, what in remediation.preconditions.items())
     yield from _table(("Precondition", "What must hold"), rows)
+    yield from _undo(remediation)
+
+
+def _undo(remediation: Remediation) -> Iterator[str]:
+    undo = undo_of(remediation.id)
+    if isinstance(undo, NoUndo):
+        yield f"\nNo write takes it back. {undo.why}"
+    if not isinstance(undo, Undo) or not (undo.preconditions or undo.losses):
+        return
+    yield ""
+    rows = [(f"`{name}`", what, "") for name, what in undo.preconditions.items()]
+    rows += [(f"`{name}`", what, f"`--accept {word}`") for name, (word, what) in undo.losses.items()]
+    yield from _table(("Precondition of its undo", "What must hold", "Given up by"), rows)
 
 
 def _requests(remediation: Remediation) -> str:

@@ -12,14 +12,15 @@ import msgspec
 
 from exporter.model.record import Ref
 
-from .annotations import PAUSED
 from .plan import Add, Call, Create, Delete, Op, Patch, Remove, Replace, Step, Test
 from .requests import metadata
 
-__all__ = ["ABSENT", "REQUESTS", "annotation", "at", "happened", "inverse"]
+__all__ = ["ABSENT", "REQUESTS", "annotation", "at", "changed_since", "happened", "inverse"]
 
 ABSENT: Any = msgspec.UNSET  # what is not there; null is something else
 REQUESTS = "/status/stateChangeRequests"  # where a VM is asked to start or stop
+_MAPS = ("/metadata/annotations", "/metadata/labels")
+_LONGEST = 80  # characters of a value in a sentence
 
 
 def happened(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | None) -> bool:
@@ -48,7 +49,7 @@ def _applied(op: Op, before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
         parent, _, _ = op.path.rpartition("/")
         if isinstance(at(before, parent), list):
             return op.value in _listed(at(now, parent))
-        return _has(at(now, op.path), op.value) or (op.path == REQUESTS and _stopped(before, now))
+        return _has(at(now, op.path), op.value) or (op.path == REQUESTS and _carried_out(op.value, before, now))
     parent, _, _ = op.path.rpartition("/")
     if isinstance(at(before, parent), list):
         return at(before, op.path) not in _listed(at(now, parent))
@@ -63,16 +64,17 @@ def _has(found: Any, value: Any) -> bool:
     return bool(found == value)
 
 
-def _stopped(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether a VM has no VMI any more: KubeVirt then takes the request to stop off its status, in the same write."""
-    return at(before, "/status/created") is True and at(now, "/status/created") is not True
+def _carried_out(requests: Any, before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether a VM has got, or has lost, its VMI as it was asked to: KubeVirt then takes the request off its status."""
+    starts = any(isinstance(each, dict) and each.get("action") == "Start" for each in _listed(requests))
+    was, is_ = (at(each, "/status/created") is True for each in (before, now))
+    return is_ and not was if starts else was and not is_
 
 
-def inverse(step: Step, before: Mapping[str, Any], after: Mapping[str, Any] | None, why: str) -> Step | str:
+def inverse(step: Step, before: Mapping[str, Any], after: Mapping[str, Any] | None) -> Step | str:
     """The step that takes another one back, or a sentence why there is none.
 
-    `after` is the object right after the write: what somebody else changed since fails a `test`. The object is paused
-    with it, as `why`, so that nobody repairs again at once what a person took back.
+    `after` is the object right after the write: what somebody else changed since fails a `test`.
     """
     if isinstance(step, Delete):
         return "a deletion can't be taken back; the ledger has the object, to be created again"
@@ -82,25 +84,45 @@ def inverse(step: Step, before: Mapping[str, Any], after: Mapping[str, Any] | No
         return Delete(target=_with_uid(step.target, after))
     if isinstance(step, Call):
         return "an evacuation request is made by the next eviction, and by nothing else"
-    paths = [op.path for op in step.ops if not isinstance(op, Test)]
-    ops = [op for path in dict.fromkeys(_restorable(paths, before)) for op in _restored(path, before, after)]
+    ops = tuple(op for path in _restorable(step.ops, before) for op in _restored(path, before, after))
     if not ops:
         return "the write left nothing in the object that could be put back"
-    subresource = step.subresource
-    return Patch(
-        target=step.target,
-        ops=(*ops, *(() if subresource else (annotation(after, PAUSED, why),))),
-        subresource=subresource,
-    )
+    return Patch(target=step.target, ops=ops, subresource=step.subresource)
 
 
-def _restorable(paths: Sequence[str], before: Mapping[str, Any]) -> Iterator[str]:
-    """A list is put back as a whole, and so is what a write added together with its parents."""
-    for path in paths:
-        parent, _, _ = path.rpartition("/")
+def changed_since(step: Step, after: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """What an inverse would take away from somebody who wrote it since, one sentence; empty for nothing.
+
+    `after` is the object right after the write that is taken back. Of an object that was created its content counts.
+    """
+    for path in dict.fromkeys(op.path for op in step.ops) if isinstance(step, Patch) else ("/spec", "/data"):
+        wrote, found = at(after, path), at(now, path)
+        if found != wrote:
+            return f"{path} is {_shown(found)}, and was {_shown(wrote)} right after the write"
+    return ""
+
+
+def _shown(found: Any) -> str:
+    text = "not there" if found is ABSENT else msgspec.json.encode(found).decode()
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _restorable(ops: Sequence[Op], before: Mapping[str, Any]) -> Iterator[str]:
+    """The paths that are put back: a list as a whole, and so is what a write added together with its parents. Labels
+    and annotations are put back one by one, since those beside them are others'.
+    """
+    found: dict[str, None] = {}
+    for op in ops:
+        if isinstance(op, Test):
+            continue
+        if isinstance(op, Add) and op.path in _MAPS and isinstance(op.value, Mapping) and at(before, op.path) is ABSENT:
+            found |= {f"{op.path}/{name.replace('~', '~0').replace('/', '~1')}": None for name in op.value}
+            continue
+        path, (parent, _, _) = op.path, op.path.rpartition("/")
         while parent and (path.endswith("/-") or isinstance(at(before, parent), list)):
             path, (parent, _, _) = parent, parent.rpartition("/")
-        yield path
+        found[path] = None
+    yield from found
 
 
 def _restored(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Op]:

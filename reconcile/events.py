@@ -28,7 +28,7 @@ def event(
     target = plan.bound_to
     namespace = target.namespace or "default"
     name = f"{target.name[:_LONGEST_NAME].rstrip('.-')}.{attempt}{'.in-use' if outcome == 'in_use' else ''}"
-    because = f"Because: {plan.check} reports {plan.reason}"
+    because = _because(plan)
     # The reason alone: whoever reads Events here need not know what the finding says of other namespaces.
     return namespace, {
         "apiVersion": "v1",
@@ -41,7 +41,7 @@ def event(
             "name": target.name,
             "uid": target.uid,
         },
-        "reason": _REASONS.get(outcome, "RepairFailed"),
+        "reason": "RepairUndone" if outcome == "done" and plan.undoes else _REASONS.get(outcome, "RepairFailed"),
         "message": f"{plan.remediation}: {f'{why}.' if why else f'{plan.effect} {because}'} (attempt {attempt})"[
             :_LONGEST_MESSAGE
         ],
@@ -52,3 +52,9 @@ def event(
         "source": {"component": MANAGER},
         "reportingComponent": MANAGER,
     }
+
+
+def _because(plan: Plan) -> str:
+    if plan.undoes:
+        return f"Because: attempt {plan.undoes} is taken back"
+    return f"Because: {plan.check} reports {plan.reason}"

@@ -120,10 +120,13 @@ class FreshCluster(Cluster):
         return [*wanted, *_gathered(need for need in needs if need not in wanted and not self._covered(need))]
 
     def quick(self, long: Collection[str], namespace: str, elsewhere: Collection[str] = ()) -> list[Need]:
-        """What was read; of lists of the cluster that were long, or of `long` kinds, a namespace; `elsewhere` all."""
+        """What was read; of lists of the whole cluster that were long, or are of the `long` kinds, a namespace. All of
+        them of the kinds `elsewhere`, and where it is empty: what an object of no namespace serves may be in any.
+        """
         needs: dict[Need, None] = {}
         for need, found in self._read.items():
-            short = need.namespace is not None or need.kind in elsewhere or (found <= _SHORT and need.kind not in long)
+            everywhere = not namespace or need.kind in elsewhere
+            short = need.namespace is not None or everywhere or (found <= _SHORT and need.kind not in long)
             if short or need.kind in self._namespaced:
                 needs[need if short else Need(need.kind, namespace, None)] = None
         return list(needs)

@@ -19,6 +19,8 @@ from exporter.model.reader import Reader
 
 from .config import Config, Mode, may_write, mode_of
 from .remediation import Remediation
+from .undo import Undo
+from .undos import undo_of
 
 __all__ = ["NAME", "ServiceAccount", "base_roles", "lease_role", "needed", "read_role", "write_role"]
 
@@ -72,10 +74,12 @@ def needed(
 
 
 def read_role(remediations: Iterable[Remediation], checks: Iterable[Check]) -> Manifest:
-    """What the remediations and the checks that they answer read, and what the gates do."""
+    """What the remediations, their undos and the checks that they answer read, and what the gates do."""
     remediations = tuple(remediations)
     answered = {check for each in remediations for check in each.answers}
-    readers: list[Reader] = [*remediations, *(each for each in checks if each.id in answered)]
+    undos = (undo_of(each.id) for each in remediations)
+    readers: list[Reader] = [*remediations, *(each for each in undos if isinstance(each, Undo))]
+    readers += (each for each in checks if each.id in answered)
     kinds = [*_FOR_GATES, *(kind for each in readers for kind in (*each.reads, *each.about))]
     groups: dict[str, set[str]] = {}
     for kind in kinds:

@@ -160,6 +160,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     proposal: Proposal | None = None
     compared: Compared | None = None
     settles: bool = True  # whether the finding goes with it; not with a nudge, nor with a guard
+    undoes: str = ""  # the attempt that it takes back
+    accepted: tuple[str, ...] = ()  # the words by which a person gave up what that loses
 
     @property
     def target(self) -> Ref:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from exporter.findings import Finding
 from exporter.model.index import Index
 from exporter.model.kind import ApiKind, Kind
-from exporter.model.reader import ClusterView
+from exporter.model.reader import ClusterView, Reader
 from exporter.model.record import Ref
 
 from .fresh import FreshCluster
@@ -105,13 +105,13 @@ class Remediation:
 
 
 class Scene(ClusterView):
-    """The cluster as it was just read, narrowed to what a remediation declares."""
+    """The cluster as it was just read, narrowed to what a remediation or an undo declares."""
 
     __slots__ = ("_fresh", "now")
 
-    def __init__(self, cluster: FreshCluster, remediation: Remediation, now: float) -> None:
+    def __init__(self, cluster: FreshCluster, reader: Reader, now: float) -> None:
         """`now` is in seconds since 1970."""
-        super().__init__(cluster, remediation)
+        super().__init__(cluster, reader)
         self._fresh, self.now = cluster, now
 
     def whole(self, kind: ApiKind[Any], namespace: str, name: str) -> Mapping[str, Any] | None:

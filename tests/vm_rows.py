@@ -44,6 +44,9 @@ def _spec(row: Row) -> Row:
 def _vm(namespace: str, row: Row, meta: Row) -> Row:
     """`origin` is where it came from: a `restore`, a `backup`, a `manifest`; `uuidWritten` are managedFields, by
     `{manager: time}`, of whoever wrote the firmware UUID, or a list of them as they are.
+
+    `stop` is what its annotation says of a stop for a drain, by default that of its own as the sidecar writes it;
+    `setBy` are the field managers of its run strategy.
     """
     labels, notes, owners = dict(row.get("labels", {})), dict(row.get("annotations", {})), []
     if row.get("origin") == "restore":
@@ -72,6 +75,16 @@ def _vm(namespace: str, row: Row, meta: Row) -> Row:
     with_template(made, row)
     if "uuidWritten" in row:
         made["metadata"]["managedFields"] = _uuid_written(row["uuidWritten"])
+    if "stop" in row:
+        stop = {"by": "kubevirt-steward", "vm": made["metadata"]["uid"], "vmi": "i", "runStrategy": "Always"}
+        notes = made["metadata"].setdefault("annotations", {})
+        notes["steward.kubevirt-steward.io/stopped-for-drain"] = json.dumps(stop | row["stop"])
+    if "setBy" in row:
+        spec: Row = {f"f:{row.get('stop', {}).get('field', 'runStrategy')}": {}}
+        made["metadata"]["managedFields"] = [
+            {"manager": each, "operation": "Update", "time": "2026-09-21T13:00:00Z", "fieldsV1": {"f:spec": spec}}
+            for each in row["setBy"]
+        ]
     return made
 
 
@@ -140,6 +153,7 @@ def _pod(namespace: str, row: Row, meta: Row) -> Row:
     `claims` are those it refers to, or `attached` its NADs with the claim of each, `primary` that of the primary
     network; `addresses` are what it holds.
     `since` is when it was scheduled; `hotplug` the launcher that a volume's pod belongs to, `by` a controller's kind.
+    `evicted` makes it one that ends since an eviction was granted, at that time; `disrupted` for another reason.
     """
     attachments = [("ns/blue", claim) for claim in row.get("claims", ())]
     attachments += [(key, claim) for key, claim in row.get("attached", ())]
@@ -170,9 +184,15 @@ def _pod(namespace: str, row: Row, meta: Row) -> Row:
     }
     ids = filled(**{"kubevirt.io/created-by": row.get("vmi"), "kubevirt.io/migrationJobUID": row.get("migration")})
     labels = ids | marks | row.get("labels", {})
-    if "domain" in row:
-        return launcher(namespace, row["name"], row["domain"], labels=labels, **more)
-    return pod(namespace, row["name"], labels=labels, **more)
+    made = (
+        launcher(namespace, row["name"], row["domain"], labels=labels, **more)
+        if "domain" in row
+        else pod(namespace, row["name"], labels=labels, **more)
+    )
+    if "evicted" in row or "disrupted" in row:
+        why = row.get("disrupted", "EvictionByEvictionAPI")
+        made["status"]["conditions"].append(condition("DisruptionTarget", True, row.get("evicted"), reason=why))
+    return made
 
 
 def _node(_: str, row: Row, meta: Row) -> Row:

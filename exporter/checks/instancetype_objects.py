@@ -32,11 +32,12 @@ from ..model.kinds import (
 from ..model.kinds.kube_virt import KubeVirt
 from ..model.kinds.virtual_machine import VirtualMachine
 from ..model.naming import NAMED, named
+from ..model.reader import ClusterView
 from ..model.record import Ref
 from .base import Check, Family, Reason, Scope, View
 from .instancetype_commands import LIST_USERS, RESOURCES
 
-__all__ = ["CHECK"]
+__all__ = ["CHECK", "without_copy"]
 
 _AT_RISK = Family(
     "kubevirt_instancetype_deletable_in_use",
@@ -85,7 +86,13 @@ def _objects(view: View) -> Iterator[Kept]:
         yield from view.all(kind.record)
 
 
-def _vms(view: View, kept: Kept, *, unversioned: bool) -> list[VirtualMachine]:
+def without_copy(view: ClusterView, kept: Kept) -> list[VirtualMachine]:
+    """The VMs that depend on the live object, since they have no copy of it."""
+    policy = min((each.reference_policy for each in view.all(KubeVirt)), default="reference")
+    return _vms(view, kept, unversioned=True) if policy == "reference" else []
+
+
+def _vms(view: ClusterView, kept: Kept, *, unversioned: bool) -> list[VirtualMachine]:
     key = object_key(type(kept).__name__, kept.namespace, kept.name)
     found = view.sharing(UNVERSIONED if unversioned else USERS, key)
     vms = [vm for vm in found if isinstance(vm, VirtualMachine)]
@@ -95,7 +102,7 @@ def _vms(view: View, kept: Kept, *, unversioned: bool) -> list[VirtualMachine]:
     return vms
 
 
-def _live(view: View, vm: VirtualMachine, role: Role, kubevirt: KubeVirt | None, key: str) -> bool:
+def _live(view: ClusterView, vm: VirtualMachine, role: Role, kubevirt: KubeVirt | None, key: str) -> bool:
     """Whether this release gives the VM this object as it is now, which the index does not know."""
     found = resolve(vm, role, view.named, kubevirt)
     if found is None or found.mode is not Mode.UNVERSIONED or not found.kind:
@@ -104,8 +111,7 @@ def _live(view: View, vm: VirtualMachine, role: Role, kubevirt: KubeVirt | None,
 
 
 def _deletable(view: View, kept: Kept) -> Finding | None:
-    policy = min((each.reference_policy for each in view.all(KubeVirt)), default="reference")
-    vms = _vms(view, kept, unversioned=True) if policy == "reference" else []
+    vms = without_copy(view, kept)
     if not vms:
         return None
     first = _first(vms)

@@ -41,7 +41,10 @@ def _node(node: NodeReport) -> Iterator[str]:
 
 def _headline(node: NodeReport) -> str:
     state = [f"cordoned since {node.since}" if node.since else "cordoned"] if node.cordoned else []
-    state += [f"taint {taint}" for taint in node.taints] + ([] if node.ready else ["not Ready"])
+    state += [f"taint {taint}" for taint in node.taints]
+    state += [sign for sign in node.drain if not sign.startswith("taint ")]
+    state += ["nobody is seen to drain it"] if node.cordoned and not node.drain else []
+    state += [] if node.ready else ["not Ready"]
     counts = [f"{count} {TITLES[DrainState(state)]}" for state, count in node.counts.items()] or ["no VM"]
     counts += [f"{node.evacuated} moved off it before"] if node.evacuated else []
     counts += [f"{node.others} other {'pod' if node.others == 1 else 'pods'}"] if node.others else []

@@ -100,13 +100,20 @@ def _one(entries: list[Entry], directory: Path | None) -> str:
             if each.plan is not None
             else each.why or ("" if each.happened is None else _resolved(each))
         )
-        lines.append(f"{moment(each.at)}  {each.event:<9}  {each.mode:<8} {each.by}  {what}")
+        lines.append(f"{moment(each.at)}  {each.event:<9}  {each.mode:<8} {each.by}  {what}{_accepted(each)}")
     intended = entries[0]
     if intended.plan is not None and isinstance(intended.plan.step, Delete):
         lines.append(taking_back(intended.plan, intended.attempt, directory))
         if intended.plan.loses:
             lines.append(f"Gone for good: {', '.join(intended.plan.loses)}")
     return "".join(f"{one_line(line)}\n" for line in lines)
+
+
+def _accepted(entry: Entry) -> str:
+    """What a person gave up to take a write back, by its words and as it was shown."""
+    if entry.plan is None or not entry.plan.accepted:
+        return ""
+    return f"; accepted as lost: {', '.join(entry.plan.accepted)} ({', '.join(entry.plan.loses)})"
 
 
 def _resolved(entry: Entry) -> str:

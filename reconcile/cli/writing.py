@@ -25,6 +25,8 @@ from ..ledger import Entry, Ledger, LedgerLockedError
 from ..plan import Delete, Plan
 from ..remediations import all_remediations
 from ..settling import Settling
+from ..undo import NoUndo
+from ..undos import undo_of
 from .desk import Desk
 
 __all__ = [
@@ -71,7 +73,10 @@ def taking_back(plan: Plan, attempt: str, directory: Path | None) -> str:
     """
     ledger = f" --ledger {shlex.quote(str(directory))}" if directory is not None else ""
     if isinstance(plan.step, Delete):
-        return f"To create the object again: steward reconcile ledger {attempt}{ledger} --object | kubectl create -f -"
+        undo = undo_of(plan.remediation)
+        known = f" {undo.why}" if isinstance(undo, NoUndo) else ""
+        command = f"steward reconcile ledger {attempt}{ledger} --object | kubectl create -f -"
+        return f"To create the object again: {command}{known and '.'}{known}"
     if plan.undo.startswith("none"):
         return f"It can't be taken back: {plan.undo}"
     return f"To take it back: steward reconcile undo {attempt}{ledger}"

@@ -25,9 +25,6 @@ from exporter.findings import Finding
 from exporter.model.firmware import legacy
 from exporter.model.indexes.identities import IDENTITY
 from exporter.model.indexes.networks import vm_key
-from exporter.model.instancetypes.matching import Role
-from exporter.model.instancetypes.resolving import resolve, undecodable
-from exporter.model.instancetypes.specs import preference
 from exporter.model.kinds import (
     controller_revision,
     pod,
@@ -35,7 +32,6 @@ from exporter.model.kinds import (
     virtual_machine_preference,
     virtual_machine_snapshot_content,
 )
-from exporter.model.kinds.kube_virt import KubeVirt
 from exporter.model.kinds.pod import Pod
 from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
@@ -46,6 +42,7 @@ from ..plan import Patch, Plan, Refused, Risk
 from ..remediation import Remediation, Scene, Write
 from ._firmware import PRECONDITIONS, READS, firmware_of, forbidden, put
 from ._grounds import table, tables
+from ._kept_state import KEEPS_NO_STATE, kept_state
 
 __all__ = ["ALLOWED", "REMEDIATION"]
 
@@ -66,7 +63,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     old = vm.uuid or legacy(vm.name)
     new = str(uuid5(_NAMESPACE, f"{vm.uid} {vm.identity or old}"))
     snapshots = [each for each in scene.within(VirtualMachineSnapshotContent, vm.namespace) if each.source == vm.name]
-    if refused := _loses_state(scene, vm) or _taken(scene, vm, new) or _restorable(vm, snapshots):
+    if refused := kept_state(scene, vm) or _taken(scene, vm, new) or _restorable(vm, snapshots):
         return refused
     return REMEDIATION.planned(
         finding,
@@ -104,24 +101,6 @@ def _stopped(scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any]) -> Refu
         return Refused("stopped", f"{vm.ref} may start at any moment: {strategy}")
     if tables(table(whole.get("status")).get("stateChangeRequests")):
         return Refused("stopped", f"somebody has asked for {vm.ref} to be started or stopped")
-    return None
-
-
-def _loses_state(scene: Scene, vm: VirtualMachine) -> Refused | None:
-    """Refuses for a VM that keeps state of its guest, or may do so by a preference."""
-    if vm.sealed:
-        return Refused("keeps_no_state", f"{vm.ref} has a {vm.sealed}")
-    found = resolve(vm, Role.PREFERENCE, scene.named, next(iter(scene.all(KubeVirt)), None))
-    if found is None:
-        return None
-    broken = undecodable(found.revision, Role.PREFERENCE, (0, 0)) if found.revision is not None else ""
-    if found.spec is None or broken:
-        return Refused("keeps_no_state", f"the preference of {vm.ref}, which may give it a TPM, can't be read")
-    for text in (found.spec, found.live.spec if found.live is not None else ""):
-        wanted = preference(text)
-        tpm, efi = wanted.devices and wanted.devices.preferred_tpm, wanted.firmware and wanted.firmware.preferred_efi
-        if (tpm and tpm.persistent) or (efi and efi.persistent):
-            return Refused("keeps_no_state", f"the preference of {vm.ref} gives it a persistent TPM or persistent EFI")
     return None
 
 
@@ -170,7 +149,7 @@ REMEDIATION = Remediation(
         "allowed_across": "the VM that keeps the UUID is in the same namespace, or the VM has the annotation "
         f'{ALLOWED}: "true"',
         "stopped": "the VM has no VMI and no launcher pod, and nothing starts it by itself",
-        "keeps_no_state": "neither its spec nor its preference gives it a persistent TPM or persistent EFI variables",
+        **KEEPS_NO_STATE,
         "new_uuid_is_free": "no VM has the new UUID",
         "snapshots_have_a_uuid": "every snapshot of the VM has a UUID, which a restore then need not derive",
     },

@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from exporter.demo import instancetypes as its
+from exporter.model.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from reconcile.remediations.guard_instancetype import ALLOWED
+from reconcile.requests import MANAGER
 from tests.cluster import fleet
 from tests.cluster.resources import CONTROLLER_REVISIONS, INSTANCETYPES, IPAM_CLAIMS, PDBS, VMS, Resource
 from tests.cluster.stage import Stage
+from tests.cluster.stories.evictions import NODE_INFO
 from tests.manifests import Object
 
-__all__ = ["FAULTS", "KUBEVIRT", "LATER", "Fault", "settings"]
+__all__ = ["FAULTS", "KUBEVIRT", "LATER", "Fault", "settings", "stopped_for_drain"]
 
 LATER = 2 * 86_400.0  # seconds by which a sidecar's clock is ahead, where an object has to be of a certain age
 KUBEVIRT = {
@@ -38,7 +41,7 @@ class Fault:
     """What is wrong, and what its repair writes to; `name` is of the object that is written.
 
     `verb` is that of the write; `undone` says how it is taken back: by a patch, a deletion, or a person who creates the
-    object again, or not at all.
+    object again, or not at all; `accepts` is the word of what is lost by that.
     """
 
     id: str
@@ -51,6 +54,7 @@ class Fault:
     undone: str = "patch"
     settles: bool = True
     aged: bool = False
+    accepts: str = ""
 
     def __str__(self) -> str:
         return self.id
@@ -136,6 +140,26 @@ def _in_use(stage: Stage) -> None:
     stage.client.create(vm)
 
 
+def stopped_for_drain(stage: Stage, strategy: str = "Always") -> None:
+    """As `stop_blocked_vmi` and KubeVirt leave a VM, and a node that takes VMs again."""
+    stage.client.make(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": stage.namespace, "labels": {"kubevirt.io/schedulable": "true"}},
+            "status": {"nodeInfo": dict.fromkeys(NODE_INFO, ""), "conditions": [{"type": "Ready", "status": "True"}]},
+        }
+    )
+    made = fleet.vm(stage.namespace, "db")
+    made["spec"]["runStrategy"] = strategy
+    off = {"type": "Ready", "status": "False", "reason": "VMINotExists", "lastTransitionTime": "2026-05-04T08:00:00Z"}
+    vm = stage.client.make(made | {"status": {"conditions": [off], "created": False}})
+    stop = DrainStop(vm["metadata"]["uid"], "i", stage.namespace, strategy, MANAGER)
+    change = {"metadata": {"annotations": {STOPPED_FOR_DRAIN: text_of(stop)}}, "spec": {"runStrategy": "Halted"}}
+    path, kind = VMS.path(stage.namespace, "db"), "application/merge-patch+json"
+    stage.client.connection.request("PATCH", path, change, query={"fieldManager": MANAGER}, content_type=kind)
+
+
 def _named(name: str) -> Callable[[Stage], str]:
     return lambda _: name
 
@@ -174,7 +198,7 @@ FAULTS = (
     ),
     _fault("unprotected_claim", "repair_ipam_claim_metadata", "UnprotectedClaim", _unprotected_claim, _CLAIM),
     _fault("without_uuid", "persist_firmware_uuid", "NotPersisted", _without_uuid, _VM),
-    _fault("twins", "reassign_firmware_uuid", "LatentDuplicate", _twins, (VMS, "twin")),
+    _fault("twins", "reassign_firmware_uuid", "LatentDuplicate", _twins, (VMS, "twin"), accepts="uniqueness"),
     _fault(
         "orphan_pdb",
         "delete_orphan_pdb",
@@ -203,8 +227,10 @@ FAULTS = (
         (CONTROLLER_REVISIONS, _lost_name),
         verb="create",
         undone="delete",
+        accepts="copy",
     ),
     _fault("lost_reference", "restash_missing_revision", "RevisionMissing", _lost_reference, _VM, undone="never"),
+    _fault("stopped_for_drain", "start_stopped_vm", "StoppedAfterDrain", stopped_for_drain, _VM),
     _fault("in_use", "guard_instancetype", "DeletableInUse", _in_use, (INSTANCETYPES, "small"), settles=False),
 )
 

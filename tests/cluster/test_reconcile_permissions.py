@@ -189,14 +189,15 @@ def test_all_that_is_enabled_is_done_and_nothing_is_asked_for_in_vain(
             taken_back_by_whoever_may(made, cluster)
     assert admin.find(CONTROLLER_REVISIONS, namespace, lost) is None
     assert admin.find(IPAM_CLAIMS, namespace, "db.blue") is None
-    assert {event["reason"] for event in admin.list(EVENTS, namespace)["items"]} == {"Repaired"}
+    assert {event["reason"] for event in admin.list(EVENTS, namespace)["items"]} == {"Repaired", "RepairUndone"}
     assert admin.list(LEASES, "kv")["items"] != []
 
 
 def taken_back_by_whoever_may(made: Sidecar, cluster: ApiServer) -> None:
     """A creation, beside the sidecar: its own ServiceAccount may delete nothing of that kind."""
     (attempt,) = (entry.attempt for entry in made.entries() if entry.plan and isinstance(entry.plan.step, Create))
-    undo = ("reconcile", "undo", attempt, "--ledger", str(made.directory), "--yes", "--kubeconfig")
+    given = ("--ledger", str(made.directory), "--accept", "copy", "--yes")
+    undo = ("reconcile", "undo", attempt, *given, "--kubeconfig")
     own = steward(*undo, str(cluster.kubeconfig(ACCOUNT)))
     assert own.returncode == 1
     assert 'cannot delete resource "controllerrevisions"' in own.stderr

@@ -104,7 +104,12 @@ def _take_back(
     ground: Ground, stage: Stage, fault: Fault, sidecar: Sidecar, before: Object | None, attempt: str
 ) -> None:
     own = ("--kubeconfig", str(ground.server.kubeconfig("admin")), "--config", str(sidecar.config))
-    done = steward("reconcile", "undo", attempt, "--yes", *own)
+    words = ("--accept", fault.accepts) if fault.accepts else ()
+    if words:
+        refused = steward("reconcile", "undo", attempt, "--yes", *own)
+        assert refused.returncode == 1
+        assert f"steward reconcile undo {attempt} --ledger {sidecar.directory} {' '.join(words)}" in refused.stderr
+    done = steward("reconcile", "undo", attempt, "--yes", *own, *words)
     after = fault.target(stage)
     if fault.undone == "patch":
         assert done.returncode == 0, done.stderr

@@ -33,7 +33,7 @@ from tests.kubevirt.vms import VMs
 from tests.manifests import Object
 from tests.waiting import wait_until
 
-__all__ = ["TOOLS", "ControlPlane"]
+__all__ = ["SIDECAR", "TOOLS", "ControlPlane"]
 
 TOOLS = (
     *("etcd", "kube-apiserver", "kube-controller-manager"),
@@ -41,6 +41,7 @@ TOOLS = (
 )
 CERTIFICATES = ("kubevirt-virt-api-certs", "kubevirt-controller-certs", "kubevirt-virt-handler-certs")
 CONTROLLER_MANAGER = "system:kube-controller-manager"
+SIDECAR = "system:serviceaccount:kubevirt:steward-reconcile"  # has just what is generated for it
 CONTROLLER_MANAGER_PORT = 10_257
 # Those of clouds and of networks have nothing to do here.
 CONTROLLERS = "*,-node-ipam-controller,-node-route-controller,-service-lb-controller,-cloud-node-lifecycle-controller"
@@ -119,7 +120,7 @@ class ControlPlane:
             "--requestheader-extra-headers-prefix=X-Remote-Extra-",
             *("--proxy-client-cert-file", files["front.pem"], "--proxy-client-key-file", files["front.key"]),
         )
-        return Setup(within=self.network.within, flags=flags, accounts={CONTROLLER_MANAGER: ""})
+        return Setup(within=self.network.within, flags=flags, accounts={CONTROLLER_MANAGER: "", SIDECAR: ""})
 
     def _start_controller_manager(self) -> None:
         config = self.kubeconfig(CONTROLLER_MANAGER)

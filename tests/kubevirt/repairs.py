@@ -155,8 +155,10 @@ class Repairs:
         done = self.person("approve", *words)
         assert done.returncode == 0, done.stderr
 
-    def undo(self, attempt: str) -> Any:
-        return self.person("undo", attempt, "--yes", "--ledger", str(self.ledger), exporter=False)
+    def undo(self, attempt: str, *accepted: str) -> Any:
+        """Taken back by a person, who gives up what is lost by its words."""
+        words = [word for each in accepted for word in ("--accept", each)]
+        return self.person("undo", attempt, "--yes", "--ledger", str(self.ledger), *words, exporter=False)
 
     def kept(self, attempt: str) -> Object:
         """The object as it was before, as a person gets it to create it again."""

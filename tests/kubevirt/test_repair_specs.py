@@ -104,7 +104,9 @@ def test_a_running_vm_gets_back_the_firmware_that_it_runs_with(stage: Stage, rep
     assert true(vm(stage), "RestartRequired")
     assert firmware(stage.client.get(VMIS, stage.namespace, "db")) == runs
 
-    undone = made.undo(attempt)
+    refused = made.undo(attempt)
+    assert "refused, same_identity: " in refused.stderr
+    undone = made.undo(attempt, "identity")
     assert undone.returncode == 0, undone.stderr
     assert spec(stage) == json.dumps(before["spec"])
     made.finding("SpecRunMismatch")
@@ -148,7 +150,9 @@ def test_the_twin_of_a_vm_that_runs_gets_a_uuid_of_its_own(stage: Stage, repairs
     assert stage.vmi("db") is not None
     assert firmware(runs)["uuid"] == shared
 
-    undone = made.undo(attempt)
+    refused = made.undo(attempt)
+    assert "refused, uuid_is_free: " in refused.stderr
+    undone = made.undo(attempt, "uniqueness")
     assert undone.returncode == 0, undone.stderr
     assert spec(stage, "twin") == json.dumps(before["spec"])
 
@@ -176,7 +180,9 @@ def test_with_its_revision_a_vm_can_be_stopped_again(stage: Stage, sizes: Sizes,
     assert sizes.ref("db") == lost
     assert not true(vm(stage), "RestartRequired")
 
-    undone = made.undo(attempt)
+    refused = made.undo(attempt)
+    assert "refused, not_needed: " in refused.stderr
+    undone = made.undo(attempt, "copy")
     assert undone.returncode == 0, undone.stderr
     assert sizes.revision(lost) is None
     made.finding("RevisionMissing")

@@ -202,7 +202,7 @@ def test_an_answer_that_says_nothing_contradicts_nothing(code: int, text: str) -
 def test_a_probe_that_contradicts_or_is_refused_leaves_it_open(code: int, text: str, doubtful: bool) -> None:
     vm = VMReport(POD, DrainState.WAITING, answer="Migrates")
     vm = msgspec.structs.replace(vm, probe=probed(vm, code, text, down=False))
-    node = NodeReport("n", True, False, "", (), {}, 0, 0, 0, (vm,))
+    node = NodeReport("n", True, False, "", (), (), {}, 0, 0, 0, (vm,))
     drain = Drain(0, (), (), "", None, (node,))
     assert (exit_code(drain), unsettled(drain)) == (0, doubtful)
 

@@ -197,7 +197,8 @@ def test_the_table_groups_what_stays_first_and_says_what_to_do(dump: str, capsys
     code, out, _ = run(["node01", "--from", dump, "--complete"], capsys)
     assert code == 1
     assert out.startswith(
-        f"node01 (cordoned since {REQUESTED}): 2 blocked, 1 shuts down, 1 migrating, 1 will migrate.\n"
+        f"node01 (cordoned since {REQUESTED}, VMIs are asked to leave it): "
+        "2 blocked, 1 shuts down, 1 migrating, 1 will migrate.\n"
     )
     places = [out.index(f"ns/{name}") for name in ("device", "huge", "plain", "moving", "web")]
     assert places == sorted(places)

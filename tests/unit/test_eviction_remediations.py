@@ -99,7 +99,7 @@ def test_a_stop_is_bound_to_the_vm() -> None:
     vmi = STALE | {"vm": "v", "migratable": False, "node": "node01", "evacuation": None}
     answer = planned(
         stop_blocked_vmi.REMEDIATION,
-        {"kind": "Node", "name": "node01", "cordoned": True},
+        {"kind": "Node", "name": "node01", "taints": ["medik8s.io/drain:NoSchedule"]},
         {"kind": "VirtualMachine", "name": "db", "uid": "v", "runStrategy": "Always", "annotations": allowed},
         vmi,
         reason="NotMigratable",

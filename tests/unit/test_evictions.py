@@ -19,7 +19,8 @@ from tests.unit.test_checks import cases_of, evaluated
 
 CHECK = next(check for check in all_checks() if check.id == "evictions")
 CASES = cases_of(CHECK)
-DRAINED = {"kind": "Node", "name": "node01", "cordoned": True}
+DRAIN = ["medik8s.io/drain:NoSchedule"]
+DRAINED = {"kind": "Node", "name": "node01", "cordoned": True, "taints": DRAIN}
 REQUESTED = {
     "strategy": "LiveMigrate",
     "migratable": True,
@@ -199,7 +200,7 @@ STUCK = vmi(strategy="LiveMigrate", migratable=False)
 
 @pytest.mark.parametrize("initial", [False, True])
 def test_a_drain_has_stalled_after_half_an_hour_whether_that_was_watched_or_not(initial: bool) -> None:
-    node = {"kind": "Node", "name": "node01", "cordoned": "2026-09-21T13:53:20Z"}
+    node = {"kind": "Node", "name": "node01", "cordoned": "2026-09-21T13:53:20Z", "taints": DRAIN}
     evaluation = watched(node, STUCK, pod(), initial=initial)
     assert "NodeDrainStalled" not in opened(evaluation)  # after twenty minutes
     evaluation.now += 599
@@ -219,6 +220,21 @@ def test_a_drain_of_which_nothing_tells_the_time_has_stalled_once_that_was_watch
     assert "NodeDrainStalled" not in opened(evaluation)
     evaluation.now += 2
     assert "NodeDrainStalled" in opened(evaluation)
+
+
+@pytest.mark.parametrize("initial", [False, True])
+@pytest.mark.parametrize("cordoned", [True, "2026-09-21T14:13:20Z"])
+def test_a_cordon_becomes_a_warning_after_an_hour_and_never_a_drain(cordoned: bool | str, initial: bool) -> None:
+    node = {"kind": "Node", "name": "node01", "cordoned": cordoned}
+    evaluation = watched(node, STUCK, pod(), {"kind": "Pod", "name": "ds", "by": "DaemonSet"}, initial=initial)
+    assert opened(evaluation) == {"NotMigratableIfDrained"}
+    evaluation.now += 3599
+    assert opened(evaluation) == {"NotMigratableIfDrained"}
+    evaluation.now += 2
+    assert opened(evaluation) == {"NotMigratableIfDrained", "NotMigratableWhileCordoned"}
+    (warning,) = [each for each in evaluation.engine.findings() if each.severity is Severity.WARNING]
+    assert "would be refused" in warning.message
+    assert not warning.remediation
 
 
 def test_before_1_9_the_turn_of_a_vm_may_have_come_lately_but_not_before_it_was_asked() -> None:

@@ -26,6 +26,7 @@ from tests.rows import full
 UNCONCERNED = (
     "eviction_pdbs",
     "eviction_stack",
+    "eviction_stops",
     "evictions",
     "firmware_duplicates",
     "firmware_vms",

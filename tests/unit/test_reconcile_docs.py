@@ -27,6 +27,8 @@ from reconcile.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.remediations import all_remediations
 from reconcile.requests import Request, request
 from reconcile.server import build
+from reconcile.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
+from reconcile.undos import all_undos, undo_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.rows import full
@@ -179,7 +181,8 @@ RELEASE = "remediations: {release_ipam_claim: %s}"
         ("mode: auto\n" + RELEASE % "{mode: plan}", {(id_, "") for id_ in (
             "cancel-stale-evacuation", "delete-orphan-ipam-claim", "delete-orphan-pdb", "delete-orphan-revision",
             "guard-instancetype", "migrate-marked-vmi", "persist-firmware-uuid", "reassign-firmware-uuid",
-            "repair-ipam-claim-metadata", "restash-missing-revision", "stop-blocked-vmi",
+            "repair-ipam-claim-metadata", "restash-missing-revision", "start-stopped-vm",
+            "stop-blocked-vmi",
         )}),
     ],
 )  # fmt: skip
@@ -273,6 +276,10 @@ def test_names_of_gates_and_preconditions_are_not_mixed_up() -> None:
     for remediation in ALL:
         assert not remediation.preconditions.keys() & (COMMON_PRECONDITIONS.keys() | gates.keys())
     assert not COMMON_PRECONDITIONS.keys() & gates.keys()
+    for undo in all_undos().values():
+        if isinstance(undo, Undo):
+            assert not (undo.preconditions.keys() | undo.losses.keys()) & gates.keys()
+    assert not COMMON_UNDO_PRECONDITIONS.keys() & gates.keys()
 
 
 # -- the manual
@@ -292,6 +299,12 @@ def test_the_manual_has_all_of_a_remediation(remediation: Remediation) -> None:
         assert f"`{resource}.{write.group}{subresource and '/'}{subresource}`" in own
     for reasons in remediation.answers.values():
         assert ", ".join(reasons) in own
+    undo = undo_of(remediation.id)
+    if isinstance(undo, NoUndo):
+        assert undo.why in own
+    if isinstance(undo, Undo):
+        assert all(f"| `{name}` | {what} |  |" in own for name, what in undo.preconditions.items())
+        assert all(f"| `{name}` | {what} | `--accept {word}` |" in own for name, (word, what) in undo.losses.items())
 
 
 def test_the_manual_has_every_key_command_gate_and_metric() -> None:
@@ -303,6 +316,10 @@ def test_the_manual_has_every_key_command_gate_and_metric() -> None:
         assert f"| `steward reconcile {command}" in manual
     for gate in GATES:
         assert f"| `{gate.id}` | {gate.title} |" in files["docs/gates.md"]
+    for word, (what, _) in LOSSES.items():
+        assert f"| `{word}` | {what} |" in manual
+    for precondition, what in COMMON_UNDO_PRECONDITIONS.items():
+        assert f"| {precondition} | {what} |" in manual
     for family in Measures(ALL, {}, Board()).registry.collect():
         assert f"| `{family.name}{'_total' if family.type == 'counter' else ''}` |" in manual
 

@@ -33,7 +33,7 @@ def _cases(path: Path) -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
     loaded: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    about, always = loaded.pop("_about"), loaded.pop("_always", [])
+    about, always, _ = loaded.pop("_about"), loaded.pop("_always", []), loaded.pop("_undo", {})
     for case in loaded.values():
         given = {(row["kind"], row.get("namespace"), row["name"]) for row in case["given"]}
         case["given"] += [row for row in always if (row["kind"], row.get("namespace"), row["name"]) not in given]

@@ -44,6 +44,6 @@ def test_a_run_strategy_says_so_whatever_runs() -> None:
 
 
 def test_the_run_strategy_comes_back_while_it_is_what_was_written() -> None:
-    back = inverse(HALT, vm("Once"), vm("Halted"), "by hand")
+    back = inverse(HALT, vm("Once"), vm("Halted"))
     assert isinstance(back, Patch)
     assert back.ops[:2] == (Expect("/spec/runStrategy", "Halted"), Replace("/spec/runStrategy", "Once"))

@@ -28,7 +28,7 @@ VARIABLES = (CLUSTERS, NAMESPACES, *LINKS)
 
 IDENTITY = ("firmware_duplicates", "firmware_vms", "firmware_serials", "firmware_templates", "node_identity")
 NETWORKS = ("ipam_claims", "ipam_vms", "ipam_networks", "ipam_namespaces", "ipam_stack")
-EVICTIONS = ("evictions", "eviction_pdbs", "eviction_stack")
+EVICTIONS = ("evictions", "eviction_pdbs", "eviction_stack", "eviction_stops")
 FEATURES = (
     "feature_configuration",
     "feature_ground",

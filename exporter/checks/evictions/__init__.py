@@ -8,22 +8,27 @@ A VMI has one reason at a time, the most specific one: StuckTerminating; where t
 UserPDB, MultiplePDB, RequestWithUnmanagedStrategy, LegacyTaintIgnored, WillShutDown; where it does not,
 StaleEvacuationRequest, ExternalAwaiting, NotMigratable or NotMigratableAfterRequest, MigrationFailing,
 TargetUnschedulable, MigrationPending, RequestOnSchedulableNode or RequestByWorkloadUpdate, MigrationQueued, NotStarted.
-Four stand beside another one: ExternalNoHandler, MigrationOverdue after an hour in the queue, and, where its migrations
-fail, are held up or are not made, RequestOnSchedulableNode or RequestByWorkloadUpdate. A VMI that migrates and makes
-progress has none.
+Six stand beside another one: ExternalNoHandler, MigrationOverdue after an hour in the queue, NotMigratableWhileCordoned
+and PDBWhileCordoned after an hour of cordon, and, where its migrations fail, are held up or are not made,
+RequestOnSchedulableNode or RequestByWorkloadUpdate. A VMI that migrates and makes progress has none.
 
-A node counts as being drained if it is cordoned and something else shows it: a VMI asked to leave it, a
-NodeMaintenance, no other pod left; or if it has a drain taint. With KubeVirt's own taint its VMIs are migrated
-without a request.
+A node counts as being drained if it has a drain taint; or if it is cordoned and something else shows it: a
+NodeMaintenance that is not being deleted, or, since the cordon, a VMI that was asked to leave it or a pod that was
+evicted and ends. A request or an eviction whose time is not known counts here; for a write (`stop_blocked_vmi`) it does
+not. Requests of the descheduler, and those by which KubeVirt replaces launchers of an earlier release, are none of a
+drain. A cordon alone is no drain, whatever is left on the node: what would be in the way is an info, and a warning
+after an hour. With KubeVirt's own taint its VMIs are migrated without a request.
 
 Not seen here: KubeVirt before 1.5, whose webhook lets a second request pass; who asked for an eviction; evictions that
-were refused and left no trace; the nodes that a volume is accessible from; since when a VMI is asked to leave, where
-KubeVirt is older than 1.7 and its managedFields were taken off.
+were refused and left no trace, so that a drain that meets nothing but these looks like a cordon; the nodes that a
+volume is accessible from; since when a VMI is asked to leave, where KubeVirt is older than 1.7 and its managedFields
+were taken off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...findings import Finding
 from ...model.departure import (
@@ -63,20 +68,29 @@ def find(view: View) -> Iterator[Finding]:
         asked = (vmi for vmi in context.vmis if vmi.evacuation and vmi.deleting is None)
         found = [*orphans(context), *(departure(vmi, context) for vmi in asked)]
     for each in found:
-        yield from _findings(each, context)
+        reasons = () if context.draining or not context.closed else _IF_DRAINED.get(each.reason, ())
+        for reason in reasons:
+            yield from _findings(replace(each, reason=reason, due=True, since=context.since), context)
+        if not reasons:
+            yield from _findings(each, context)
     if context.draining:
         yield from residual(context, found)
+
+
+# What a drain that nobody is seen to make would meet: at once, and once the node has been cordoned for an hour.
+_IF_DRAINED = {
+    "NotMigratable": ("NotMigratableIfDrained", "NotMigratableWhileCordoned"),
+    "UserPDB": ("PDBIfDrained", "PDBWhileCordoned"),
+    "MultiplePDB": ("PDBIfDrained", "PDBWhileCordoned"),
+}
 
 
 def _findings(found: Departure, context: NodeContext) -> Iterator[Finding]:
     if not found.due or found.reason not in REASONS:
         return
-    reason = found.reason
-    if reason == "NotMigratable" and not context.draining:
-        reason = "NotMigratableIfDrained"
     yield Finding(
-        reason=reason,
-        severity=REASONS[reason].severities[0],
+        reason=found.reason,
+        severity=REASONS[found.reason].severities[0],
         subject=found.subject.ref,
         message=found.why,
         related=found.related,
@@ -114,9 +128,11 @@ CHECK = Check(
             "created deleting descheduled evacuation evacuation_since evacuation_written handler hindered hindrance "
             "migratable migration node outdated owner paused phase strategy termination vm_uid"
         ),
-        pod.KIND: ("created deleting domain label_pairs migration node owner phase ready role unschedulable vmi_uid"),
+        pod.KIND: (
+            "created deleting domain evicted label_pairs migration node owner phase ready role unschedulable vmi_uid"
+        ),
         node.KIND: "ready taints unschedulable",
-        kube_virt.KIND: "assumed drain_taint per_cluster per_node strategy version",
+        kube_virt.KIND: "assumed drain_taint evicts_outdated per_cluster per_node strategy version",
     },
     about=(virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
 )

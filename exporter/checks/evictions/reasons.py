@@ -151,6 +151,27 @@ REASONS = {
         family=_NOTICE,
         severity=_INFO,
     ),
+    "NotMigratableWhileCordoned": _reason(
+        "The same for an hour: the node may be drained all the same, which refused evictions leave no trace of.",
+        _NOT_MIGRATABLE,
+        "NotMigratable",
+        3600.0,
+        lasting=True,
+    ),
+    "PDBIfDrained": _reason(
+        "PDBs would refuse the eviction of its pod from a node that is cordoned, and that nobody is seen to drain.",
+        "",
+        "UserPDB",
+        family=_NOTICE,
+        severity=_INFO,
+    ),
+    "PDBWhileCordoned": _reason(
+        "The same for an hour: the node may be drained all the same, which refused evictions leave no trace of.",
+        _PDB,
+        "UserPDB",
+        3600.0,
+        lasting=True,
+    ),
     "UserPDB": _reason("A PDB refuses the eviction of its pod; `cause` says why.", _PDB, "UserPDB", 300.0),
     "MultiplePDB": _reason(
         "Several PDBs select its pod: an eviction fails, and the drain with it.", _PDB, "MultiplePDB", 60.0

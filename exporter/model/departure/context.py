@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..eviction import cordoned, drain_taints, kubevirt_taint, left_to_drain
+from ..eviction import cordoned, drain_taints, kubevirt_taint
 from ..indexes.nodes import HANDLER, NODE, PDB, RUNNING
 from ..kinds.kube_virt import KubeVirt
 from ..kinds.node import CORDON, Node
@@ -20,6 +20,7 @@ from ..reader import ClusterView
 from ..record import Record
 from ..selecting import Selecting
 from ..since import UNKNOWN, Since, Time
+from .signs import signs, standing
 
 __all__ = ["INDEXES", "DrainContext", "NodeContext", "drain_context", "node_context"]
 
@@ -68,6 +69,10 @@ class NodeContext:
     maintenances: list[NodeMaintenance] = field(default_factory=list)
 
     @property
+    def kubevirt(self) -> KubeVirt | None:
+        return self.drain.kubevirt
+
+    @property
     def launchers(self) -> Iterable[Pod]:
         return (each for each in self.pods if each.role is Role.LAUNCHER)
 
@@ -99,23 +104,22 @@ class NodeContext:
     @cached_property
     def signals(self) -> tuple[str, ...]:
         """What shows that it is being drained. A cordon alone does not."""
-        found = [f"taint {key}" for key in self.taints]
-        if self.cordoned:
-            found += [f"{each.ref}" for each in self.maintenances if each.deleting is None]
-            if any(vmi.evacuation == self.name and not vmi.descheduled for vmi in self.vmis):
-                found.append("VMIs are asked to leave it")
-            if not left_to_drain(pod for pod in self.pods if pod.node == self.name):
-                found.append("no other pod is left on it")
-        return tuple(sorted(found))
+        return signs(self)
 
     @property
     def draining(self) -> bool:
+        """For what is reported: a sign whose time is not known counts."""
         return bool(self.signals)
+
+    @property
+    def proven(self) -> bool:
+        """For what is written: only what was certainly asked for since the node is cordoned counts."""
+        return bool(signs(self, certain=True))
 
     @cached_property
     def since(self) -> Time:
         """Since when it is drained, by the best source there is."""
-        maintained = [each.created for each in self.maintenances if each.created is not None]
+        maintained = [each.created for each in standing(self.maintenances) if each.created is not None]
         if maintained:
             return min(maintained), Since.CREATION
         taints = self.node.taints if self.node is not None else ()

@@ -47,8 +47,13 @@ class _Configuration(Wire, frozen=True, gc=False):
     developer_configuration: _Developer | None = None
 
 
+class _Updates(Wire, frozen=True, gc=False):
+    workload_update_methods: list[str | None] | None = None
+
+
 class _Spec(Wire, frozen=True, gc=False):
     configuration: msgspec.Raw = msgspec.Raw()
+    workload_update_strategy: _Updates | None = None
 
 
 class _Status(Wire, frozen=True, gc=False):
@@ -88,6 +93,7 @@ class KubeVirt(Record, frozen=True, gc=False):
     deleting: float | None
     managed_by_hco: bool  # by the HyperConverged Cluster Operator, which reverts what others write
     default_architecture: str
+    evicts_outdated: bool  # it evicts VMIs whose launcher is of an earlier release
     assumed: str = ""  # the upstream version that we were configured to take it for
 
     @property
@@ -158,6 +164,7 @@ def _policy(configuration: _Configuration, release: tuple[int, int]) -> str:
 def _reduce(wire: _KubeVirt) -> KubeVirt:
     meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
     observed, target = status.observed_kube_virt_version or "", status.target_kube_virt_version or ""
+    updates = spec.workload_update_strategy
     record = KubeVirt(
         *identity(meta),
         version=observed,
@@ -176,6 +183,7 @@ def _reduce(wire: _KubeVirt) -> KubeVirt:
         deleting=epoch(meta.deletion_timestamp),
         managed_by_hco=meta.name == _HCO_NAME or (meta.labels or {}).get(_MANAGER) == _HCO,
         default_architecture=intern(status.default_architecture or ""),
+        evicts_outdated="Evict" in ((updates and updates.workload_update_methods) or ()),
     )
     return _configured(record, canonical(spec.configuration))
 

@@ -89,6 +89,7 @@ class Pod(Record, frozen=True, gc=False):
     numbers: tuple[int, ...]  # the addresses as integers (cidr.py), in their order
     owner: str  # the name of its controller, of a pod that holds a plugged volume: the launcher pod
     ready: bool
+    evicted: float | None  # when its eviction was granted, 0 where no time is given; None where it was not
     scheduled: float | None  # when it got its node
     unschedulable: str  # what the scheduler says, of a pod that finds no node; empty otherwise
     migration: str  # the uid of the migration that it is, or was, the target of
@@ -161,6 +162,14 @@ def _requests(spec: _Spec) -> Amounts:
     )
 
 
+def _evicted(disrupted: WireCondition) -> float | None:
+    """Written by the API server when it grants an eviction; preemption, taints and the kubelet have other reasons
+    (pkg/registry/core/pod/storage/eviction.go of kubernetes/kubernetes).
+    """
+    granted = disrupted.status == "True" and disrupted.reason == "EvictionByEvictionAPI"
+    return (epoch(disrupted.last_transition_time) or 0.0) if granted else None
+
+
 def _reduce(wire: _Pod) -> Pod | None:
     meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
     phase = status.phase or ""
@@ -194,6 +203,7 @@ def _reduce(wire: _Pod) -> Pod | None:
         numbers=tuple(number(host) for _, host, _ in networks.addresses),
         owner=(controller.name or "") if role is Role.HOTPLUG else "",
         ready=conditions.get("Ready", WireCondition()).status == "True",
+        evicted=_evicted(conditions.get("DisruptionTarget", WireCondition())),
         scheduled=epoch(scheduled.last_transition_time) if scheduled.status == "True" else None,
         unschedulable=(scheduled.message or "Unschedulable")[:512] if scheduled.reason == "Unschedulable" else "",
         migration=migration,

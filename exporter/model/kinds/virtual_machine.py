@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sys import intern
 
-from msgspec import field
+from msgspec import Raw, field
 
 from ..annotations import Note
+from ..drain_stop import STOPPED_FOR_DRAIN, DrainStop, set_by, stop_of
 from ..features.asks import asks_of
 from ..features.rule import IGNITION, SIDECARS, Asking, Request
 from ..firmware import WireFirmware, identifying
@@ -31,12 +32,14 @@ class _Labels(Wire, frozen=True, gc=False):
 class _Annotations(Wire, frozen=True, gc=False):
     restored: Note = field(name="restore.kubevirt.io/lastRestoreUID", default=None)
     applied: Note = field(name="kubectl.kubernetes.io/last-applied-configuration", default=None)
+    stopped: Note = field(name=STOPPED_FOR_DRAIN, default=None)
 
 
 class _Meta(WireMeta, frozen=True, gc=False):
     labels: _Labels | None = None
     annotations: _Annotations | None = None
     owner_references: list[WireOwner | None] | None = None
+    managed_fields: Raw = Raw()
 
 
 class _Spec(Wire, frozen=True, gc=False):
@@ -96,6 +99,8 @@ class VirtualMachine(Record, frozen=True, gc=False):
     asks: tuple[Request, ...]  # features, of its template as it is written
     start_requested: bool  # by somebody, and not done yet
     settled: bool  # its status has the same run strategy: what that starts at once has been started
+    drain_stop: DrainStop | None  # that it was stopped for the drain of a node, by its annotation
+    set_by: tuple[str, ...]  # then the field managers of its run strategy, as far as its managedFields say
     invalid: str  # why KubeVirt can't take it at all; empty where it can
 
     @property
@@ -166,6 +171,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
     instancetype = reference_of(spec.instancetype, status.instancetype_ref)
     preference = reference_of(spec.preference, status.preference_ref)
     requested, strategy = status.state_change_requests, _run_strategy(spec)
+    stop = stop_of((meta.annotations or _Annotations()).stopped)
     return VirtualMachine(
         *fields,
         created=epoch(meta.creation_timestamp),
@@ -191,6 +197,8 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         asks=asks_of(_asking(spec, status, strategy)),
         start_requested=bool(requested and requested[0] and requested[0].action == "Start"),
         settled=bool(strategy) and status.run_strategy == strategy,
+        drain_stop=stop,
+        set_by=tuple(sorted(set_by(bytes(meta.managed_fields), stop.field))) if stop is not None else (),
         invalid=_invalid(spec),
     )
 

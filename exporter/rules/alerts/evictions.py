@@ -36,6 +36,9 @@ _VMIS = (
             " owner's consent, or end the drain.",
             "NotMigratableAfterRequest": "It was asked to leave, and then became one that can't be migrated: stop it"
             " with its owner's consent, or end the drain.",
+            "NotMigratableWhileCordoned": "The node has been cordoned for an hour, its strategy allows nothing but a"
+            " migration, and it can't be migrated: if the node is drained, stop it with its owner's consent; else"
+            " uncordon the node.",
             "ExternalAwaiting": "Its strategy External leaves it to the controller that manages it, which has not"
             " acted: get that controller to act.",
             "LegacyTaintIgnored": "The node has KubeVirt's drain taint, by which a VMI with this strategy never moves:"
@@ -69,6 +72,8 @@ _VMIS = (
             " owner of the PDB to relax it.",
             "MultiplePDB": "several PDBs select its pod, its eviction fails, and the drain of node"
             " {{ $labels.node }} with it. Ask their owners to leave one.",
+            "PDBWhileCordoned": "PDBs refuse the eviction of its pod, and node {{ $labels.node }} has been cordoned for"
+            " an hour. If it is drained, ask their owners to relax them; else uncordon it.",
             "OrphanPDB": "KubeVirt made the PDB for a VMI that is gone, and it selects a pod that lives, whose"
             " eviction it may refuse. Delete the PDB.",
             "LegacyPDBPresent": "this release of KubeVirt makes no PDBs and has not deleted this one, which may refuse"
@@ -106,6 +111,14 @@ AREA = Area(
             " drain does not end by itself: follow the alerts of its VMIs, or end the drain.",
             wait="5m",  # the finding opens after half an hour
             cluster_wide=True,
+        ),
+        FindingAlert(
+            name="VMStoppedAfterDrain",
+            by=("kind", "namespace", "name", "node", "reason"),
+            summary="VM {object} was stopped for the drain of node {{ $labels.node }}, and is still off",
+            description="VM {object} was stopped for the drain of node {{ $labels.node }}, which is over. Nothing"
+            " starts it by itself: start it again, or remove the annotation if it is to stay off.",
+            wait="5m",  # the finding opens 5 minutes after the drain is over
         ),
         FindingAlert(
             name="KubeVirtEvictionWebhookDown",

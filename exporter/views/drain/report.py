@@ -88,7 +88,8 @@ class VMReport(msgspec.Struct, frozen=True, rename="camel"):
 
 class NodeReport(msgspec.Struct, frozen=True, rename="camel"):
     """`counts` are by state, without those of no VM. `evacuated` are moved off since it was cordoned, or at any time
-    where that is not known. `others` are the pods that a drain evicts and that are no VM's.
+    where that is not known. `others` are the pods that a drain evicts and that are no VM's. `drain` says by what the
+    node is seen to be drained: empty for a cordon alone, and where nobody drains it.
     """
 
     node: str
@@ -96,6 +97,7 @@ class NodeReport(msgspec.Struct, frozen=True, rename="camel"):
     cordoned: bool
     since: str
     taints: tuple[str, ...]
+    drain: tuple[str, ...]
     counts: dict[str, int]
     evacuated: int
     running: int

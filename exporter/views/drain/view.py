@@ -29,6 +29,7 @@ from ...model.kinds import (
     endpoint_slice,
     kube_virt,
     node,
+    node_maintenance,
     pod,
     pod_disruption_budget,
     virtual_machine_instance,
@@ -61,7 +62,7 @@ KINDS: tuple[ApiKind[Any], ...] = (
     kube_virt.KIND,
     endpoint_slice.KIND,
 )
-READER = Reading("drain", KINDS, INDEXES)
+READER = Reading("drain", (*KINDS, node_maintenance.KIND), INDEXES)
 _ALL_STAND_ON = {Node.__name__, VirtualMachineInstance.__name__, Pod.__name__}
 _WEBHOOK = (
     "virt-api has no ready endpoint: every eviction of a launcher pod fails, in the whole cluster; bring virt-api back "
@@ -206,6 +207,7 @@ def _node(
         cordoned=context.cordoned,
         since=rfc3339(node.cordoned),
         taints=context.taints,
+        drain=context.signals,
         counts=counts,
         evacuated=evacuated,
         running=context.outbound,

@@ -17,3 +17,4 @@ SET_SERIAL = '"replace", "path": "/spec/template/spec/domain/firmware/serial"'
 OF_POOL, OF_REPLICA_SET = "patch virtualmachinepools", "patch virtualmachineinstancereplicasets"
 DELETE_PDB, DELETE_LEFT_PDB = "poddisruptionbudgets/$PDB", "poddisruptionbudgets/$NAME"
 MIGRATE, UNTAINT, UNCORDON = "generateName: by-hand-", "kubectl taint", "kubectl uncordon"
+FORGET_STOP, PUT_BACK_STRATEGY = "stopped-for-drain-", '"path": "/spec/runStrategy", "value": "Halted"'

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.cluster import fleet
-from tests.cluster.resources import NODES, PDBS, VMIMS, VMIS, Resource
+from tests.cluster.resources import NODES, PDBS, VMIMS, VMIS, VMS, Resource
 from tests.cluster.stage import Stage, Story, nothing
 from tests.cluster.stories import acts
 from tests.manifests import Object
@@ -14,14 +15,18 @@ from tests.manifests import Object
 __all__ = ["NODE_INFO", "STORIES"]
 
 REQUESTED = "2026-05-04T08:00:00Z"
+DRAIN = "medik8s.io/drain"
 Values = Mapping[str, str]
 
 
 # -- what there is
 
 
-def _node(stage: Stage, *, cordoned: bool = True, taint: str = "", uuid: str = "") -> Object:
+def _node(stage: Stage, *, cordoned: bool = True, taint: str = "", uuid: str = "", since: str = "") -> Object:
+    """With `since` it is cordoned since then, by the taint that says so."""
     taints = [{"key": taint, "effect": "NoSchedule"}] if taint else []
+    if since:
+        taints.append({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule", "timeAdded": since})
     return stage.client.make(
         {
             "apiVersion": "v1",
@@ -154,7 +159,12 @@ def _unschedulable(stage: Stage) -> Values:
 
 
 def _not_migratable(stage: Stage) -> Values:
-    _node(stage)
+    _node(stage, taint=DRAIN)
+    return _values(stage, _vmi(stage, "LiveMigrate", migratable=False))
+
+
+def _not_migratable_while_cordoned(stage: Stage) -> Values:
+    _node(stage, since=REQUESTED)
     return _values(stage, _vmi(stage, "LiveMigrate", migratable=False))
 
 
@@ -195,14 +205,21 @@ def _migrates(stage: Stage, _: Values) -> bool:
 
 
 def _refused(stage: Stage) -> Values:
-    _node(stage)
+    _node(stage, taint=DRAIN)
+    _pod(stage, _vmi(stage, "None")["metadata"]["uid"])
+    _pdb(stage, "keep", minAvailable=1)
+    return _values(stage, PDB="keep")
+
+
+def _refused_while_cordoned(stage: Stage) -> Values:
+    _node(stage, since=REQUESTED)
     _pod(stage, _vmi(stage, "None")["metadata"]["uid"])
     _pdb(stage, "keep", minAvailable=1)
     return _values(stage, PDB="keep")
 
 
 def _several(stage: Stage) -> Values:
-    _node(stage)
+    _node(stage, taint=DRAIN)
     _pod(stage, _vmi(stage, "None")["metadata"]["uid"])
     _pdb(stage, "keep", minAvailable=1)
     other = _pdb(stage, "other", minAvailable=1)
@@ -236,6 +253,27 @@ def _orphan_pdb(stage: Stage) -> Values:
     _kubevirt(stage)
     _pod(stage, "gone")
     return _values(stage, _pdb(stage, "kubevirt-disruption-budget-x", "gone", minAvailable=1))
+
+
+def _stopped_after_drain(stage: Stage) -> Values:
+    """As the sidecar leaves it, for whoever set the run strategy here."""
+    ready = {"type": "Ready", "status": "True"}
+    stage.client.make(
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": stage.namespace, "labels": {"kubevirt.io/schedulable": "true"}},
+            "status": {"nodeInfo": dict.fromkeys(NODE_INFO, ""), "conditions": [ready]},
+        }
+    )
+    stage.client.make(fleet.vm(stage.namespace, "db"))
+    vm = stage.client.patch(VMS, stage.namespace, "db", {"spec": {"runStrategy": "Halted"}})
+    writes = vm["metadata"]["managedFields"]
+    by = next(each["manager"] for each in writes if "f:runStrategy" in each["fieldsV1"].get("f:spec", {}))
+    stop = {"vm": vm["metadata"]["uid"], "vmi": "i", "node": stage.namespace, "runStrategy": "Once", "by": by}
+    notes = {"steward.kubevirt-steward.io/stopped-for-drain": json.dumps(stop)}
+    stage.client.patch(VMS, stage.namespace, "db", {"metadata": {"annotations": notes}})
+    return {**_values(stage), "RUNSTRATEGY": "Once"}
 
 
 def _webhook_down(stage: Stage) -> Values:
@@ -281,17 +319,27 @@ STORIES = [
     Story(STUCK, "NotStarted", _stuck(), leaves=nothing),
     Story(STUCK, "NotStarted", _unended, (acts.MIGRATE,), leaves=_migrates),
     Story("VMEvictionNotMigratable", "NotMigratable", _not_migratable, (acts.DELETE,)),
+    Story(
+        "VMEvictionNotMigratable",
+        "NotMigratableWhileCordoned",
+        _not_migratable_while_cordoned,
+        (acts.UNCORDON,),
+        leaves=_schedulable,
+    ),
     Story("VMEvictionNotMigratable", "NotMigratableAfterRequest", _not_migratable_any_more, (acts.DELETE,)),
     Story("VMEvictionNotMigratable", "ExternalAwaiting", _external, leaves=nothing),
     Story("VMEvacuationRequestLeft", "StaleEvacuationRequest", _stale, (acts.MIGRATE,), leaves=_migrates),
     Story("VMEvacuationRequestLeft", "RequestOnSchedulableNode", _given_up, leaves=nothing),
     Story("VMEvacuationRequestLeft", "RequestWithUnmanagedStrategy", _unmanaged, leaves=nothing),
     Story("VMEvictionPDBBlocks", "UserPDB", _refused, leaves=nothing),
+    Story("VMEvictionPDBBlocks", "PDBWhileCordoned", _refused_while_cordoned, leaves=nothing),
     Story("VMEvictionPDBBlocks", "MultiplePDB", _several, (acts.DELETE_PDB,), leaves=_there(PDBS, "keep")),
     Story("VMEvictionNotMigratable", "LegacyTaintIgnored", _tainted, (acts.UNTAINT,)),
     Story("VMEvictionTerminatingStuck", "StuckTerminating", _terminating, leaves=nothing),
     Story("VMEvictionTerminatingStuck", "OrphanLauncherPod", _orphan_pod, (acts.DELETE,)),
     Story("KubeVirtNodeDrainStalled", "NodeDrainStalled", _not_migratable, (acts.UNCORDON,), leaves=_schedulable),
+    Story("VMStoppedAfterDrain", "StoppedAfterDrain", _stopped_after_drain, (acts.FORGET_STOP,)),
+    Story("VMStoppedAfterDrain", "StoppedAfterDrain", _stopped_after_drain, (acts.PUT_BACK_STRATEGY,)),
     Story("VMEvictionPDBBlocks", "OrphanPDB", _orphan_pdb, (acts.DELETE_LEFT_PDB,)),
     Story("VMEvictionPDBBlocks", "LegacyPDBPresent", _left_pdb, (acts.DELETE_LEFT_PDB,)),
     Story("KubeVirtEvictionWebhookDown", "WebhookDown", _webhook_down, leaves=nothing),

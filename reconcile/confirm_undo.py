@@ -1,0 +1,122 @@
+"""Whether a write can be taken back, and what that comes to: on fresh reads, which are made as for a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .annotations import PAUSED
+from .confirm import Confirmed, confirmed, planned
+from .effects import annotation, changed_since, inverse
+from .fence import boottime
+from .fresh import FreshCluster
+from .managed_fields import applied
+from .owners import rival
+from .plan import Delete, Patch, Plan, Refused, Risk, Step
+from .reading import Reads
+from .remediation import Scene
+from .undo import LOSSES, Given, Loss, Lost, NoUndo, Taken, Unaccepted, Undo
+
+__all__ = ["confirm_undo", "undo_plan"]
+
+_WORST_FIRST = list(Risk)
+
+
+async def confirm_undo(
+    taken: Taken,
+    undo: Undo | NoUndo,
+    reads: Reads,
+    *,
+    now: float,
+    assumed: str = "",
+    timer: Callable[[], float] = boottime,
+) -> Confirmed | Refused:
+    """The plan that takes a write back. Never raises for what the API answers.
+
+    `now` is in seconds since 1970; `assumed` is the version to take KubeVirt for, empty for the one that it reports.
+    """
+    if isinstance(undo, NoUndo):
+        return Refused("can_be_undone", _never(taken, undo))
+
+    def plan(cluster: FreshCluster) -> Plan | Refused:
+        return planned(undo, cluster, lambda: undo_plan(taken, undo, Scene(cluster, undo, now)))
+
+    return await confirmed(plan, (undo,), reads, assumed, timer)
+
+
+def _never(taken: Taken, undo: NoUndo) -> str:
+    step = inverse(taken.plan.step, taken.before, taken.after)
+    return f"{step}. {undo.why}" if isinstance(step, str) else undo.why
+
+
+def undo_plan(taken: Taken, undo: Undo, scene: Scene) -> Plan | Refused:
+    """What would be written to take a write back, if nothing stands against it but losses that were accepted."""
+    written = taken.plan
+    if written.undo.startswith("none") and not isinstance(written.step, Delete):
+        return Refused("can_be_undone", f"attempt {taken.attempt} can't be taken back: {written.undo}")
+    step = inverse(written.step, taken.before, taken.after)
+    if isinstance(step, str):
+        return Refused("can_be_undone", step)
+    whole = scene.of(step.target)
+    if whole is None:
+        return Refused("same_object", f"{step.target} with UID {step.target.uid} is no longer there")
+    if why := changed_since(step, taken.after or {}, whole):
+        return Refused("unchanged_since", f"{step.target}: {why}{_by(step, taken.after or {}, whole)}")
+    given = undo.weigh(taken, scene)
+    if isinstance(given, Refused):
+        return given
+    return _unaccepted(taken, undo, given) or _plan(taken, undo, step, given, whole)
+
+
+def _by(step: Step, after: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Who wrote it since, by the managedFields; empty where they do not say."""
+    name = rival(after, now, step.ops) if isinstance(step, Patch) else ""
+    return f"; field manager {name} wrote since" if name else ""
+
+
+def _unaccepted(taken: Taken, undo: Undo, given: Given) -> Refused | None:
+    lost = {_word(undo, each).value for each in given.losses}
+    if idle := [word for word in taken.accepted if word not in lost]:
+        known = f"; what would be is {', '.join(sorted(lost))}" if lost else ""
+        return Refused("accepted_is_lost", f"no {idle[0]} would be lost by taking it back now{known}")
+    left = {each.precondition: each.why for each in given.losses if _word(undo, each) not in taken.accepted}
+    if not left:
+        return None
+    (first, why), *others = left.items()
+    also = "".join(f"; {each}: {why}" for each, why in others)
+    return Unaccepted(first, f"{why}{also}", tuple(sorted(lost)))
+
+
+def _plan(taken: Taken, undo: Undo, step: Step, given: Given, whole: Mapping[str, Any]) -> Plan:
+    written = taken.plan
+    return Plan(
+        remediation=written.remediation,
+        fingerprint=written.fingerprint,
+        check=written.check,
+        reason=written.reason,
+        subject=written.subject,
+        vm=written.vm,
+        step=_pausing(step, whole, f"taken back by {taken.by}"),
+        why=f"attempt {taken.attempt} is taken back.",
+        effect=given.effect,
+        risk=min((given.risk, *(LOSSES[_word(undo, each)][1] for each in given.losses)), key=_WORST_FIRST.index),
+        undo="none: repair it again",
+        loses=tuple(each.what for each in given.losses),
+        undoes=taken.attempt,
+        accepted=taken.accepted,
+    )
+
+
+def _word(undo: Undo, loss: Loss) -> Lost:
+    return undo.losses[loss.precondition][0]
+
+
+def _pausing(step: Step, whole: Mapping[str, Any], text: str) -> Step:
+    """The same with a pause of the object, so that nobody repairs again at once what a person took back.
+
+    A patch of a subresource can't pause, and what is deleted need not be.
+    """
+    if not isinstance(step, Patch) or step.subresource:
+        return step
+    pause = annotation(applied(whole, step.ops), PAUSED, text)
+    return Patch(target=step.target, ops=(*step.ops, pause))

@@ -1,0 +1,140 @@
+"""What taking a write back means, and what a remediation declares of it. Pure.
+
+The step that takes a write back follows from the write (`effects.inverse`). Whether it may be sent does not: the
+cluster has gone on since. A loss is what a person may give up by its word; whatever else stands against it can't be
+forced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import msgspec
+
+from exporter.model.index import Index
+from exporter.model.kind import ApiKind, Kind
+
+from .plan import Plan, Refused, Risk
+from .remediation import Scene
+
+__all__ = [
+    "COMMON_UNDO_PRECONDITIONS",
+    "LOSSES",
+    "AnyUndo",
+    "Given",
+    "Loss",
+    "Lost",
+    "NoUndo",
+    "Taken",
+    "Unaccepted",
+    "Undo",
+]
+
+COMMON_UNDO_PRECONDITIONS = {
+    "can_be_undone": "a write takes it back, and left something to put back",
+    "everything_seen": "all that the undo reads could be read",
+    "same_object": "the object has the UID that it had when it was written",
+    "unchanged_since": "what the write changed is as the write left it",
+    "accepted_is_lost": "every word that was accepted names something that would be lost",
+    "ours_to_write": "nobody who would revert the write owns the object",
+    "dry_run_clean": "the API server and its webhooks take the write as a dry run",
+    "same_plan": "the plan, made again right before the write, is the one that was shown",
+    "read_just_now": "what was read right before the write is at most 5 seconds old",
+    "unchanged": "the object has not changed since it was read",
+}
+
+
+class Lost(StrEnum):
+    """The words by which a loss is accepted."""
+
+    ADDRESS = "address"
+    COPY = "copy"
+    DOWNTIME = "downtime"
+    IDENTITY = "identity"
+    UNIQUENESS = "uniqueness"
+
+
+LOSSES: Mapping[Lost, tuple[str, Risk]] = {
+    Lost.ADDRESS: ("an IP address goes back to the network, which may give it to another VM or pod", Risk.ADDRESS),
+    Lost.COPY: ("a VM no longer finds its instancetype or preference, and can't be started", Risk.DOWNTIME),
+    Lost.DOWNTIME: ("the guest is shut down", Risk.DOWNTIME),
+    Lost.IDENTITY: ("the guest sees another UUID than the one that it has started with", Risk.IDENTITY),
+    Lost.UNIQUENESS: ("two VMs have the same UUID", Risk.IDENTITY),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """A write that is to be taken back: its attempt in the ledger, its plan, the object before and right after it.
+
+    `by` is who takes it back, `accepted` the words of what they give up for that.
+    """
+
+    attempt: str
+    plan: Plan
+    before: Mapping[str, Any]
+    after: Mapping[str, Any] | None
+    by: str = ""
+    accepted: tuple[str, ...] = ()
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """What is lost if it is taken back now, in a few words, and the precondition that stands for it; `why` is a
+    sentence.
+    """
+
+    precondition: str
+    what: str
+    why: str
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """What taking a write back comes to: its effect in sentences, what is lost, and the risk beside that."""
+
+    effect: str
+    losses: tuple[Loss, ...] = ()
+    risk: Risk = Risk.NONE
+
+
+class Unaccepted(Refused, frozen=True):
+    """Something would be lost that nobody has given up: by these words it may be."""
+
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Undo:
+    """Data plus one pure function from a write and what is read afresh to what taking it back comes to, or a refusal.
+
+    It reads what it declares, as a remediation does: the kinds that are written among it. `preconditions` is the closed
+    set of names that it may refuse with, beside those of all; `losses` that of the preconditions that a person may give
+    up, each with its word and with what must hold.
+    """
+
+    id: str  # of the remediation
+    reads: tuple[ApiKind[Any], ...]
+    weigh: Callable[[Taken, Scene], Given | Refused] = field(repr=False)
+    preconditions: Mapping[str, str] = field(default_factory=dict)
+    losses: Mapping[str, tuple[Lost, str]] = field(default_factory=dict)
+    indexes: tuple[Index, ...] = ()
+
+    @property
+    def about(self) -> tuple[Kind[Any], ...]:
+        return ()
+
+    def __str__(self) -> str:
+        return f"the undo of {self.id}"
+
+
+@dataclass(frozen=True, eq=False)
+class NoUndo:
+    """Of a remediation that no write takes back: what whoever does it by hand has to know, in sentences."""
+
+    id: str
+    why: str
+
+
+AnyUndo: TypeAlias = Undo | NoUndo

@@ -1,0 +1,190 @@
+"""The undo of every remediation against its cases, the section `_undo` of the case file; and what holds of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from exporter.model.record import Ref
+from reconcile.annotations import PAUSED
+from reconcile.confirm import Confirmed
+from reconcile.permissions import read_role
+from reconcile.plan import Delete, Patch, Refused
+from reconcile.remediation import Remediation
+from reconcile.remediations import all_remediations
+from reconcile.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Unaccepted, Undo
+from reconcile.undos import all_undos
+from tests.confirming import MemoryReads
+from tests.undoing import Undoing, undoing
+from tests.unit.test_remediations import CASES, cases_of
+
+REMEDIATIONS = {each.id: each for each in all_remediations()}
+UNDOS = [each for each in all_undos().values() if isinstance(each, Undo)]
+WORDS = tuple(word.value for word in LOSSES)
+
+
+def cases(of: str) -> dict[str, dict[str, Any]]:
+    loaded: dict[str, Any] = yaml.safe_load((CASES / f"{of}.yaml").read_text(encoding="utf-8"))
+    found: dict[str, dict[str, Any]] = loaded.get("_undo", {})
+    return found
+
+
+def made(of: str, case: dict[str, Any]) -> Undoing:
+    remediation = REMEDIATIONS[of]
+    return undoing(remediation, cases_of(remediation)[case["of"]], case)
+
+
+ALL = [pytest.param(each.id, case, id=f"{each.id}-{name}") for each in UNDOS for name, case in cases(each.id).items()]
+
+
+@pytest.mark.parametrize(("of", "case"), ALL)
+def test_case(of: str, case: dict[str, Any]) -> None:
+    found = made(of, case)
+    answer = found.made(*case.get("accept", ()))
+
+    if "refuses" in case:
+        assert isinstance(answer, Refused), answer
+        assert answer.precondition == case["refuses"], answer.why
+        assert case.get("because", "") in answer.why
+        assert list(answer.words if isinstance(answer, Unaccepted) else ()) == case.get("words", [])
+        return
+    assert isinstance(answer, Confirmed), answer
+    plan, wanted = answer.plan, case["plans"]
+    step = msgspec.json.decode(msgspec.json.encode(plan.step))
+    for name, value in wanted["step"].items():
+        assert (step[name]["name"] if name == "target" else step[name]) == value
+    assert plan.risk == wanted["risk"]
+    assert wanted.get("effect", "") in plan.effect
+    assert list(plan.loses) == wanted.get("loses", [])
+    assert plan.accepted == tuple(case.get("accept", ()))
+    assert (plan.undoes, plan.undo) == ("a-1", "none: repair it again")
+
+
+@pytest.mark.parametrize("undo", UNDOS, ids=lambda undo: undo.id)
+def test_every_precondition_is_tried_and_every_loss_accepted(undo: Undo) -> None:
+    own = cases(undo.id).values()
+    refused = Counter(case.get("refuses", "") for case in own)
+    assert set(refused) - {""} <= undo.preconditions.keys() | undo.losses.keys() | COMMON_UNDO_PRECONDITIONS.keys()
+    assert undo.preconditions.keys() | undo.losses.keys() <= refused.keys()
+    accepted = {word for case in own if "plans" in case for word in case.get("accept", ())}
+    assert accepted == {word.value for word, _ in undo.losses.values()}
+    assert [case for case in own if "plans" in case and not case.get("accept")]
+
+
+@pytest.mark.parametrize("remediation", all_remediations(), ids=lambda remediation: remediation.id)
+def test_each_remediation_that_writes_says_how_it_is_taken_back(remediation: Remediation) -> None:
+    undo = all_undos().get(remediation.id)
+    assert (undo is None) is remediation.proposes_only, f"reconcile/undos/{remediation.id}.py defines UNDO"
+    if isinstance(undo, Undo):
+        rules = read_role([remediation], [])["rules"]
+        allowed = {(group, plural) for rule in rules for group in rule["apiGroups"] for plural in rule["resources"]}
+        assert {(kind.group, kind.plural) for kind in undo.reads} <= allowed
+        assert not undo.preconditions.keys() & (undo.losses.keys() | COMMON_UNDO_PRECONDITIONS.keys())
+
+
+def test_every_undo_is_of_a_remediation() -> None:
+    assert all_undos().keys() <= REMEDIATIONS.keys()
+
+
+@pytest.mark.parametrize(
+    "undo", [each for each in all_undos().values() if isinstance(each, NoUndo)], ids=lambda u: u.id
+)
+def test_what_no_write_takes_back_says_what_there_is_to_know(undo: NoUndo) -> None:
+    remediation = REMEDIATIONS[undo.id]
+    case = next(each for each in cases_of(remediation).values() if "plans" in each)
+    answer = undoing(remediation, case, {}).made()
+    assert isinstance(answer, Refused)
+    assert answer.precondition == "can_be_undone"
+    assert undo.why in answer.why
+
+
+# Cases in which something is taken back, with what was accepted for that.
+PLANNED = [each for each in ALL if "plans" in each.values[1]]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("of", "case"), PLANNED)
+def test_another_object_of_the_name_is_left_alone_whatever_is_accepted(of: str, case: dict[str, Any]) -> None:
+    found = made(of, case)
+    found.target["metadata"]["uid"] = "another"
+    for words in ((), tuple(case.get("accept", ()))):
+        answer = found.made(*words)
+        assert isinstance(answer, Refused)
+        assert answer.precondition == "same_object"
+        assert not isinstance(answer, Unaccepted)
+
+
+@pytest.mark.parametrize(("of", "case"), PLANNED)
+def test_what_somebody_wrote_since_is_left_alone_whatever_is_accepted(of: str, case: dict[str, Any]) -> None:
+    found = made(of, case)
+    answer = found.made(*case.get("accept", ()))
+    assert isinstance(answer, Confirmed)
+    step = answer.plan.step
+    if isinstance(step, Delete):
+        changed = [name for name in ("spec", "data") if name in found.target]
+        assert changed
+        found.target[changed[0]] = {"somebody": "else"}
+    else:
+        assert isinstance(step, Patch)
+        place, last = path_of(found.target, step.ops[0].path)
+        place[last] = type(place[last])()  # as empty as its kind can be
+    for words in ((), tuple(case.get("accept", ())), WORDS):
+        again = found.made(*words)
+        assert isinstance(again, Refused)
+        assert again.precondition == "unchanged_since", again.why
+        assert not isinstance(again, Unaccepted)
+
+
+def path_of(whole: Any, path: str) -> tuple[Any, str]:
+    *parents, last = (part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:])
+    for part in parents:
+        whole = whole[part]
+    return whole, last
+
+
+@pytest.mark.parametrize(("of", "case"), PLANNED)
+def test_what_can_not_be_read_refuses_whatever_is_accepted(of: str, case: dict[str, Any]) -> None:
+    found = made(of, case)
+    assert isinstance(found.made(*case.get("accept", ())), Confirmed)
+    for kind in {kind for kind, _, _ in found.reads.asked}:
+        found.reads = MemoryReads(found.objects, {kind: 403})
+        for words in (tuple(case.get("accept", ())), WORDS):
+            answer = found.made(*words)
+            assert isinstance(answer, Refused), kind
+            assert answer.precondition == "everything_seen", (kind, answer.why)
+
+
+@pytest.mark.parametrize(("of", "case"), PLANNED)
+def test_a_word_for_what_would_not_be_lost_refuses(of: str, case: dict[str, Any]) -> None:
+    found = made(of, case)
+    for word in set(WORDS) - set(case.get("accept", ())):
+        answer = found.made(*case.get("accept", ()), word)
+        assert isinstance(answer, Refused)
+        assert answer.precondition == "accepted_is_lost"
+        assert f"no {word} would be lost" in answer.why
+
+
+@pytest.mark.parametrize(("of", "case"), PLANNED)
+def test_what_is_taken_back_is_paused(of: str, case: dict[str, Any]) -> None:
+    answer = made(of, case).made(*case.get("accept", ()))
+    assert isinstance(answer, Confirmed)
+    step = answer.plan.step
+    if isinstance(step, Delete):
+        assert step.target.uid == "created"  # what it was created for is paused before it is deleted
+        return
+    assert isinstance(step, Patch)
+    pause = step.ops[-1]
+    assert PAUSED in str(pause.path).replace("~1", "/") or list(pause.value) == [PAUSED]  # type: ignore[union-attr]
+
+
+def test_annotations_that_came_since_stay() -> None:
+    found = made("repair_ipam_claim_metadata", cases("repair_ipam_claim_metadata")["no_deletion_waits"])
+    found.target["metadata"]["annotations"] = {"example.org/mine": "x"}
+    answer = found.made()
+    assert isinstance(answer, Confirmed)
+    assert isinstance(answer.plan.step, Patch)
+    assert answer.plan.step.ops[-1].path == f"/metadata/annotations/{PAUSED.replace('/', '~1')}"
+    assert answer.plan.subject == Ref("IPAMClaim", "ns", "db.blue", answer.plan.subject.uid)
