@@ -102,10 +102,12 @@ class Watch:
         if plan is None or plan.target.name != write.key[2]:
             self._violated("ledger first", f"{where}, which the ledger does not intend")
             return
-        last = self._effects.get(plan.hash)
+        # Nothing in the request to create an object says when it was seen to be missing: each answers for itself.
+        key = f"{plan.hash} {write.by}" if created else plan.hash
+        last = self._effects.get(key)
         if last is not None and (last[1] > write.began if created else last[0] > int(seen[1])):
             self._violated("one effect", f"{where} by plan {plan.hash}, which had its effect since it was read")
-        self._effects[plan.hash] = self.world.version, self.world.now
+        self._effects[key] = self.world.version, self.world.now
         if write.key[0] == _VM and write.after is not None:
             self._changed[meta_of(write.after)["uid"]] = self.world.now
         if write.planned and write.planned != plan.hash:

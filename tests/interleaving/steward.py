@@ -47,7 +47,7 @@ SLOW = 8.0
 _ROUNDS = 100  # of looks at what is not settled
 _CHECKS = {check.id: check for check in all_checks()}
 REMEDIATIONS = {each.id: each for each in all_remediations()}
-KINDS = api_kinds() | {kind.name: kind for remediation in all_remediations() for kind in remediation.reads}
+KINDS = api_kinds() | {kind.name: kind for each in all_remediations() for kind in each.reads}
 
 
 class Killed(BaseException):
@@ -125,7 +125,8 @@ class Steward:
         self.leave = Leave(clocks, wall, self.entries, self._beside)
 
     def entries(self) -> Iterable[Entry]:
-        return self.ledger.entries()
+        found: Iterable[Entry] = self.ledger.entries()
+        return found
 
     def _beside(self) -> Iterator[Entry]:
         for each in self.by_hand:

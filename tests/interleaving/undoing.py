@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from random import Random
-from types import SimpleNamespace
 
-from reconcile.cli.undo import _attempt, _inverted
 from reconcile.config import Mode
 from reconcile.confirm import Confirmed
+from reconcile.confirm_undo import confirm_undo
 from reconcile.ledger import Entry, Event
 from reconcile.plan import Refused
+from reconcile.taken import taken
+from reconcile.undo import LOSSES, Undo
+from reconcile.undos import undo_of
 
 from .access import Turn
-from .steward import KINDS, REMEDIATIONS, Steward
+from .steward import REMEDIATIONS, Steward
 
 __all__ = ["Person"]
 
 
 class Person(Steward):
-    """With a ledger of their own, and one attempt."""
+    """With a ledger of their own, and one attempt; now and then whatever is lost is accepted."""
 
     others: tuple[Steward, ...] = ()  # whose writes they take back
 
@@ -36,17 +39,19 @@ class Person(Steward):
         for _ in range(rng.choice((0, 3, 20, 100))):
             yield
         entry = rng.choice([entry for each in self.others for entry in self.done_by(each)])
-        entries = list(self.entries())
         try:
-            intended, after = _attempt(entries, entry.attempt)
+            own = replace(taken(self.entries(), entry.attempt), by="person")
         except ValueError:
             return
-        at = SimpleNamespace(kinds=KINDS, reads=self._reads)
+        undo = undo_of(own.plan.remediation)
+        assert undo is not None
+        if isinstance(undo, Undo) and undo.losses and rng.random() < 0.3:
+            own = replace(own, accepted=(rng.choice(list(LOSSES)),))
         self.begins()
 
         async def make() -> Confirmed | Refused:
             self.reads_now()
-            return await _inverted(at, intended, after, "person")  # type: ignore[arg-type] # of a desk it needs no more
+            return await confirm_undo(own, undo, self._reads, now=self.wall.now(), timer=self._timer)
 
         async def permit(first: Confirmed) -> Refused | None:
             self.permitted(first)

@@ -35,7 +35,7 @@ class Undone:
         self._after[write.attempt] = write.after
 
     def of(self, write: Write) -> Iterator[tuple[str, str]]:
-        accepted = getattr(write.plan, "accepted", ())
+        accepted: tuple[str, ...] = write.plan.accepted if write.plan is not None else ()
         yield from self._put_back(write)
         if write.key[0] == "IPAMClaim" and write.before is not None and write.after is None:
             for invariant, what in self.claims.used(write.before, address="address" in accepted):
