@@ -24,7 +24,7 @@ from .platform import Platform
 from .saving import backup, clone, restore, restored_from_outside, snapshot
 from .stashing import COPY, SIZE, named_by, started_with
 from .steward import hint_for
-from .strangers import forge, forged_copy
+from .strangers import forge, forged_copy, replace, replaced_copy
 from .world import Obj, World, meta_of, with_meta
 
 __all__ = ["ACTS", "begin", "hint", "small"]
@@ -60,12 +60,14 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
     if state != "lost":
         _copied(world, made, had, odd, left_over=state == "left over")
     if odd != "sets its CPUs" and rng.random() < 0.4:
-        _runs(world, made)
+        _runs(world, made, had)
     if rng.random() < 0.3:
         other = world.create(refer(vm("web", "Halted", uid="u-web"), "instancetype", had, _named("web", had)), "user")
         world.create(copy(other, had), "virt-controller")
-    if rng.random() < 0.4:
+    if rng.random() < 0.3:
         forge(world, rng)
+    if rng.random() < 0.3:
+        replace(world)
     world.born = {uid: since - 2 * _DAY for uid, since in world.born.items()}
 
 
@@ -107,8 +109,9 @@ def _copied(world: World, made: Obj, had: Obj, odd: str, *, left_over: bool) -> 
         world.create(kept, "virt-controller")
 
 
-def _runs(world: World, made: Obj) -> None:
-    running = started_with(world, made, started(made))
+def _runs(world: World, made: Obj, had: Obj) -> None:
+    wants = bool(made["spec"].get("instancetype"))
+    running = started_with(world, made, started(made), had if wants else None)
     running["status"]["phase"] = "Running"
     world.create(running, "virt-controller")
 
@@ -204,6 +207,6 @@ def controller_back(world: World, platform: Platform, rng: Random) -> Iterator[N
 
 ACTS: tuple[Act, ...] = (
     *(edit, delete, make_anew, lose, lose, lose_and_bring_back, resize, resize, resize, controller_back),
-    *(forged_copy, forged_copy, snapshot, restore, restored_from_outside, clone, backup),
+    *(forged_copy, replaced_copy, snapshot, restore, restored_from_outside, clone, backup),
     *(start_or_stop, delete_vm, recreate_vm, migrate, delete_namespace),
 )

@@ -123,7 +123,9 @@ class Watch:
         if write.key[0] != "IPAMClaim" or not _released(before, write.after):
             return
         self._late[meta_of(before)["uid"]] = write
-        for invariant, what in self.claims.used(before) if before["status"].get("ips") else ():
+        given_up = write.plan is not None and "address" in write.plan.accepted
+        ips = before["status"].get("ips")
+        for invariant, what in self.claims.used(before, address=given_up) if ips else ():
             if not invariant.startswith("nothing"):  # a migration or a restore is no user yet
                 self.truth.has_to_say(write, f"{invariant}: {what}")
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from exporter.demo import objects
-from exporter.demo.instancetypes import copy, copy_name, reference
+from exporter.demo.instancetypes import copy, copy_name, reference, sized
 from exporter.demo.objects import owner_of
 from exporter.fakeapi.errors import ApiError
 
@@ -69,8 +69,10 @@ def stashed(world: World, vm: Obj) -> Iterator[None]:
     _quietly(lambda: world.change(vm, _BY, lambda now: with_ref(now, reference(live, copy_name(vm, live)))))
 
 
-def started_with(world: World, vm: Obj, running: Obj) -> Obj:
-    """The VMI of a VM, once the spec that it starts with is kept, in the place of the one of the last start."""
+def started_with(world: World, vm: Obj, running: Obj, gives: Obj | None = None) -> Obj:
+    """The VMI of a VM, once the spec that it starts with is kept, in the place of the one of the last start.
+
+    `gives` is the instancetype where the VM has no copy of it any more."""
     uid, spec = meta_of(vm)["uid"], vm["spec"]
     name = f"revision-start-vm-{uid}-{meta_of(vm)['generation']}"
     if spec.get("instancetype"):
@@ -81,7 +83,10 @@ def started_with(world: World, vm: Obj, running: Obj) -> Obj:
     data: dict[str, Any] = {"spec": spec}
     kept = objects.new(COPY, "ns", name, owners=[owner_of(vm)], data=data, revision=meta_of(vm)["generation"])
     _quietly(lambda: world.create(kept, _BY))
-    return running | {"status": running["status"] | {"virtualMachineRevisionName": name}}
+    own = copy_of(world, vm)
+    sizes = own["data"] if own is not None and vm["spec"].get("instancetype") else gives
+    given = sized(running["spec"], sizes) if sizes is not None else running["spec"]
+    return running | {"spec": given, "status": running["status"] | {"virtualMachineRevisionName": name}}
 
 
 def _quietly(call: Callable[[], object]) -> None:

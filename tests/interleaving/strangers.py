@@ -98,6 +98,23 @@ def forge(world: World, rng: Random) -> None:
     _quietly(lambda: world.create(forged, _THEIRS, manager=rng.choice((_THEIRS, "virt-controller"))))
 
 
+def replaced_copy(world: World, _: Platform, rng: Random) -> Iterator[None]:
+    """In the VM's own namespace, by who may write ControllerRevisions there: the copy of VM `web` has other content."""
+    for _turn in range(rng.choice((0, 1, 4))):
+        yield
+    replace(world)
+
+
+def replace(world: World) -> None:
+    web = world.get(_VM, "web")
+    found = world.get(COPY, named_by(web)) if web is not None else None
+    if found is not None:
+        _quietly(lambda: world.delete((COPY, "ns", meta_of(found)["name"]), _THEIRS))
+        kept = {name: meta_of(found)[name] for name in ("namespace", "name", "labels", "ownerReferences")}
+        again = found | {"metadata": kept, "data": found["data"] | {"spec": _THEIR_SPEC}}
+        _quietly(lambda: world.create(again, _THEIRS, manager="virt-controller"))
+
+
 _THEIR_SPEC = {"cpu": {"guest": 64}, "memory": {"guest": "1Gi"}}
 
 

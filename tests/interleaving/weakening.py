@@ -35,12 +35,15 @@ _MODULES = {
     "_sources": "instancetypes",
     "delete_orphan_revision": "instancetypes",
     "guard_instancetype": "instancetypes",
+    "_kept_state": "firmware",
 }
 """Of the remediations, with the areas in which they make a difference."""
 
 _KINDS = (
     *("IPAMClaim", "NetworkAttachmentDefinition", "Namespace", "Deployment", "MutatingWebhookConfiguration"),
-    *("VirtualMachineInstanceMigration", "VirtualMachineRestore"),
+    *("VirtualMachineInstanceMigration", "VirtualMachineRestore", "VirtualMachineSnapshot", "VirtualMachineClone"),
+    *("VirtualMachineBackup", "Restore", "Backup", "ControllerRevision", "VirtualMachineClusterInstancetype"),
+    *("VirtualMachineSnapshotContent", "KubeVirt"),
     *("VirtualMachine", "VirtualMachineInstance", "Pod"),
 )
 
