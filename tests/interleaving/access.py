@@ -42,6 +42,9 @@ class Weakened:
     stale: str = ""  # the kind of which is seen what was there when the attempt began
     untested: frozenset[str] = frozenset()  # uid, version, content
     made_once: bool = False
+    ungated: str = ""  # the gate that is not asked
+    old: bool = False  # what was read may be of any age
+    unlooked: bool = False  # nobody looks again after a release
 
 
 @dataclass

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
+from typing import Any, TypeVar
 
 from exporter.demo.objects import owner_of
 from exporter.demo.pods import attached
@@ -24,10 +25,12 @@ from .people import vm
 from .platform import Platform
 from .scenarios import claim_in, surroundings
 from .steward import SLOW, Steward, hint_for
+from .undoing import Person
 from .world import Obj, World, meta_of, with_meta
 
 __all__ = ["RACES", "Race", "raced"]
 
+P = TypeVar("P", Steward, Person)
 Call = Callable[[World, Platform], None]
 _BEFORE = 4  # moments before the attempt begins, so far apart that any link fits between
 _STEPS = 12  # of an attempt, beside its calls
@@ -48,6 +51,8 @@ class Race:
     leaks: bool = False
     pages: int = 0  # that lists of the whole cluster have more than one
     paused: float = 0.0  # seconds before each call
+    late: float = 0.0  # seconds for which the write is under way
+    undone: bool = False  # whether a person takes it back then
 
 
 def _vm_created(world: World, _: Platform) -> None:
@@ -112,6 +117,11 @@ def _claim_again(world: World, platform: Platform) -> None:
     world.create(claimed(_there(world, "VirtualMachine", "db"), ["10.0.0.5/16"]), "restore")
 
 
+def _claim_deleted(world: World, _: Platform) -> None:
+    if world.get("IPAMClaim", "db.blue") is not None:
+        world.delete(("IPAMClaim", "ns", "db.blue"), "user")
+
+
 def _let_go(world: World, _: Platform) -> None:
     claim = world.get("IPAMClaim", "db.blue")
     if claim is not None:
@@ -172,6 +182,25 @@ RACES = (
         paused=2.5,
     ),
     Race(
+        "namesake of a late release",
+        "",
+        "the same while the request is under way, and its sender has given up",
+        "stuck",
+        *_OWNER_GONE,
+        _NAMESAKE[:2],
+        late=25.0,
+    ),
+    Race(
+        "deleted, repaired, taken back",
+        "",
+        "a VM starts and its IPAMClaim is deleted; the finalizer that holds it is taken back",
+        "unprotected",
+        "repair_ipam_claim_metadata",
+        "UnprotectedClaim",
+        ((_vmi_created, 0.0), (_claim_deleted, 0.0)),
+        undone=True,
+    ),
+    Race(
         "another plan",
         "",
         "another finalizer goes, so that the plan is another one than was permitted",
@@ -226,24 +255,36 @@ class _Run:
         claim = claim_in(self.world, self.platform, race.state)
         self.claim = self.world.create(claim, "ipam-extensions")
         self.world.born = {uid: since - 3600 for uid, since in self.world.born.items()}
-        self.steward = Steward(
-            self.world,
-            "steward-0",
-            Clock(self.world),
-            _Steady(),
-            wrote=self.watch.wrote,
-            sends=self.watch.sends,
-            faults=Faults(pages=lambda: race.pages, paused=lambda: race.paused),
-            weakened=weakened,
-            dies=dies,
-        )
-        self.watch.stewards.append(self.steward)
+        faults = Faults(pages=lambda: race.pages, paused=lambda: race.paused, late=lambda: race.late)
+        clock = Clock(self.world)
+
+        def process(kind: type[P], name: str) -> P:
+            made = kind(
+                self.world,
+                name,
+                clock,
+                _Steady(),
+                wrote=self.watch.wrote,
+                sends=self.watch.sends,
+                faults=faults,
+                weakened=weakened,
+                dies=dies,
+            )
+            self.watch.stewards.append(made)
+            return made
+
+        self.steward = process(Steward, "steward-0")
+        self.person = process(Person, "steward-undo")
+        self.person.others = (self.steward,)
         self.race, self.left = race, list(race.calls)
 
     def attempt(self) -> Iterator[None]:
         ref = Ref("IPAMClaim", "ns", "db.blue", meta_of(self.claim)["uid"])
         remediation = next(each for each in all_remediations() if each.id == self.race.remediation)
-        return self.steward.attempt(remediation, hint_for("ipam_claims", self.race.reason, ref))
+        yield from self.steward.attempt(remediation, hint_for("ipam_claims", self.race.reason, ref))
+        yield from self.steward.settle(at_last=bool(self.race.late))
+        if self.race.undone and self.person.done_by(self.steward):
+            yield from self.person.takes_back(_First())
 
     def call(self) -> None:
         call, _ = self.left.pop(0)
@@ -261,6 +302,16 @@ class _Run:
         if self.race.leaks and self.platform.pool:
             self.watch.found.append(Violation("nothing leaks", f"{self.platform.pool} are still taken"))
         return tuple(self.watch.found)
+
+
+class _First(Random):
+    """The first of whatever there is to choose from, and nothing else."""
+
+    def choice(self, seq: Any) -> Any:
+        return seq[0]
+
+    def random(self) -> float:
+        return 1.0
 
 
 class _Steady(Random):

@@ -75,8 +75,10 @@ def claim_in(world: World, platform: Platform, state: str) -> Obj:
     """The IPAMClaim of a plain state, still to be created; of one that lives with its VM."""
     platform.pool.update(_IPS)
     meta: Obj = {"created": _OLD, "vm": "db", "owners": [owner("VirtualMachine", "db", "u-db")]}
-    if state == "live":
+    if state in ("live", "unprotected"):
         meta["owners"] = [owner_of(world.create(vm("db", "Halted", uid="u-db", created=_OLD), "user"))]
+    if state == "unprotected":
+        meta["finalizers"] = []
     if state in ("stuck", "held"):
         meta["deleting"] = world.ago(700)
     if state == "held":

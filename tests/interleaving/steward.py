@@ -16,6 +16,7 @@ changes before it arrives nobody can know; a sidecar has to say what came of tha
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -119,10 +120,16 @@ class Steward:
             kept=self._kept,
             reached=self._reached,
             timer=self._timer,
-            remediations=REMEDIATIONS.values(),
+            remediations=self._remediations(),
             settling=Settling(wall.now, skew=lambda: clocks.skew(wall.now()), timer=self._timer),
         )
-        self.leave = Leave(clocks, wall, self.entries, self._beside)
+        self.leave = Leave(clocks, wall, self.entries, self._beside, self._weakened.ungated)
+
+    def _remediations(self) -> Iterator[Remediation]:
+        for each in REMEDIATIONS.values():
+            if self._weakened.old:
+                each = replace(each, send_seconds=float("inf"))  # of which all else is the same
+            yield replace(each, looks_again=None) if self._weakened.unlooked else each
 
     def entries(self) -> Iterable[Entry]:
         found: Iterable[Entry] = self.ledger.entries()
