@@ -20,9 +20,10 @@ demo: $(VENV)/.run ## a sample fleet to look at, on http://localhost:9877
 
 check: lint types contracts verify test ## what CI runs
 
-lint: $(VENV)/.dev ## ruff
+lint: $(VENV)/.dev ## ruff, and no line that a merge left behind
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m tests.tools.conflicts
 
 types: $(VENV)/.dev ## mypy --strict
 	$(BIN)/mypy
@@ -60,6 +61,7 @@ test-kubevirt: $(VENV)/.dev ## against KubeVirt's own control plane, KUBEVIRT=1.
 
 test-repairs: $(VENV)/.dev ## repairs that are killed at every step, replicas, storms: a quarter of an hour; not part of check
 	REPAIRS=all $(BIN)/pytest tests/cluster/test_repair_crashes.py tests/cluster/test_repair_replicas.py \
+	  tests/cluster/test_repair_unanswered.py \
 	  tests/cluster/test_repair_storms.py
 
 test-runbooks: $(VENV)/.dev ## every runbook followed for every reason: ten minutes; not part of check, which follows each once

@@ -150,12 +150,12 @@ async def serve(
         steward.config,
         source.requests,
         reviews.counts if reviews else {},
+        source.transport.clocks.skew,
     )
-    registry = registry_of(telemetry)
     versions = Versions(steward.engine, steward.repairs)
     listings = Listings(steward.engine, versions)
     of_steward = (steward.engine, steward.aggregates, steward.exposition)
-    table = routes(*of_steward, registry, served, steward.config, title, versions, listings)
+    table = routes(*of_steward, registry_of(telemetry), served, steward.config, title, versions, listings)
     access = _access(steward, reviews, listings, times) if reviews else None
     app = build(steward.engine, table, served.requests, access)
     async with (

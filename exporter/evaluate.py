@@ -21,7 +21,7 @@ from .findings import Finding
 from .model.cluster import Cluster
 from .model.kind import Kind
 from .model.reader import Seen
-from .model.record import UnansweredError
+from .model.record import Ref, UnansweredError
 from .model.source import UNREADABLE, Source, Undecodable, not_served, unreadable_in
 
 __all__ = ["Answer", "Outcome", "Standing", "evaluate", "hidden", "standing", "undecodables"]
@@ -36,7 +36,7 @@ class Outcome(StrEnum):
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """`unknown` and `not_applicable` say why, and are empty otherwise. `error` is what the check raised, `hidden_by`
-    the undecodable object that leaves the partition without an answer.
+    the undecodable object that leaves the partition without an answer, `unread` one of which a fact can't be read.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -44,6 +44,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     not_applicable: str = ""
     error: Exception | None = None
     hidden_by: Undecodable | None = None
+    unread: Ref | None = None
     seen: Seen | None = None
 
     @property
@@ -136,7 +137,7 @@ def evaluate(
     try:
         found = tuple(check.find(View(cluster, check, partition, settings, seen)))
     except UnansweredError as error:
-        return Answer(unknown=str(error), seen=seen)
+        return Answer(unknown=str(error), unread=error.ref, seen=seen)
     except Exception as error:  # noqa: BLE001 # whatever a check raises, its partition has no answer
         why = f"the check raised {type(error).__name__}: {error}; please report it"
         return Answer(unknown=why, error=error, seen=seen)

@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-__all__ = ["Blocked", "Plans", "Proposal", "Refused", "Repair", "Repairs", "decoding"]
+__all__ = ["Blocked", "Plans", "Proposal", "Refused", "Repair", "Repairs", "Unseen", "decoding"]
 
 _LONGEST = 1000  # characters of a text
 _LONGEST_WRITE = 10_000  # of what would be written
@@ -92,6 +92,15 @@ class Repair(_Said, frozen=True, kw_only=True):
         force(self, "commands", tuple(each for each in self.commands if len(each) <= _LONGEST)[:_MOST])
 
 
+class Unseen(_Said, frozen=True, kw_only=True):
+    """An object that can't be read, how many repairs it is in the way of, and what to do about it."""
+
+    object: str
+    repairs: Annotated[int, Meta(ge=0)]
+    why: str
+    remedy: str = ""
+
+
 class Plans(msgspec.Struct, frozen=True, kw_only=True):
     """The sidecar's answer; `modes` has the mode of each remediation."""
 
@@ -99,6 +108,7 @@ class Plans(msgspec.Struct, frozen=True, kw_only=True):
     leading: bool
     modes: dict[str, str]
     repairs: tuple[Repair, ...]
+    unseen: tuple[Unseen, ...] = ()
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +116,7 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     leading: bool
     modes: dict[str, str] = {}
     repairs: list[msgspec.Raw] = []
+    unseen: list[Unseen] = []
 
 
 _ANSWER, _REPAIR = msgspec.json.Decoder(_Answer), msgspec.json.Decoder(Repair)
@@ -126,7 +137,13 @@ def decoding(body: bytes) -> Generator[None, None, Plans]:
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"the response is not what a sidecar answers: {error}") from error
     modes = {name[:_LONGEST_NAME]: mode[:_LONGEST_NAME] for name, mode in islice(answer.modes.items(), _MOST_MODES)}
-    return Plans(generation=answer.generation, leading=answer.leading, modes=modes, repairs=tuple(repairs))
+    return Plans(
+        generation=answer.generation,
+        leading=answer.leading,
+        modes=modes,
+        repairs=tuple(repairs),
+        unseen=tuple(answer.unseen[:_MOST]),
+    )
 
 
 class Repairs:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ from .following import Following
 from .gates import Labels
 from .history import History
 from .lease import Election
-from .ledger import Entry, Ledger
+from .ledger import Entry, Ledger, Retention
 from .metrics import Measures
 from .parts import Parts
 from .pauses import Pauses
@@ -50,10 +51,13 @@ from .silences import alert_labels
 from .source import ExporterSource, Found, Source
 from .unelected import Unelected
 from .verifying import Verifying
+from .vm_counts import VMCounts
 from .webhook import Firing, receiver
+from .witness import Witness
 
-__all__ = ["Checks", "checks_of", "kinds_of", "lease_namespace", "pod_namespace", "run"]
+__all__ = ["Checks", "checks_of", "kinds_of", "labels_of", "lease_namespace", "pod_namespace", "run"]
 
+_IDENTIFYING = 5.0  # seconds
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -104,14 +108,17 @@ async def run(
     async with AsyncExitStack() as ends:
         await transport.load()
         ends.push_async_callback(transport.close)
-        ledger = ends.enter_context(
-            Ledger.open(Path(config.ledger.directory), clock=clock, max_bytes=config.ledger.max_file_size)
-        )
-        entries = list(ledger.entries())
+        ledger = ends.enter_context(_ledger(config, clock))
         keep = config.edit_war.within.total_seconds()
-        following, history = Following(entries, keep=keep), History.of(entries, clock())
-        election = _election(config, transport, identity) if may_write(config, remediations) else Unelected()
+        following, history = Following(keep=keep), History(keep=keep, clock=clock)
+        ledger.recall(history=history, following=following)
+        history.forget(clock())
         board, reads, writer = Board(), ApiReads(transport), Writer(transport)
+        witness = Witness(ledger)
+        with suppress(TimeoutError):  # it is tried again, beside all else
+            async with asyncio.timeout(_IDENTIFYING):
+                await witness.identify(reads, once=True)
+        election = _election(config, transport, identity, witness) if may_write(config, remediations) else Unelected()
         modes = {each.id: mode_of(config, each.id, "").value for each in remediations}
         enabled = {each.id for each in remediations if may_write(config, [each])}
         measures = Measures(remediations, modes, board, enabled, lambda: None if tls is None else tls.expires)
@@ -146,12 +153,13 @@ async def run(
             assumed=checks.assumed,
             kinds=kinds,
             reads=reads,
+            vms=VMCounts(reads, time.monotonic),
             attempts=attempts,
             following=following,
             board=board,
             measures=measures,
             paused=lambda: _paused(election),
-            labels=lambda found: _labels(found, checks),
+            labels=lambda found: labels_of(found, checks),
             clock=clock,
             skew=skew,
             timer=time.monotonic,
@@ -179,7 +187,7 @@ async def run(
         async with (
             serving(app, *address(config.listen), tls, config.hosts) as url,
             aclosing(access) if access else nullcontext(),
-            alongside({"elect": election.run(), "repair": sidecar.run()}),
+            alongside({"identify": witness.identify(reads), "elect": election.run(), "repair": sidecar.run()}),
         ):
             yield url, sidecar
 
@@ -197,7 +205,7 @@ def _paused(election: Election | Unelected) -> str:
     return "without a reason" if said == "" else said or ""
 
 
-def _labels(found: Found, checks: Checks) -> Labels:
+def labels_of(found: Found, checks: Checks) -> Labels:
     """Of the alert of a finding."""
     hint = found.hint
     check = checks.by_id.get(hint.check)
@@ -205,13 +213,20 @@ def _labels(found: Found, checks: Checks) -> Labels:
     return alert_labels(reason.alert if reason is not None else "", hint.check, hint.reason, hint.subject, found.vm)
 
 
-def _election(config: Config, transport: Transport, identity: str) -> Election:
+def _ledger(config: Config, clock: Callable[[], float]) -> Ledger:
+    given = config.ledger
+    kept = Retention(given.max_age.total_seconds(), given.max_size)
+    return Ledger.open(Path(given.directory), clock=clock, max_bytes=given.max_file_size, retention=kept)
+
+
+def _election(config: Config, transport: Transport, identity: str, witness: Witness) -> Election:
     return Election(
         transport,
         namespace=lease_namespace(config),
         name=config.lease.name,
         identity=identity or f"{socket.gethostname()}_{secrets.token_hex(4)}",
         duration=config.lease.duration.total_seconds(),
+        carry=witness.travelling,
     )
 
 

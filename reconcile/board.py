@@ -92,6 +92,10 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
             commands=() if proposed or self.mode == "apply" else (_command(self.mode, plan),),
         )
 
+    def held_up(self, gates: tuple[Blocked, ...]) -> Repair:
+        """As it is planned, with the gates that are closed: what would carry it out does not, then."""
+        return msgspec.structs.replace(self, blocked=gates, commands=() if gates else self.commands)
+
 
 def _command(mode: str, plan: Plan) -> str:
     """What carries the plan out. In mode plan no approval does: then it is for a person."""

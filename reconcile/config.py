@@ -54,10 +54,23 @@ class BudgetSettings(Section):
 
 
 class StormSettings(Section):
-    """When so many findings are open at once that their cause is elsewhere, and nothing is written."""
+    """When so many findings are new at once that their cause is elsewhere, and nothing is written there."""
 
-    share: float = setting(0.1, "Findings by VMs from which it is a storm.", "number", 0, 1)
-    at_least: int = setting(10, "Fewer findings are never a storm.", "whole number of findings", 1, 1_000_000)
+    share: float = setting(
+        0.1, "New findings by VMs, of a namespace or of all, from which it is a storm.", "number", 0, 1
+    )
+    at_least: int = setting(10, "Fewer new findings are never a storm.", "whole number of findings", 1, 1_000_000)
+    window: Duration = setting("15m", "How long a finding is new.", low="1m", high="1d")
+    namespaces: int = setting(
+        5,
+        "Of so many namespaces at least are the findings of a storm that stops all others too.",
+        "whole number of namespaces",
+        2,
+        10_000,
+    )
+    longest: Duration = setting(
+        "1d", "How long a storm lasts at most: what is left of it is a backlog then.", low="1m", high="90d"
+    )
     cooldown: Duration = setting("15m", "How long after a storm nothing is written.", low="0s", high="7d")
 
 
@@ -135,6 +148,15 @@ class LedgerSettings(Section):
     directory: Text = setting("/var/lib/kubevirt-steward/ledger", "A directory that outlives the pod.", "text")
     max_file_size: int = setting(
         10_485_760, "A file of it ends at so many bytes.", "whole number of bytes", 65_536, 2**30
+    )
+    max_age: Duration = setting("400d", "A file is removed when all its entries are older.", low="91d", high="3650d")
+    # The volume that is deployed has a GiB.
+    max_size: int = setting(
+        805_306_368,
+        "The oldest files are removed when all of them are larger than this.",
+        "whole number of bytes",
+        2**20,
+        2**50,
     )
 
 

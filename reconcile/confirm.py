@@ -12,7 +12,7 @@ pod of another namespace that the list lacks can't refer to the object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -24,14 +24,15 @@ from exporter.findings import Finding, fingerprint
 from exporter.model.kind import ApiKind
 from exporter.model.reader import Reader
 from exporter.model.record import Ref, UnansweredError
-from exporter.model.source import UNREADABLE, Source, Undecodable
+from exporter.model.source import Source, Undecodable
 
 from .fence import boottime
-from .fresh import FreshCluster, UnreadError
+from .fresh import FreshCluster, Need, UnreadError
 from .owners import claimed
 from .plan import Plan, Refused
 from .reading import ELSEWHERE, LONG, Reads, satisfy, survey
 from .remediation import Remediation, Scene
+from .unseen import unanswered, undecodable
 
 __all__ = ["Confirmed", "Hint", "confirm", "confirmed", "holds", "planned"]
 
@@ -142,15 +143,20 @@ def _early(finding: Finding, check: Check, now: float) -> str:
 
 def planned(reader: Reader, cluster: FreshCluster, plan: Callable[[], Plan | Refused]) -> Plan | Refused:
     """What is planned of what the reader reads, if all of that could be seen."""
+    with cluster.noting() as asked:
+        found = _made(reader, plan)
+    return _unseen(reader, cluster, asked) or found
+
+
+def _made(reader: Reader, plan: Callable[[], Plan | Refused]) -> Plan | Refused:
     try:
-        found = plan()
+        return plan()
     except UnreadError:
         raise
     except UnansweredError as error:
-        return Refused("everything_seen", str(error))
+        return unanswered(str(error), error.ref)
     except Exception as error:  # noqa: BLE001 # an object that nobody thought of must not end the process
         return Refused("everything_seen", f"{reader} raised {type(error).__name__}: {error}; please report it")
-    return Refused("everything_seen", unseen) if (unseen := _unseen(reader, cluster)) else found
 
 
 def _cluster(readers: tuple[Reader, ...], assumed: str) -> FreshCluster:
@@ -205,20 +211,25 @@ def _finding(hint: Hint, check: Check, cluster: FreshCluster, settings: Any) -> 
     if subject is None:
         unreadable = cluster.get(Undecodable, hint.subject.namespace, f"{kind.name} {hint.subject.name}")
         if unreadable is not None:
-            return Refused("everything_seen", unreadable.sentence)
+            return undecodable(unreadable)
         return Refused("same_object", f"{hint.subject} does not exist")
     if hint.subject.uid and subject.uid != hint.subject.uid:
         return Refused("same_object", f"{hint.subject} was created anew: its UID is {subject.uid}")
-    unknown = ""
+    unknown: Refused | None = None
     for partition in tuple(check.partitions(subject, cluster)):
         answer = evaluate(check, cluster, partition, settings)
         if answer.outcome is Outcome.UNKNOWN:
-            unknown = answer.unknown
+            unknown = _without_answer(check, answer)
         if found := _same(hint, check, answer):
             return found
-    if unknown:
-        return Refused("everything_seen", f"{check} has no answer: {unknown}")
-    return Refused("finding_holds", f"{check} no longer reports {hint.reason} of {hint.subject}")
+    return unknown or Refused("finding_holds", f"{check} no longer reports {hint.reason} of {hint.subject}")
+
+
+def _without_answer(check: Check, answer: Answer) -> Refused:
+    why = f"{check} has no answer: {answer.unknown}"
+    if answer.hidden_by is not None:
+        return undecodable(answer.hidden_by, why)
+    return unanswered(why, answer.unread)
 
 
 def _same(hint: Hint, check: Check, answer: Answer) -> Finding | None:
@@ -230,15 +241,17 @@ def _same(hint: Hint, check: Check, answer: Answer) -> Finding | None:
     return None
 
 
-def _unseen(reader: Reader, cluster: FreshCluster) -> str:
-    """Why something that the remediation, or the undo, reads could not be seen; empty where all could."""
+def _unseen(reader: Reader, cluster: FreshCluster, asked: Collection[Need]) -> Refused | None:
+    """Refuses for what the remediation, or the undo, reads and could not be seen: a kind, or an object that was asked
+    for.
+    """
     for kind in reader.reads:
         if not isinstance(kind, ApiKind):
             continue
         source = cluster.get(Source, "", kind.name)
         if source is None or not source.current:
-            return f"{reader} can't see {kind.resource}: {source.why if source is not None else 'nobody asked'}"
-        for record in cluster.sharing(UNREADABLE, kind.name):
-            if isinstance(record, Undecodable):
-                return record.sentence
-    return ""
+            why = source.why if source is not None else "nobody asked"
+            return Refused("everything_seen", f"{reader} can't see {kind.resource}: {why}")
+        for record in cluster.undecodable(kind.name, asked):
+            return undecodable(record)
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .annotations import PAUSED
+from .annotations import PAUSED, annotations_of, paused_by
 from .confirm import Confirmed, confirmed, planned
 from .effects import annotation, changed_since, inverse
 from .fence import boottime
@@ -60,12 +60,21 @@ def undo_plan(taken: Taken, undo: Undo, scene: Scene) -> Plan | Refused:
     whole = scene.of(step.target)
     if whole is None:
         return Refused("same_object", f"{step.target} with UID {step.target.uid} is no longer there")
-    if why := changed_since(step, taken.after or {}, whole):
-        return Refused("unchanged_since", f"{step.target}: {why}{_by(step, taken.after or {}, whole)}")
+    if why := _changed(taken, step, whole):
+        return Refused("unchanged_since", f"{step.target}: {why}")
     given = undo.weigh(taken, scene)
     if isinstance(given, Refused):
         return given
     return _unaccepted(taken, undo, given) or _plan(taken, undo, step, given, whole)
+
+
+def _changed(taken: Taken, step: Step, now: Mapping[str, Any]) -> str:
+    """What somebody else wrote: since the object was read after the write, or before that; empty for nothing."""
+    after, ops = taken.after or {}, taken.plan.step.ops if isinstance(taken.plan.step, Patch) else ()
+    if ops and (why := changed_since(step, applied(taken.before, ops), after)):
+        return f"somebody else wrote as well: {why}"
+    why = changed_since(step, after, now)
+    return f"{why}{_by(step, after, now)}" if why else ""
 
 
 def _by(step: Step, after: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -84,7 +93,7 @@ def _unaccepted(taken: Taken, undo: Undo, given: Given) -> Refused | None:
         return None
     (first, why), *others = left.items()
     also = "".join(f"; {each}: {why}" for each, why in others)
-    return Unaccepted(first, f"{why}{also}", tuple(sorted(lost)))
+    return Unaccepted(first, f"{why}{also}", words=tuple(sorted(lost)))
 
 
 def _plan(taken: Taken, undo: Undo, step: Step, given: Given, whole: Mapping[str, Any]) -> Plan:
@@ -114,9 +123,9 @@ def _word(undo: Undo, loss: Loss) -> Lost:
 def _pausing(step: Step, whole: Mapping[str, Any], text: str) -> Step:
     """The same with a pause of the object, so that nobody repairs again at once what a person took back.
 
-    A patch of a subresource can't pause, and what is deleted need not be.
+    A patch of a subresource can't pause, what is deleted need not be, and a pause that is there keeps its reason.
     """
-    if not isinstance(step, Patch) or step.subresource:
+    if not isinstance(step, Patch) or step.subresource or paused_by(annotations_of(whole) or {}) is not None:
         return step
     pause = annotation(applied(whole, step.ops), PAUSED, text)
     return Patch(target=step.target, ops=(*step.ops, pause))

@@ -133,7 +133,7 @@ async def join(kubeconfig: Path, engine: Awaitable[Engine]) -> AsyncIterator[Dem
 
 
 def _config(ledger: Path) -> Config:
-    """Few are to be approved of: with all findings of the fleet it would be a storm."""
+    """Few are to be approved of; all others are planned."""
     settings: dict[str, Any] = {
         "remediations": {each: {"mode": "approve", "minAge": "0s"} for each in _APPROVABLE},
         "interval": "1s",

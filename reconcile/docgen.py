@@ -28,10 +28,11 @@ from .gates import GATES
 from .manifests import in_lines
 from .metrics import Measures
 from .permissions import base_roles, write_role
-from .remediation import COMMON_PRECONDITIONS, Remediation, Write
+from .remediation import COMMON_PRECONDITIONS, Remediation
 from .remediations import all_remediations
 from .undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
 from .undos import undo_of
+from .writes import Patched, Write
 
 __all__ = ["generated"]
 
@@ -51,6 +52,7 @@ def generated() -> dict[str, str]:
         _GATES: between(TOP / _GATES, _BEGIN, _gates()),
         "docs/reconcile.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
         "deploy/components/reconcile/sidecar/roles.yaml": roles,
+        "deploy/components/reconcile-apart/roles.yaml": roles,
         f"{CHART}/files/components/reconcile/sidecar/roles.yaml": roles,
     }
 
@@ -105,6 +107,10 @@ def _remediation(remediation: Remediation) -> Iterator[str]:
     if remediation.writes:
         permissions = ", ".join(f"{' and '.join(write.verbs)} `{_resource(write)}`" for write in remediation.writes)
         yield f"- Permissions: ClusterRole `{write_role(remediation)['metadata']['name']}`: {permissions}"
+    forms = {form: write for write in remediation.writes for form in write.forms}
+    fields = {f"`{each.path}`": None for form in forms if isinstance(form, Patched) for each in form.fields}
+    if fields:
+        yield f"- Changes nothing but: {', '.join(fields)}"
     yield ""
     rows = ((f"`{name}`", what) for name, what in remediation.preconditions.items())
     yield from _table(("Precondition", "What must hold"), rows)

@@ -42,7 +42,7 @@ class State:
 @dataclass(frozen=True)
 class Result:
     """How an attempt ended, by `State`; `refused` names the precondition or gate, and `why` is a sentence. Of one that
-    is done it says what uses what was released.
+    is done it says what uses what was released. `unseen` and `remedy` are those of `Refused`.
     """
 
     state: str
@@ -50,6 +50,8 @@ class Result:
     attempt: str = ""
     refused: str = ""
     why: str = ""
+    unseen: str = ""
+    remedy: str = ""
 
 
 class Ending:
@@ -187,4 +189,5 @@ class Ending:
 
 def refused_as(plan: Plan | None, refused: Refused, attempt: str = "") -> Result:
     """An attempt that ended since a precondition does not hold."""
-    return Result(State.REFUSED, plan, attempt, refused=refused.precondition, why=refused.why)
+    cause = {"unseen": refused.unseen, "remedy": refused.remedy}
+    return Result(State.REFUSED, plan, attempt, refused=refused.precondition, why=refused.why, **cause)

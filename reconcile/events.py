@@ -28,7 +28,6 @@ def event(
     target = plan.bound_to
     namespace = target.namespace or "default"
     name = f"{target.name[:_LONGEST_NAME].rstrip('.-')}.{attempt}{'.in-use' if outcome == 'in_use' else ''}"
-    because = _because(plan)
     # The reason alone: whoever reads Events here need not know what the finding says of other namespaces.
     return namespace, {
         "apiVersion": "v1",
@@ -42,7 +41,7 @@ def event(
             "uid": target.uid,
         },
         "reason": "RepairUndone" if outcome == "done" and plan.undoes else _REASONS.get(outcome, "RepairFailed"),
-        "message": f"{plan.remediation}: {f'{why}.' if why else f'{plan.effect} {because}'} (attempt {attempt})"[
+        "message": f"{plan.remediation}: {f'{why}.' if why else f'{plan.effect} {_because(plan)}'} (attempt {attempt})"[
             :_LONGEST_MESSAGE
         ],
         "type": "Normal" if outcome == "done" else "Warning",

@@ -6,11 +6,15 @@ from collections.abc import Callable
 
 from exporter.kube.clocks import boottime
 
-__all__ = ["NotLeadingError", "Tenure", "boottime"]
+__all__ = ["NotLeadingError", "Tenure", "WithheldError", "boottime"]
 
 
 class NotLeadingError(Exception):
     """The lease is not surely ours for as long as was asked; its text is why, one sentence."""
+
+
+class WithheldError(NotLeadingError):
+    """The lease may be ours, and must not: what travels with it does not fit; its text is why, one sentence."""
 
 
 class Tenure:

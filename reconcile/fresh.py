@@ -53,6 +53,7 @@ class FreshCluster(Cluster):
         self._needs: dict[Need, None] = {}
         self._wanted: dict[Need, None] = {}  # whole
         self._internal = False
+        self._noted: dict[Need, None] | None = None
         super().__init__((UNREADABLE, *indexes))
 
     # What is asked.
@@ -111,6 +112,24 @@ class FreshCluster(Cluster):
             raise UnansweredError(f"{kind.name} {namespace}/{name} could not be read: {found}")
         return found
 
+    @contextmanager
+    def noting(self) -> Iterator[Collection[Need]]:
+        """What is asked for meanwhile, whether it was read already or not."""
+        before, self._noted = self._noted, {}
+        try:
+            yield self._noted
+        finally:
+            self._noted = before
+
+    def undecodable(self, kind: str, needs: Iterable[Need]) -> Iterator[Undecodable]:
+        """The objects of a kind that were asked for, by name or in a list, and can't be decoded."""
+        asked = [need for need in needs if need.kind == kind]
+        with self._quiet():
+            found = tuple(super().sharing(UNREADABLE, kind))
+        for record in found:
+            if isinstance(record, Undecodable) and any(_has(need, record) for need in asked):
+                yield record
+
     # What was read.
 
     def take_needs(self) -> list[Need]:
@@ -163,7 +182,15 @@ class FreshCluster(Cluster):
         if seen.why:
             self.put(
                 Undecodable(
-                    seen.namespace, f"{kind.name} {seen.name}", seen.uid, 0, kind.name, seen.name, seen.why, 0.0
+                    seen.namespace,
+                    f"{kind.name} {seen.name}",
+                    seen.uid,
+                    0,
+                    kind.name,
+                    seen.name,
+                    seen.why,
+                    0.0,
+                    kind.resource,
                 )
             )
         elif isinstance(seen.record, KubeVirt):
@@ -181,6 +208,8 @@ class FreshCluster(Cluster):
         if not api.namespaced:
             namespace = None if name is None else ""
         need = Need(api.name, namespace, name)
+        if self._noted is not None:
+            self._noted[need] = None
         if not self._covered(need):
             self._needs[need] = None
 
@@ -224,6 +253,13 @@ class FreshCluster(Cluster):
             yield
         finally:
             self._internal = internal
+
+
+def _has(need: Need, record: Undecodable) -> bool:
+    # What an unreadable object is called may be unreadable too: then it may be any.
+    return need.namespace in (None, record.namespace) and (
+        not record.object_name or need.name in (None, record.object_name)
+    )
 
 
 def _document(raw: bytes | msgspec.Raw) -> Mapping[str, Any] | str:

@@ -1,83 +1,64 @@
 """What was written so far, out of the ledger: how much, how often in vain, and what somebody else undid.
 
-It is the same after a restart and on another replica, since it is made of nothing but entries.
+It is the same after a restart and on another replica, since it is made of nothing but entries. The ledger carries it
+from file to file, so that not all entries have to be read for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+import msgspec
 
 from .ledger.entry import Entry, Event
+from .outcomes import Attempt, Failures, Pause, Return, War, attempt_of
 
 __all__ = ["Attempt", "Failures", "History", "Pause", "War"]
 
 _DAY = 86_400.0
+_VERDICTS = frozenset({Event.VERIFIED, Event.PERSISTS, Event.RETURNED})
 _KEPT = 91 * _DAY  # seconds for which an attempt is known: more than any setting looks back
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """One write that was begun. `target`, which bears a pause, and `subject` are as in
-    "Kind namespace/name", as `writes` are, `vm` as in "namespace/name"."""
+class _Known(msgspec.Struct, frozen=True):
+    """What is carried; the attempts of the last day that count are named."""
 
-    id: str
-    at: float
-    remediation: str = ""
-    fingerprint: str = ""
-    namespace: str = ""
-    target: str = ""
-    subject: str = ""
-    vm: str = ""
-    undo: bool = False
-    writes: frozenset[str] = frozenset()  # the objects that it is about: what is written, and what bears the Event
-
-
-@dataclass(frozen=True)
-class Failures:
-    """How often a remediation failed in a row, and when last."""
-
-    count: int
-    last: float
-
-
-@dataclass(frozen=True)
-class War:
-    """A repair that somebody else undid again and again. `why` is what the last return says, with the rival."""
-
-    times: int
-    last: float
-    why: str
-
-
-@dataclass(frozen=True)
-class Pause:
-    at: float
-    by: str
-    why: str
-
-
-@dataclass(frozen=True, order=True)
-class _Return:
-    at: float
-    attempt: str
-    target: str
-    subject: str
-    why: str
+    keep: float
+    seq: int
+    attempts: list[Attempt]
+    executed: list[str]
+    followed: list[str]
+    failed: dict[str, dict[str, float]]
+    returned: dict[str, list[Return]]
+    paused: dict[str, Pause]
+    approvals: dict[str, float]
+    unfinished: list[str] = []
+    in_use: dict[str, float] = {}
 
 
 class History:
-    """Entries go in by `add`, in their order. Times are in seconds since 1970."""
+    """Entries go in by `add`, in their order. Times are in seconds since 1970.
 
-    def __init__(self) -> None:
+    A reader of the ledger: `seq` is the number of the last entry.
+    """
+
+    def __init__(self, *, keep: float = _KEPT, clock: Callable[[], float] | None = None) -> None:
+        """`keep` is for how many seconds a repair that held may come back; `clock` is for what is carried."""
+        self._keep, self._clock = keep, clock
+        self.seq = 0
+        self._followed: set[str] = set()  # attempts of which it is still to be seen what became of them
         self._attempts: dict[str, Attempt] = {}
         self._open: dict[str, Attempt] = {}  # those without an end
         self._in_use: dict[str, float] = {}  # when something was found to use what a write released
         self._executed: dict[str, Attempt] = {}  # those of the last day, but for what surely wrote nothing
         self._failed: dict[str, dict[str, float]] = {}  # by remediation: attempts since the last success
-        self._returned: dict[str, list[_Return]] = {}  # by fingerprint, target and subject
+        self._returned: dict[str, list[Return]] = {}  # by fingerprint, target and subject
         self._paused: dict[str, Pause] = {}
         self._approvals: dict[str, float] = {}
+        # Gates ask the same of each of thousands of repairs; forgotten with each change.
+        self._times: dict[tuple[float, str | None], list[float]] = {}
+        self._touched: dict[float, dict[str, float]] = {}
 
     @classmethod
     def of(cls, entries: Iterable[Entry], now: float) -> History:
@@ -89,9 +70,12 @@ class History:
         return history
 
     def add(self, entry: Entry) -> None:
+        self.seq = entry.seq
+        self._changed()
         if entry.event is Event.INTENDED:
-            attempt = _attempt(entry)
+            attempt = attempt_of(entry)
             self._attempts[attempt.id] = self._executed[attempt.id] = self._open[attempt.id] = attempt
+            self._followed.add(attempt.id)
             if entry.mode == "approve":
                 self._approvals[entry.by] = entry.at
             return
@@ -110,6 +94,8 @@ class History:
         nothing_written = entry.event is Event.FAILED or (entry.event is Event.RESOLVED and entry.happened is False)
         if nothing_written:
             self._executed.pop(attempt.id, None)
+        if nothing_written or attempt.undo or entry.event in _VERDICTS:
+            self._followed.discard(attempt.id)
         if attempt.undo:
             return
         failed = self._failed.setdefault(attempt.remediation, {})
@@ -120,7 +106,7 @@ class History:
         elif entry.event is Event.VERIFIED:
             failed.clear()
         elif entry.event is Event.RETURNED:
-            found = _Return(entry.at, attempt.id, attempt.target, attempt.subject, entry.why)
+            found = Return(entry.at, attempt.id, attempt.target, attempt.subject, entry.why)
             for key in {attempt.fingerprint, attempt.target, attempt.subject}:
                 self._returned.setdefault(key, []).append(found)
 
@@ -132,10 +118,57 @@ class History:
 
     def forget(self, now: float) -> None:
         """Drops what is too old to matter; to be called now and then."""
+        self._changed()
         self._executed = {key: each for key, each in self._executed.items() if each.at > now - _DAY}
-        self._attempts = {key: each for key, each in self._attempts.items() if each.at > now - _KEPT}
+        # One that is over comes back while it is looked after, which begins with its end: some time after it was begun.
+        over = now - self._keep - _DAY
+        self._attempts = {
+            key: each
+            for key, each in self._attempts.items()
+            if each.at > now - _KEPT and (each.at > over or key in self._followed)
+        }
+        self._followed &= self._attempts.keys()
         self._approvals = {text: at for text, at in self._approvals.items() if at > now - _KEPT}
         self._in_use = {key: at for key, at in self._in_use.items() if at > now - _DAY}
+
+    def carried(self) -> bytes:
+        if self._clock is not None:
+            self.forget(self._clock())
+        return msgspec.json.encode(
+            _Known(
+                self._keep,
+                self.seq,
+                list(self._attempts.values()),
+                list(self._executed),
+                list(self._followed),
+                self._failed,
+                self._returned,
+                self._paused,
+                self._approvals,
+                list(self._open),
+                self._in_use,
+            )
+        )
+
+    def fits(self, carried: bytes) -> bool:
+        try:
+            return msgspec.json.decode(carried, type=_Known).keep >= self._keep
+        except msgspec.MsgspecError:
+            return False  # of another version
+
+    def restore(self, carried: bytes) -> None:
+        known = msgspec.json.decode(carried, type=_Known)
+        self.seq = known.seq
+        self._attempts = {each.id: each for each in known.attempts}
+        self._executed = {key: self._attempts[key] for key in known.executed if key in self._attempts}
+        self._followed = set(known.followed)
+        self._failed, self._returned = known.failed, known.returned
+        self._paused, self._approvals = known.paused, known.approvals
+        self._open = {key: self._attempts[key] for key in known.unfinished if key in self._attempts}
+        self._in_use = known.in_use
+
+    def _changed(self) -> None:
+        self._times, self._touched = {}, {}
 
     def used(self, approval: str) -> bool:
         """Whether an approval, the whole annotation, has let a write happen: it is for one."""
@@ -149,18 +182,26 @@ class History:
         """After how many writes since then something was found to use what they released."""
         return sum(at > since for at in self._in_use.values())
 
-    def executed(self, since: float, namespace: str | None = None) -> list[float]:
+    def executed(self, since: float, namespace: str | None = None) -> Sequence[float]:
         """When writes were begun after `since`, at most a day ago, in order: all, or those in one namespace."""
-        return sorted(
-            each.at
-            for each in self._executed.values()
-            if each.at > since and (namespace is None or each.namespace == namespace)
-        )
+        if (since, namespace) not in self._times:
+            self._times[since, namespace] = sorted(
+                each.at
+                for each in self._executed.values()
+                if each.at > since and (namespace is None or each.namespace == namespace)
+            )
+        return self._times[since, namespace]
 
-    def vms_touched(self, since: float) -> dict[str, float]:
+    def written_by_namespace(self, since: float) -> Counter[str]:
+        """How many writes were begun after `since`, at most a day ago, in each namespace."""
+        return Counter(each.namespace for each in self._executed.values() if each.at > since)
+
+    def vms_touched(self, since: float) -> Mapping[str, float]:
         """The VMs, as in "namespace/name", that were written to after `since`, and when last."""
-        found = [each for each in self._executed.values() if each.vm and each.at > since]
-        return {each.vm: each.at for each in sorted(found, key=lambda each: each.at)}
+        if since not in self._touched:
+            found = [each for each in self._executed.values() if each.vm and each.at > since]
+            self._touched[since] = {each.vm: each.at for each in sorted(found, key=lambda each: each.at)}
+        return self._touched[since]
 
     def failures(self, remediation: str) -> Failures:
         found = self._failed.get(remediation, {})
@@ -201,21 +242,3 @@ class History:
     def paused(self, scope: str) -> Pause | None:
         """Of all where it is "", of a namespace, or of an object as in "Kind namespace/name"."""
         return self._paused.get(scope)
-
-
-def _attempt(entry: Entry) -> Attempt:
-    plan = entry.plan
-    if plan is None:
-        return Attempt(entry.attempt, entry.at)
-    return Attempt(
-        entry.attempt,
-        entry.at,
-        plan.remediation,
-        plan.fingerprint,
-        plan.target.namespace,
-        str(plan.bound_to),
-        str(plan.subject),
-        f"{plan.target.namespace}/{plan.vm}" if plan.vm else "",
-        entry.mode == "undo",
-        frozenset({str(plan.bound_to), str(plan.target)}),
-    )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import random
 import secrets
 import time
@@ -20,13 +19,13 @@ from typing import Any
 from exporter.kube.errors import KubeError, StatusError, UnreachableError
 from exporter.kube.transport import Transport
 
-from .fence import NotLeadingError, Tenure, boottime
+from .fence import NotLeadingError, Tenure, WithheldError, boottime
 from .lease_api import LeaseApi
+from .lease_notice import Notice, Standing
 from .lease_record import PREFIX, RESERVED, Candidate, Record, unheld
 
 __all__ = ["Election", "NotLeadingError", "boottime"]
 
-log = logging.getLogger(__name__)
 _TRIES = 4  # of a write, while others write too
 _FRESH = 1.0  # seconds; a renewal that is younger is not repeated for the fence
 
@@ -46,26 +45,29 @@ class Election:
         margin: float = 2.0,
         clock: Callable[[], float] = boottime,
         wall: Callable[[], float] = time.time,
+        carry: Callable[[Mapping[str, str]], Mapping[str, str | None]] = lambda _: {},
     ) -> None:
-        """All in seconds; `wall` is for the times that people read. Raises ValueError for too little time to renew."""
+        """All in seconds; `wall` is for the times that people read. Raises ValueError for too little time to renew.
+
+        `carry` is asked at each write what is to travel with the lease, by what travels with it now. It may raise
+        WithheldError: then the lease is not taken or renewed.
+        """
         if not identity or not 0 < 2 * renew < duration - margin or margin < 0 or duration > 600:
             raise ValueError(
                 f"a lease of {duration:g} s with a margin of {margin:g} s can't be renewed every {renew:g} s by "
                 f"{identity!r}: it needs an identity, at most 600 s, and time for two renewals"
             )
-        self._renew, self._clock, self._wall = renew, clock, wall
+        self._renew, self._clock, self._wall, self._carry = renew, clock, wall, carry
         self._api = LeaseApi(transport, namespace, name)
         self._me = Candidate(namespace, name, identity, secrets.token_hex(8), duration)
         self._tenure = Tenure(duration, margin, clock)
         self._record: Record | None = None
         self._since = 0.0  # when the record was first seen as it is
         self._current = False  # whether the record is what the last request returned
-        self._ended = False
+        self._ended = self._withheld = False
         self._writing = asyncio.Lock()
-        self._seen: tuple[Any, ...] = ()
-        self._notifying: asyncio.Task[None] | None = None
+        self._notice = Notice(str(self))
         self.problem = ""
-        self.changed = asyncio.Condition()
 
     @property
     def leading(self) -> bool:
@@ -80,6 +82,10 @@ class Election:
     def state(self) -> Mapping[str, str]:
         """The annotations under our prefix that travel with the lease, as last seen."""
         return self._record.state if self._record is not None else {}
+
+    @property
+    def changed(self) -> asyncio.Condition:
+        return self._notice.changed
 
     async def run(self) -> None:
         """Takes part until it is cancelled, and then gives the lease up; once. Whatever writes under it ends before."""
@@ -98,8 +104,8 @@ class Election:
     async def assure(self, seconds: float) -> None:
         """Returns while the lease is surely ours for so long. Raises NotLeadingError.
 
-        It is renewed where less is left, or the last renewal is older than a second: also a leader that lost its
-        lease by hand, or whose API server is gone, finds out before it writes.
+        It is renewed where less is left, the last renewal is older than a second, or something new is to travel: also a
+        leader that lost its lease by hand, or whose API server is gone, finds out before it writes.
         """
         if not self.leading:
             raise NotLeadingError(self._not_leading())
@@ -143,7 +149,9 @@ class Election:
                     await self._api.create(unheld(self._me), self._seconds())
                 elif self._free():
                     await self._hold(taking=True)
-            self.problem = ""
+            self.problem, self._withheld = "", False
+        except WithheldError as error:
+            self._current, self._withheld, self.problem = False, True, str(error)
         except NotLeadingError:
             self.problem = ""  # somebody else was faster
         except KubeError as error:
@@ -156,6 +164,8 @@ class Election:
         retry = self._renew * random.uniform(0.15, 0.25)  # noqa: S311
         if self.leading:
             return min(retry if self.problem else self._renew, self._tenure.left)
+        if self._withheld:
+            return self._renew
         if self._record is None or self._free():
             return min(retry, 1.0)
         pause = self._renew * random.uniform(0.4, 0.6)  # noqa: S311
@@ -171,7 +181,9 @@ class Election:
         return record.held_by(self._me) or record.released or ripe
 
     def _due(self, seconds: float) -> bool:
-        return self._tenure.left < seconds or self._tenure.age > _FRESH or not self._current
+        if self._tenure.left < seconds or self._tenure.age > _FRESH or not self._current:
+            return True
+        return any(self.state.get(name) != text for name, text in self._carry(self.state).items())
 
     async def _hold(self, state: Mapping[str, str | None] | None = None, *, taking: bool = False) -> None:
         """Writes the lease as ours. Raises NotLeadingError where it is somebody else's, KubeError."""
@@ -181,8 +193,9 @@ class Election:
             record = self._record
             if record is None or not (record.held_by(self._me) or (taking and self._free())):
                 raise NotLeadingError(self._not_leading())
+            carried = {**self._carry(record.state), **(state or {})}
             try:
-                await self._write(record.held(self._me, self._wall(), state))
+                await self._write(record.held(self._me, self._wall(), carried))
                 return
             except StatusError as error:
                 if error.code not in (404, 409):  # somebody wrote or deleted it
@@ -198,8 +211,8 @@ class Election:
                 if self._record is None or not self._record.held_by(self._me):
                     return
                 self._tenure.lost()
-                with contextlib.suppress(StatusError):
-                    await self._write(self._record.given_up(self._me, self._wall()))
+                with contextlib.suppress(StatusError, WithheldError):
+                    await self._write(self._record.given_up(self._me, self._wall(), self._carry(self.state)))
                     return
 
     # Requests.
@@ -233,17 +246,4 @@ class Election:
         return f"{self} was given up" if self._ended else f"{self} is not ours: {why}"
 
     def _report(self) -> None:
-        now = (self.leading, self.leader, self.state, self.problem)
-        if now == self._seen:
-            return
-        if self._seen[:1] != now[:1]:
-            event = "leading" if self.leading else "not leading"
-            log.info('event="%s" lease="%s" leader=%s why="%s"', event, self, self.leader, self.problem)
-        self._seen = now
-        if self._notifying is None or self._notifying.done():
-            self._notifying = asyncio.create_task(self._notify())
-
-    async def _notify(self) -> None:
-        """By itself: who holds `changed` must not keep us from renewing."""
-        async with self.changed:
-            self.changed.notify_all()
+        self._notice.give(Standing(self.leading, self.leader, dict(self.state), self.problem))

@@ -97,18 +97,25 @@ class Record:
             "renewTime": now,
             "leaseTransitions": count if ours else min(count + 1, 2**31 - 1),
         }
-        kept = {key: value for key, value in self._annotations.items() if key != PREFIX + _RELEASED}
+        kept = {key: value for key, value in self._with(state).items() if key != PREFIX + _RELEASED}
+        return self._written(spec, kept | {PREFIX + _PROCESS: candidate.process})
+
+    def _with(self, state: Mapping[str, str | None] | None) -> dict[str, Any]:
+        """The annotations as they are to be."""
+        kept = dict(self._annotations)
         for key, value in (state or {}).items():
             kept.pop(PREFIX + key, None)
             if value is not None:
                 kept[PREFIX + key] = value
-        return self._written(spec, kept | {PREFIX + _PROCESS: candidate.process})
+        return kept
 
-    def given_up(self, candidate: Candidate, wall: float) -> dict[str, Any]:
-        """What to write so that the next one need not wait."""
+    def given_up(
+        self, candidate: Candidate, wall: float, state: Mapping[str, str | None] | None = None
+    ) -> dict[str, Any]:
+        """What to write so that the next one need not wait; `state` as in `held`."""
         spec = {key: value for key, value in self._spec.items() if key not in ("holderIdentity", "acquireTime")}
         spec |= {**_spec(candidate), "renewTime": _micro_time(wall)}
-        return self._written(spec, self._annotations | {PREFIX + _RELEASED: candidate.process})
+        return self._written(spec, self._with(state) | {PREFIX + _RELEASED: candidate.process})
 
     def _written(self, spec: dict[str, Any], annotations: dict[str, Any]) -> dict[str, Any]:
         meta = {key: value for key, value in self._meta.items() if key != "managedFields"}

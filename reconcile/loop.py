@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
 
 import msgspec
 
@@ -29,14 +28,16 @@ from .permits import Permits, approval
 from .plan import Plan, Refused
 from .source import Observed
 from .surroundings import annotated
+from .turns import in_turn
 
 __all__ = ["Loop"]
 
 log = logging.getLogger(__name__)
-_RANK = {"critical": 0, "warning": 1, "info": 2}
 _READS = 50  # plans that are made for display in one run
 _LONGEST_REST = 600.0
 _LASTS = 600.0  # seconds that such a plan is shown
+_DAY = 86_400.0
+_PASSING = ("everything_seen", "same_plan", "unchanged", "read_just_now")  # refusals that say nothing of the object
 
 
 class Loop:
@@ -48,15 +49,25 @@ class Loop:
         self._reads_left = 0
 
     def candidates(self, observed: Observed) -> list[Candidate]:
-        """Whatever has a remediation that is not off: the worst first, then the oldest."""
-        found = [
+        """Whatever has a remediation that is not off."""
+        return [
             Candidate(each, remediation, mode)
             for each in observed.findings
             for remediation in self._parts.remediations
             if each.hint.reason in remediation.answers.get(each.hint.check, ())
             and (mode := mode_of(self._parts.config, remediation.id, each.namespace)) is not Mode.OFF
         ]
-        return sorted(found, key=_urgency)
+
+    def writable(self, candidate: Candidate) -> bool:
+        """Whether it would be written unasked, as far as is known: what was not planned yet may be."""
+        if candidate.mode is not Mode.AUTO or candidate.remediation.proposes_only:
+            return False
+        if self._parts.following.awaited(candidate.found.hint.fingerprint):
+            return False
+        shown = self._parts.board.get(*candidate.key)
+        if shown is None:
+            return True
+        return shown.proposal is None and (shown.refused is None or shown.refused.precondition in _PASSING)
 
     async def run(self, candidates: list[Candidate], situation: Situation) -> int:
         """One run; how many writes it made. Raises NotLeadingError, LedgerError."""
@@ -68,7 +79,7 @@ class Loop:
         self._plans = {each.key: plan for each in candidates if (plan := self._plans.get(each.key)) is not None}
         self._reads_left, written = _READS, 0
         permits = Permits(self._parts, situation, self._first_seen)
-        for candidate in candidates:
+        for candidate in in_turn(candidates, self.writable, situation.history.written_by_namespace(now - _DAY)):
             try:
                 if candidate.mode is Mode.PLAN or candidate.remediation.proposes_only:
                     await self._show(candidate)
@@ -167,7 +178,7 @@ class Loop:
         parts, refused = self._parts, None
         state = {State.DONE: "verifying", State.UNCLEAR: "unclear", State.FAILED: "failed"}.get(result.state, "refused")
         if result.state == State.REFUSED:
-            refused = Refused(result.refused, result.why)
+            refused = Refused(result.refused, result.why, result.unseen, result.remedy)
             state = "waiting" if result.refused == "approved" else "refused"
         else:
             parts.measures.ended(repair.remediation, repair.mode, result.state, seconds)
@@ -199,9 +210,3 @@ class Loop:
 
     def _repair(self, candidate: Candidate) -> Repair:
         return Repair.of(candidate.found, candidate.remediation.id, candidate.mode, self._parts.clock())
-
-
-def _urgency(candidate: Candidate) -> tuple[Any, ...]:
-    found = candidate.found
-    since = found.since if found.since is not None else float("inf")
-    return _RANK.get(found.severity, 3), since, found.hint.subject, candidate.remediation.id

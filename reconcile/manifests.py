@@ -1,4 +1,4 @@
-"""Manifests as YAML that is read and compared by people: mappings in lines of their own, lists of words in one."""
+"""Manifests as YAML that is read and compared by people: mappings and texts in lines of their own, lists in one."""
 
 from __future__ import annotations
 
@@ -30,6 +30,9 @@ def _mapping(found: Mapping[str, Any]) -> Iterator[str]:
                 first, *rest = _mapping(each)
                 yield f"  - {first}"
                 yield from (f"    {line}" for line in rest)
+        elif isinstance(value, str) and "\n" in value:
+            yield f"{name}: |-"
+            yield from (f"  {line}" for line in value.splitlines())
         elif isinstance(value, list):
             yield f"{name}: [{', '.join(map(_scalar, value))}]"
         else:

@@ -29,7 +29,8 @@ class Standing:
     leading = False
     ledger_writable = False
     unfinished = 0  # attempts without an end in the ledger
-    storm = "normal"
+    storm = "normal"  # of all namespaces
+    storms: Mapping[str, int] = MappingProxyType({})  # namespaces with one of their own, by state
     paused = 0  # scopes: global, namespaces, objects
     edit_wars = 0
     in_use = 0  # writes of the last day after which something was found to use what they released
@@ -40,7 +41,7 @@ class Standing:
 
     def follow(self) -> None:
         """Forgets what only the replica knows that leads: another one reports it from now on."""
-        self.storm, self.paused, self.edit_wars = "normal", 0, 0
+        self.storm, self.storms, self.paused, self.edit_wars = "normal", MappingProxyType({}), 0, 0
 
 
 class Measures(Collector):
@@ -135,9 +136,15 @@ class Measures(Collector):
         now = self.standing
         yield _family(
             "storm",
-            "Whether so much is to be repaired that nothing is: 1 for the state that holds.",
+            "Whether so much is new in many namespaces that nothing is repaired: 1 for the state that holds.",
             ("state",),
             (((each,), float(now.storm == each)) for each in ("normal", "storm", "cooldown")),
+        )
+        yield _family(
+            "storm_namespaces",
+            "Namespaces in which so much is new that nothing is repaired there, by state.",
+            ("state",),
+            (((each,), float(now.storms.get(each, 0))) for each in ("storm", "cooldown")),
         )
         for name, text, value in (
             (

@@ -19,6 +19,7 @@ from .metrics import Measures
 from .reading import Reads
 from .remediation import Remediation
 from .source import Found
+from .vm_counts import VMCounts
 
 __all__ = ["Candidate", "Parts"]
 
@@ -45,6 +46,7 @@ class Parts:
     assumed: str  # the upstream version to take KubeVirt for; empty for the one that it reports
     kinds: Mapping[str, ApiKind[Any]]
     reads: Reads
+    vms: VMCounts
     attempts: Attempts
     following: Following
     board: Board

@@ -9,7 +9,6 @@ all of them do the sidecar needs no Lease either.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from exporter.checks.base import Check
@@ -17,28 +16,21 @@ from exporter.model.kind import ApiKind
 from exporter.model.kinds import kube_virt, namespace, virtual_machine
 from exporter.model.reader import Reader
 
+from .accounts import NAME, ServiceAccount, metadata_of
 from .config import Config, Mode, may_write, mode_of
+from .policy import Enabled, Lease, policy
 from .remediation import Remediation
 from .undo import Undo
 from .undos import undo_of
 
-__all__ = ["NAME", "ServiceAccount", "base_roles", "lease_role", "needed", "read_role", "write_role"]
+__all__ = ["base_roles", "guarded", "lease_role", "needed", "read_role", "write_role"]
 
-NAME = "steward-reconcile"
 _WRITE = frozenset({Mode.APPROVE, Mode.AUTO})
 _RBAC = "rbac.authorization.k8s.io"
 # Read for the gates: KubeVirt's upgrade, and the annotations of namespaces and VMs.
 _FOR_GATES = (kube_virt.KIND, namespace.KIND, virtual_machine.KIND)
 
 Manifest = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class ServiceAccount:
-    """Whom the roles are bound to."""
-
-    namespace: str
-    name: str = NAME
 
 
 def base_roles(remediations: Iterable[Remediation], checks: Iterable[Check]) -> Iterator[Manifest]:
@@ -71,6 +63,23 @@ def needed(
             yield _binding(role, account)
         else:
             yield from (_binding(role, account, each) for each in where)
+
+
+def guarded(config: Config, remediations: Iterable[Remediation], account: ServiceAccount) -> Iterator[Manifest]:
+    """The policy by which the API server refuses the ServiceAccount what no plan makes."""
+    remediations = tuple(remediations)
+    lease = Lease(config.lease.namespace or account.namespace, config.lease.name)
+    return policy(_enabled(config, remediations), remediations, account, lease)
+
+
+def _enabled(config: Config, remediations: Iterable[Remediation]) -> Iterator[Enabled]:
+    """Those that write anywhere, each with where."""
+    for each in remediations:
+        modes = _modes(config, each)
+        writing = tuple(name for name, mode in modes.items() if mode in _WRITE)
+        if each.writes and writing:
+            never = tuple(name for name in modes if name not in writing)
+            yield Enabled(each, None, never) if "" in writing else Enabled(each, writing)
 
 
 def read_role(remediations: Iterable[Remediation], checks: Iterable[Check]) -> Manifest:
@@ -113,7 +122,7 @@ def _modes(config: Config, remediation: Remediation) -> Mapping[str, Mode]:
 
 def _role(kind: str, name: str, rules: list[Manifest]) -> Manifest:
     rules = sorted(rules, key=lambda rule: (rule["apiGroups"], rule["resources"], rule["verbs"]))
-    return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": _metadata(name), "rules": rules}
+    return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata_of(name), "rules": rules}
 
 
 def _rule(group: str, resources: Iterable[str], verbs: tuple[str, ...], name: str = "") -> Manifest:
@@ -127,11 +136,7 @@ def _binding(role: Manifest, account: ServiceAccount, within: str = "") -> Manif
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": kind,
-        "metadata": _metadata(name) | ({"namespace": within} if within else {}),
+        "metadata": metadata_of(name) | ({"namespace": within} if within else {}),
         "roleRef": {"apiGroup": _RBAC, "kind": role["kind"], "name": name},
         "subjects": [{"kind": "ServiceAccount", "namespace": account.namespace, "name": account.name}],
     }
-
-
-def _metadata(name: str) -> Manifest:
-    return {"name": name, "labels": {"app.kubernetes.io/name": NAME}}

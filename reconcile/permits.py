@@ -10,7 +10,7 @@ from .annotations import APPROVED_PLAN, annotations_of
 from .approval import approved
 from .config import Mode
 from .confirm import Confirmed
-from .gates import Ask, Blocked, Situation, blocked
+from .gates import Ask, Blocked, Situation, blocked, half_used
 from .history import Attempt
 from .parts import Candidate, Parts
 from .plan import Refused
@@ -37,6 +37,9 @@ class Permits:
         namespace = candidate.found.namespace
         if namespace not in self._namespaces:
             self._namespaces[namespace] = await of_namespace(self._parts.reads, namespace)
+        if namespace not in self._situation.vms and half_used(self._situation, self._parts.config):
+            vms = {**self._situation.vms, namespace: await self._parts.vms.within(namespace)}
+            self._situation = replace(self._situation, vms=vms)
         situation = replace(self._situation, namespaces=self._namespaces)
         return blocked(self._asked(candidate, written), situation, self._parts.config, reads=False)
 

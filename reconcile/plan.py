@@ -179,11 +179,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return blake2b(content, digest_size=8).hexdigest()
 
 
-class Refused(msgspec.Struct, frozen=True):
+class Refused(msgspec.Struct, frozen=True, omit_defaults=True):
     """A remediation has no plan: the precondition that does not hold, and why, one sentence. A normal ending.
 
-    The precondition's name is positive and says what must hold; it is a label value out of a closed set.
+    The precondition's name is positive and says what must hold; it is a label value out of a closed set. `unseen` is
+    the one object that can't be read, as in "Pod shop/db", where that is why; `remedy` is then what to do about it, one
+    sentence.
     """
 
     precondition: str
     why: str
+    unseen: str = ""
+    remedy: str = ""

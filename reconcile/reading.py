@@ -6,6 +6,7 @@ Only the API server's NotFound proves that an object does not exist: any other f
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -41,6 +42,7 @@ _OBJECT_BYTES = 16 * 2**20
 _PAGE_BYTES = 256 * 2**20
 _PAGE = 500
 _RESTARTS = 3
+_METADATA = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json"}
 
 LONG = ("VirtualMachine", "VirtualMachineInstance", "VirtualMachineInstanceMigration", "Pod")
 """Kinds of which a cluster may have so many that only those of a namespace are read once more."""
@@ -72,6 +74,7 @@ class Reads(Protocol):
 
 class _Meta(msgspec.Struct, frozen=True):
     rest: str | None = msgspec.field(name="continue", default=None)
+    remaining: int | None = msgspec.field(name="remainingItemCount", default=None)
 
 
 class _List(msgspec.Struct, frozen=True):
@@ -131,27 +134,44 @@ class ApiReads:
                     raise
         raise MalformedError(f"the list of {kind.resource} expired between two pages {_RESTARTS} times in a row")
 
+    async def counted(self, kind: ApiKind[Any], version: str, namespace: str | None) -> int:
+        """How many objects of a kind there are in a namespace, in all where it is None. Raises KubeError.
+
+        By a list of one object: the API server says how many remain, where nothing is selected.
+        """
+        path = object_path(kind, version, namespace)
+        page = _page(path, await self._body(path, (("limit", "1"),), _PAGE_BYTES, _METADATA))
+        if page.metadata.rest and page.metadata.remaining is None:
+            raise MalformedError(f"GET {path} was answered with a part that does not say how many remain")
+        return len(page.items or ()) + max(0, page.metadata.remaining or 0)
+
     async def _snapshot(self, path: str, selectors: tuple[tuple[str, str], ...]) -> list[msgspec.Raw]:
         found: list[msgspec.Raw] = []
         rest = ""
         while True:
             query = [*selectors, ("limit", str(_PAGE)), *((("continue", rest),) if rest else ())]
-            body = await self._body(path, query, _PAGE_BYTES)
-            try:
-                page = _LIST.decode(body)
-            except MALFORMED as error:
-                raise MalformedError(f"GET {path} was not answered with a list: {error}") from error
-            if page.items is None or not page.kind.endswith("List"):
-                raise MalformedError(f"GET {path} was answered with {page.kind}, which is no list")
-            found += page.items
+            page = _page(path, await self._body(path, query, _PAGE_BYTES))
+            found += page.items or ()
             rest = page.metadata.rest or ""
             if not rest:
                 return found
             await asyncio.sleep(0)
 
-    async def _body(self, path: str, query: Any, most: int) -> bytes:
-        async with self._transport.open("GET", path, query, read_seconds=_READ_SECONDS) as response:
+    async def _body(self, path: str, query: Any, most: int, headers: Mapping[str, str] | None = None) -> bytes:
+        async with self._transport.open("GET", path, query, headers, read_seconds=_READ_SECONDS) as response:
             return await whole(response, most)
+
+
+def _page(path: str, body: bytes) -> _List:
+    """Raises MalformedError for what is no list."""
+    try:
+        page = _LIST.decode(body)
+    except MALFORMED as error:
+        raise MalformedError(f"GET {path} was not answered with a list: {error}") from error
+    none = page.items is None and page.kind != "PartialObjectMetadataList"  # of these an empty one has null
+    if none or not page.kind.endswith("List"):
+        raise MalformedError(f"GET {path} was answered with {page.kind}, which is no list")
+    return page
 
 
 async def survey(cluster: FreshCluster, reads: Reads, kinds: dict[str, ApiKind[Any]]) -> dict[str, str]:

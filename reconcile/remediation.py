@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from exporter.findings import Finding
 from exporter.model.index import Index
 from exporter.model.kind import ApiKind, Kind
 from exporter.model.reader import ClusterView, Reader
-from exporter.model.record import Ref
+from exporter.model.record import Record, Ref
+from exporter.model.source import Undecodable
 
 from .fresh import FreshCluster
 from .plan import Plan, Refused, Risk, Step
+from .writes import Write
 
 __all__ = ["COMMON_PRECONDITIONS", "SEND_SECONDS", "LookAgain", "Remediation", "Scene", "Write"]
 
 SEND_SECONDS = 5.0
 """From the last read to the write: what appears in less can't have come to use what is released."""
+
+R = TypeVar("R", bound=Record)
 
 COMMON_PRECONDITIONS = {
     "finding_holds": "the check still reports the finding, on fresh reads",
@@ -33,18 +37,6 @@ COMMON_PRECONDITIONS = {
     "read_just_now": "the write leaves within 5 seconds of what was read right before it, or less where that is said",
     "unchanged": "the object has not changed since it was read",
 }
-
-
-@dataclass(frozen=True)
-class Write:
-    """A permission that a remediation needs: verbs on a resource, such as `ipamclaims.k8s.cni.cncf.io`.
-
-    A subresource is part of the resource, as in RBAC: `virtualmachines/status`.
-    """
-
-    group: str
-    resource: str
-    verbs: tuple[str, ...]
 
 
 LookAgain: TypeAlias = "Callable[[Plan, Mapping[str, Any], Scene], str | Refused]"
@@ -113,6 +105,16 @@ class Scene(ClusterView):
         """`now` is in seconds since 1970."""
         super().__init__(cluster, reader)
         self._fresh, self.now = cluster, now
+
+    def readable(self, kind: type[R]) -> tuple[list[R], list[Undecodable]]:
+        """All records of a kind, and the objects of it that can't be decoded.
+
+        Whoever asks so decides where these matter. Of what is asked for otherwise one that can't be decoded refuses
+        the plan: by its name, in a namespace, or anywhere where all are asked for.
+        """
+        with self._fresh.noting() as needs:
+            found = self.all(kind)
+        return found, list(self._fresh.undecodable(kind.__name__, needs))
 
     def whole(self, kind: ApiKind[Any], namespace: str, name: str) -> Mapping[str, Any] | None:
         """The object as the API server has it, None where it does not exist."""

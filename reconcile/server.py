@@ -13,6 +13,7 @@ from exporter.http.server import Guard, application
 
 from .board import Board
 from .metrics import Measures
+from .unseen import gathered
 
 __all__ = ["OWN_TOKEN", "build"]
 
@@ -34,11 +35,13 @@ def build(
 
     async def plans(request: web.Request) -> web.StreamResponse:
         await _wait(request, board, instance)
+        repairs = board.repairs()
         answer = {
             "generation": f"{instance}.{board.generation}",
             "leading": measures.standing.leading,
             "modes": dict(modes),
-            "repairs": board.repairs(),
+            "unseen": gathered(each.refused for each in repairs),
+            "repairs": repairs,
         }
         return await json_answer(request, instance, answer)
 

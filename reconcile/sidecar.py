@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from exporter.kube.errors import KubeError
 from .attempt import State
 from .board import Board
 from .by_hand import ByHand
-from .config import Mode
 from .gates import Alert, Ask, QueryAnswer, Situation
 from .history import History
 from .lease import Election, NotLeadingError
@@ -22,7 +22,8 @@ from .loop import Loop
 from .parts import Candidate, Parts
 from .pauses import Pauses
 from .source import Observed, Source, SourceError
-from .storm import Storm
+from .storm_looks import StormLooks
+from .storms import Storms
 from .surroundings import upgrading
 from .unelected import Unelected
 from .verifying import Verifying
@@ -30,7 +31,6 @@ from .verifying import Verifying
 __all__ = ["Alerts", "Sidecar"]
 
 log = logging.getLogger(__name__)
-_STORM = "storm"
 _DAY = 86_400.0
 
 
@@ -60,7 +60,7 @@ class Sidecar:
         self._verifying, self._history, self._alerts = verifying, history, alerts or Alerts()
         self._pauses = pauses
         self._loop = Loop(parts)
-        self._storm: Storm | None = None
+        self._looks = StormLooks(parts)
         self._by_hand = by_hand or ByHand(ledger.directory)
         self._unsettled: set[str] = set()  # attempts of which that was logged
         self._problem = ""  # why there are no findings, as last logged
@@ -82,7 +82,7 @@ class Sidecar:
             if self._election.leading:
                 await self.once()
             else:
-                self._storm = None
+                self._looks.forget()
                 standing.follow()
                 await self._parts.board.keep(())
             await self._wait()
@@ -94,11 +94,8 @@ class Sidecar:
         try:
             observed = await self._source.observed()
             standing.source_up, self._problem = True, ""
-            await self._settle()
-            found = set(observed.by_fingerprint)
-            verify_after = parts.config.verify_after.total_seconds()
-            await self._verifying.look(parts.clock(), verify_after, found)
-            await self._pauses.look(parts.clock(), parts.config.edit_war, self._election.state)
+            if not self._ledger.refused:
+                await self._look_after(observed)
             candidates = self._loop.candidates(observed)
             written = await self._loop.run(candidates, await self._situation(observed, candidates))
         except SourceError as error:
@@ -119,6 +116,14 @@ class Sidecar:
             return 0
         standing.last_run = parts.clock()
         return written
+
+    async def _look_after(self, observed: Observed) -> None:
+        """What was done before, in this cluster."""
+        parts = self._parts
+        await self._settle()
+        verify_after = parts.config.verify_after.total_seconds()
+        await self._verifying.look(parts.clock(), verify_after, set(observed.by_fingerprint))
+        await self._pauses.look(parts.clock(), parts.config.edit_war, self._election.state)
 
     async def _settle(self) -> None:
         """What became of attempts without an end, of this process or of one before it."""
@@ -142,10 +147,12 @@ class Sidecar:
         parts, alerts = self._parts, self._alerts
         now = parts.clock()
         self._history.forget(now)
-        storm = await self._weather(observed, candidates, now)
+        fleet = await parts.vms.total()
+        storms = await self._storms(observed, candidates, now, fleet)
         paused = parts.paused()
         standing = parts.measures.standing
-        standing.storm = storm.weather.value
+        standing.storm = storms.fleet.weather.value
+        standing.storms = Counter(each.weather.value for each in storms.namespaces.values())
         standing.paused = int(bool(paused)) + self._history.pauses
         settings = parts.config.edit_war
         standing.edit_wars = len(self._history.wars(settings.returns, settings.within.total_seconds()))
@@ -155,8 +162,9 @@ class Sidecar:
             paused=paused,
             namespaces={},
             history=self._history,
-            storm=storm,
-            fleet=observed.fleet,
+            storm=storms.fleet,
+            storms=storms.namespaces,
+            fleet=fleet,
             source_age=observed.age,
             ready=observed.ready,
             unknown_checks=observed.unknown,
@@ -169,16 +177,15 @@ class Sidecar:
             by_hand=self._by_hand.unfinished,
         )
 
-    async def _weather(self, observed: Observed, candidates: list[Candidate], now: float) -> Storm:
-        """By the findings that would be repaired unasked or when approved; it travels with the Lease."""
-        before = self._storm or Storm.decode(self._election.state.get(_STORM))
-        repairable = {each.found.hint.fingerprint for each in candidates if each.mode is not Mode.PLAN}
-        self._storm = before.next(len(repairable), observed.fleet, now, self._parts.config.storm)
-        if self._storm.encode() != self._election.state.get(_STORM, Storm().encode()):
-            await self._election.publish({_STORM: self._storm.encode()})
-        if self._storm.weather is not before.weather:
-            log.warning('event="storm" state=%s why="%s"', self._storm.weather.value, self._storm.why)
-        return self._storm
+    async def _storms(self, observed: Observed, candidates: list[Candidate], now: float, fleet: int | None) -> Storms:
+        """By the findings that would be repaired unasked; they travel with the Lease."""
+        writable = {each.found.hint.fingerprint for each in candidates if self._loop.writable(each)}
+        state = self._election.state
+        storms = await self._looks.look(observed, writable, state, now, fleet)
+        changed = {name: text for name, text in storms.carried().items() if text != state.get(name)}
+        if changed:
+            await self._election.publish(changed)
+        return storms
 
     async def _wait(self) -> None:
         """Until the findings change, the Lease changes hands, or the interval is over."""

@@ -1,6 +1,9 @@
-"""A storm: so many findings at once that their cause is not in the objects, and repairing them would spread it.
+"""A storm: so many new findings at once that their cause is not in the objects, and repairing them would spread it.
 
 normal ─(many)─> storm ─(few)─> cooldown ─(time)─> normal
+
+A namespace has one, and so has the fleet. One that lasts for `storm.longest`, or that a person takes for what it is,
+ends without a cooldown: what is left of it is a backlog then (`storms.py`).
 """
 
 from __future__ import annotations
@@ -8,18 +11,27 @@ from __future__ import annotations
 import math
 import re
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
 from .config import StormSettings
 
-__all__ = ["Storm", "Weather"]
+__all__ = ["Rise", "Storm", "Weather"]
 
 
 class Weather(StrEnum):
     NORMAL = "normal"
     STORM = "storm"
     COOLDOWN = "cooldown"
+
+
+class Rise(NamedTuple):
+    """How many findings are new, how many are a storm, and a clause that names both."""
+
+    findings: int
+    least: int
+    what: str
 
 
 _NUMBER = r"([0-9]{1,12})"
@@ -34,25 +46,20 @@ class Storm(msgspec.Struct, frozen=True):
     until: float | None = None
     why: str = ""
 
-    def next(self, findings: int | None, fleet: int | None, now: float, settings: StormSettings) -> Storm:
-        """The state after a look: the number of findings that there is a remediation for, and of VMs.
-
-        None is what could not be seen. Without the fleet's size `atLeast` findings are a storm; without the findings'
-        number a storm lasts, and a cooldown begins anew.
-        """
+    def next(self, rise: Rise | None, now: float, settings: StormSettings) -> Storm:
+        """The state after a look. None is what could not be seen: a storm lasts, and a cooldown begins anew."""
         cooldown = settings.cooldown.total_seconds()
-        if findings is None:
+        if rise is None:
             if self.weather is Weather.COOLDOWN:
                 return msgspec.structs.replace(self, until=now + cooldown)
             return self
-        least = max(settings.at_least, math.ceil(settings.share * (fleet or 0)))
-        if findings >= least:
-            since = self.since if self.weather is Weather.STORM else now
-            size = "a fleet of unknown size" if fleet is None else f"{fleet} VMs"
-            return Storm(Weather.STORM, since, None, f"{findings} findings are open in {size}; {least} are a storm")
+        if rise.findings >= rise.least:
+            since = min(self.since or now, now) if self.weather is Weather.STORM else now
+            return Storm(Weather.STORM, since, None, f"{rise.what}; {rise.least} are a storm")
         if self.weather is Weather.STORM:
-            why = f"a storm ended: {findings} findings are open, {least} would be one"
-            return Storm(Weather.COOLDOWN, now, now + cooldown, why)
+            return Storm(
+                Weather.COOLDOWN, now, now + cooldown, f"a storm ended: {rise.what}; {rise.least} would be one"
+            )
         if self.weather is Weather.COOLDOWN:
             until = min(self.until if self.until is not None else now, now + cooldown)  # whatever the clock did
             return msgspec.structs.replace(self, until=until) if until > now else Storm()

@@ -15,7 +15,7 @@ from .following import Followed, Following
 from .ledger import Entry, Event, Ledger
 from .metrics import Measures
 from .owners import rival
-from .plan import Patch, Refused
+from .plan import Patch, Plan, Refused, Step
 from .reading import Reads, document
 
 __all__ = ["Verifying"]
@@ -42,7 +42,7 @@ class Verifying:
     async def look(self, now: float, after: float, found: set[str]) -> None:
         """Looks at what is due; `found` are the fingerprints of the findings now. Raises LedgerError."""
         for followed in self._following.due(now, after, found):
-            check = self._checks.get(followed.plan.check)
+            check = self._checks.get(followed.hint.check)
             if check is None:
                 continue
             answer = await holds(followed.hint, check, self._reads, self._settings.get(check.id), self._assumed)
@@ -50,19 +50,31 @@ class Verifying:
                 if answer.precondition != "everything_seen" and followed.state == "done":
                     self._keep(Event.VERIFIED, followed, "the finding is gone")
                 continue
-            try:
-                now_there = await self._target(followed)
-            except KubeError:
-                continue
-            if happened(followed.plan.step, followed.before, now_there):
-                if followed.state == "done":
-                    self._keep(Event.PERSISTS, followed, "the write is there, and so is the finding")
-                continue
-            self._measures.returned(followed.plan.remediation)
-            self._keep(Event.RETURNED, followed, _who(followed, now_there))
+            await self._found_again(followed)
 
-    async def _target(self, followed: Followed) -> Mapping[str, Any] | None:
-        target = followed.plan.target
+    async def _found_again(self, followed: Followed) -> None:
+        """The finding is there: either what was written had no effect on it, or somebody took it back."""
+        intended = self._ledger.intended(followed.attempt)
+        plan = intended.plan if intended is not None else None
+        if intended is None or plan is None:
+            # It may persist as well; a return closes more gates.
+            self._measures.returned(followed.remediation)
+            self._keep(Event.RETURNED, followed, "the finding is there again, and the entry of the repair is not")
+            return
+        before = intended.whole or {}
+        try:
+            now_there = await self._target(plan)
+        except KubeError:
+            return
+        if happened(plan.step, before, now_there):
+            if followed.state == "done":
+                self._keep(Event.PERSISTS, followed, "the write is there, and so is the finding")
+            return
+        self._measures.returned(followed.remediation)
+        self._keep(Event.RETURNED, followed, _who(plan.step, before, now_there))
+
+    async def _target(self, plan: Plan) -> Mapping[str, Any] | None:
+        target = plan.target
         kind = self._kinds[target.kind]
         raw = await self._reads.get(kind, await self._reads.served(kind), target.namespace, target.name)
         return None if raw is None else document(raw)
@@ -71,8 +83,7 @@ class Verifying:
         self._kept(self._ledger.append(event, attempt=followed.attempt, why=why))
 
 
-def _who(followed: Followed, now: Mapping[str, Any] | None) -> str:
+def _who(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | None) -> str:
     """Who reverted the write, by the managedFields."""
-    step = followed.plan.step
-    name = rival(followed.before, now or {}, step.ops) if isinstance(step, Patch) and now is not None else ""
+    name = rival(before, now or {}, step.ops) if isinstance(step, Patch) and now is not None else ""
     return f"{name} wrote it back" if name else "it is again as before the repair"

@@ -93,6 +93,7 @@ def situation(*entries: Entry, **values: Any) -> Situation:
         "history": History.of(entries, NOW),
         "storm": Storm(),
         "fleet": 100,
+        "vms": {"shop": 100},
         "source_age": 1.0,
         "ready": True,
         "unknown_checks": frozenset(),

@@ -87,7 +87,7 @@ def undoing(remediation: Remediation, of: Mapping[str, Any], case: Mapping[str, 
 def _after(planned: Confirmed) -> Obj:
     step, whole = planned.plan.step, dict(planned.whole)
     if isinstance(step, Patch):
-        after = dict(applied(whole, step.ops))
+        after = deepcopy(dict(applied(whole, step.ops)))
         if any(op.path.startswith("/spec") for op in step.ops):
             after["metadata"]["generation"] = after["metadata"].get("generation", 1) + 1
         return after

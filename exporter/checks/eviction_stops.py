@@ -132,7 +132,7 @@ CHECK = Check(
         virtual_machine_instance.KIND: "",
         node.KIND: "deleting label_pairs ready taints unschedulable",
         node_maintenance.KIND: "node",
-        kube_virt.KIND: "assumed drain_taint version",
+        kube_virt.KIND: "drain_taint",
     },
     about=(virtual_machine.KIND, virtual_machine_instance.KIND),
 )

@@ -23,6 +23,7 @@ __all__ = [
     "address",
     "field_of",
     "host_name",
+    "parse_duration",
     "setting",
     "write_duration",
 ]

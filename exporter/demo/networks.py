@@ -59,7 +59,7 @@ def ground(now: datetime) -> list[Obj]:
     born = timestamp(now - timedelta(days=200))
     webhook = "kubevirt-ipam-controller-mutating-webhook-configuration"
     return [
-        *(namespace(name, born) for name in NAMESPACES),
+        *(namespace(name, born) for name in ("kube-system", *NAMESPACES)),
         *(node(name, born, timestamp(now - timedelta(days=12))) for name in NODES),
         *(nad(network, born) for network in NETWORKS),
         *user_defined(born),

@@ -65,9 +65,9 @@ class ServerClocks:
             self._offsets[-1] = _Offsets(last.since, min(last.least, offset), max(last.largest, offset))
         self._forget(received)
 
-    def skew(self, wall: float) -> Skew | None:
+    def skew(self, wall: float | None = None) -> Skew | None:
         """By what our clock shows now, in seconds since 1970; None where no API server has answered for 5 minutes."""
-        now = self._timer()
+        wall, now = time.time() if wall is None else wall, self._timer()
         self._forget(now)
         if not self._offsets:
             return None

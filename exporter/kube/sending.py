@@ -5,6 +5,9 @@ the kernel, when the connection is there. What the kernel then has of it leaves 
 connection if a part of it is not acknowledged in time (TCP_USER_TIMEOUT, tcp(7)), and what has not left when we drop
 the connection or die (SO_LINGER of 0, socket(7)). What a proxy or the server's kernel has acknowledged is out of our
 hands.
+
+Nor is it sent twice: aiohttp sends a DELETE and a PUT again where the connection breaks without a response, and the
+answer to the second one says nothing of the first.
 """
 
 from __future__ import annotations
@@ -62,18 +65,27 @@ class DatedRequest(aiohttp.ClientRequest):
         sending = _SENDING.get()
         if sending is not None:
             left = sending.by - boottime()
+            if sending.begun:
+                _end(conn, UnreachableError("the connection broke after it was sent, and it is sent once"))
+                return
             if left <= 0:
-                if conn.protocol is not None:
-                    conn.protocol.set_exception(LateError(f"it could not be sent in time, but {-left:.1f} s later"))
-                conn.close()
+                _end(conn, LateError(f"it could not be sent in time, but {-left:.1f} s later"))
                 return
             sending.begun = True
             _leave_at_once(conn, left)
         await super().write_bytes(writer, conn, content_length)
 
 
+def _end(conn: Connection, error: UnreachableError) -> None:
+    if conn.protocol is not None:
+        conn.protocol.set_exception(error)
+    conn.close()
+
+
 def _leave_at_once(conn: Connection, seconds: float) -> None:
     found = conn.transport.get_extra_info("socket") if conn.transport is not None else None
+    if conn.protocol is not None:
+        conn.protocol.force_close()  # what is set here is for this request alone
     if found is None:
         return
     found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)

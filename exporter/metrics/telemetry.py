@@ -16,6 +16,7 @@ from ..checks import all_checks
 from ..config.reloading import Status
 from ..engine.engine import Engine
 from ..kube.reflector import Reflector
+from ..model.skew import Skew
 from ..model.source import UNREADABLE, Source, SyncState
 from ..version import installed
 from .check_states import CheckState, check_states
@@ -102,6 +103,12 @@ METRICS: dict[str, Described] = {
         "Requests that were sent to the API server for a kind, by the status of the response; error without one. The "
         "verb get is API discovery.",
     ),
+    "api_clock_skew_seconds": Described(
+        "gauge",
+        (),
+        "How far the steward's clock is ahead of the API server's that is the farthest away, negative where it is "
+        "behind; not there where no response had a date within 5 minutes. Ages are counted by both.",
+    ),
     "access_reviews": Described(
         "counter",
         ("review", "result"),
@@ -150,11 +157,12 @@ class Telemetry(Collector):
         config: Status,
         requests: Mapping[tuple[str, str, str], int] = MappingProxyType({}),
         reviews: Mapping[tuple[str, str], int] = MappingProxyType({}),
+        skew: Callable[[], Skew | None] = lambda: None,
     ) -> None:
         """From now on the engine's events are timed. `requests` are those to the API server, by verb, kind and code,
-        `reviews` those of them that say who may see what, by review and result.
+        `reviews` those of them that say who may see what, by review and result. `skew` is that of our clock.
         """
-        self._reviews = reviews
+        self._reviews, self._skew = reviews, skew
         self._engine, self._exposition, self._config = engine, exposition, config
         self._reflectors, self._served, self._requests = tuple(reflectors), served, requests
         self._disabled = {check.id for check in all_checks()} - {check.id for check in engine.checks}
@@ -180,7 +188,7 @@ class Telemetry(Collector):
         }
 
     def _own(self) -> dict[str, list[tuple[tuple[str, ...], float]]]:
-        expires = self._served.expires()
+        expires, skew = self._served.expires(), self._skew()
         return {
             "build_info": [((installed(),), 1)],
             "ready": [((), float(self._engine.ready))],
@@ -196,6 +204,7 @@ class Telemetry(Collector):
             "series_limit": [((family,), self._exposition.series_limit.family) for family in self._exposition.series],
             "series_dropped": [((family,), count) for family, count in self._exposition.left_out.items()],
             "api_requests": list(self._requests.items()),
+            "api_clock_skew_seconds": [] if skew is None else [((), skew.ahead)],
             "access_reviews": list(self._reviews.items()),
             "http_requests": list(self._served.requests.items()),
             "scrape_duration_seconds": [((), self._served.seconds)],

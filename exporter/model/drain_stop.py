@@ -69,9 +69,12 @@ _WRITES = msgspec.json.Decoder(list[_Write | None] | None)
 def set_by(managed_fields: bytes, field: str) -> frozenset[str]:
     """The field managers that own this field of a VM's spec; none where managedFields do not say.
 
-    Whoever changes its value owns it alone. Raises msgspec.DecodeError for what is no managedFields.
+    Whoever changes its value owns it alone.
     """
-    writes = decoded(_WRITES, managed_fields or b"null") or ()
+    try:
+        writes = decoded(_WRITES, managed_fields or b"null") or ()
+    except msgspec.DecodeError:  # of a dump: the API server has no other form of it
+        return frozenset()
     of_spec = [(each.manager or "", each.fields_v1.spec) for each in writes if each and each.fields_v1]
     name = "running" if field == "running" else "run_strategy"
     return frozenset(manager for manager, spec in of_spec if spec is not None and getattr(spec, name) is not None)

@@ -50,7 +50,9 @@ class Unreadable(msgspec.Struct, frozen=True, gc=False, order=True):
 
 
 class UnansweredError(Exception):
-    """There is no answer: the text is why, one sentence."""
+    """There is no answer: the text is why, one sentence. `ref` is the one object that can't be read, where it is."""
+
+    ref: Ref | None = None
 
 
 class UnreadableFactError(UnansweredError):
@@ -58,6 +60,7 @@ class UnreadableFactError(UnansweredError):
 
     def __init__(self, ref: Ref, fact: Unreadable) -> None:
         super().__init__(f"{ref}: annotation {fact.annotation} could not be read: {fact.why}")
+        self.ref = ref
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..repairs import Repairs
+from ..repairs import Repairs, Unseen
 from .times import rfc3339
 
 __all__ = ["Reconcile", "reconcile_of"]
@@ -14,6 +14,7 @@ __all__ = ["Reconcile", "reconcile_of"]
 class Reconcile(msgspec.Struct, frozen=True, rename="camel"):
     """The sidecar as it last answered: the mode of each remediation, and whether it is the one that acts.
 
+    `unseen` are objects that can't be read and are in the way of repairs, the worst first, as many as are shown.
     `unknown_since` is RFC 3339 in UTC, and `why` a sentence, while it does not answer; else both are empty.
     """
 
@@ -21,11 +22,15 @@ class Reconcile(msgspec.Struct, frozen=True, rename="camel"):
     modes: dict[str, str]
     unknown_since: str
     why: str
+    unseen: tuple[Unseen, ...] = ()
 
 
 def reconcile_of(repairs: Repairs) -> Reconcile | UnsetType:
     """UNSET where no sidecar is asked."""
     if not repairs.followed:
         return UNSET
-    leading, modes = (repairs.plans.leading, repairs.plans.modes) if repairs.plans else (False, {})
-    return Reconcile(leading, modes, rfc3339(repairs.unknown_since), repairs.why)
+    since, why = rfc3339(repairs.unknown_since), repairs.why
+    plans = repairs.plans
+    return (
+        Reconcile(plans.leading, plans.modes, since, why, plans.unseen) if plans else Reconcile(False, {}, since, why)
+    )

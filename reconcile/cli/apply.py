@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +13,18 @@ from ..attempt import Result, State
 from ..board import Repair
 from ..config import Mode
 from ..confirm import Confirmed
-from ..gates import Ask, QueryAnswer, Situation, blocked
-from ..history import History
-from ..ledger import Entry, Ledger
-from ..permits import pausable
 from ..plan import Refused
 from ..remediation import Remediation
-from ..source import Found, Observed
-from ..storm import Storm
-from ..surroundings import of_namespace, upgrading
-from .desk import Desk, add_options, desk, finish, named
-from .leases import paused
+from ..source import Found
+from ..witness import cluster_uid
+from .desk import add_options, desk, finish, named
+from .gating import Gating
 from .shown import shown
 from .writing import (
     add_ledger_option,
     agreed,
     attempts,
     directory_of,
-    entries_of,
     named_directory,
     opened,
     settled,
@@ -72,10 +65,10 @@ async def _run(arguments: argparse.Namespace) -> int:
             return 1
         by = await who(at)
         directory = directory_of(arguments, at)
-        with opened(directory) as ledger:
+        with opened(directory, await cluster_uid(at.reads)) as ledger:
             attempting = attempts(at, ledger)
             await settled(attempting, ledger)
-            situation = await _situation(at, observed, ledger, entries_of(directory))
+            gating = Gating(at, observed, directory, ledger.probe())
 
             async def make() -> Confirmed | Refused:
                 again = await at.planned(found, remediation)
@@ -84,7 +77,7 @@ async def _run(arguments: argparse.Namespace) -> int:
                 return again
 
             async def permit(confirmed: Confirmed) -> Refused | None:
-                return await _permitted(at, found, remediation, confirmed, situation)
+                return await gating.refused(found, remediation, confirmed, Mode.APPLY)
 
             result = await attempting.run(make, permit, mode=Mode.APPLY.value, by=lambda: by)
     return ended(result, named_directory(arguments, at))
@@ -101,54 +94,6 @@ def ended(result: Result, directory: Path | None) -> int:
     what = f"refused, {result.refused}" if result.state == State.REFUSED else result.state
     complain(f"{what}: {result.why}")
     return 2 if result.state == State.UNCLEAR else 1
-
-
-async def _situation(at: Desk, observed: Observed, ledger: Ledger, entries: list[Entry]) -> Situation:
-    """A person needs no Lease: the preconditions of the write keep two of them apart.
-
-    `entries` are those of the sidecar and of people.
-    """
-    now = time.time()
-    return Situation(
-        now=now,
-        leading=True,
-        paused=await paused(at),
-        namespaces={},
-        history=History.of(entries, now),
-        storm=Storm(),
-        fleet=observed.fleet,
-        source_age=observed.age,
-        ready=observed.ready,
-        unknown_checks=observed.unknown,
-        upgrading=await upgrading(at.reads),
-        silenced=lambda _: "",
-        query=QueryAnswer(),
-        firing=None,
-        ledger=ledger.probe(),
-        skew=at.transport.clocks.skew(now),
-        by_hand=tuple,  # their entries are among the others
-    )
-
-
-async def _permitted(
-    at: Desk, found: Found, remediation: Remediation, made: Confirmed, situation: Situation
-) -> Refused | None:
-    annotations = await pausable(at.reads, made, found)
-    namespaces, now = {found.namespace: await of_namespace(at.reads, found.namespace)}, time.time()
-    situation = replace(situation, now=now, skew=at.transport.clocks.skew(now), namespaces=namespaces)
-    ask = Ask(
-        remediation=remediation,
-        namespace=found.namespace,
-        subject=found.hint.subject,
-        check=found.hint.check,
-        fingerprint=found.hint.fingerprint,
-        mode=Mode.APPLY,
-        target=made.plan.bound_to,
-        vm=made.plan.vm or found.vm,
-        annotations=annotations,
-    )
-    gates = blocked(ask, situation, at.config)
-    return Refused(gates[0].gate, gates[0].why) if gates else None
 
 
 def _repair(found: Found, remediation: Remediation, made: Confirmed | Refused) -> Repair:

@@ -11,11 +11,16 @@ from exporter.cli.terminal import complain, say
 from ..annotations import APPROVED_PLAN
 from ..approval import write
 from ..board import sentence
+from ..config import Mode, mode_of
 from ..effects import annotation
 from ..execute import Outcome, Writer
+from ..gates import GATES, Blocked
+from ..moments import moment
 from ..plan import Patch, Plan, Refused
+from ..source import Found
 from .desk import Desk, add_options, desk, finish, named
-from .writing import who
+from .gating import Gating, first
+from .writing import add_ledger_option, known, who
 
 __all__ = ["add"]
 
@@ -33,13 +38,15 @@ def add(commands: Any) -> None:
     parser.add_argument("--remediation", metavar="ID", help="which one, where there are several")
     parser.add_argument("--plan", metavar="HASH", help="only if it is still this plan")
     parser.add_argument("--for", dest="lasting", default=3600.0, type=_duration, metavar="TIME", help="default: 1h")
+    add_ledger_option(parser)
     add_options(parser)
     parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
 
 
 async def _run(arguments: argparse.Namespace) -> int:
     async with desk(arguments) as at:
-        found, remediation = named(await at.observed(), arguments.fingerprint, arguments.remediation)
+        observed = await at.observed()
+        found, remediation = named(observed, arguments.fingerprint, arguments.remediation)
         made = await at.planned(found, remediation)
         if isinstance(made, Refused):
             complain(f"refused, {made.precondition}: {made.why}")
@@ -51,11 +58,41 @@ async def _run(arguments: argparse.Namespace) -> int:
         if arguments.plan and plan.hash != arguments.plan:
             complain(f"the plan is {plan.hash} now, and not {arguments.plan}: {sentence(plan)}; look at it anew")
             return 1
-        text = write(plan, await who(at), time.time() + arguments.lasting)
+        gates = await Gating(at, observed, known(arguments, at)).blocked(found, remediation, made, Mode.APPROVE)
+        if why := _in_vain(at, found, plan, gates):
+            complain(why)
+            return 1
+        until = time.time() + arguments.lasting
+        text = write(plan, await who(at), until)
         code = await _annotate(at, plan, made.whole, APPROVED_PLAN, text)
         if not code:
             say(f"The sidecar carries it out where the mode of {remediation.id} is approve.\n")
+            _warn(arguments, gates, until)
         return code
+
+
+def _in_vain(at: Desk, found: Found, plan: Plan, gates: tuple[Blocked, ...]) -> str:
+    """Why the sidecar will not carry out what is approved, however long it waits; empty where it may."""
+    mode = mode_of(at.config, plan.remediation, found.namespace)
+    if at.arguments.config is not None and mode is not Mode.APPROVE:
+        command = f"steward reconcile apply {plan.fingerprint} --remediation {plan.remediation} --plan {plan.hash}"
+        return (
+            f"the mode of {plan.remediation} is {mode.value} in namespace {found.namespace or '(none)'}, and "
+            f"an approval is for mode approve; set that in the sidecar's configuration, or: {command}"
+        )
+    lasting = {gate.id for gate in GATES if gate.lasts}
+    refused = first(tuple(each for each in gates if each.gate in lasting))
+    return f"refused, {refused.precondition}: {refused.why}" if refused else ""
+
+
+def _warn(arguments: argparse.Namespace, gates: tuple[Blocked, ...], until: float) -> None:
+    """What holds it up for now, and what is not known from here."""
+    if arguments.config is None:
+        complain("its mode, limits and windows are not known here; --config names the sidecar's configuration")
+    for each in gates:
+        late = each.until is not None and each.until >= until
+        more = f"; the approval ends before, at {moment(until)}: give a longer --for" if late else ""
+        complain(f"it waits, {each.gate}: {each.why}{more}")
 
 
 async def _annotate(at: Desk, plan: Plan, whole: Any, name: str, text: str) -> int:

@@ -48,6 +48,14 @@ def add_options(parser: argparse.ArgumentParser, *, findings: bool = True) -> No
         group.add_argument(
             "--exporter", metavar="URL", help="take the findings from this exporter; default: look at the cluster"
         )
+        for option, what in (
+            ("--token-file", "file with the bearer token for it; default: source.tokenFile of --config"),
+            ("--ca-file", "CA certificates to trust for it; default: source.caFile of --config, else the system's"),
+        ):
+            group.add_argument(option, type=Path, metavar="FILE", help=what)
+        group.add_argument(
+            "--server-name", metavar="NAME", help="of its certificate; default: source.serverName, else the URL's host"
+        )
         group.add_argument(
             "--timeout", type=float, default=60.0, metavar="SECONDS", help="to see a cluster; default: 60"
         )
@@ -77,9 +85,8 @@ class Desk:
 
     async def observed(self) -> Observed:
         """The findings now. Raises SourceError, KubeError."""
-        url = self.arguments.exporter
-        if url:
-            return await ExporterSource(url, time.time).observed()
+        if self.arguments.exporter:
+            return await self._exporter().observed()
         wanted = {check for each in all_remediations() for check in each.answers}
         checks = [check for check in self.checks.by_id.values() if check.id in wanted]
         own = Transport.from_environment(self.arguments.kubeconfig, self.arguments.context)
@@ -88,6 +95,19 @@ class Desk:
             if not await wait_until_seen(steward, self.arguments.timeout, complain):
                 complain(f"not everything was seen within {self.arguments.timeout:.0f} s")
             return await EngineSource(steward.engine, time.time).observed()
+
+    def _exporter(self) -> ExporterSource:
+        """As the options say, else the configuration. Raises SourceError."""
+        asked, given = self.arguments, self.config.source
+        ca_file = str(asked.ca_file or given.ca_file or "")
+        token_file, name = str(asked.token_file or given.token_file or ""), asked.server_name or given.server_name
+        try:
+            return ExporterSource(asked.exporter, time.time, token_file, ca_file, name or "")
+        except OSError as error:
+            why = error.strerror or error
+            raise SourceError(
+                f"the CA certificates in {ca_file} can't be read: {why}; --ca-file names others"
+            ) from error
 
     async def planned(self, found: Found, remediation: Remediation) -> Confirmed | Refused:
         """The plan for a finding, on fresh reads."""

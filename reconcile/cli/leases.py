@@ -1,4 +1,4 @@
-"""The sidecar's Lease, for commands of a person: where it is, and whether it pauses everything."""
+"""The sidecar's Lease, for commands of a person: where it is, and what it carries."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import msgspec
 from exporter.kube.body import whole
 from exporter.kube.errors import MALFORMED, KubeError, MalformedError, StatusError
 
-from ..annotations import annotations_of, paused_by
+from ..annotations import PREFIX, annotations_of, paused_by
 from ..app import pod_namespace
+from ..storms import Storms
 from .desk import Desk
 
-__all__ = ["lease_path", "paused"]
+__all__ = ["lease_path", "standing", "travelling"]
 
 _API = "/apis/coordination.k8s.io/v1"
 _BYTES = 1 << 22
@@ -37,20 +38,41 @@ async def lease_path(at: Desk) -> str:
     )
 
 
-async def paused(at: Desk) -> str | None:
-    """Why a Lease of the sidecar's name pauses everything: empty where none does, None where it can't be read."""
+async def travelling(at: Desk) -> Mapping[str, str]:
+    """The annotations of the sidecar's Lease under our prefix, without it. Raises KubeError, ValueError."""
+    path = await lease_path(at)
+    annotations = annotations_of(await _get(at, path))
+    if annotations is None:
+        raise MalformedError(f"GET {path} was answered with something else than a Lease")
+    return _ours(annotations)
+
+
+def _ours(annotations: Mapping[str, Any]) -> dict[str, str]:
+    """Those under our prefix, without it."""
+    return {
+        key.removeprefix(PREFIX): text
+        for key, text in annotations.items()
+        if key.startswith(PREFIX) and isinstance(text, str)
+    }
+
+
+async def standing(at: Desk) -> tuple[str | None, Storms]:
+    """What a Lease of the sidecar's name carries: why everything is paused, which is empty where it is not and None
+    where it can't be read; and the storms.
+    """
     namespace = at.config.lease.namespace or pod_namespace()
     try:
         found = [await _get(at, _path(namespace, at.config.lease.name))] if namespace else await _found(at)
     except StatusError as error:
-        return "" if error.not_found else None
+        return "" if error.not_found else None, Storms()
     except KubeError:
-        return None
+        return None, Storms()
     annotations = [annotations_of(each) for each in found]
     if None in annotations:
-        return None
+        return None, Storms()
     values = [paused_by(each) for each in annotations if each is not None]
-    return next((value or "(no reason given)" for value in values if value is not None), "")
+    paused = next((value or "(no reason given)" for value in values if value is not None), "")
+    return paused, Storms(_ours(annotations[0] or {}) if annotations else None)
 
 
 async def _found(at: Desk) -> list[dict[str, Any]]:

@@ -17,7 +17,9 @@ from ..plan import Refused
 from ..remediation import Remediation
 from ..source import Found
 from .desk import Desk, add_options, answering, desk, finish
+from .gating import Gating, asked_as
 from .shown import shown
+from .writing import add_ledger_option, known
 
 __all__ = ["add"]
 
@@ -35,6 +37,7 @@ def add(commands: Any) -> None:
         "--dry-run", action="store_true", help="also ask the API server and its webhooks, by a dry run of each write"
     )
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
+    add_ledger_option(parser)
     add_options(parser)
     parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
 
@@ -42,8 +45,9 @@ def add(commands: Any) -> None:
 async def _run(arguments: argparse.Namespace) -> int:
     async with desk(arguments) as at:
         observed = await at.observed()
+        gating = Gating(at, observed, known(arguments, at))
         repairs = [
-            await _repair(at, found, remediation)
+            await _repair(at, found, remediation, gating)
             for found in observed.findings
             if _chosen(found, arguments)
             for remediation in answering(found)
@@ -60,7 +64,7 @@ def _chosen(found: Found, arguments: argparse.Namespace) -> bool:
     )
 
 
-async def _repair(at: Desk, found: Found, remediation: Remediation) -> Repair:
+async def _repair(at: Desk, found: Found, remediation: Remediation, gating: Gating) -> Repair:
     mode = mode_of(at.config, remediation.id, found.namespace)
     repair = Repair.of(found, remediation.id, mode, time.time())
     made = await at.planned(found, remediation)
@@ -71,4 +75,6 @@ async def _repair(at: Desk, found: Found, remediation: Remediation) -> Repair:
         result = await dry_run(made, Writer(at.transport), at.reads, at.kinds)
         if result.state != State.DRY:
             return repair.unplanned(Refused(result.refused, result.why))
-    return repair
+    if made.plan.proposal is not None:
+        return repair
+    return repair.held_up(await gating.blocked(found, remediation, made, asked_as(mode)))

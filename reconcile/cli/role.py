@@ -9,8 +9,9 @@ from typing import Any
 from exporter.checks import all_checks
 from exporter.cli.terminal import say
 
+from ..accounts import NAME, ServiceAccount
 from ..manifests import in_lines
-from ..permissions import NAME, ServiceAccount, needed
+from ..permissions import guarded, needed
 from ..remediations import all_remediations
 from .desk import configured
 
@@ -20,20 +21,23 @@ __all__ = ["add"]
 def add(commands: Any) -> None:
     parser = commands.add_parser(
         "role",
-        help="print the roles that a configuration needs",
-        description="Prints the roles and bindings for exactly what a configuration enables, for `kubectl apply -f -`. "
+        help="print the roles that a configuration needs, and a policy of the same",
+        description="Prints the roles and bindings for exactly what a configuration enables, and the "
+        "ValidatingAdmissionPolicy by which the API server refuses what no plan of it makes, for `kubectl apply -f -`. "
         "What was bound for an earlier one stays bound: kubectl get clusterrolebindings,rolebindings -A "
         f"-l app.kubernetes.io/name={NAME}",
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="the sidecar's configuration; default: plan mode")
     parser.add_argument("-n", "--namespace", required=True, metavar="NAME", help="of the ServiceAccount")
     parser.add_argument("--service-account", default=NAME, metavar="NAME", help=f"default: {NAME}")
+    parser.add_argument("--no-policy", action="store_true", help="without the policy, which needs Kubernetes 1.30")
     parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     config, _ = configured(arguments)
     account = ServiceAccount(arguments.namespace, arguments.service_account)
-    manifests = needed(config, all_remediations(), all_checks(), account)
-    say(in_lines(manifests))
+    remediations = all_remediations()
+    policy = () if arguments.no_policy else guarded(config, remediations, account)
+    say(in_lines([*policy, *needed(config, remediations, all_checks(), account)]))
     return 0

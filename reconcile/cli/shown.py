@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from exporter.cli.terminal import one_line
 
 from ..board import Repair
+from ..unseen import Unseen, gathered
 
 __all__ = ["shown"]
 
@@ -14,7 +15,14 @@ __all__ = ["shown"]
 def shown(repairs: list[Repair]) -> str:
     if not repairs:
         return "There is nothing to repair.\n"
-    return "\n".join("\n".join(_lines(each)) + "\n" for each in repairs)
+    causes = gathered(each.refused for each in repairs)
+    return "\n".join("\n".join(lines) + "\n" for lines in (*map(_cause, causes), *map(_lines, repairs)))
+
+
+def _cause(cause: Unseen) -> Iterator[str]:
+    yield f"1 object blocks {cause.repairs} repair{'s' if cause.repairs > 1 else ''}: {one_line(cause.object)}"
+    yield f"  why      {one_line(cause.why)}"
+    yield f"  remedy   {one_line(cause.remedy)}"
 
 
 def _lines(repair: Repair) -> Iterator[str]:

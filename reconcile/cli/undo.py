@@ -7,39 +7,41 @@ import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from exporter.cli.terminal import complain, one_line, say
 
-from ..annotations import PAUSED
-from ..attempt import State
+from ..annotations import PAUSED, paused_by
+from ..attempt import Result, State
 from ..board import sentence
 from ..config import Mode
 from ..confirm import Confirmed
 from ..confirm_undo import confirm_undo
 from ..execute import Outcome, Writer
 from ..gates import Ask, Situation, blocked
-from ..history import History
 from ..ledger import Ledger
 from ..plan import Create, Delete, Plan, Refused
 from ..reading import object_path
 from ..remediations import all_remediations
 from ..storm import Storm
-from ..surroundings import upgrading
+from ..surroundings import annotated, upgrading
 from ..taken import taken
 from ..undo import LOSSES, AnyUndo, Taken, Unaccepted
 from ..undos import undo_of
+from ..witness import cluster_uid
 from .apply import ended
 from .desk import Desk, add_options, desk, finish
+from .pages import entries_about, history_of
 from .writing import (
     add_ledger_option,
     agreed,
     attempts,
     directory_of,
-    entries_of,
     named_directory,
     opened,
-    taking_back,
+    recreating,
+    settled,
     who,
 )
 
@@ -68,47 +70,56 @@ def add(commands: Any) -> None:
 async def _run(arguments: argparse.Namespace) -> int:
     async with desk(arguments) as at:
         directory = directory_of(arguments, at)
-        own = taken(entries_of(directory), arguments.attempt)
-        by = await who(at)
+        own = taken(entries_about(directory, arguments.attempt), arguments.attempt)
+        by, cluster = await who(at), await cluster_uid(at.reads)
         own = replace(own, by=by, accepted=tuple(dict.fromkeys(arguments.accept)))
-        undo = _undo(own)
-        first = await _made(at, own, undo)
+        first = await _made(at, own, _undo(own))
         if isinstance(first, Refused):
             return _refused(first, own, arguments, at)
         say(_shown(first.plan))
-        with opened(directory) as ledger:
+        with opened(directory, cluster) as ledger:
             refused = await _permitted(at, own, ledger)
         if refused is not None:
             return _refused(refused, own, arguments, at)
-        if first.plan.proposal is not None or not agreed(arguments, "Take it back?"):
+        if (proposal := first.plan.proposal) is not None:
+            return _refused(Refused("ours_to_write", f"{proposal.owner} owns it"), own, arguments, at)
+        if not agreed(arguments, "Take it back?"):
             return 1
-        with opened(directory) as ledger:
-            taken(entries_of(directory), own.attempt)  # nobody was faster
-            paused = isinstance(own.plan.step, Create)
-            if paused and (why := await _pause(at, own)):
+        with opened(directory, cluster) as ledger:
+            taken(entries_about(directory, own.attempt), own.attempt)  # nobody was faster
+            if isinstance(own.plan.step, Create) and (why := await _pause(at, own)):
                 complain(f"nothing was taken back: {why}")
                 return 2
+            result = await _carried_out(at, own, first.plan, ledger)
+    return _ended(result, own, named_directory(arguments, at))
 
-            async def make() -> Confirmed | Refused:
-                again = await _made(at, own, undo)
-                if isinstance(again, Confirmed) and _content(again.plan) != _content(first.plan):
-                    return Refused("same_plan", "the plan is another one than the one that was shown")
-                return again
 
-            async def permit(_: Confirmed) -> Refused | None:
-                return await _permitted(at, own, ledger)
+async def _carried_out(at: Desk, own: Taken, shown: Plan, ledger: Ledger) -> Result:
+    """Raises LedgerError, KubeError."""
+    undo, attempting = _undo(own), attempts(at, ledger)
+    await settled(attempting, ledger)
 
-            result = await attempts(at, ledger).run(
-                make, permit, mode=Mode.UNDO.value, by=lambda: by, undoes=own.attempt
-            )
+    async def make() -> Confirmed | Refused:
+        again = await _made(at, own, undo)
+        if isinstance(again, Confirmed) and (again.plan.hash, again.plan.loses) != (shown.hash, shown.loses):
+            return Refused("same_plan", "the plan is another one than the one that was shown")
+        return again
+
+    async def permit(_: Confirmed) -> Refused | None:
+        return await _permitted(at, own, ledger)
+
+    return await attempting.run(make, permit, mode=Mode.UNDO.value, by=lambda: own.by, undoes=own.attempt)
+
+
+def _ended(result: Result, own: Taken, directory: Path | None) -> int:
     bound = own.plan.bound_to
-    resume = f"{bound} is paused; to resume it: steward reconcile resume {bound.kind} {bound.path}"
+    paused = f"{bound} is paused; to resume it: steward reconcile resume {bound.kind} {bound.path}"
     if result.state == State.DONE:
-        say(f"Taken back, attempt {result.attempt}. {resume}\n")
+        say(f"Taken back, attempt {result.attempt}. {paused}\n")
         return 0
-    code = ended(result, named_directory(arguments, at))
-    if paused:
-        complain(resume)
+    code = ended(result, directory)
+    if isinstance(own.plan.step, Create):
+        complain(paused)
     return code
 
 
@@ -121,10 +132,6 @@ def _undo(own: Taken) -> AnyUndo:
 
 async def _made(at: Desk, own: Taken, undo: AnyUndo) -> Confirmed | Refused:
     return await confirm_undo(own, undo, at.reads, now=time.time(), assumed=at.checks.assumed)
-
-
-def _content(plan: Plan) -> tuple[str, tuple[str, ...], str]:
-    return plan.hash, plan.loses, plan.effect
 
 
 def _shown(plan: Plan) -> str:
@@ -156,19 +163,19 @@ def _refused(refused: Refused, own: Taken, arguments: argparse.Namespace, at: De
         ledger = f" --ledger {shlex.quote(str(directory))}" if directory is not None else ""
         complain(f"to give that up: steward reconcile undo {own.attempt}{ledger}{given}")
     if isinstance(own.plan.step, Delete):
-        complain(taking_back(own.plan, own.attempt, directory))
+        complain(recreating(own.attempt, directory))
     return 1
 
 
 async def _permitted(at: Desk, own: Taken, ledger: Ledger) -> Refused | None:
-    """By the gates of an undo, which ask of the ledger and of KubeVirt's upgrade; the rest is not read."""
+    """By the gates of an undo, which ask of the ledger, the clocks and KubeVirt's upgrade; the rest is not read."""
     plan, now = own.plan, time.time()
     situation = Situation(
         now=now,
         leading=False,
         paused=None,
         namespaces={},
-        history=History(),
+        history=history_of(ledger.directory, now),
         storm=Storm(),
         fleet=None,
         source_age=None,
@@ -180,7 +187,7 @@ async def _permitted(at: Desk, own: Taken, ledger: Ledger) -> Refused | None:
         firing=None,
         ledger=ledger.probe(),
         skew=at.transport.clocks.skew(now),
-        by_hand=tuple,
+        by_hand=tuple,  # their entries are among the others
     )
     ask = Ask(
         remediation=next(each for each in all_remediations() if each.id == plan.remediation),
@@ -203,6 +210,9 @@ async def _pause(at: Desk, own: Taken) -> str:
     """
     ref = own.plan.bound_to
     kind = at.kinds[ref.kind]
+    found = await annotated(at.reads, kind, ref.namespace, ref.name)
+    if found is not None and paused_by(found) is not None:
+        return ""  # and keeps its reason
     path = object_path(kind, await at.reads.served(kind), ref.namespace, ref.name)
     answer = await Writer(at.transport).annotate(path, {PAUSED: f"taken back by {own.by}"})
     return "" if answer.outcome is Outcome.ACCEPTED else f"{ref} cannot be paused: {answer.why}"

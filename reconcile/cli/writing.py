@@ -21,7 +21,7 @@ from exporter.kube.errors import KubeError
 from ..attempt import Attempts
 from ..by_hand import folder
 from ..execute import Writer
-from ..ledger import Entry, Ledger, LedgerLockedError
+from ..ledger import Ledger, LedgerLockedError
 from ..plan import Delete, Plan
 from ..remediations import all_remediations
 from ..settling import Settling
@@ -34,9 +34,10 @@ __all__ = [
     "agreed",
     "attempts",
     "directory_of",
-    "entries_of",
+    "known",
     "named_directory",
     "opened",
+    "recreating",
     "settled",
     "taking_back",
     "who",
@@ -74,30 +75,34 @@ def taking_back(plan: Plan, attempt: str, directory: Path | None) -> str:
     ledger = f" --ledger {shlex.quote(str(directory))}" if directory is not None else ""
     if isinstance(plan.step, Delete):
         undo = undo_of(plan.remediation)
-        known = f" {undo.why}" if isinstance(undo, NoUndo) else ""
-        command = f"steward reconcile ledger {attempt}{ledger} --object | kubectl create -f -"
-        return f"To create the object again: {command}{known and '.'}{known}"
+        known = f"{undo.why} " if isinstance(undo, NoUndo) else ""
+        return f"{known}{recreating(attempt, directory)}"
     if plan.undo.startswith("none"):
         return f"It can't be taken back: {plan.undo}"
     return f"To take it back: steward reconcile undo {attempt}{ledger}"
 
 
+def recreating(attempt: str, directory: Path | None) -> str:
+    """How an object that was deleted is created again, as a sentence; `directory` is as of `taking_back`."""
+    ledger = f" --ledger {shlex.quote(str(directory))}" if directory is not None else ""
+    return f"To create the object again: steward reconcile ledger {attempt}{ledger} --object | kubectl create -f -"
+
+
 @contextmanager
-def opened(directory: Path) -> Iterator[Ledger]:
-    """The ledger; where the sidecar writes it, one beside it. Raises LedgerError."""
+def opened(directory: Path, cluster: str) -> Iterator[Ledger]:
+    """The ledger; where the sidecar writes it, one beside it. `cluster` is as of `cluster_uid`. Raises LedgerError."""
     try:
-        ledger = Ledger.open(directory, clock=time.time)
+        ledger = Ledger.open(directory, clock=time.time, cluster=cluster)
     except LedgerLockedError:
-        ledger = Ledger.open(folder(directory), clock=time.time)
+        ledger = Ledger.open(folder(directory), clock=time.time, cluster=cluster)
     with ledger:
         yield ledger
 
 
-def entries_of(directory: Path) -> list[Entry]:
-    """All entries, those of commands among them. Raises LedgerError."""
-    own = folder(directory)
-    found = [*Ledger.read(directory), *(Ledger.read(own) if own.is_dir() else ())]
-    return sorted(found, key=lambda entry: entry.at)
+def known(arguments: argparse.Namespace, at: Desk) -> Path | None:
+    """The directory of a ledger that is only read; None where there is none."""
+    directory = directory_of(arguments, at)
+    return directory if directory.is_dir() else None
 
 
 def attempts(at: Desk, ledger: Ledger) -> Attempts:

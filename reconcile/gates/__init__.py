@@ -10,9 +10,22 @@ from __future__ import annotations
 
 from ..config import Config, Mode
 from . import amounts, moments, standing
+from .amounts import half_used
 from .base import Alert, Ask, Blocked, Gate, Labels, Query, QueryAnswer, Situation
 
-__all__ = ["GATES", "Alert", "Ask", "Blocked", "Gate", "Labels", "Query", "QueryAnswer", "Situation", "blocked"]
+__all__ = [
+    "GATES",
+    "Alert",
+    "Ask",
+    "Blocked",
+    "Gate",
+    "Labels",
+    "Query",
+    "QueryAnswer",
+    "Situation",
+    "blocked",
+    "half_used",
+]
 
 _ALL = frozenset({Mode.APPROVE, Mode.AUTO, Mode.APPLY, Mode.UNDO})
 _REPAIRS = _ALL - {Mode.UNDO}
@@ -20,9 +33,16 @@ _UNASKED = _REPAIRS - {Mode.APPLY}
 _AUTO = frozenset({Mode.AUTO})
 
 GATES: tuple[Gate, ...] = (
-    Gate("paused", "neither everything nor the namespace is paused", standing.not_paused, _REPAIRS),
-    Gate("object_paused", "neither the object nor its VM is paused", standing.object_not_paused, _REPAIRS, reads=True),
-    Gate("opt_in", "the VM allows what only some may have", standing.opted_in, _REPAIRS, reads=True),
+    Gate("paused", "neither everything nor the namespace is paused", standing.not_paused, _REPAIRS, lasts=True),
+    Gate(
+        "object_paused",
+        "neither the object nor its VM is paused",
+        standing.object_not_paused,
+        _REPAIRS,
+        reads=True,
+        lasts=True,
+    ),
+    Gate("opt_in", "the VM allows what only some may have", standing.opted_in, _REPAIRS, reads=True, lasts=True),
     Gate("unclear", "no earlier write to the object may still arrive", standing.nothing_unclear, _ALL),
     Gate("leading", "this replica holds the Lease", standing.leading, _UNASKED),
     Gate("ledger", "the ledger can be written", standing.ledger_writable, _ALL),
@@ -30,15 +50,20 @@ GATES: tuple[Gate, ...] = (
     Gate("source_age", "the exporter is ready, and its answer is recent", standing.source_fresh, _REPAIRS),
     Gate("unknown_check", "the check has an answer everywhere", standing.check_known, _REPAIRS),
     Gate("upgrade", "KubeVirt is not being upgraded", standing.no_upgrade, _ALL),
-    Gate("storm", "findings are few", amounts.no_storm, _UNASKED),
+    Gate("storm", "few findings are new at once, in the namespace and in all", amounts.no_storm, _UNASKED),
     Gate("budget_run", "the run has writes left", amounts.run_left, _REPAIRS),
-    Gate("budget_hour", "the hour has writes left", amounts.hour_left, _REPAIRS),
+    Gate("budget_hour", "the hour has writes left, for the namespace too", amounts.hour_left, _REPAIRS),
     Gate("budget_namespace", "the hour has writes left for the namespace", amounts.namespace_left, _REPAIRS),
-    Gate("budget_fleet", "few VMs were touched within the last day", amounts.fleet_share_left, _REPAIRS),
+    Gate(
+        "budget_fleet",
+        "few VMs were touched within the last day, in the namespace too",
+        amounts.fleet_share_left,
+        _REPAIRS,
+    ),
     Gate("window", "a maintenance window is open", moments.window_open, _UNASKED),
     Gate("min_age", "the finding is old enough", moments.old_enough, _UNASKED),
     Gate("breaker", "the remediation does not fail again and again", amounts.no_failures, _REPAIRS),
-    Gate("edit_war", "nobody undoes what is repaired", amounts.no_edit_war, _REPAIRS),
+    Gate("edit_war", "nobody undoes what is repaired", amounts.no_edit_war, _REPAIRS, lasts=True),
     Gate("silence", "no silence of Alertmanager is for it", moments.not_silenced, _UNASKED),
     Gate("query", "the PromQL gate has no result", moments.query_clear, _UNASKED),
     Gate("firing", "the alert fires, where the webhook is enabled", moments.alert_fires, _AUTO),

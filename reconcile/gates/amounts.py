@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from exporter.config.forms import write_duration
 from exporter.config.mistakes import quoted
 
-from ..config import Config
+from ..config import Config, Mode
 from ..moments import moment
-from ..storm import Weather
+from ..storm import Storm, Weather
 from .base import Ask, Situation
 
-__all__ = ["fleet_share_left", "hour_left", "namespace_left", "no_edit_war", "no_failures", "no_storm", "run_left"]
+__all__ = [
+    "fleet_share_left",
+    "half_used",
+    "hour_left",
+    "namespace_left",
+    "no_edit_war",
+    "no_failures",
+    "no_storm",
+    "run_left",
+]
 
 _HOUR, _DAY = 3600.0, 86_400.0
 
 Why = tuple[str, float | None]
 
 
-def no_storm(_: Ask, situation: Situation, __: Config) -> Why | None:
-    storm = situation.storm
+def no_storm(ask: Ask, situation: Situation, _: Config) -> Why | None:
+    own = situation.storms.get(ask.namespace, Storm())
+    return _stormy(situation.storm, "", "") or _stormy(own, f" in namespace {ask.namespace}", f" -n {ask.namespace}")
+
+
+def _stormy(storm: Storm, where: str, option: str) -> Why | None:
     if storm.weather is Weather.STORM:
-        return f"there is a storm: {storm.why}; find the common cause", None
+        resume = f"if these are to be repaired, steward reconcile resume{option}"
+        return f"there is a storm{where}: {storm.why}; find the common cause, or, {resume}", None
     if storm.weather is Weather.COOLDOWN:
         end = f"until {moment(storm.until)}" if storm.until is not None else "for an unknown time"
-        return f"{storm.why}; nothing is written {end} (storm.cooldown)", storm.until
+        return f"{storm.why}; nothing is written{where} {end} (storm.cooldown)", storm.until
     return None
 
 
@@ -36,8 +51,16 @@ def run_left(ask: Ask, _: Situation, config: Config) -> str | None:
     return f"this run has made {ask.planned} writes of at most {limit} (budgets.run); the next run goes on"
 
 
-def hour_left(_: Ask, situation: Situation, config: Config) -> Why | None:
-    return _within_an_hour(situation, None, config.budgets.hour, "in all namespaces", "budgets.hour")
+def hour_left(ask: Ask, situation: Situation, config: Config) -> Why | None:
+    limit, since = config.budgets.hour, situation.now - _HOUR
+    if why := _within_an_hour(situation, None, limit, "in all namespaces", "budgets.hour"):
+        return why
+    used, own = situation.history.executed(since), situation.history.executed(since, ask.namespace)
+    until = _part_used(ask, situation, used, own, limit)
+    if until is None:
+        return None
+    what = f"{len(used)} writes in all namespaces within the last hour, at most {limit} (budgets.hour)"
+    return f"{what}; {_reserved(ask, situation, limit, len(own))} until {moment(until + _HOUR)}", until + _HOUR
 
 
 def namespace_left(ask: Ask, situation: Situation, config: Config) -> Why | None:
@@ -57,21 +80,64 @@ def _within_an_hour(situation: Situation, namespace: str | None, limit: int, whe
 def fleet_share_left(ask: Ask, situation: Situation, config: Config) -> Why | None:
     if not ask.vm:
         return None
-    share, fleet = config.budgets.fleet_share, situation.fleet
-    if fleet is None:
+    limit = _fleet_limit(situation, config)
+    if limit is None:
         return (
             "how many VMs there are could not be seen, and with it how many may be touched (budgets.fleetShare)",
             None,
         )
-    limit = max(1, math.floor(share * fleet)) if share else 0
     touched = situation.history.vms_touched(situation.now - _DAY)
-    if f"{ask.namespace}/{ask.vm}" in touched or len(touched) < limit:
+    if f"{ask.namespace}/{ask.vm}" in touched:
         return None
-    until = sorted(touched.values())[len(touched) - limit] + _DAY if limit else None
-    end = f"until {moment(until)}" if until is not None else "as long as that is 0"
-    allowed = f"at most {limit} (budgets.fleetShare {share:g})"
-    what = f"{len(touched)} of {fleet} VMs were touched within the last day, {allowed}"
-    return f"{what}; no other VM is {end}", until
+    allowed = f"at most {limit} (budgets.fleetShare {config.budgets.fleet_share:g})"
+    what = f"{len(touched)} of {situation.fleet} VMs were touched within the last day, {allowed}"
+    used = sorted(touched.values())
+    if len(touched) >= limit:
+        until = used[len(touched) - limit] + _DAY if limit else None
+        end = f"until {moment(until)}" if until is not None else "as long as that is 0"
+        return f"{what}; no other VM is {end}", until
+    own = sorted(at for vm, at in touched.items() if vm.partition("/")[0] == ask.namespace)
+    until = _part_used(ask, situation, used, own, limit)
+    if until is None:
+        return None
+    return f"{what}; {_reserved(ask, situation, limit, len(own))} until {moment(until + _DAY)}", until + _DAY
+
+
+def half_used(situation: Situation, config: Config) -> bool:
+    """Whether a limit of all namespaces is used by half: what is left of it is shared out by VMs."""
+    hour, day = situation.history.executed(situation.now - _HOUR), situation.history.vms_touched(situation.now - _DAY)
+    return 2 * len(hour) >= config.budgets.hour or 2 * len(day) >= (_fleet_limit(situation, config) or 0)
+
+
+def _fleet_limit(situation: Situation, config: Config) -> int | None:
+    share, fleet = config.budgets.fleet_share, situation.fleet
+    if fleet is None:
+        return None
+    return max(1, math.floor(share * fleet)) if share else 0
+
+
+def _part(ask: Ask, situation: Situation, limit: int) -> int:
+    """What of a limit is a namespace's, by its VMs: at least one."""
+    vms = situation.vms.get(ask.namespace)
+    if situation.fleet == 0:
+        return limit
+    return max(1, limit * vms // situation.fleet) if vms is not None and situation.fleet else 1
+
+
+def _part_used(ask: Ask, situation: Situation, used: Sequence[float], own: Sequence[float], limit: int) -> float | None:
+    """The first half of a limit is whose turn it is, the second is shared out: what a namespace has provoked all day
+    leaves something for others. When the write was that has to be long ago; None where it need not be.
+    """
+    part, half = _part(ask, situation, limit), math.ceil(limit / 2)
+    if ask.mode is Mode.APPLY or len(used) < half or len(own) < part:
+        return None
+    return min(used[len(used) - half], own[len(own) - part])
+
+
+def _reserved(ask: Ask, situation: Situation, limit: int, own: int) -> str:
+    part = _part(ask, situation, limit)
+    where = f"namespace {ask.namespace}" if ask.namespace else "what has no namespace"
+    return f"the second half of them is shared out by VMs, and {where} has had {own}, its part is {part}; nothing there"
 
 
 def no_failures(ask: Ask, situation: Situation, config: Config) -> Why | None:

@@ -83,7 +83,7 @@ class Situation:
     paused: str | None  # why everything is paused (the Lease's annotation); empty where it is not
     namespaces: Mapping[str, Mapping[str, Any] | None]  # annotations by namespace
     history: History
-    storm: Storm
+    storm: Storm  # of all namespaces
     fleet: int | None  # number of VMs
     source_age: float | None  # seconds since the exporter's last answer
     ready: bool  # whether the exporter says so
@@ -95,17 +95,22 @@ class Situation:
     ledger: str  # why it can't be written; empty where it can
     skew: Skew | None  # between our clock and the API server's
     by_hand: Callable[[], Iterable[Attempt]]  # attempts of people without an end, which the ledger of ours has not
+    storms: Mapping[str, Storm] = field(default_factory=dict)  # by namespace, of those that have one
+    vms: Mapping[str, int | None] = field(default_factory=dict)  # their number by namespace, where it was asked for
 
 
 @dataclass(frozen=True)
 class Gate:
-    """`title` is what must hold. It is asked in `modes`; with `reads` only once the objects' annotations are read."""
+    """`title` is what must hold. It is asked in `modes`; with `reads` only once the objects' annotations are read. One
+    that `lasts` stays closed until a person does something; any other opens by itself.
+    """
 
     id: str
     title: str
     blocks: Callable[[Ask, Situation, Config], str | tuple[str, float | None] | None]
     modes: frozenset[Mode]
     reads: bool = False
+    lasts: bool = False
 
     def __call__(self, ask: Ask, situation: Situation, config: Config) -> Blocked | None:
         found = self.blocks(ask, situation, config)

@@ -81,7 +81,8 @@ def opted_in(ask: Ask, _: Situation, __: Config) -> str | None:
     if not ask.vm or annotations is None:
         return f"whether {name if ask.vm else 'a VM'} has annotation {wanted} could not be read"
     if annotations.get(wanted) != "true":
-        return f'{ask.remediation} is for VMs that allow it; set annotation {wanted}: "true" on {name} if it may'
+        allow = f"kubectl annotate virtualmachine -n {ask.namespace} {ask.vm} {wanted}=true"
+        return f'{ask.remediation} is for VMs that allow it, and {name} has no {wanted}: "true"; to allow it: {allow}'
     return None
 
 
@@ -89,7 +90,7 @@ def nothing_unclear(ask: Ask, situation: Situation, _: Config) -> str | None:
     """A request without an answer may still arrive: whatever is written to its object meanwhile may meet it."""
     names = {*_names(ask)}
     for attempt in (*situation.history.unfinished(), *situation.by_hand()):
-        if found := names & attempt.writes:
+        if found := names.intersection(attempt.writes):
             return (
                 f"what came of attempt {attempt.id}, begun at {moment(attempt.at)}, is not known, and it writes to "
                 f"{min(found)}; it ends once its request can't arrive any more: steward reconcile ledger {attempt.id}"

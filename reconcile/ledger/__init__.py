@@ -6,10 +6,24 @@
     ledger.append(Event.DONE, attempt=intended.attempt, whole=after)
 
 An entry is on disk when `append` returns. Lines are chained by checksums over all files, `ledger-000001.jsonl` and on.
+The first line of a file says whose ledger it is, and carries what is needed of the files before it.
 """
 
-from .entry import Entry, Event, LedgerError, LedgerLockedError
+from .entry import Entry, Event, Head, LedgerError, LedgerLockedError
 from .ledger import Ledger
-from .reading import verify
+from .proving import prove, verify
+from .reading import newest_first
+from .retention import Retention
 
-__all__ = ["Entry", "Event", "Ledger", "LedgerError", "LedgerLockedError", "verify"]
+__all__ = [
+    "Entry",
+    "Event",
+    "Head",
+    "Ledger",
+    "LedgerError",
+    "LedgerLockedError",
+    "Retention",
+    "newest_first",
+    "prove",
+    "verify",
+]

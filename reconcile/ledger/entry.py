@@ -2,6 +2,9 @@
 
 A line is the entry as JSON and a line break. Its last field, `sum`, is the SHA-256 of the JSON without that field, and
 `previous` is the sum of the line before: what `head -c -75` leaves of a line and a `}` go into `sha256sum` to prove it.
+
+The first entry of a file `opens` it: whose ledger it is, the SHA-256 of the files before it, and what of them still
+matters. So a start reads the newest file and only sums up the others, and old files can go.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from exporter.model.nesting import cut
 
 from ..plan import Plan
 
-__all__ = ["Entry", "Event", "LedgerError", "LedgerLockedError", "opened", "sealed"]
+__all__ = ["Entry", "Event", "Head", "LedgerError", "LedgerLockedError", "Opening", "opened", "recorded"]
 
 _LEVELS = 500  # an entry of about 1000 could be encoded, but not decoded where the stack is higher
 
@@ -41,6 +44,30 @@ class Event(StrEnum):
     RETURNED = "returned"  # the finding was gone and is there again
     PAUSED = "paused"
     RESUMED = "resumed"
+    ACCEPTED = "accepted"  # the ledger is taken as it is, although it is not known to be the one that was written
+
+
+class Opening(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Begins a file. `files` has the SHA-256 of each file before it that no other opening has, by its number.
+
+    `unfinished` are the intended entries of attempts under way, and `carried` is what the readers of the ledger know of
+    all entries before this one, by their names.
+    """
+
+    ledger: str  # made once, at random
+    cluster: str = ""  # the UID of its namespace kube-system; empty where it was written without a cluster
+    led: bool = False  # whether something was written under a Lease since it states that
+    files: dict[int, str] = {}
+    unfinished: tuple[Entry, ...] = ()
+    carried: dict[str, msgspec.Raw] = {}
+
+
+class Head(msgspec.Struct, frozen=True):
+    """How far a ledger goes: its last entry. `seq` is 0 and `sum` empty where there is none."""
+
+    ledger: str
+    seq: int
+    sum: str
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -59,10 +86,12 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     why: str = ""
     undoes: str = ""  # the attempt that this one takes back
     scope: str = ""  # of a pause: "" for all, a namespace, or "Kind namespace/name"
+    opens: Opening | None = None  # of the first entry of a file
     previous: str = ""
     sum: str = ""  # the last field: see the module
 
 
+_TEXTS = ("attempt", "mode", "by", "why", "undoes", "scope")
 _DECODER = msgspec.json.Decoder(Entry)
 _SUM = len(b',"sum":""}') + 64
 
@@ -75,10 +104,25 @@ def sealed(entry: Entry) -> tuple[Entry, bytes]:
         raise ValueError(f"it is nested deeper than {_LEVELS} levels") from error
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"it can't be encoded as JSON: {error}") from error
-    if cut(content).levels > _LEVELS:
+    # What an opening carries was within the limit where it was first recorded; there it is some levels deeper.
+    if cut(content).levels > _LEVELS + (10 if entry.opens else 0):
         raise ValueError(f"it is nested deeper than {_LEVELS} levels")
     entry = msgspec.structs.replace(entry, sum=sha256(content).hexdigest())
     return entry, content[:-1] + f',"sum":"{entry.sum}"}}\n'.encode()
+
+
+def recorded(entry: Entry) -> tuple[Entry, bytes]:
+    """As `sealed`. What is intended is kept whole or not at all; what came of it is kept in any case."""
+    # Texts may have come from file names or exceptions, with surrogates that UTF-8 lacks.
+    texts = {name: getattr(entry, name).encode("utf-8", "replace").decode() for name in _TEXTS}
+    entry = msgspec.structs.replace(entry, **texts)
+    try:
+        return sealed(entry)
+    except ValueError as error:
+        if entry.event is Event.INTENDED or entry.whole is None:
+            raise
+        why = "; ".join(filter(None, (entry.why, f"the object can't be recorded: {error}")))
+        return sealed(msgspec.structs.replace(entry, whole=None, why=why))
 
 
 def opened(line: bytes) -> Entry:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -13,16 +13,21 @@ from typing import Any
 import msgspec
 
 from .disk import Disk
-from .entry import Entry, Event, LedgerError, LedgerLockedError, sealed
-from .open_items import OpenItems
-from .reading import Chain, extent, read, verify
-from .recovery import recovered
+from .entry import Entry, Event, Head, LedgerError, Opening, recorded
+from .lock import release, take
+from .proving import verify
+from .reading import read
+from .retention import Retention
+from .shelf import Identity
+from .starting import start, under_lease
+from .summaries import Reader, Summaries
 from .writer import Writer
 
 __all__ = ["Ledger"]
 
+log = logging.getLogger(__name__)
 _MAX_BYTES = 10 * 2**20
-_TEXTS = ("attempt", "mode", "by", "why", "undoes", "scope")
+_OF_BEFORE = "it was written by a version that did not state whose ledger it is, and is taken as that of this cluster"
 
 
 class Ledger:
@@ -30,13 +35,14 @@ class Ledger:
         """For `open`, which see. Raises LedgerError and OSError."""
         self.directory, self._lock, self._clock = directory, lock, clock
         self.max_bytes = _MAX_BYTES
-        self.keep: int | None = None
+        self.retention = Retention()
+        self.refused = ""
         self._appending = threading.Lock()
-        self._items, self._chain = OpenItems(), Chain()
-        wanted = extent(directory)
-        for entry, number in recovered(directory, wanted, disk, self._chain):
-            self._items.take(entry, number)
-        self._writer = Writer(directory, disk, wanted)
+        known = start(directory, disk)
+        self._items, self._chain, self._shelf = known.items, known.chain, known.shelf
+        self._stated, self.led, self._summaries = known.stated, known.led, Summaries()
+        self._writer = Writer(directory, disk, known.wanted, known.unproven)
+        self._writer.whose = known.whose
 
     @classmethod
     def open(
@@ -45,16 +51,18 @@ class Ledger:
         *,
         clock: Callable[[], float],
         max_bytes: int = _MAX_BYTES,
-        keep: int | None = None,
+        cluster: str = "",
+        retention: Retention | None = None,
         disk: Disk | None = None,
     ) -> Ledger:
-        """Opens it for writing, and creates it where there is none; all that is there is read and proven.
+        """Opens it for writing, and creates it where there is none; all that is there is proven.
 
-        `clock` gives seconds since 1970. A file takes `max_bytes`, or one entry that is larger. `keep` is how many
-        files are kept beside the newest, all where it is None; one with an unfinished attempt or a pause in force is
-        kept anyway, and so are those after it. A last line that a crash cut off is moved to a file `*.torn`.
+        `clock` gives seconds since 1970. A file takes `max_bytes`, or one entry that is larger. `cluster` is the UID of
+        its namespace kube-system, as `belong` takes it. `retention` is what may be removed, nothing where it is None.
+        A last line that a crash cut off is moved to a file `*.torn`.
 
-        Raises LedgerError: another process writes it, it may not be written, or something is altered or missing.
+        Raises LedgerError: another process writes it, it may not be written, it is of another cluster, or something is
+        altered or missing.
         """
         lock, disk = None, disk or Disk()
         try:
@@ -62,18 +70,24 @@ class Ledger:
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
                 disk.sync_directory(directory.parent)
             lock = os.open(directory / "ledger.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            _take(lock, directory)
+            take(lock, directory)
             ledger = cls(directory, lock, clock, disk)
         except OSError as error:
-            _release(lock)
+            release(lock)
             raise LedgerError(
                 f"cannot open the ledger in {directory} for writing: {error.strerror or error}; "
                 "it needs a directory of its own that this user may write to, and space on its disk"
             ) from error
         except BaseException:
-            _release(lock)
+            release(lock)
             raise
-        ledger.max_bytes, ledger.keep = max_bytes, keep
+        ledger.max_bytes, ledger.retention = max_bytes, retention or Retention()
+        try:
+            if cluster:
+                ledger.belong(cluster)
+        except BaseException:
+            ledger.close()
+            raise
         return ledger
 
     @staticmethod
@@ -84,7 +98,7 @@ class Ledger:
     def close(self) -> None:
         """Lets another process write it."""
         self._writer.close()
-        _release(self._lock)
+        release(self._lock)
         self._lock = -1
 
     def __enter__(self) -> Ledger:
@@ -92,6 +106,8 @@ class Ledger:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    # What it holds.
 
     def entries(self) -> Iterator[Entry]:
         """All entries, oldest first. Raises LedgerError."""
@@ -101,9 +117,58 @@ class Ledger:
         """The intended entries of attempts that are neither done, failed nor resolved, oldest first."""
         return self._items.unfinished()
 
+    def intended(self, attempt: str) -> Entry | None:
+        """What was intended by an attempt; None where it is not there any more. Raises LedgerError."""
+        _, _, seq = attempt.rpartition("-")
+        found = self._shelf.entry(int(seq)) if seq.isdecimal() else None
+        return found if found is not None and found.attempt == attempt else None
+
+    def recall(self, **readers: Reader) -> None:
+        """Gives readers all that they need to know of the entries until now.
+
+        They get those that come from whoever appends them. What they know is carried from file to file under their
+        names, and from then on old files are removed, as far as `retention` says. Raises LedgerError.
+        """
+        self._summaries.recall(self.directory, self._shelf, readers)
+        self._prune()
+
+    @property
+    def head(self) -> Head:
+        return Head(self.whose.ledger, self._chain.seq or 0, self._chain.sum)
+
+    def sum_at(self, seq: int) -> str | None:
+        """The sum of the entry of that number; None where it is not known. Raises LedgerError."""
+        return self._chain.sum if seq == self._chain.seq else self._shelf.sum_at(seq)
+
     def verify(self) -> list[str]:
         """What is altered or missing on disk, one sentence each."""
         return verify(self.directory)
+
+    # Whose it is.
+
+    def belong(self, cluster: str) -> None:
+        """Takes it as that of the cluster whose namespace kube-system has this UID.
+
+        Raises LedgerError where it is of another one, or can't be written.
+        """
+        if self.whose.cluster and self.whose.cluster != cluster:
+            raise LedgerError(
+                f"the ledger in {self.directory} is of the cluster whose namespace kube-system has UID "
+                f"{self.whose.cluster}, and this is cluster {cluster}; name another directory for this cluster "
+                "(ledger.directory, --ledger), or move that one aside to begin a new ledger"
+            )
+        if self.whose.cluster and (self._stated or not self._chain.seq):
+            return
+        self._writer.belong(Identity(self.whose.ledger, cluster))
+        if self._chain.seq:
+            self._append(Event.ACCEPTED, {"why": _OF_BEFORE}, anew=True)
+            log.warning('event="ledger accepted" directory="%s" why="%s"', self.directory, _OF_BEFORE)
+
+    @property
+    def whose(self) -> Identity:
+        return self._writer.whose
+
+    # Writing.
 
     @property
     def writable(self) -> bool:
@@ -111,6 +176,8 @@ class Ledger:
 
     def probe(self) -> str:
         """Why nothing can be appended, one sentence; empty where it can. It writes to the disk and takes it back."""
+        if self.refused:
+            return self.refused
         with self._appending:
             return self._writer.probe()
 
@@ -118,68 +185,63 @@ class Ledger:
         """Writes one entry; it is on disk when this returns. `fields` are those of Entry.
 
         The attempt of what is intended is made here. An object that can't be recorded is left out, unless it is that of
-        what is intended. Raises LedgerError where it can't be written; it is then not in
+        what is intended. Raises LedgerError where it can't be written, or is `refused`; it is then not in
         the ledger, or nobody knows, in which case nothing more can be appended. Raises ValueError for an event that
         makes no sense, such as the end of an attempt that is not under way.
         """
+        if self.refused:
+            raise LedgerError(self.refused)
+        return self._append(event, {"attempt": attempt, **fields})
+
+    def accept(self, *, by: str, why: str) -> Entry:
+        """Takes it as it is although it is refused: an entry says so. Raises LedgerError."""
+        self.refused = ""
+        return self._append(Event.ACCEPTED, {"by": by, "why": why})
+
+    def _append(self, event: Event, fields: dict[str, Any], *, anew: bool = False) -> Entry:
         with self._appending:
             seq = (self._chain.seq or 0) + 1
             if event is Event.INTENDED and fields.get("plan") is not None:
-                attempt = f"{fields['plan'].hash}-{seq}"
-            given = Entry(seq=seq, at=self._clock(), event=event, attempt=attempt, previous=self._chain.sum, **fields)
+                fields = {**fields, "attempt": f"{fields['plan'].hash}-{seq}"}
+            given = Entry(seq=seq, at=self._clock(), event=event, previous=self._chain.sum, **fields)
             self._items.allow(given)
-            try:
-                entry, line = _sealed(_encodable(given))
-            except ValueError as error:
-                raise LedgerError(
-                    f"cannot record {event} {attempt} in {self.directory}: {error}; what can't be recorded is not done"
-                ) from error
-            self._writer.append(line, self.max_bytes)
+            entry = self._written(given, anew=anew)
             self._chain.seq, self._chain.sum = entry.seq, entry.sum
-            self._items.take(entry, self._writer.number)
-            self._prune()
+            self._items.take(entry)
+            self.led = self.led or under_lease(entry)
+            if entry.opens is not None:
+                self._stated = True
+                self._shelf.add(self._writer.number, entry, self._writer.path)
+                self._prune()
             return entry
 
+    def _written(self, given: Entry, *, anew: bool) -> Entry:
+        """`anew` begins a new file. Raises LedgerError."""
+        try:
+            entry, line = recorded(given)
+            short, anew = len(line), not self._writer.empty and (anew or self._writer.turns(len(line), self.max_bytes))
+            if anew or self._writer.empty:
+                entry, line = recorded(msgspec.structs.replace(given, opens=self._opening(anew=anew)))
+        except ValueError as error:
+            raise LedgerError(
+                f"cannot record {given.event} {given.attempt} in {self.directory}: {error}; "
+                "what can't be recorded is not done"
+            ) from error
+        self._writer.append(line, anew=anew, carried=len(line) - short)
+        return entry
+
+    def _opening(self, *, anew: bool) -> Opening:
+        return Opening(
+            ledger=self.whose.ledger,
+            cluster=self.whose.cluster,
+            led=self.led,
+            files=self._writer.proofs(anew=anew),
+            unfinished=tuple(msgspec.structs.replace(each, opens=None) for each in self._items.unfinished()),
+            carried=self._summaries.carried(self._chain.seq or 0),
+        )
+
     def _prune(self) -> None:
-        if self.keep is None:
-            return
-        oldest = self._writer.number - max(self.keep, 0)
-        held = self._items.oldest_file
-        with contextlib.suppress(OSError):  # the entry is written; the next one tries again
-            self._writer.remove_before(oldest if held is None else min(oldest, held))
-
-
-def _sealed(entry: Entry) -> tuple[Entry, bytes]:
-    """What is intended is kept whole or not at all; what came of it is kept in any case. Raises ValueError."""
-    try:
-        return sealed(entry)
-    except ValueError as error:
-        if entry.event is Event.INTENDED or entry.whole is None:
-            raise
-        why = "; ".join(filter(None, (entry.why, f"the object can't be recorded: {error}")))
-        return sealed(msgspec.structs.replace(entry, whole=None, why=why))
-
-
-def _encodable(entry: Entry) -> Entry:
-    """Texts may have come from file names or exceptions, with surrogates that UTF-8 lacks."""
-    texts = {name: getattr(entry, name).encode("utf-8", "replace").decode() for name in _TEXTS}
-    return msgspec.structs.replace(entry, **texts)
-
-
-def _take(lock: int, directory: Path) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        holder = os.pread(lock, 32, 0).decode("ascii", "replace").strip()
-        raise LedgerLockedError(
-            f"cannot open the ledger in {directory} for writing: process {holder or 'of unknown id'} writes it; "
-            "end that one first, or give each its own directory"
-        ) from error
-    with contextlib.suppress(OSError):  # it only says who holds it
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-
-
-def _release(lock: int | None) -> None:
-    if lock is not None and lock >= 0:
-        os.close(lock)
+        oldest = self.retention.oldest(self._shelf, self._summaries.newest(self._shelf), self._clock())
+        with contextlib.suppress(OSError):  # the entry is written; the next file tries again
+            self._writer.remove_before(oldest)
+            self._shelf.remove_before(oldest)

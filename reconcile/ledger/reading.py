@@ -1,4 +1,4 @@
-"""Reads a ledger, also while another process writes it, and proves that nothing is altered or missing."""
+"""Reads a ledger, also while another process writes it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,31 @@ import msgspec
 
 from .entry import Entry, LedgerError, opened
 
-__all__ = ["Chain", "Extent", "Line", "extent", "file_name", "files", "lines", "missing", "read", "verify"]
+__all__ = [
+    "REMEDY",
+    "Chain",
+    "Extent",
+    "Line",
+    "extent",
+    "file_name",
+    "files",
+    "lines",
+    "missing",
+    "newest_first",
+    "read",
+]
 
 REMEDY = "restore it from a backup, or move the directory aside to begin a new ledger"
 _NAME = re.compile(r"ledger-(\d{6,})\.jsonl")
 
 
 class Extent(msgspec.Struct, frozen=True):
-    """The files that there have to be: what `ledger.json` says."""
+    """The files that there have to be, and whose they are: what `ledger.json` says."""
 
     first: int = 1
     last: int = 0
+    ledger: str = ""
+    cluster: str = ""
 
 
 class Line(NamedTuple):
@@ -109,9 +123,12 @@ class Chain:
         return entry
 
 
-def read(directory: Path) -> Iterator[Entry]:
-    """All entries, oldest first; what is being written now is left out. Raises LedgerError at what is wrong."""
-    chain, number = Chain(), 0
+def read(directory: Path, first: int = 0) -> Iterator[Entry]:
+    """All entries, oldest first, or those from the file of number `first` on; what is being written now is left out.
+
+    Raises LedgerError at what is wrong.
+    """
+    chain, number = Chain(), max(first - 1, 0)
     while True:
         there, wanted = files(directory), extent(directory)
         if gone := missing({**dict.fromkeys(range(wanted.first), directory), **there}, wanted, directory):
@@ -122,37 +139,34 @@ def read(directory: Path) -> Iterator[Entry]:
         if number != before + 1:
             chain = Chain()  # those between were removed meanwhile, as they may
         try:
-            for line in lines(there[number]):
-                if not line.ends and number == max(there):
-                    return
-                yield chain.follow(line)
+            yield from _followed(there[number], chain, newest=number == max(there))
         except LedgerError:
             if number >= extent(directory).first:
                 raise
 
 
-def verify(directory: Path) -> list[str]:
-    """What is wrong with a ledger, one sentence each; empty where all is as it was written."""
+def newest_first(directory: Path) -> Iterator[Iterator[Entry]]:
+    """The entries of one file after another, the newest file first; those of each are in the order of writing.
+
+    Raises LedgerError at what is wrong, also while the entries of a file are iterated.
+    """
+    there, wanted = files(directory), extent(directory)
+    if gone := missing({**dict.fromkeys(range(wanted.first), directory), **there}, wanted, directory):
+        raise LedgerError(gone[0])
+    for number in reversed(there):
+        yield _unless_removed(directory, number, there[number], newest=number == max(there))
+
+
+def _unless_removed(directory: Path, number: int, path: Path, *, newest: bool) -> Iterator[Entry]:
     try:
-        there, wanted = files(directory), extent(directory)
-    except LedgerError as error:
-        return [str(error)]
-    wrong = missing(there, wanted, directory)
-    chain = Chain()
-    before = 0
-    for number, path in there.items():
-        if before and number != before + 1:
-            chain = Chain()  # a missing file is one sentence, not two
-        before = number
-        try:
-            for line in lines(path):
-                if not line.ends and number == max(there):
-                    break  # being written
-                try:
-                    chain.follow(line)
-                except LedgerError as error:
-                    wrong.append(str(error))
-        except LedgerError as error:
-            wrong.append(str(error))
-            chain = Chain()
-    return wrong
+        yield from _followed(path, Chain(), newest=newest)
+    except LedgerError:
+        if number >= extent(directory).first:
+            raise
+
+
+def _followed(path: Path, chain: Chain, *, newest: bool) -> Iterator[Entry]:
+    for line in lines(path):
+        if not line.ends and newest:
+            return  # being written
+        yield chain.follow(line)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from .disk import Disk
-from .entry import Entry, LedgerError, opened
-from .reading import Chain, Extent, Line, files, lines, missing
+from .entry import Entry, opened
+from .reading import Chain, Line, lines
 
 __all__ = ["recovered"]
 
 
-def recovered(directory: Path, wanted: Extent, disk: Disk, chain: Chain) -> Iterator[tuple[Entry, int]]:
-    """All entries with the numbers of their files; the torn line is then in a file of its own.
+def recovered(there: Mapping[int, Path], disk: Disk, chain: Chain) -> Iterator[tuple[Entry, int]]:
+    """The entries of files up to the newest, with their numbers; the torn line is then in a file of its own.
 
     Raises LedgerError for anything else that is not as it was written, and OSError.
     """
-    there = files(directory)
-    if gone := missing(there, wanted, directory):
-        raise LedgerError(gone[0])
     for number, path in there.items():
         for line in lines(path):
             torn = number == max(there) and _torn(line)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -12,6 +14,7 @@ import msgspec
 from .disk import Disk
 from .entry import LedgerError
 from .reading import Extent, file_name, files
+from .shelf import Identity
 
 __all__ = ["Writer"]
 
@@ -29,16 +32,21 @@ _ADVICE = {
 class Writer:
     """After a failed `fsync` nothing is appended any more: only who opens the ledger anew sees what is on disk."""
 
-    def __init__(self, directory: Path, disk: Disk, wanted: Extent) -> None:
+    def __init__(self, directory: Path, disk: Disk, wanted: Extent, unproven: dict[int, str]) -> None:
+        """`unproven` are the SHA-256 of files that no later file has."""
         self.directory, self._disk = directory, disk
-        self._declared = wanted
+        self.whose = Identity(wanted.ledger, wanted.cluster)
+        self._declared, self._unproven = wanted, dict(unproven)
         self._broken = ""
         self._file: int | None = None
+        self._sum, self._carried = sha256(), 0
         self.number = max(files(directory), default=0)
         if self.number:
-            self._file = disk.open(self._path)
-            self._size = self._path.stat().st_size
+            self._file = disk.open(self.path)
+            self._size = self.path.stat().st_size
             disk.sync(self._file)  # what was read may only be in memory
+            with self.path.open("rb") as file:
+                self._sum = hashlib.file_digest(file, "sha256")
         else:
             self._start_file()
 
@@ -47,11 +55,35 @@ class Writer:
             os.close(self._file)
             self._file = None
 
-    def append(self, line: bytes, max_bytes: int) -> None:
-        """Raises LedgerError; the line is then not there, unless syncing failed."""
+    def belong(self, whose: Identity) -> None:
+        """Says on disk whose the files are. Raises LedgerError."""
+        self.whose = whose
+        try:
+            self._declare()
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def turns(self, length: int, max_bytes: int) -> bool:
+        """Whether a line of so many bytes begins a new file. What a file carries of those before it does not count."""
+        return bool(self._size) and self._size - self._carried + length > max_bytes
+
+    @property
+    def empty(self) -> bool:
+        """Whether the file has no line yet."""
+        return not self._size
+
+    def proofs(self, *, anew: bool) -> dict[int, str]:
+        """The SHA-256 of the files before the next line that no later file has; with `anew` the line begins a file."""
+        return self._unproven | ({self.number: self._sum.hexdigest()} if anew else {})
+
+    def append(self, line: bytes, *, anew: bool = False, carried: int = 0) -> None:
+        """Raises LedgerError; the line is then not there, unless syncing failed.
+
+        With `anew` it begins a new file; so many of its bytes, of the first line of one, are `carried`.
+        """
         try:
             file = self._checked()
-            if self._size and self._size + len(line) > max_bytes:
+            if anew:
                 file = self._start_file()
             self._declare()
         except OSError as error:
@@ -66,7 +98,10 @@ class Writer:
         except OSError as error:
             self._broken = f"fsync failed there ({error.strerror}), so what is on disk is not known"
             raise self._failure(error) from error
+        if self.empty:
+            self._carried, self._unproven = carried, {}
         self._size += len(line)
+        self._sum.update(line)
 
     def remove_before(self, number: int) -> None:
         """Removes the files before this one, once it is on disk that they may be missing. Raises OSError."""
@@ -95,19 +130,19 @@ class Writer:
         return ""
 
     @property
-    def _path(self) -> Path:
+    def path(self) -> Path:
         return self.directory / file_name(self.number)
 
     def _checked(self) -> int:
         """The file, if it still is the one that the last line went to."""
         if self._broken or self._file is None:
             raise LedgerError(
-                f"cannot write to {self._path}: {self._broken or 'the ledger is closed'}; open the ledger anew"
+                f"cannot write to {self.path}: {self._broken or 'the ledger is closed'}; open the ledger anew"
             )
-        ours, there = os.fstat(self._file), self._path.stat()
+        ours, there = os.fstat(self._file), self.path.stat()
         if not os.path.samestat(ours, there) or there.st_size != self._size:
             raise LedgerError(
-                f"cannot write to {self._path}: somebody else replaced or changed it; "
+                f"cannot write to {self.path}: somebody else replaced or changed it; "
                 "open the ledger anew to see what it has"
             )
         return self._file
@@ -124,13 +159,15 @@ class Writer:
         except OSError:
             os.close(file)
             raise
+        self._unproven = self.proofs(anew=self.number > 0)
         self.close()
         self._file, self._size, self.number = file, 0, self.number + 1
+        self._sum, self._carried = sha256(), 0
         return file
 
     def _declare(self, first: int = 0) -> None:
-        """Says on disk which files there have to be."""
-        wanted = Extent(max(first, self._declared.first), self.number)
+        """Says on disk which files there have to be, and whose they are."""
+        wanted = Extent(max(first, self._declared.first), self.number, self.whose.ledger, self.whose.cluster)
         if wanted != self._declared:
             self._disk.replace(self.directory / "ledger.json", msgspec.json.encode(wanted))
             self._declared = wanted
@@ -145,4 +182,4 @@ class Writer:
 
     def _failure(self, error: OSError) -> LedgerError:
         what, do = error.strerror or str(error), _ADVICE.get(error.errno or 0, "look at the disk that it is on")
-        return LedgerError(f"cannot write to {self._path}: {what}; {do}, no remediation is carried out before")
+        return LedgerError(f"cannot write to {self.path}: {what}; {do}, no remediation is carried out before")

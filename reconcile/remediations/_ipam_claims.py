@@ -16,7 +16,7 @@ from exporter.model.kinds.deployment import Deployment, own_parts
 from exporter.model.kinds.ipam_claim import IPAMClaim
 from exporter.model.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
 from exporter.model.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from exporter.model.kinds.pod import GIVEN, REFERRED, Pod
+from exporter.model.kinds.pod import Pod
 from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
@@ -24,7 +24,9 @@ from exporter.model.vm_networks import claim_name
 
 from ..plan import Refused
 from ..remediation import Scene
+from ..unseen import undecodable
 from ._grounds import under_way
+from ._network_reach import attachable, of_network, unread_use
 
 __all__ = [
     "NOT_MIGRATING",
@@ -143,14 +145,17 @@ def migrating(scene: Scene, claim: IPAMClaim) -> Refused | None:
 
 def in_use(scene: Scene, claim: IPAMClaim) -> Refused | None:
     """Refuses with `everything_seen` where a pod may use it that can't be read."""
-    unread = ""
-    for pod in scene.all(Pod):
+    pods, undecodables = scene.readable(Pod)
+    unread: Refused | None = None
+    for pod in pods:
         if why := _use(scene, claim, pod):
             return Refused("no_pod_uses_it", f"{pod.ref} {why}")
-        for fact in pod.unread:
-            if fact.annotation in (*GIVEN, *REFERRED):
-                unread = f"{pod.ref} may use it: annotation {fact.annotation} could not be read: {fact.why}"
-    return Refused("everything_seen", unread) if unread else None
+        if pod.unread and unread is None:
+            unread = unread_use(scene, claim, pod)
+    for each in undecodables:
+        if unread is None and attachable(scene, claim, each.namespace):
+            unread = undecodable(each)
+    return unread
 
 
 def _use(scene: Scene, claim: IPAMClaim, pod: Pod) -> str:
@@ -173,10 +178,11 @@ def shared(scene: Scene, claim: IPAMClaim) -> Refused | None:
     """OVN-Kubernetes releases the addresses of an IPAMClaim that is gone, even one that another IPAMClaim has too
     (ovn-kubernetes/ovn-kubernetes, go-controller/pkg/persistentips/allocator.go).
     """
-    for each in scene.all(IPAMClaim):
+    claims, undecodables = scene.readable(IPAMClaim)
+    for each in claims:
         if each.network == claim.network and each.ref != claim.ref and (both := set(each.hosts) & set(claim.hosts)):
             return Refused("no_other_holder", f"{each.ref} has {min(both)} of network {claim.network} too")
-    return None
+    return next((undecodable(each) for each in undecodables if of_network(scene, claim, each)), None)
 
 
 def restored(scene: Scene, claim: IPAMClaim) -> Refused | None:

@@ -29,8 +29,10 @@ from exporter.model.kinds.ipam_claim import FINALIZER, IPAMClaim
 from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 
+from ..patterns import Has, Like
 from ..plan import Delete, Plan, Refused, Risk
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
+from ..writes import Deleted, Write
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
 from ._ipam_claims import (
     NO_OTHER_HOLDER,
@@ -77,6 +79,7 @@ def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
     )
 
 
+_PROTECTED = Like(metadata=Like(finalizers=Has(FINALIZER)))
 REMEDIATION = Remediation(
     id="delete_orphan_ipam_claim",
     title="Delete an orphaned IPAMClaim",
@@ -93,7 +96,7 @@ REMEDIATION = Remediation(
         pod.KIND,
         *SAVERS,
     ),
-    writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete",)),),
+    writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete",), (Deleted(_PROTECTED),)),),
     plan=_plan,
     preconditions={
         "protected": "the IPAMClaim has KubeVirt's finalizer, so that deleting it releases nothing yet",

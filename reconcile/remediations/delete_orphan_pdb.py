@@ -20,8 +20,10 @@ from exporter.model.kinds.pod import Pod
 from exporter.model.kinds.pod_disruption_budget import PodDisruptionBudget
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 
+from ..patterns import Begins, Each, Like
 from ..plan import Delete, Plan, Refused, Risk
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
+from ..writes import Deleted, Write
 from ._grounds import ending, table, tables
 
 __all__ = ["REMEDIATION"]
@@ -88,6 +90,8 @@ def _needed(scene: Scene, pdb: PodDisruptionBudget, uids: set[str]) -> Refused |
     return None
 
 
+_OWNER = Like(apiVersion=Begins("kubevirt.io/"), kind="VirtualMachineInstance")
+_MADE_BY_KUBEVIRT = Like(metadata=Like(name=Begins(*_NAMES), ownerReferences=Each(_OWNER)))
 REMEDIATION = Remediation(
     id="delete_orphan_pdb",
     title="Delete a PDB of KubeVirt that protects nothing",
@@ -99,7 +103,7 @@ REMEDIATION = Remediation(
         kube_virt.KIND,
         namespace.KIND,
     ),
-    writes=(Write("policy", "poddisruptionbudgets", ("delete",)),),
+    writes=(Write("policy", "poddisruptionbudgets", ("delete",), (Deleted(_MADE_BY_KUBEVIRT),)),),
     plan=_plan,
     preconditions={
         "made_by_kubevirt": "name, owner and selector are those that KubeVirt gives",

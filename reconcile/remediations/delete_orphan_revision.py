@@ -29,8 +29,10 @@ from exporter.model.kinds import (
 from exporter.model.kinds.controller_revision import ControllerRevision
 from exporter.model.kinds.virtual_machine import VirtualMachine
 
+from ..patterns import EMPTY, Begins, Each, Like
 from ..plan import Delete, Plan, Refused, Risk
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
+from ..writes import Deleted, Write
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, tables, texts, under_way
 
 __all__ = ["REMEDIATION"]
@@ -87,6 +89,11 @@ def _awaiting(revision: ControllerRevision, scene: Scene) -> VirtualMachine | No
     return None
 
 
+_OWNER = Like(apiVersion=Begins("kubevirt.io/"), kind="VirtualMachine")
+_COPY = Like(
+    metadata=Like(ownerReferences=Each(_OWNER), finalizers=EMPTY),
+    data=Like(apiVersion=Begins("instancetype.kubevirt.io/")),
+)
 REMEDIATION = Remediation(
     id="delete_orphan_revision",
     title="Delete an orphaned ControllerRevision",
@@ -100,7 +107,7 @@ REMEDIATION = Remediation(
         namespace.KIND,
         *SAVERS,
     ),
-    writes=(Write("apps", "controllerrevisions", ("delete",)),),
+    writes=(Write("apps", "controllerrevisions", ("delete",), (Deleted(_COPY),)),),
     plan=_plan,
     preconditions={
         "owned_by_a_vm": "the ControllerRevision has no owner but VMs",

@@ -9,9 +9,9 @@ object cannot be deleted, nor can the namespace that it is in. So it is put only
 by the annotation `steward.kubevirt-steward.io/guard-allowed: "true"`. What virt-operator brings is left alone: it
 removes what others write on it (pkg/virt-operator/resource/apply/instancetypes.go of kubevirt/kubevirt).
 
-Undo: the undo of its entry in the ledger takes the finalizer off. By hand, once each VM has a copy, and before the
-steward is uninstalled: `kubectl patch RESOURCE NAME --type=json` with an operation `remove` of its place in
-`/metadata/finalizers`.
+Undo: the undo of its entry in the ledger takes the finalizer off; while a deletion waits, and a VM has no copy, only if
+that is accepted. By hand, once each VM has a copy, and before the steward is uninstalled: `kubectl patch RESOURCE NAME
+--type=json` with an operation `remove` of its place in `/metadata/finalizers`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from exporter.model.kinds import (
 )
 
 from ..annotations import PREFIX
+from ..patterns import Like
 from ..plan import Add, Op, Patch, Plan, Refused, Risk
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
+from ..writes import Item, Patched, Write
 from ._grounds import ending, table, texts
 
 __all__ = ["ALLOWED", "FINALIZER", "REMEDIATION"]
@@ -78,12 +80,15 @@ _KINDS = (
     virtual_machine_preference.KIND,
     virtual_machine_cluster_preference.KIND,
 )
+_GUARDED = Patched(
+    Item("/metadata/finalizers", FINALIZER, added=True), old=Like(metadata=Like(annotations=Like(**{ALLOWED: "true"})))
+)
 REMEDIATION = Remediation(
     id="guard_instancetype",
     title="Guard an instancetype or preference that is in use",
     answers={"instancetype_objects": ("DeletableInUse",)},
     reads=(*_KINDS, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND, namespace.KIND),
-    writes=tuple(Write(kind.group, kind.plural, ("patch",)) for kind in _KINDS),
+    writes=tuple(Write(kind.group, kind.plural, ("patch",), (_GUARDED,)) for kind in _KINDS),
     plan=_plan,
     preconditions={
         "unguarded": "the object does not have the finalizer yet",

@@ -6,7 +6,7 @@ another name. It has no priority, which only virt-controller may set, and is non
 back-off it would add to. Where the last one of ours failed there is no other.
 
 Undo: delete the VirtualMachineInstanceMigration before it has finished: KubeVirt aborts it, and the VMI stays where it
-is. Afterwards, another migration.
+is. Afterwards, or once it migrates by post-copy, another migration.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachi
 from exporter.model.naming import named
 from exporter.model.record import Ref
 
+from ..patterns import PRESENT, Begins, Exactly, Like
 from ..plan import Create, Plan, Refused, Risk
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
+from ..writes import Created, Write
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
 from ._owning import owning_vm
@@ -119,13 +121,17 @@ def _manifest(target: Ref, vmi: str) -> dict[str, Any]:
     }
 
 
+_MIGRATION = Like(
+    metadata=Like(name=Begins(_PREFIX), labels=Like(**{"app.kubernetes.io/managed-by": "kubevirt-steward"})),
+    spec=Exactly(vmiName=PRESENT),
+)
 REMEDIATION = Remediation(
     id="migrate_marked_vmi",
     title="Migrate a VMI whose evacuation request nobody carries out",
     answers={"evictions": ("StaleEvacuationRequest", "RequestOnSchedulableNode", "NotStarted")},
     reads=(*READS, *SAVERS),
     indexes=INDEXES,
-    writes=(Write("kubevirt.io", "virtualmachineinstancemigrations", ("create",)),),
+    writes=(Write("kubevirt.io", "virtualmachineinstancemigrations", ("create",), (Created(_MIGRATION),)),),
     plan=_plan,
     preconditions=ONE_KUBEVIRT
     | NO_SNAPSHOT_OR_RESTORE

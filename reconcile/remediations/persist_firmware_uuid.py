@@ -28,8 +28,10 @@ from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.record import epoch
 
 from ..managed_fields import writers
+from ..patterns import PRESENT, Like
 from ..plan import Patch, Plan, Refused, Risk
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
+from ..writes import Field, Patched, Write
 from ._firmware import PATH, PRECONDITIONS, READS, firmware_of, forbidden, put, restores_of
 from ._grounds import table, wholes
 
@@ -173,12 +175,13 @@ def _ignores_equal(kubevirt: KubeVirt) -> bool:
     return patch >= (1, 8, 0) or (1, 7, 1) <= patch < (1, 8, 0) or (1, 6, 4) <= patch < (1, 7, 0)
 
 
+_FIRMWARE = Field("/spec/template/spec/domain/firmware", to=Like(uuid=PRESENT))
 REMEDIATION = Remediation(
     id="persist_firmware_uuid",
     title="Write the firmware UUID in use into the VM's spec",
     answers={"firmware_vms": ("NotPersisted", "SpecRunMismatch")},
     reads=(*READS, controller_revision.KIND),
-    writes=(Write("kubevirt.io", "virtualmachines", ("patch",)),),
+    writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (Patched(_FIRMWARE),)),),
     plan=_plan,
     preconditions=PRECONDITIONS
     | {

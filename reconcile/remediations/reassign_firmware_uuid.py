@@ -12,7 +12,8 @@ takes it for its first boot and runs what runs once (host keys, users, network),
 see another VM. Hence it never changes a VM that runs or is about to start, nor one that keeps a persistent TPM, the
 state of which libvirt stores under the UUID, or persistent EFI variables.
 
-Undo: exact, while the VM is stopped: put the old UUID back.
+Undo: put the old UUID back. Where the VM was started with the new one, or another VM has the old one, that has to be
+accepted.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ..annotations import PREFIX
+from ..patterns import PRESENT
 from ..plan import Patch, Plan, Refused, Risk
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
+from ..writes import Field, Patched, Write
 from ._firmware import PRECONDITIONS, READS, firmware_of, forbidden, put
 from ._grounds import table, tables
 from ._kept_state import KEEPS_NO_STATE, kept_state
@@ -127,6 +130,7 @@ def _effect(snapshots: list[VirtualMachineSnapshotContent]) -> str:
     return f"{effect} Restoring snapshot {names[0]} brings the UUID of its time back." if names else effect
 
 
+_UUID = Field("/spec/template/spec/domain/firmware/uuid", to=PRESENT)
 REMEDIATION = Remediation(
     id="reassign_firmware_uuid",
     title="Give a stopped VM a firmware UUID of its own",
@@ -139,7 +143,7 @@ REMEDIATION = Remediation(
         virtual_machine_cluster_preference.KIND,
         virtual_machine_snapshot_content.KIND,
     ),
-    writes=(Write("kubevirt.io", "virtualmachines", ("patch",)),),
+    writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (Patched(_UUID),)),),
     plan=_plan,
     preconditions=PRECONDITIONS
     | {
@@ -154,6 +158,6 @@ REMEDIATION = Remediation(
         "snapshots_have_a_uuid": "every snapshot of the VM has a UUID, which a restore then need not derive",
     },
     risk=Risk.IDENTITY,
-    undo="exact, while the VM is stopped: put the old UUID back",
+    undo="put the old UUID back; exact while the VM has not been started since",
     indexes=(IDENTITY,),
 )

@@ -35,8 +35,10 @@ from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.record import epoch
 
 from ..annotations import PREFIX
+from ..patterns import PRESENT
 from ..plan import Add, Op, Patch, Plan, Refused, Remove, Replace, Risk, Test
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
+from ..writes import Field, Item, Patched, Write
 from ._came_meanwhile import came_meanwhile
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table
 from ._ipam_claims import (
@@ -51,6 +53,7 @@ from ._ipam_claims import (
     shared,
     waits,
 )
+from ._shapes import TERMINATING
 
 __all__ = ["NUDGED", "REMEDIATION"]
 
@@ -194,6 +197,8 @@ def _made(finding: Finding, step: Patch, *, effect: str, risk: Risk, undo: str, 
     )
 
 
+_RELEASED = Patched(Item("/metadata/finalizers", FINALIZER, added=False), old=TERMINATING, back=False)
+_NUDGED = Patched(Field(f"/metadata/annotations/{NUDGED.replace('/', '~1')}", to=PRESENT), old=TERMINATING)
 REMEDIATION = Remediation(
     id="release_ipam_claim",
     title="Release an IPAMClaim that is stuck in deletion",
@@ -214,8 +219,8 @@ REMEDIATION = Remediation(
         *SAVERS,
     ),
     writes=(
-        Write("k8s.cni.cncf.io", "ipamclaims", ("patch",)),
-        Write("kubevirt.io", "virtualmachines", ("patch",)),
+        Write("k8s.cni.cncf.io", "ipamclaims", ("patch",), (_RELEASED,)),
+        Write("kubevirt.io", "virtualmachines", ("patch",), (_NUDGED,)),
     ),
     plan=_plan,
     preconditions={

@@ -8,7 +8,8 @@ The owner is the one that the IPAMClaim refers to by UID, else the VM of its lab
 alone. Its name and network have to be those of one of its interfaces. An owner reference is only added where there is
 none.
 
-Undo: remove again what was added, as the plan lists it.
+Undo: remove again what was added, as the plan lists it; where a deletion waits for the finalizer, only once nobody uses
+the IPAMClaim, and if the loss of its addresses is accepted.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ from exporter.model.kinds.ipam_claim import FINALIZER, IPAMClaim
 from exporter.model.kinds.virtual_machine import VirtualMachine
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 
+from ..patterns import EMPTY, PRESENT
 from ..plan import Add, Op, Patch, Plan, Refused, Replace, Risk, Test
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
+from ..writes import Field, Item, Patched, Write
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table
 from ._ipam_claims import (
     NOT_MIGRATING,
@@ -41,6 +44,7 @@ from ._ipam_claims import (
     restored,
     stack_broken,
 )
+from ._shapes import LIVING, owned_by
 
 __all__ = ["REMEDIATION"]
 
@@ -151,6 +155,12 @@ def _reference(owner: _Owner) -> dict[str, Any]:
     }
 
 
+_REPAIRED = Patched(
+    Item("/metadata/finalizers", FINALIZER, added=True),
+    Field(f"/metadata/labels/{_LABEL.replace('/', '~1')}", to=PRESENT),
+    Field("/metadata/ownerReferences", was=EMPTY, to=owned_by("VirtualMachine", "VirtualMachineInstance")),
+    old=LIVING,
+)
 REMEDIATION = Remediation(
     id="repair_ipam_claim_metadata",
     title="Repair finalizer, label and owner of an IPAMClaim",
@@ -166,7 +176,7 @@ REMEDIATION = Remediation(
         *SAVERS,
     ),
     writes=(
-        Write("k8s.cni.cncf.io", "ipamclaims", ("patch",)),
+        Write("k8s.cni.cncf.io", "ipamclaims", ("patch",), (_REPAIRED,)),
         # An owner reference with blockOwnerDeletion needs it where OwnerReferencesPermissionEnforcement is on.
         Write("kubevirt.io", "virtualmachines/finalizers", ("update",)),
         Write("kubevirt.io", "virtualmachineinstances/finalizers", ("update",)),

@@ -43,12 +43,15 @@ from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from exporter.model.record import Ref
 
+from ..patterns import EMPTY, PRESENT, Begins, Is, Like
 from ..plan import Compared, Create, Op, Patch, Plan, Refused, Remove, Risk, Test
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
+from ..writes import Created, Field, Patched, Write
 from ._copies import running_spec
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
-from ._instancetypes import kubevirt_of
+from ._instancetypes import LABEL, kubevirt_of
 from ._running import instancetype_of
+from ._shapes import owned_by
 from ._sources import KINDS, exact_source, rebuilt
 
 __all__ = ["REMEDIATION"]
@@ -187,6 +190,14 @@ def _dropped(whole: Mapping[str, Any], lost: Resolution) -> tuple[Op, ...]:
     return (wanted, *named, Test(f"{reference}/name", lost.revision_name), Remove(reference))
 
 
+_COPY = Like(
+    metadata=Like(
+        labels=Like(**{f"{LABEL}{name}": PRESENT for name in ("generation", "kind", "name", "uid", "version")}),
+        ownerReferences=owned_by("VirtualMachine"),
+    ),
+    data=Like(apiVersion=Begins("instancetype.kubevirt.io/"), kind=Is(*(kind.name for kind in KINDS))),
+)
+_DROPPED = Patched(*(Field(f"/status/{role.value}Ref/controllerRevisionRef", to=EMPTY) for role in Role), back=False)
 REMEDIATION = Remediation(
     id="restash_missing_revision",
     title="Restore the missing ControllerRevision of a VM",
@@ -203,10 +214,10 @@ REMEDIATION = Remediation(
         *SAVERS,
     ),
     writes=(
-        Write("apps", "controllerrevisions", ("create",)),
+        Write("apps", "controllerrevisions", ("create",), (Created(_COPY),)),
         # Its owner reference has blockOwnerDeletion: needed where OwnerReferencesPermissionEnforcement is on.
         Write("kubevirt.io", "virtualmachines/finalizers", ("update",)),
-        Write("kubevirt.io", "virtualmachines/status", ("patch",)),
+        Write("kubevirt.io", "virtualmachines/status", ("patch",), (_DROPPED,)),
     ),
     plan=_plan,
     preconditions={

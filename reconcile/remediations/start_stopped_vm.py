@@ -39,8 +39,10 @@ from exporter.model.kinds.pod import Pod, Role
 from exporter.model.kinds.virtual_machine import VirtualMachine
 
 from ..effects import REQUESTS
+from ..patterns import EMPTY, PRESENT, Each, Exactly, Is, Like
 from ..plan import Add, Op, Patch, Plan, Refused, Remove, Replace, Risk, Test
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
+from ..writes import Field, Patched, Write
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, controller, ending, table, tables, under_way
 from ._leaving import ONE_KUBEVIRT
 from ._resolvable import RESOLVABLE, unresolved
@@ -169,6 +171,13 @@ def _made(finding: Finding, step: Patch, *, effect: str, undo: str, settles: boo
     return REMEDIATION.planned(finding, step, effect=effect, risk=Risk.NONE, undo=undo, settles=settles)
 
 
+_NOTED = Like(metadata=Like(annotations=Like(**{STOPPED_FOR_DRAIN: PRESENT})))
+_STARTED = Patched(
+    Field("/spec/runStrategy", was=Is("Halted"), to=Is("Always", "Manual", *_BY_ITSELF)),
+    Field("/spec/running", was=Is(False), to=Is(True)),
+    Field(_PATH, was=PRESENT),
+)
+_ASKED = Patched(Field(REQUESTS, was=EMPTY, to=Each(Exactly(action="Start"), one=True)), old=_NOTED)
 REMEDIATION = Remediation(
     id="start_stopped_vm",
     title="Start a VM again that was stopped for a drain",
@@ -186,8 +195,8 @@ REMEDIATION = Remediation(
     ),
     indexes=(VM, STOPPED, DRAINED_NODE),
     writes=(
-        Write("kubevirt.io", "virtualmachines", ("patch",)),
-        Write("kubevirt.io", "virtualmachines/status", ("patch",)),
+        Write("kubevirt.io", "virtualmachines", ("patch",), (_STARTED,)),
+        Write("kubevirt.io", "virtualmachines/status", ("patch",), (_ASKED,)),
     ),
     plan=_plan,
     preconditions=ONE_KUBEVIRT

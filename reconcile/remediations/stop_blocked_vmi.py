@@ -30,9 +30,11 @@ from exporter.model.kinds import controller_revision
 from exporter.model.kinds.virtual_machine import VirtualMachine
 
 from ..effects import annotation
+from ..patterns import PRESENT, Is, Like
 from ..plan import Patch, Plan, Refused, Replace, Risk, Test
-from ..remediation import Remediation, Scene, Write
+from ..remediation import Remediation, Scene
 from ..requests import MANAGER
+from ..writes import Field, Patched, Write
 from ._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
 from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
 from ._owning import lost_disks, owning_vm
@@ -141,13 +143,20 @@ def _undo(vm: VirtualMachine, whole: Mapping[str, Any]) -> str:
     return f"{patch}, which starts it"
 
 
+_OPTED_IN = Like(metadata=Like(annotations=Like(**{_ALLOWED: "true"})))
+_TO_HALTED = Patched(
+    Field("/spec/runStrategy", was=Is(*_STOPPED), to=Is("Halted")),
+    Field("/spec/running", was=Is(True), to=Is(False)),
+    Field(f"/metadata/annotations/{STOPPED_FOR_DRAIN.replace('/', '~1')}", to=PRESENT),
+    old=_OPTED_IN,
+)
 REMEDIATION = Remediation(
     id="stop_blocked_vmi",
     title="Stop a VM that blocks a drain, with its owner's consent",
     answers={"evictions": ("NotMigratable", "NotMigratableAfterRequest")},
     reads=(*READS, *KINDS, *SAVERS, controller_revision.KIND),
     indexes=INDEXES,
-    writes=(Write("kubevirt.io", "virtualmachines", ("patch",)),),
+    writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (_TO_HALTED,)),),
     plan=_plan,
     preconditions=ONE_KUBEVIRT
     | NO_SNAPSHOT_OR_RESTORE

@@ -65,7 +65,15 @@ def weighed(taken: Taken, scene: Scene, seen: Seen) -> Given | Refused:
     if why and (refused := kept_state(scene, vm)):
         return refused
     losses = tuple(_lost(scene, vm, goes, back, why))
-    return Given(effect=f"At its next start the guest of {ref} sees UUID {back} in the place of {goes}.", losses=losses)
+    also = "".join(f" Its {name} is as before, too." for name in _others(taken))
+    effect = f"At its next start the guest of {ref} sees UUID {back} in the place of {goes}.{also}"
+    return Given(effect=effect, losses=losses)
+
+
+def _others(taken: Taken) -> list[str]:
+    """What else the firmware of before had, or lacked, such as the serial or the bootloader."""
+    had, has = (table(firmware_of(whole or {})) for whole in (taken.before, taken.after))
+    return sorted(name for name in {*had, *has} - {"uuid"} if had.get(name) != has.get(name))
 
 
 def _lost(scene: Scene, vm: VirtualMachine, goes: str, back: str, why: str) -> Iterator[Loss]:

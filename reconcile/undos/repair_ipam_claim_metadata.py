@@ -35,13 +35,15 @@ from ..undo import Given, Loss, Lost, Taken, Undo
 
 __all__ = ["UNDO"]
 
+_LABEL = "kubevirt.io/vm"
+
 
 def _weigh(taken: Taken, scene: Scene) -> Given | Refused:
     ref = taken.plan.target
     claim = scene.named(IPAMClaim, ref.namespace, ref.name)
     if claim is None:
         return Refused("same_object", f"{ref} does not exist")
-    going = _going(scene, claim) if _removes_finalizer(taken) else ""
+    going = _going(scene, claim) if _unprotects(taken) else ""
     if not going:
         return Given(effect=f"What was added to {ref} is removed again; its addresses stay as they are.")
     if refused := _used(scene, claim, going):
@@ -76,9 +78,14 @@ def _owner(scene: Scene, namespace: str, kind: str, name: str) -> VirtualMachine
     return scene.named(VirtualMachineInstance, namespace, name)
 
 
-def _removes_finalizer(taken: Taken) -> bool:
-    had, has = (texts(table((whole or {}).get("metadata")).get("finalizers")) for whole in (taken.before, taken.after))
-    return FINALIZER in has and FINALIZER not in had
+def _unprotects(taken: Taken) -> bool:
+    """Whether the finalizer goes, or the label of another VM comes back: when that one is deleted, KubeVirt's IPAM
+    controller takes the finalizer off every IPAMClaim with its label.
+    """
+    had, has = (table((whole or {}).get("metadata")) for whole in (taken.before, taken.after))
+    labels = [table(each.get("labels")).get(_LABEL) for each in (had, has)]
+    relabelled = labels[0] not in (None, "", labels[1])
+    return relabelled or (FINALIZER in texts(has.get("finalizers")) and FINALIZER not in texts(had.get("finalizers")))
 
 
 def _used(scene: Scene, claim: IPAMClaim, going: str) -> Refused | None:

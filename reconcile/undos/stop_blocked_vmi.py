@@ -1,4 +1,4 @@
-"""A VM that was stopped starts as soon as its run strategy is what it was."""
+"""A VM that was stopped starts as soon as its run strategy is what it was, if that starts it."""
 
 from __future__ import annotations
 

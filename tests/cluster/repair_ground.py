@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -50,10 +51,14 @@ class Ground:
         self.free_lease(name)
         return Stage(self.client, name)
 
-    def sidecar(self, namespace: str, settings: Mapping[str, Any], replica: str = "", **how: Any) -> Sidecar:
-        """One of a namespace, where its Lease is too; one after the other, they have the ledger in common."""
+    def sidecar(
+        self, namespace: str, settings: Mapping[str, Any], replica: str = "", through: Path | None = None, **how: Any
+    ) -> Sidecar:
+        """One of a namespace, where its Lease is too; one after the other, they have the ledger in common. `through` is
+        the kubeconfig of a proxy.
+        """
         given = {"lease": {"namespace": namespace, "name": "steward"}, **settings}
-        kubeconfig = self.server.kubeconfig(ACCOUNT)
+        kubeconfig = through or self.server.kubeconfig(ACCOUNT)
         return Sidecar(self._folder / f"{namespace}{replica}", kubeconfig, self.exporter.url, given, forked=True, **how)
 
     def found(self, namespace: str) -> set[str]:
@@ -75,6 +80,17 @@ class Ground:
             return
         given_up = {"metadata": {"annotations": notes}, "spec": {"holderIdentity": None}}
         self.client.patch(LEASES, namespace, "steward", given_up)
+
+    def takes_over(self, namespace: str, sidecar: Sidecar) -> None:
+        """Waits until it leads, and accepts its ledger where the Lease is of another one."""
+
+        def leads() -> bool:
+            if words := re.findall(r"reconcile ledger --accept ([0-9a-f-]+)", sidecar.log.read_text("utf-8")):
+                note = {"metadata": {"annotations": {f"{_OURS}accept-ledger": f"{words[-1]} by the test"}}}
+                self.client.patch(LEASES, namespace, "steward", note)
+            return sidecar.value("kubevirt_steward_repair_leading") == 1.0
+
+        wait_until(leads, 60, "it leads")
 
     def events(self, namespace: str) -> list[Object]:
         return [each for each in self.client.list(EVENTS, namespace)["items"] if each["reason"].startswith("Repair")]

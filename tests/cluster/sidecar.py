@@ -40,10 +40,13 @@ class Sidecar:
         kill_at: str = "",
         stop_at: str = "",
         forked: bool = False,
+        skewed: float = 0.0,
+        arrives: float = 0.0,
     ) -> None:
         """`settings` are put over those of tests, which do not wait. Its clock is so many seconds `ahead`, and it kills
         itself when it reaches the step `kill_at` of an attempt, or stops itself at `stop_at`. With `forked` it is no
-        command that is run, which takes seconds, but a fork.
+        command that is run, which takes seconds, but a fork; only that may be `skewed`, or have a time in which what is
+        not answered `arrives`: see `How`.
         """
         folder.mkdir(parents=True, exist_ok=True)
         self.kubeconfig, self.directory = kubeconfig, folder / "ledger"
@@ -67,7 +70,7 @@ class Sidecar:
             own: list[str | Path] = [sys.executable, "-m", "tests.cluster.sidecar_process", self.config, kubeconfig]
             command = [*own, "--ahead", str(ahead), "--kill-at", kill_at]
         self.log = log = folder / "sidecar.log"
-        self.fork = Fork(How(self.config, kubeconfig, ahead, kill_at, stop_at), log)
+        self.fork = Fork(How(self.config, kubeconfig, ahead, kill_at, stop_at, skewed, arrives), log)
         self.process = self.fork if forked or stop_at else Process("sidecar", command, log)
 
     def __enter__(self) -> Sidecar:

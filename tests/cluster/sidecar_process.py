@@ -1,5 +1,7 @@
 """`steward reconcile run` with a clock that is ahead, so that what waits an hour need not, and with an end at one step.
 
+The API server's clock is taken to be ahead as much. One that is `skewed` is ahead of the API server's.
+
 python -m tests.cluster.sidecar_process CONFIG KUBECONFIG --ahead 7200 --kill-at written
 
 `Fork` does the same in a process that is forked off one which has imported everything: that takes no seconds.
@@ -36,13 +38,17 @@ _FORKS.set_forkserver_preload(["tests.cluster.sidecar_process"])
 
 @dataclass(frozen=True)
 class How:
-    """Its clock is so many seconds `ahead`; at a step of an attempt it kills or stops itself, by a signal."""
+    """Its clock is so many seconds `ahead`, as that of the API server is, and `skewed` from that. At a step of an
+    attempt it kills or stops itself, by a signal. What is not answered `arrives` within so many seconds, if not 0.
+    """
 
     config: Path
     kubeconfig: Path
     ahead: float = 0.0
     kill_at: str = ""
     stop_at: str = ""
+    skewed: float = 0.0
+    arrives: float = 0.0
 
 
 class Fork:
@@ -123,8 +129,19 @@ async def _serve(how: How) -> int:
             os.kill(os.getpid(), signal.SIGSTOP)
 
     transport = Transport.from_environment(str(how.kubeconfig))
-    clock = lambda: time.time() + how.ahead  # noqa: E731
-    async with run(loaded.config, transport, ExporterConfig(), clock=clock, reached=reached):
+
+    def wall() -> float:
+        return time.time() + how.skewed
+
+    async with run(
+        loaded.config,
+        transport,
+        ExporterConfig(),
+        clock=lambda: wall() + how.ahead,
+        wall=wall,
+        reached=reached,
+        arrives=how.arrives or None,
+    ):
         await asyncio.Event().wait()
     return 0
 

@@ -19,11 +19,13 @@ import yaml
 
 from exporter.checks import all_checks
 from exporter.demo import instancetypes as its
+from reconcile.accounts import ServiceAccount
 from reconcile.cli import add
 from reconcile.config_file import Loaded, load
-from reconcile.permissions import ServiceAccount, needed
+from reconcile.permissions import needed
 from reconcile.plan import Create
 from reconcile.remediations import all_remediations
+from reconcile.requests import MANAGER
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer, Setup
 from tests.cluster.client import ApiError, Client
@@ -213,7 +215,7 @@ def test_the_service_account_may_do_what_is_printed_and_nothing_else(
     own = cluster.client(ACCOUNT)
 
     everywhere = {each for found in manifests if found["kind"] == "ClusterRole" for each in map_rules(found)}
-    assert rules(own, namespace) == everywhere
+    wait_until(lambda: rules(own, namespace) == everywhere, 60, "the roles are in effect, and no others", every=0.2)
     assert rules(own, "kv") == everywhere | {
         ("get", "coordination.k8s.io", "leases", ("kubevirt-steward-reconcile",)),
         ("update", "coordination.k8s.io", "leases", ("kubevirt-steward-reconcile",)),
@@ -237,14 +239,22 @@ def test_everything_else_is_refused(cluster: ApiServer, admin: Client, namespace
     claims: Resource = IPAM_CLAIMS
 
     assert own.get(claims, namespace, claim["metadata"]["name"]) == claim
-    dry = own.connection.request(
-        "PATCH",
-        claims.path(namespace, claim["metadata"]["name"]),
-        {"metadata": {"labels": {"a": "b"}}},
-        query={"dryRun": "All"},
-        content_type="application/merge-patch+json",
-    )
-    assert dry["metadata"]["labels"]["a"] == "b"
+
+    def dry_run() -> Object | None:
+        try:
+            taken: Object = own.connection.request(
+                "PATCH",
+                claims.path(namespace, claim["metadata"]["name"]),
+                {"metadata": {"labels": {"kubevirt.io/vm": "other"}}},
+                query={"dryRun": "All", "fieldManager": MANAGER},
+                content_type="application/merge-patch+json",
+            )
+        except ApiError:
+            return None
+        return taken
+
+    dry = wait_until(dry_run, 60, "roles and policy are in effect", every=0.2)
+    assert dry["metadata"]["labels"]["kubevirt.io/vm"] == "other"
 
     note = {"metadata": {"annotations": {"a": "b"}}}
     acts: dict[str, Callable[[], object]] = {
@@ -300,7 +310,11 @@ def test_without_a_permission_nothing_is_written_and_it_says_which_is_missing(
     with Exporter(cluster.kubeconfig("steward-exporter"), STEADY, graces=0) as exporter:
         exporter.wait_ready()
         made = sidecar(tmp_path, cluster, exporter.url, {"remediations": {"delete_orphan_ipam_claim": AUTO}})
-        whole = next(each for each in granted(admin, made.config) if each["metadata"]["name"] == role)
+        whole = next(
+            each
+            for each in granted(admin, made.config)
+            if (each["kind"], each["metadata"]["name"]) == ("ClusterRole", role)
+        )
         admin.apply(without(whole, resource))
         with made:
             wait_until(lambda: refused(made) is not None, 60, "a repair is refused", every=0.2)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcile import attempt
+from reconcile import attempt, ending
 from reconcile.ledger import Ledger
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import FAULTS, LATER, Fault, settings
@@ -22,8 +22,11 @@ from tests.cluster.repair_ground import Ground, ground_of
 from tests.cluster.sidecar import Sidecar
 from tests.waiting import wait_until
 
-STEPS = ("made", "dry_run", "made_again", "intended", "fenced", "written", "read_back", "event", "done")
-SETTLING = ("settle_read", "settle_event", "settled")
+STEPS = (
+    *("made", "dry_run", "made_again", "intended", "fenced", "written"),
+    *("read_back", "looked_again", "event", "done"),
+)
+SETTLING = ("settle_read", "settle_looked", "settle_event", "settled")
 ALL = (*STEPS, *SETTLING)
 SAMPLE = list(zip(cycle(FAULTS), ALL, strict=False))
 CASES = list(product(FAULTS, ALL)) if os.environ.get("REPAIRS") == "all" else SAMPLE
@@ -37,7 +40,8 @@ def ground(module_api_server: MakeApiServer, tmp_path_factory: pytest.TempPathFa
 
 
 def test_each_step_is_here() -> None:
-    there = re.findall(r'_reached\("(\w+)"\)', Path(attempt.__file__).read_text("utf-8"))
+    sources = [Path(str(each.__file__)).read_text("utf-8") for each in (attempt, ending)]
+    there = re.findall(r'_reached\("(\w+)"\)', "".join(sources))
     assert sorted(there) == sorted(ALL)
     assert {fault for fault, _ in SAMPLE} == set(FAULTS)
 
@@ -57,7 +61,7 @@ def test_one_write_one_event_and_an_end(ground: Ground, fault: Fault, step: str)
         dying.fork.start(lambda: True)
         assert dying.fork.ended() == -signal.SIGKILL, dying
         ground.free_lease(namespace)
-    with ground.sidecar(namespace, auto, ahead=ahead) as sidecar:
+    with ground.sidecar(namespace, auto, ahead=ahead, arrives=2.0) as sidecar:
         _ended(sidecar, fault)
         sidecar.runs_again(1)
         ends = [(each.event.value, each.happened) for each in sidecar.entries() if each.event != "verified"]
@@ -90,6 +94,6 @@ def _wanted(step: str) -> list[tuple[str, bool | None]]:
     whole: list[tuple[str, bool | None]] = [("intended", None), ("done", None)]
     if step in NOT_WRITTEN:
         return [("intended", None), ("resolved", False), *whole]
-    if step in ("written", "read_back", "event", *SETTLING):
+    if step in ("written", "read_back", "looked_again", "event", *SETTLING):
         return [("intended", None), ("resolved", True)]
     return whole

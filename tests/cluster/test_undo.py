@@ -7,6 +7,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ from exporter.model.firmware import group_id
 from reconcile.annotations import PAUSED
 from reconcile.attempt import State
 from reconcile.by_hand import folder
+from reconcile.confirm import Confirmed
+from reconcile.confirm_undo import confirm_undo
 from reconcile.ledger import Entry, Event, Ledger
+from reconcile.plan import Refused
 from reconcile.remediation import Remediation
 from reconcile.remediations import (
     guard_instancetype,
@@ -26,6 +30,8 @@ from reconcile.remediations import (
     restash_missing_revision,
 )
 from reconcile.remediations.guard_instancetype import ALLOWED, FINALIZER
+from reconcile.taken import taken
+from reconcile.undos import all_undos
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer
@@ -145,6 +151,26 @@ async def test_an_address_that_nobody_uses_goes_once_that_is_accepted(ground: Gr
     assert any("10.0.0.5" in each for each in intended.plan.loses)
     shown = steward("reconcile", "ledger", attempt, "--ledger", str(ground.ledger))
     assert "accepted as lost: address" in shown.stdout
+
+
+async def test_who_comes_between_the_two_looks_keeps_the_address(ground: Ground) -> None:
+    _, attempt = await protected_claim(ground)
+    ground.delete_claim()
+    own = replace(taken(ground.repairing.entries(), attempt), by="alice", accepted=("address",))
+    undo = all_undos()[own.plan.remediation]
+    came: list[Object] = []
+
+    async def make() -> Confirmed | Refused:
+        return await confirm_undo(own, undo, ground.repairing.reads, now=time.time())
+
+    async def permit(_: Confirmed) -> Refused | None:
+        came.append(ground.pod())
+        return None
+
+    result = await ground.repairing.attempts.run(make, permit, mode="undo", undoes=attempt)
+    assert (result.state, result.refused, len(came)) == (State.REFUSED, "no_user", 1)
+    there = ground.client.get(IPAM_CLAIMS, ground.namespace, "db.blue")
+    assert there["metadata"]["finalizers"] == ["kubevirt.io/persistent-ipam"]
 
 
 async def test_a_finalizer_is_taken_back_where_no_deletion_waits(ground: Ground) -> None:
@@ -315,6 +341,9 @@ async def test_what_is_paused_may_be_taken_back_and_once(ground: Ground) -> None
 
     done = await ground.undo(attempt)
     assert done.returncode == 0, done.stderr
+    there = ground.client.get(IPAM_CLAIMS, ground.namespace, "db.blue")["metadata"]
+    assert there["annotations"][PAUSED] == "we look at it"
+    assert "finalizers" not in there
     again = await ground.undo(attempt)
     assert again.returncode == 2
     assert f"attempt {attempt} was taken back before" in again.stderr

@@ -167,7 +167,8 @@ class Copies:
             of = meta_of(vm)["name"]
             if named_by(vm) == name and self.world.now - self._since[of, name] > self.seen:
                 yield f"VM {of}"
-            live = self.world.get(SIZE, (vm["spec"].get("instancetype") or {}).get("name", ""), "")
+            matcher = vm["spec"].get("instancetype") or {}
+            live = self.world.get(SIZE, matcher.get("name", ""), "") if "revisionName" not in matcher else None
             awaits = live is not None and copy_name(vm, live) == name != named_by(vm)
             if awaits and live is not None and not self._has_one(vm, live) and self.world.age(vm) > self.seen:
                 yield f"VM {of}, which has no copy of what it wants,"

@@ -52,6 +52,9 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
 def _db(world: World, state: str, odd: Odd, rng: Random) -> Obj:
     strategy = rng.choice(("Halted", "Halted", "Halted", "Always", "Manual"))
     made = vm("db", strategy, uuid="" if state == "not persisted" else COPIED, uid="u-db", created=_OLD)
+    fields: Obj = {"f:spec": {"f:template": {"f:spec": {"f:domain": {"f:firmware": {"f:uuid": {}}}}}}}
+    write = {"manager": "kubectl-create", "operation": "Update", "time": _OLD, "fieldsV1": fields}
+    made = with_meta(made, managedFields=[write])  # before its VMI was created
     return world.create(varied(made, odd, world), "user")
 
 

@@ -24,7 +24,7 @@ class MemoryLedger:
             attempt = f"{fields['plan'].hash}-{seq}"
         entry = Entry(seq=seq, at=self._clock(), event=event, attempt=attempt, **fields)
         self._items.allow(entry)
-        self._items.take(entry, 1)
+        self._items.take(entry)
         self.kept.append(entry)
         return entry
 

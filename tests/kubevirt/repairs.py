@@ -114,9 +114,12 @@ class Repairs:
         return Sidecar(self.folder, kubeconfig, self.exporter.url, settings, ahead=ahead, kill_at=kill_at)
 
     def free_lease(self) -> None:
-        """The Lease of a sidecar that was killed, so that the next one need not wait for its end."""
+        """The Lease of a sidecar that was killed is as if it was given up, so that the next one need not wait."""
+        ours = "steward.kubevirt-steward.io/"
+        notes = {f"{ours}lease-process": "gone", f"{ours}lease-released": "gone"}
+        given_up = {"metadata": {"annotations": notes}, "spec": {"holderIdentity": None}}
         for lease in self.stage.client.list(LEASES, self.stage.namespace)["items"]:
-            self.stage.client.delete(LEASES, self.stage.namespace, lease["metadata"]["name"])
+            self.stage.client.patch(LEASES, self.stage.namespace, lease["metadata"]["name"], given_up)
 
     def finding(self, reason: str, name: str = "db") -> Object:
         """The one that the remediation answers, once it is reported."""

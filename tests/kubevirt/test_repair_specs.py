@@ -246,3 +246,28 @@ def test_a_revision_that_nothing_needs_is_deleted_and_comes_back_from_the_ledger
     assert made.undo(attempt).returncode == 1
     again = stage.client.create(made.kept(attempt))
     assert (again["data"], again["metadata"]["labels"]) == (before["data"], before["metadata"]["labels"])
+
+
+def test_a_lost_revision_is_had_from_the_copy_of_another_vm(stage: Stage, sizes: Sizes, repairs: Make) -> None:
+    """KubeVirt made that copy, for a VM that refers to it, and the VM runs with what it gives."""
+    small = sizes.small()
+    stage.running("db", instancetype=small)
+    stage.running("web", instancetype=small)
+    lost, of_web = sizes.wait_ref("db"), sizes.wait_ref("web")
+    before = sizes.revision(lost)
+    assert before is not None
+    sizes.lose(lost)
+    sizes.delete(small)
+    sizes.small(cpus=2)
+    made = repairs(RESTASH)
+    plan = made.plan(made.finding("RevisionMissing"))
+    assert plan["state"] == "planned", plan
+    assert f"from ControllerRevision {stage.namespace}/{of_web}" in plan["effect"]
+    assert plan["content"]["data"]["spec"] == before["data"]["spec"]
+    assert plan["compared"] == f"what VirtualMachineInstance {stage.namespace}/db runs with"
+    with made.sidecar("auto") as sidecar:
+        sidecar.wait_for("verified")
+    again = sizes.revision(lost)
+    assert again is not None
+    assert again["data"] == before["data"]
+    assert not true(vm(stage), "RestartRequired")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ from reconcile.ledger import Ledger
 from reconcile.ledger.disk import Disk
 from reconcile.plan import Patch, Plan, Remove, Risk, Test
 
-__all__ = ["Power", "PowerLossError", "opened", "plan"]
+__all__ = ["Power", "PowerLossError", "of_an_older_version", "opened", "plan", "rewrite"]
 
 
 def plan(name: str = "db.blue", value: Any = "x") -> Plan:
@@ -104,3 +107,30 @@ class Power(Disk):
         self.left -= 1
         if self.left < 0:
             raise PowerLossError
+
+
+def of_an_older_version(directory: Path) -> None:
+    """As a version wrote it that did not state whose a ledger is."""
+    rewrite(directory, lambda entry: entry.pop("opens", None))
+    extent = json.loads((directory / "ledger.json").read_text("utf-8"))
+    (directory / "ledger.json").write_text(json.dumps({"first": extent["first"], "last": extent["last"]}), "utf-8")
+
+
+def rewrite(directory: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """What somebody may do who knows the format: changes entries, and makes all checksums anew."""
+    previous = ""
+    files: dict[int, str] = {}
+    for path in sorted(directory.glob("ledger-*.jsonl")):
+        lines = []
+        for line in path.read_text("utf-8").splitlines():
+            entry = json.loads(line)
+            change(entry)
+            entry |= {"previous": previous} if previous else {}
+            for number in entry.get("opens", {}).get("files", {}):
+                entry["opens"]["files"][number] = files[int(number)]
+            del entry["sum"]
+            content = json.dumps(entry, separators=(",", ":"), ensure_ascii=False)
+            previous = sha256(content.encode()).hexdigest()
+            lines.append(f'{content[:-1]},"sum":"{previous}"}}\n')
+        path.write_text("".join(lines), "utf-8")
+        files[int(path.stem[-6:])] = sha256(path.read_bytes()).hexdigest()

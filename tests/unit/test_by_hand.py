@@ -47,7 +47,7 @@ def test_what_was_taken_back_is_counted_once_it_is_done(tmp_path: Path) -> None:
 
 
 def test_a_person_writes_beside_the_sidecar_that_holds_the_ledger(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path, clock=lambda: NOW), opened(tmp_path) as ledger:
+    with Ledger.open(tmp_path, clock=lambda: NOW), opened(tmp_path, "u1") as ledger:
         assert ledger.directory == folder(tmp_path)
 
 
@@ -58,6 +58,6 @@ def test_a_ledger_that_was_altered_is_not_passed_over(tmp_path: Path) -> None:
     (file,) = tmp_path.glob("*.jsonl")
     file.write_text(file.read_text("utf-8").replace('"why":"a"', '"why":"c"'), encoding="utf-8")
 
-    with pytest.raises(LedgerError), opened(tmp_path):
+    with pytest.raises(LedgerError), opened(tmp_path, "u1"):
         pass
     assert not folder(tmp_path).exists()

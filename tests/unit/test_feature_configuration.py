@@ -26,7 +26,6 @@ from tests.rows import full
 UNCONCERNED = (
     "eviction_pdbs",
     "eviction_stack",
-    "eviction_stops",
     "evictions",
     "firmware_duplicates",
     "firmware_vms",

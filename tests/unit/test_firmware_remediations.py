@@ -21,8 +21,8 @@ from reconcile.remediations._grounds import ending
 from reconcile.remediations.persist_firmware_uuid import REMEDIATION as PERSIST
 from reconcile.remediations.reassign_firmware_uuid import REMEDIATION as REASSIGN
 from tests.confirming import MemoryReads, confirmed, hint_of
+from tests.remediation_cases import cases_of
 from tests.rows import full
-from tests.unit.test_remediations import cases_of
 
 Obj = dict[str, Any]
 SHARED = "3e6c1f0a-6f0e-4d6b-9a43-0c8e5b1d2f31"

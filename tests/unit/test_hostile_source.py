@@ -19,9 +19,9 @@ from reconcile.remediations import all_remediations
 from reconcile.source import ExporterSource, Found, SourceError
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
+from tests.remediation_cases import cases_of
 from tests.rows import full
 from tests.unit.test_loop import auto, on, orphan
-from tests.unit.test_remediations import cases_of
 
 FINDING = {
     "check": "ipam_claims",

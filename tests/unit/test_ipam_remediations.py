@@ -15,8 +15,8 @@ from reconcile.remediations import delete_orphan_ipam_claim, release_ipam_claim,
 from reconcile.remediations.release_ipam_claim import NUDGED
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
+from tests.remediation_cases import cases_of
 from tests.rows import full
-from tests.unit.test_remediations import cases_of
 
 OURS = [each.REMEDIATION for each in (delete_orphan_ipam_claim, release_ipam_claim, repair_ipam_claim_metadata)]
 RELEASE = release_ipam_claim.REMEDIATION

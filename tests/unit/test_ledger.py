@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from reconcile.ledger import Event, Ledger, LedgerError, verify
+from reconcile.history import History
+from reconcile.ledger import Event, Ledger, LedgerError, Retention, verify
 from tests.unit.ledgers import opened, plan
 
 
@@ -159,38 +160,79 @@ def numbers(directory: Path) -> list[int]:
     return sorted(int(path.stem[-6:]) for path in directory.glob("*.jsonl"))
 
 
-def test_old_files_go_only_as_far_as_they_may(tmp_path: Path) -> None:
-    def attempt(ledger: Ledger, *, finish: bool = True) -> str:
-        found = ledger.append(Event.INTENDED, plan=plan()).attempt
-        if finish:
-            ledger.append(Event.DONE, attempt=found)
-        return found
+def attempt(ledger: Ledger, *, finish: bool = True) -> str:
+    found = ledger.append(Event.INTENDED, plan=plan()).attempt
+    if finish:
+        ledger.append(Event.DONE, attempt=found)
+    return found
 
-    with opened(tmp_path, max_bytes=1, keep=2) as ledger:
-        for _ in range(3):
-            attempt(ledger)
-        assert numbers(tmp_path) == [4, 5, 6]
-        open_one = attempt(ledger, finish=False)
-        for _ in range(3):
-            attempt(ledger)
-        assert numbers(tmp_path) == [7, 8, 9, 10, 11, 12, 13]
-    with opened(tmp_path, max_bytes=1, keep=2) as ledger:
-        ledger.append(Event.RESOLVED, attempt=open_one, happened=False)
-        assert numbers(tmp_path) == [12, 13, 14]
-        ledger.append(Event.PAUSED, scope="ns")
-        for _ in range(2):
-            attempt(ledger)
-            ledger.append(Event.PAUSED, scope="ns", why="again")
-        assert numbers(tmp_path)[0] == 15
-        ledger.append(Event.RESUMED, scope="ns")
-        assert numbers(tmp_path) == [20, 21, 22]
+
+def test_old_files_go_by_size_and_an_open_attempt_is_known_without_them(tmp_path: Path) -> None:
+    def remembered(directory: Path, size: int) -> tuple[Ledger, History]:
+        ledger, history = opened(directory, max_bytes=1, retention=Retention(max_size=size)), History()
+        ledger.recall(history=history)
+        return ledger, history
+
+    ledger, history = remembered(tmp_path, 20_000)
+    with ledger:
+        open_one = ledger.append(Event.INTENDED, plan=plan(), whole={"of": "it"})
+        history.add(open_one)
+        history.add(ledger.append(Event.PAUSED, scope="ns", why="a reason"))
+        while numbers(tmp_path)[0] <= 2:
+            for event in (Event.RESUMED, Event.PAUSED):
+                history.add(ledger.append(event, scope="other"))
+        assert sum(path.stat().st_size for path in tmp_path.glob("*.jsonl")) <= 20_000
+        assert next(each.seq for each in ledger.entries()) > 2
+        assert ledger.intended(open_one.attempt) is None
         assert ledger.verify() == []
-        assert [each.seq for each in ledger.entries()] == [20, 21, 22]
+    ledger, history = remembered(tmp_path, 20_000)
+    with ledger:
+        (found,) = ledger.unfinished()
+        assert (found.attempt, found.plan, found.whole) == (open_one.attempt, open_one.plan, {"of": "it"})
+        pause = history.paused("ns")
+        assert pause is not None
+        assert pause.why == "a reason"
+        ledger.append(Event.RESOLVED, attempt=open_one.attempt, happened=False)
+        assert ledger.unfinished() == []
     assert verify(tmp_path) == []
 
 
-def test_without_keep_all_files_stay(tmp_path: Path) -> None:
+def test_old_files_go_by_age(tmp_path: Path) -> None:
+    now = 1000.0
+    retention = Retention(max_age=100.0)
+    with Ledger.open(tmp_path, clock=lambda: now, max_bytes=1, retention=retention) as ledger:
+        history = History(clock=lambda: now)
+        ledger.recall(history=history)
+        for _ in range(5):
+            history.add(ledger.append(Event.RESUMED))
+            now += 40.0
+        assert numbers(tmp_path) == [2, 3, 4, 5]  # of the first one the entry is older, when the last one comes
+        assert [each.seq for each in ledger.entries()] == [2, 3, 4, 5]
+        assert ledger.verify() == []
+    now += 1000.0
+    with Ledger.open(tmp_path, clock=lambda: now, max_bytes=1, retention=retention) as ledger:
+        assert numbers(tmp_path) == [2, 3, 4, 5]
+        ledger.recall(history=History(clock=lambda: now))
+        assert numbers(tmp_path) == [5]
+
+
+def test_nothing_goes_that_its_readers_still_need(tmp_path: Path) -> None:
+    """Of entries that a reader did not get, nothing can be carried."""
+    with opened(tmp_path, max_bytes=1, retention=Retention(max_size=1)) as ledger:
+        ledger.append(Event.PAUSED, scope="ns")
+        ledger.recall(history=History())
+        for _ in range(3):
+            ledger.append(Event.RESUMED)
+        assert numbers(tmp_path) == [1, 2, 3, 4][1:]
+    history = History()
+    with opened(tmp_path) as ledger:
+        ledger.recall(history=history)
+    assert history.paused("ns") is not None
+
+
+def test_unless_it_is_said_all_files_stay(tmp_path: Path) -> None:
     with opened(tmp_path, max_bytes=1) as ledger:
+        ledger.recall(history=History())
         for at in range(20):
             ledger.append(Event.PAUSED, scope=f"{at}")
     assert numbers(tmp_path) == list(range(1, 21))
@@ -215,14 +257,18 @@ def test_a_reader_sees_what_is_complete_while_a_line_is_written(tmp_path: Path) 
 
 
 def test_a_reader_goes_on_over_files_that_come_and_go(tmp_path: Path) -> None:
-    with opened(tmp_path, max_bytes=1, keep=3) as ledger:
+    with opened(tmp_path, max_bytes=1, retention=Retention(max_size=2000)) as ledger:
+        history = History()
+        ledger.recall(history=history)
         for _ in range(3):
-            ledger.append(Event.RESUMED)
+            history.add(ledger.append(Event.RESUMED))
         read = Ledger.read(tmp_path)
         assert next(read).seq == 1
-        for _ in range(4):
-            ledger.append(Event.RESUMED)
-        assert [each.seq for each in read] == [4, 5, 6, 7]
+        for _ in range(8):
+            history.add(ledger.append(Event.RESUMED))
+        first, *rest = [each.seq for each in read]
+        assert first > 4
+        assert [first, *rest] == list(range(first, 12))
 
 
 # What is altered.

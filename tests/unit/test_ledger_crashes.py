@@ -15,15 +15,20 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.ledger import Entry, Event, Ledger, LedgerError, verify
+from reconcile.history import History
+from reconcile.ledger import Entry, Event, Ledger, LedgerError, Retention, verify
 from reconcile.ledger.disk import Disk
 from tests.unit.ledgers import Power, PowerLossError, opened, plan
 
+KEPT = Retention(max_size=6000)
 
-def attempts(ledger: Ledger, returned: list[Entry], count: int = 4) -> None:
+
+def attempts(ledger: Ledger, returned: list[Entry], history: History, count: int = 4) -> None:
     for at in range(count):
         returned.append(ledger.append(Event.INTENDED, plan=plan(f"c{at}"), whole={"text": "x" * 300}))
+        history.add(returned[-1])
         returned.append(ledger.append(Event.DONE, attempt=returned[-1].attempt))
+        history.add(returned[-1])
 
 
 def test_a_line_that_is_cut_off_at_any_byte_is_moved_aside(tmp_path: Path) -> None:
@@ -72,8 +77,10 @@ def test_whenever_the_power_goes_what_was_returned_is_there(tmp_path: Path, *, s
         returned: list[Entry] = []
         lost = False
         try:
-            with opened(directory, disk=disk, max_bytes=2500, keep=1) as ledger:
-                attempts(ledger, returned)
+            with opened(directory, disk=disk, max_bytes=2500, retention=KEPT, cluster="u1") as ledger:
+                history = History()
+                ledger.recall(history=history)
+                attempts(ledger, returned, history)
         except PowerLossError:
             lost = True
         if not lost:
@@ -82,7 +89,11 @@ def test_whenever_the_power_goes_what_was_returned_is_there(tmp_path: Path, *, s
         if synced_only:
             disk.lose()
         disk.release()
-        with opened(directory, max_bytes=2500, keep=1) as ledger:
+        with opened(directory, max_bytes=2500, retention=KEPT, cluster="u1") as ledger:
+            history = History()
+            ledger.recall(history=history)
+            done = [each.attempt for each in returned if each.event is Event.INTENDED]
+            assert len(done) <= len(history.executed(0)) <= len(done) + 1, losses  # nothing is forgotten with a file
             there = [each for each in ledger.entries() if each.seq <= len(returned)]
             assert there == returned[-len(there) :] if there else not returned, losses
             assert ledger.verify() == []

@@ -34,7 +34,9 @@ from reconcile.remediations import all_remediations
 from reconcile.settling import Settling
 from reconcile.sidecar import Sidecar
 from reconcile.source import Found, Observed, SourceError
+from reconcile.unseen import gathered
 from reconcile.verifying import Verifying
+from reconcile.vm_counts import VMCounts
 from tests.evaluation import NOW, Evaluation
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault
@@ -53,6 +55,11 @@ def orphan(name: str, namespace: str = "ns", **meta: Any) -> dict[str, Any]:
     made = full(row)
     made["metadata"] |= meta
     return made
+
+
+def crowd(count: int, namespace: str = "kubevirt") -> list[dict[str, Any]]:
+    """VMs that are healthy, so that limits by shares of the fleet have something to be shares of."""
+    return [full({"kind": "VirtualMachine", "namespace": namespace, "name": f"crowd{at}"}) for at in range(count)]
 
 
 class Leader:
@@ -87,6 +94,11 @@ class Running:
 
     async def run(self) -> int:
         return await self.sidecar.once()
+
+    def appear(self, *objects: dict[str, Any]) -> None:
+        """On the API server, and for the check."""
+        self.server.load(objects)
+        self.source.objects = [*self.source.objects, *objects]
 
     def repair(self, name: str = "db", remediation: str = "delete_orphan_ipam_claim") -> Repair:
         fingerprint = next(f.hint.fingerprint for f in self.source.found() if f.hint.subject.name == f"{name}.blue")
@@ -189,6 +201,7 @@ def _made(
         assumed="",
         kinds=kinds,
         reads=reads,
+        vms=VMCounts(reads, now),
         attempts=attempts,
         following=following,
         board=board,
@@ -347,27 +360,104 @@ async def test_gates(tmp_path: Path, gate: str, change: Any) -> None:
 
 async def test_the_budget_of_a_run_and_of_an_hour(tmp_path: Path) -> None:
     budgets = {"run": 2, "hour": 3, "namespaceHour": 100, "fleetShare": 1.0}
-    async with on(tmp_path, auto(budgets=budgets), *(orphan(f"vm{at}") for at in range(6))) as running:
+    claims = [orphan(f"vm{at}") for at in range(6)]
+    async with on(tmp_path, auto(budgets=budgets), *claims, *crowd(20, "ns")) as running:
         assert [await running.run() for _ in range(4)] == [2, 1, 0, 0]
         running.clock[0] += HOUR + 1
         assert await running.run() == 2
 
 
-async def test_in_a_storm_nothing_is_written_until_its_cooldown_is_over(tmp_path: Path) -> None:
+async def test_what_the_second_half_of_the_hour_is_kept_for(tmp_path: Path) -> None:
+    budgets = {"run": 10, "hour": 4, "namespaceHour": 100, "fleetShare": 1.0}
+    claims = [orphan(f"vm{at}") for at in range(6)]
+    async with on(tmp_path, auto(budgets=budgets), *claims, *crowd(20, "other")) as running:
+        assert await running.run() == 2
+        (why,) = (each.why for each in running.repair("vm5").blocked if each.gate == "budget_hour")
+        assert "2 writes in all namespaces within the last hour, at most 4 (budgets.hour)" in why
+        assert "namespace ns has had 2, its part is 1" in why
+        running.appear(orphan("web", "other"))
+        assert await running.run() == 1
+        assert ("DELETE", "web.blue") in running.writes()
+
+
+async def test_in_a_storm_of_its_namespace_nothing_is_written_until_the_cooldown_is_over(tmp_path: Path) -> None:
     storm = {"share": 0.1, "atLeast": 5, "cooldown": "15m"}
     claims = [orphan(f"vm{at}") for at in range(8)]
-    async with on(tmp_path, auto(storm=storm), *claims) as running:
-        running.source.fleet = 20
+    async with on(tmp_path, auto(storm=storm, budgets={"run": 0}), *crowd(20)) as running:
+        await running.run()
+        running.appear(*claims)
         assert await running.run() == 0
-        assert running.gates("vm0") == ["storm"]
-        assert running.leader.state["storm"].startswith("storm from")
+        assert "storm" in running.gates("vm0")
+        (why,) = (each.why for each in running.repair("vm0").blocked if each.gate == "storm")
+        assert "8 findings of ipam_claims are new in namespace ns with 0 VMs (within 15m); 5 are a storm" in why
+        assert "steward reconcile resume -n ns" in why
 
         running.source.objects = claims[:1]
         assert await running.run() == 0
-        assert running.gates("vm0") == ["storm"]
-        assert running.leader.state["storm"].startswith("cooldown from")
+        assert "storm" in running.gates("vm0")
         running.clock[0] += 15 * 60 + 1
+        await running.run()
+        assert running.gates("vm0") == ["budget_run"]
+
+
+async def test_a_tenant_s_storm_stops_no_other_namespace(tmp_path: Path) -> None:
+    async with on(tmp_path, auto()) as running:
+        await running.run()
+        running.appear(*(orphan(f"vm{at}") for at in range(12)), orphan("web", "other"))
+
         assert await running.run() == 1
+
+        assert running.gates("vm0") == ["storm"]
+        assert running.writes() == [("DELETE", "web.blue")]
+
+
+async def test_what_was_there_when_it_began_is_a_backlog_and_is_worked_off(tmp_path: Path) -> None:
+    budgets = {"run": 5, "hour": 100, "namespaceHour": 100, "fleetShare": 1.0}
+    claims = [orphan(f"vm{at}") for at in range(40)]
+    async with on(tmp_path, auto(budgets=budgets), *claims, *crowd(100)) as running:
+        assert [await running.run() for _ in range(8)] == [5] * 8
+
+
+async def test_the_number_of_vms_is_counted_and_not_taken_from_the_exporter(tmp_path: Path) -> None:
+    vm = full({"kind": "VirtualMachine", "name": "db", "uid": "u1"})
+    nad = full({"kind": "NetworkAttachmentDefinition", "name": "blue"})
+    bare = [full({"kind": "VirtualMachine", "name": name, "uid": f"uid-{name}"}) for name in ("web", "app")] + [
+        full({"kind": "IPAMClaim", "name": f"{name}.blue", "vm": name, "owner": f"uid-{name}", "finalizers": []})
+        for name in ("web", "app")
+    ]
+    claim = full({"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "finalizers": []})
+    own = {"repair_ipam_claim_metadata": {"mode": "auto", "minAge": "0s"}}
+    async with on(tmp_path, {"remediations": own}, vm, nad, claim, *bare) as running:
+        running.source.fleet = 1000  # of which 50 might be touched
+
+        assert await running.run() == 1
+
+        repairs = [each for each in running.board.repairs() if each.blocked]
+        whys = {gate.why for each in repairs for gate in each.blocked if gate.gate == "budget_fleet"}
+        assert any("1 of 3 VMs were touched" in why for why in whys), whys
+
+
+async def test_a_tenant_whose_findings_are_the_oldest_gets_no_more_turns_than_others(tmp_path: Path) -> None:
+    budgets = {"run": 3, "hour": 3, "namespaceHour": 3, "fleetShare": 1.0}
+    old = [orphan(f"vm{at}") for at in range(10)]
+    async with on(tmp_path, auto(budgets=budgets), *old, orphan("web", "other"), *crowd(20)) as running:
+        await running.run()
+        assert ("DELETE", "web.blue") in running.writes()
+
+
+async def test_a_pod_that_can_not_be_read_is_one_cause_in_its_namespace_and_none_elsewhere(tmp_path: Path) -> None:
+    notes = {"k8s.ovn.org/pod-networks": "{"}
+    broken = full({"kind": "Pod", "namespace": "other", "name": "web", "annotations": notes})
+    claims = [orphan(f"vm{at}", "other") for at in range(3)]
+    settings = auto(budgets={"fleetShare": 1.0})
+    async with on(tmp_path, settings, orphan("db"), *claims, broken, *crowd(50, "other")) as running:
+        assert await running.run() == 1
+        assert running.writes() == [("DELETE", "db.blue")]
+
+        (cause,) = gathered(each.refused for each in running.board.repairs())
+        assert (cause.object, cause.repairs) == ("Pod other/web", 3)
+        assert "annotation k8s.ovn.org/pod-networks could not be read" in cause.why
+        assert cause.remedy.endswith("kubectl get pod -n other web -o yaml")
 
 
 async def test_without_findings_nothing_is_concluded(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from exporter.model.kind import ApiKind
 from reconcile.plan import Refused
 from reconcile.remediations import all_remediations
 from tests.confirming import MemoryReads, confirmed, hint_of
+from tests.remediation_cases import cases_of
 from tests.rows import full
-from tests.unit.test_remediations import cases_of
 
 
 class OtherReads(MemoryReads):

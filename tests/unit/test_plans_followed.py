@@ -80,6 +80,20 @@ async def test_all_that_the_sidecar_serves_arrives() -> None:
         }
 
 
+async def test_an_object_that_is_in_the_way_of_many_repairs_arrives_as_one_cause() -> None:
+    board = Board()
+    refused = Refusal("everything_seen", "annotation a could not be read", "Pod ns/web", "mend it")
+    for at in range(9):
+        await board.put(msgspec.structs.replace(WHOLE, fingerprint=f"f{at}", refused=refused))
+    await board.put(msgspec.structs.replace(WHOLE, fingerprint="other"))
+    async with followed(board, "a") as (heard, _):
+        assert await heard.next() == ""
+        assert heard.plans is not None
+        (cause,) = heard.plans.unseen
+        assert (cause.object, cause.repairs, cause.why) == ("Pod ns/web", 9, "annotation a could not be read")
+        assert cause.remedy == "mend it"
+
+
 async def test_each_change_of_the_board_arrives_by_the_long_poll() -> None:
     board = Board()
     async with followed(board, "a") as (heard, _):

@@ -13,6 +13,7 @@ import yaml
 
 from exporter.__main__ import main
 from exporter.checks import all_checks
+from reconcile.accounts import NAME, ServiceAccount
 from reconcile.app import kinds_of
 from reconcile.board import Board
 from reconcile.config import model_of
@@ -21,7 +22,7 @@ from reconcile.confirm import Confirmed
 from reconcile.docgen import generated
 from reconcile.gates import GATES
 from reconcile.metrics import Measures
-from reconcile.permissions import NAME, ServiceAccount, base_roles, needed, write_role
+from reconcile.permissions import base_roles, needed, write_role
 from reconcile.plan import Create, Plan
 from reconcile.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.remediations import all_remediations
@@ -31,8 +32,8 @@ from reconcile.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
 from reconcile.undos import all_undos, undo_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
+from tests.remediation_cases import cases_of
 from tests.rows import full
-from tests.unit.test_remediations import cases_of
 
 ALL = all_remediations()
 BY_ID = {each.id: each for each in ALL}
@@ -237,9 +238,17 @@ def test_nobody_may_read_secrets_or_delete_vms() -> None:
 def test_the_command_prints_what_a_file_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "reconcile.yaml"
     file.write_text(RELEASE % "{namespaces: {a: auto}}", encoding="utf-8")
-    assert main(["reconcile", "role", "--config", str(file), "-n", "kv"]) == 0
-    printed = list(yaml.safe_load_all(capsys.readouterr().out))
-    assert printed == manifests(tmp_path, file.read_text(encoding="utf-8"))
+    asked = ["reconcile", "role", "--config", str(file), "-n", "kv"]
+    assert main([*asked, "--no-policy"]) == 0
+    roles = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert roles == manifests(tmp_path, file.read_text(encoding="utf-8"))
+    assert main(asked) == 0
+    policy, binding, *rest = yaml.safe_load_all(capsys.readouterr().out)
+    assert [each["kind"] for each in (policy, binding)] == [
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    ]
+    assert rest == roles
 
 
 def test_a_file_with_mistakes_needs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,43 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-import yaml
 
 from exporter.checks import all_checks
 from reconcile.plan import Refused
 from reconcile.remediation import COMMON_PRECONDITIONS, Remediation
 from reconcile.remediations import all_remediations
-from tests.confirming import MemoryReads, confirmed, hint_of
-from tests.evaluation import NOW
-from tests.rows import full
-
-CASES = Path(__file__).parents[1] / "remediations"
-
-
-@cache
-def cases_of(remediation: Remediation) -> dict[str, dict[str, Any]]:
-    """The cases, and those of `unseen/`, which were written without a look at the code."""
-    return {**_cases(CASES / f"{remediation.id}.yaml"), **_cases(CASES / "unseen" / f"{remediation.id}.yaml")}
-
-
-def _cases(path: Path) -> dict[str, dict[str, Any]]:
-    """Each with `_about` and the rows under `_always`, as far as it does not give the same itself."""
-    if not path.exists():
-        return {}
-    loaded: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    about, always, _ = loaded.pop("_about"), loaded.pop("_always", []), loaded.pop("_undo", {})
-    for case in loaded.values():
-        given = {(row["kind"], row.get("namespace"), row["name"]) for row in case["given"]}
-        case["given"] += [row for row in always if (row["kind"], row.get("namespace"), row["name"]) not in given]
-        case["about"] = about | case.get("hint", {})
-    return loaded
-
+from tests.remediation_cases import CASES, answered, cases_of
 
 ALL = [
     pytest.param(remediation, case, id=f"{remediation.id}-{name}")
@@ -50,10 +23,7 @@ ALL = [
 
 @pytest.mark.parametrize(("remediation", "case"), ALL)
 def test_case(remediation: Remediation, case: dict[str, Any]) -> None:
-    objects = [full(row) for row in case["given"]]
-    reads = MemoryReads(objects, case.get("fails"), case.get("absent", ()))
-    answer = confirmed(remediation, hint_of(case["about"], objects), reads, NOW + case.get("later", 0))
-
+    answer = answered(remediation, case)
     if "refuses" in case:
         assert isinstance(answer, Refused), answer
         assert case["refuses"] in ("any", answer.precondition), answer.why

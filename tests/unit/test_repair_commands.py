@@ -50,6 +50,30 @@ def test_a_default_ledger_is_not_named() -> None:
     assert taking_back(UNDOABLE, "a-1", directory).endswith("undo a-1")
 
 
+def test_one_object_that_blocks_several_repairs_comes_first() -> None:
+    refused = Refused("everything_seen", "annotation a could not be read", "Pod ns/web", "mend it")
+    repairs = [
+        Repair(
+            fingerprint=f"f{at}",
+            remediation="release_ipam_claim",
+            check="ipam_claims",
+            reason="OrphanClaim",
+            namespace="ns",
+            mode="plan",
+            state="refused",
+            at=0.0,
+            refused=refused,
+        )
+        for at in range(9)
+    ]
+    assert shown(repairs).splitlines()[:4] == [
+        "1 object blocks 9 repairs: Pod ns/web",
+        "  why      annotation a could not be read",
+        "  remedy   mend it",
+        "",
+    ]
+
+
 def test_what_is_refused_names_the_object_of_the_finding() -> None:
     refused = Repair(
         fingerprint="3f9c2a",

@@ -105,6 +105,17 @@ BLOCKS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, flo
     ("upgrade", {}, {"upgrading": None}, {}, "could not be seen", None),
     ("storm", {}, {"storm": Storm(Weather.STORM, why="40 findings")}, {}, "40 findings", None),
     ("storm", {}, {"storm": Storm(Weather.COOLDOWN, until=NOW + 60)}, {}, "2026-05-28T20:27:40Z", NOW + 60),
+    ("storm", {}, {"storms": {"shop": Storm(Weather.STORM, why="12 PDBs")}}, {}, "12 PDBs.* resume -n shop", None),
+    ("storm", {}, {"storms": {"shop": Storm(Weather.COOLDOWN, until=NOW + 60)}}, {}, "in namespace shop", NOW + 60),
+    (
+        "budget_hour",
+        {},
+        {"entries": hours(4), "vms": {"shop": 20}},
+        {"budgets": {"hour": 8}},
+        "4 .* at most 8 .*namespace shop has had 4, its part is 1",
+        NOW + 3000,
+    ),
+    ("budget_hour", {}, {"entries": hours(4), "vms": {}}, {"budgets": {"hour": 8}}, "its part is 1", NOW + 3000),
     ("budget_run", {"planned": 5}, {}, {}, "5 writes of at most 5 .budgets.run", None),
     ("budget_run", {}, {}, {"budgets": {"run": 0}}, "0 writes of at most 0", None),
     (

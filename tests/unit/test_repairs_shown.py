@@ -55,7 +55,7 @@ async def test_each_finding_has_what_is_known_of_it(server: Served) -> None:
     first = fingerprints(server)[0]
     whole, _ = await report(server)
     assert [each["repairs"] for each in whole["findings"]] == [[], [], []]
-    unknown = {"unknownSince": "2026-09-21T14:13:20Z", "why": "the sidecar was not asked yet"}
+    unknown = {"unknownSince": "2026-09-21T14:13:20Z", "why": "the sidecar was not asked yet", "unseen": []}
     assert whole["reconcile"] == {"leading": False, "modes": {}, **unknown}
 
     said = repair(first, proposal={"owner": "Argo CD", "where": "in Git", "patch": "a: 1"})
@@ -66,7 +66,7 @@ async def test_each_finding_has_what_is_known_of_it(server: Served) -> None:
         **{each: [] for each in fingerprints(server)[1:]},
     }
     modes = {"release_ipam_claim": "plan"}
-    assert whole["reconcile"] == {"leading": True, "modes": modes, "unknownSince": "", "why": ""}
+    assert whole["reconcile"] == {"leading": True, "modes": modes, "unknownSince": "", "why": "", "unseen": []}
 
     server.repairs.lost("it is gone", 1_790_000_060.0)
     lost, _ = await report(server)
@@ -168,6 +168,21 @@ async def test_the_page_shows_a_refusal_and_a_proposal(server: Served) -> None:
     assert "Precondition <b>no_pod_uses_it</b> does not hold: pod a uses it" in shown
     assert "Argo CD application `shop` would revert the write. Change it in Git." in shown
     assert "<pre><code>spec:\n  a: 1</code></pre>" in shown
+
+
+async def test_one_object_that_blocks_many_repairs_is_said_once(server: Served) -> None:
+    blocking = {
+        "object": f"Pod shop/{HOSTILE}",
+        "repairs": 9,
+        "why": "annotation a could not be read",
+        "remedy": "mend it",
+    }
+    say(server.repairs, "1", unseen=[blocking] * 99)
+    shown, _ = await report(server)
+    assert shown["reconcile"]["unseen"][0] == blocking
+    body = (await server.get("/"))[2].decode()
+    assert body.count("1 object blocks 9 repairs: <b>Pod shop/&lt;script&gt;alert(1)&lt;/script&gt;") == 10
+    assert "annotation a could not be read. To do: mend it" in body
 
 
 async def test_the_page_says_since_when_repairs_are_unknown_and_keeps_the_last(server: Served) -> None:

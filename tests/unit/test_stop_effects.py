@@ -8,7 +8,7 @@ import pytest
 
 from exporter.model.record import Ref
 from reconcile.effects import REQUESTS, happened, inverse
-from reconcile.plan import Add, Patch, Replace
+from reconcile.plan import Add, Patch, Remove, Replace
 from reconcile.plan import Test as Expect
 
 VM = Ref("VirtualMachine", "ns", "db", "v")
@@ -36,6 +36,40 @@ def vm(strategy: str = "Manual", uid: str = "v", **status: Any) -> dict[str, Any
 )
 def test_a_request_is_there_until_the_vmi_is_gone(before: dict[str, Any], now: Any, done: bool) -> None:
     assert happened(ASK, before, now) is done
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "done"),
+    [
+        (vm(), vm(), False),
+        (vm(), vm(stateChangeRequests=[{"action": "Start"}]), True),
+        (vm(), vm(stateChangeRequests=[STOP]), False),
+        (vm(), vm(created=True), True),
+        (vm(created=False), vm(created=True), True),
+        (vm(created=True), vm(), False),
+        (vm(created=True), vm(created=True), False),
+        (vm(), vm(uid="another", created=True), False),
+    ],
+)
+def test_a_start_is_there_until_the_vmi_is(before: dict[str, Any], now: Any, done: bool) -> None:
+    ask = Patch(target=VM, ops=(Add(REQUESTS, [{"action": "Start"}]),), subresource="status")
+    assert happened(ask, before, now) is done
+
+
+def test_a_stop_and_what_it_left_are_taken_back_together() -> None:
+    note = "/metadata/annotations/steward.kubevirt-steward.io~1stopped-for-drain"
+    step = Patch(target=VM, ops=(Replace("/spec/runStrategy", "Halted"), Add(note, "x")))
+    before, after = vm("Always"), vm("Halted")
+    before["metadata"]["annotations"] = {"a": "b"}
+    after["metadata"]["annotations"] = {"a": "b", "steward.kubevirt-steward.io/stopped-for-drain": "x"}
+    back = inverse(step, before, after)
+    assert isinstance(back, Patch)
+    assert back.ops[:4] == (
+        Expect("/spec/runStrategy", "Halted"),
+        Replace("/spec/runStrategy", "Always"),
+        Expect(note, "x"),
+        Remove(note),
+    )
 
 
 def test_a_run_strategy_says_so_whatever_runs() -> None:

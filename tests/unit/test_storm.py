@@ -1,54 +1,58 @@
-"""The storm: many findings stop everything, few let it go on after a cooldown, and a restart forgets nothing."""
+"""The storm: much that is new stops writes, little lets them go on after a cooldown, and a restart forgets nothing."""
 
 from __future__ import annotations
 
 import pytest
 
-from reconcile.storm import Storm, Weather
+from reconcile.storm import Rise, Storm, Weather
 from tests.repairs import NOW, config
 
 SETTINGS = config(storm={"share": 0.1, "atLeast": 10, "cooldown": "15m"}).storm
 STORM, COOLDOWN = Storm(Weather.STORM, NOW - 60, None, "x"), Storm(Weather.COOLDOWN, NOW - 60, NOW + 840, "x")
 
 
+def rise(findings: int) -> Rise:
+    return Rise(findings, 10, f"{findings} are new")
+
+
 @pytest.mark.parametrize(
-    ("before", "findings", "fleet", "weather"),
+    ("before", "findings", "weather"),
     [
-        (Storm(), 9, 50, Weather.NORMAL),
-        (Storm(), 10, 50, Weather.STORM),
-        (Storm(), 99, 1000, Weather.NORMAL),
-        (Storm(), 100, 1000, Weather.STORM),
-        (Storm(), 10, None, Weather.STORM),
-        (Storm(), 9, None, Weather.NORMAL),
-        (Storm(), 0, 0, Weather.NORMAL),
-        (Storm(), None, 50, Weather.NORMAL),
-        (STORM, 10, 50, Weather.STORM),
-        (STORM, 9, 50, Weather.COOLDOWN),
-        (STORM, None, 50, Weather.STORM),
-        (COOLDOWN, 10, 50, Weather.STORM),
-        (COOLDOWN, 9, 50, Weather.COOLDOWN),
-        (COOLDOWN, None, 50, Weather.COOLDOWN),
+        (Storm(), 9, Weather.NORMAL),
+        (Storm(), 10, Weather.STORM),
+        (Storm(), None, Weather.NORMAL),
+        (STORM, 10, Weather.STORM),
+        (STORM, 9, Weather.COOLDOWN),
+        (STORM, None, Weather.STORM),
+        (COOLDOWN, 10, Weather.STORM),
+        (COOLDOWN, 9, Weather.COOLDOWN),
+        (COOLDOWN, None, Weather.COOLDOWN),
     ],
 )
-def test_what_a_look_changes(before: Storm, findings: int | None, fleet: int | None, weather: Weather) -> None:
-    assert before.next(findings, fleet, NOW, SETTINGS).weather is weather
+def test_what_a_look_changes(before: Storm, findings: int | None, weather: Weather) -> None:
+    seen = None if findings is None else rise(findings)
+    assert before.next(seen, NOW, SETTINGS).weather is weather
 
 
 def test_a_storm_and_the_calm_after_it() -> None:
-    storm = Storm().next(12, 40, NOW, SETTINGS)
-    assert storm == Storm(Weather.STORM, NOW, None, "12 findings are open in 40 VMs; 10 are a storm")
-    assert storm.next(15, 40, NOW + 30, SETTINGS).since == NOW
-    over = storm.next(3, 40, NOW + 60, SETTINGS)
-    assert (over.weather, over.until) == (Weather.COOLDOWN, NOW + 960)
-    assert over.next(3, 40, NOW + 959, SETTINGS) == over
-    assert over.next(None, 40, NOW + 959, SETTINGS).until == NOW + 959 + 900
-    assert over.next(3, 40, NOW + 960, SETTINGS) == Storm()
+    storm = Storm().next(rise(12), NOW, SETTINGS)
+    assert storm == Storm(Weather.STORM, NOW, None, "12 are new; 10 are a storm")
+    assert storm.next(rise(15), NOW + 30, SETTINGS).since == NOW
+    over = storm.next(rise(3), NOW + 60, SETTINGS)
+    assert (over.weather, over.until, over.why) == (
+        Weather.COOLDOWN,
+        NOW + 960,
+        "a storm ended: 3 are new; 10 would be one",
+    )
+    assert over.next(rise(3), NOW + 959, SETTINGS) == over
+    assert over.next(None, NOW + 959, SETTINGS).until == NOW + 959 + 900
+    assert over.next(rise(3), NOW + 960, SETTINGS) == Storm()
 
 
 def test_a_clock_that_was_ahead_makes_no_endless_cooldown() -> None:
     ahead = Storm(Weather.COOLDOWN, NOW + 1e8, NOW + 1e8 + 900)
-    assert ahead.next(0, 40, NOW, SETTINGS).until == NOW + 900
-    assert Storm(Weather.COOLDOWN).next(0, 40, NOW, SETTINGS) == Storm()
+    assert ahead.next(rise(0), NOW, SETTINGS).until == NOW + 900
+    assert Storm(Weather.COOLDOWN).next(rise(0), NOW, SETTINGS) == Storm()
 
 
 @pytest.mark.parametrize("storm", [Storm(), STORM, COOLDOWN])
@@ -64,7 +68,8 @@ def test_what_cannot_be_read_is_a_storm_that_ends_in_a_cooldown(text: str) -> No
     storm = Storm.decode(text)
     assert storm.weather is Weather.STORM
     assert "can't be read" in storm.why
-    assert storm.next(0, 40, NOW, SETTINGS).until == NOW + 900
+    assert storm.next(rise(0), NOW, SETTINGS).until == NOW + 900
+    assert storm.next(rise(10), NOW, SETTINGS).since == NOW
 
 
 @pytest.mark.parametrize("text", ["", None, "normal"])

@@ -21,6 +21,7 @@ from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import METRICS, PREFIX, Served, Telemetry, registry_of
 from exporter.model.kinds import virtual_machine
 from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.skew import Skew
 from exporter.model.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full
@@ -278,3 +279,14 @@ def test_an_event_that_a_blind_check_waits_for_is_timed_by_the_others() -> None:
     watched.seen(full(CLAIM))
     watched.evaluate()
     assert watched.samples("event_delay_seconds_count")[()] == before + 1
+
+
+@pytest.mark.parametrize(("skew", "samples"), [(None, {}), (Skew(-900.0, 0.0, "here"), {(): -900.0})])
+def test_how_far_the_clocks_are_apart_is_there_where_it_is_known(
+    skew: Skew | None, samples: dict[tuple[str, ...], float]
+) -> None:
+    watched = Watched()
+    watched.registry = registry_of(
+        Telemetry(watched.engine, watched.exposition, (), Served(), Status(), skew=lambda: skew)
+    )
+    assert watched.samples("api_clock_skew_seconds") == samples

@@ -11,9 +11,12 @@ import pytest
 
 from exporter.fakeapi.errors import ApiError
 from exporter.kube.transport import Transport
-from reconcile.ledger import Entry, Ledger
-from reconcile.settling import ARRIVES
+from exporter.model.skew import Skew
+from reconcile.by_hand import ByHand, folder
+from reconcile.ledger import Entry, Event, Ledger
+from reconcile.settling import ARRIVES, Settling
 from tests.fakeapi.faults import Fault
+from tests.repairs import NOW, plan, written
 from tests.unit.secure_server import config as kubeconfig
 from tests.unit.test_loop import Running, auto, on, orphan
 
@@ -142,3 +145,50 @@ async def test_after_a_crash_too(tmp_path: Path, arrived: bool, happened: bool) 
         await running.run()
 
         assert ended(running)[1] == ("resolved", happened)
+
+
+@pytest.mark.parametrize(
+    ("skew", "later", "left"),
+    [
+        (Skew(0.0, 0.0, "here"), 0.0, ARRIVES),
+        (Skew(0.0, 0.0, "here"), ARRIVES + 90.0, 0.0),  # with what the clocks may be apart, and the wait for an answer
+        (Skew(0.0, 0.0, "here"), ARRIVES + 89.0, 1.0),
+        (Skew(900.0, 0.0, "here"), 900.0, ARRIVES),
+        (Skew(0.0, 40.0, "here"), 900.0, ARRIVES),
+        (None, 900.0, ARRIVES),
+        (Skew(0.0, 0.0, "here"), -3600.0, ARRIVES),  # the computer was restored from a snapshot
+    ],
+)
+def test_times_of_the_ledger_count_only_while_the_clocks_agree(skew: Skew | None, later: float, left: float) -> None:
+    """An attempt of a process that has ended, `later` by the clock of the next one."""
+    (intended,) = written(1, NOW)
+    settling = Settling(lambda: NOW + later, skew=lambda: skew, timer=lambda: 7.0)
+    assert settling.left(intended) == left
+
+
+def test_after_that_it_is_counted_by_a_timer_that_nobody_sets() -> None:
+    (intended,) = written(1, NOW)
+    timer = [7.0]
+    settling = Settling(lambda: NOW, timer=lambda: timer[0])
+    found = []
+    for passed in (0.0, 100.0, 179.0, 180.0, 500.0):
+        timer[0] = 7.0 + passed
+        found.append(settling.left(intended))
+    assert found == [180.0, 80.0, 1.0, 0.0, 0.0]
+    settling.dropped(intended.attempt)  # its connection was only closed now
+    assert settling.left(intended) == 180.0
+
+
+async def test_what_a_person_left_blocks_until_it_can_t_arrive_any_more(tmp_path: Path) -> None:
+    (tmp_path / "ledger").mkdir(parents=True)
+    timer = [0.0]
+    by_hand = ByHand(tmp_path / "ledger", timer=lambda: timer[0])
+    assert by_hand.unfinished() == []
+    with Ledger.open(folder(tmp_path / "ledger"), clock=lambda: NOW) as ledger:
+        made = [ledger.append(Event.INTENDED, plan=plan(fingerprint=each), mode="apply") for each in ("f1", "f2")]
+        ledger.append(Event.DONE, attempt=made[0].attempt)
+        assert [each.id for each in by_hand.unfinished()] == [made[1].attempt]
+        timer[0] = ARRIVES
+        assert [each.id for each in by_hand.unfinished()] == [made[1].attempt]
+        timer[0] = ARRIVES + 1
+        assert by_hand.unfinished() == []

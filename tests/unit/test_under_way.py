@@ -17,8 +17,8 @@ from reconcile.remediation import Remediation
 from reconcile.remediations import all_remediations
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
+from tests.remediation_cases import cases_of
 from tests.rows import full
-from tests.unit.test_remediations import cases_of
 
 Row = dict[str, Any]
 OF_A_VM = {

@@ -19,8 +19,8 @@ from reconcile.remediations import all_remediations
 from reconcile.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Unaccepted, Undo
 from reconcile.undos import all_undos
 from tests.confirming import MemoryReads
+from tests.remediation_cases import CASES, cases_of
 from tests.undoing import Undoing, undoing
-from tests.unit.test_remediations import CASES, cases_of
 
 REMEDIATIONS = {each.id: each for each in all_remediations()}
 UNDOS = [each for each in all_undos().values() if isinstance(each, Undo)]
@@ -130,7 +130,8 @@ def test_what_somebody_wrote_since_is_left_alone_whatever_is_accepted(of: str, c
     else:
         assert isinstance(step, Patch)
         place, last = path_of(found.target, step.ops[0].path)
-        place[last] = type(place[last])()  # as empty as its kind can be
+        kept = place[last]
+        place[last] = not kept if isinstance(kept, bool) else type(kept)()  # as empty as its kind can be
     for words in ((), tuple(case.get("accept", ())), WORDS):
         again = found.made(*words)
         assert isinstance(again, Refused)
@@ -180,6 +181,15 @@ def test_what_is_taken_back_is_paused(of: str, case: dict[str, Any]) -> None:
     assert PAUSED in str(pause.path).replace("~1", "/") or list(pause.value) == [PAUSED]  # type: ignore[union-attr]
 
 
+def test_a_pause_that_is_there_keeps_its_reason() -> None:
+    found = made("repair_ipam_claim_metadata", cases("repair_ipam_claim_metadata")["no_deletion_waits"])
+    found.target["metadata"]["annotations"] = {PAUSED: "we look at it"}
+    answer = found.made()
+    assert isinstance(answer, Confirmed)
+    assert isinstance(answer.plan.step, Patch)
+    assert not [op for op in answer.plan.step.ops if "annotations" in op.path]
+
+
 def test_annotations_that_came_since_stay() -> None:
     found = made("repair_ipam_claim_metadata", cases("repair_ipam_claim_metadata")["no_deletion_waits"])
     found.target["metadata"]["annotations"] = {"example.org/mine": "x"}
@@ -188,3 +198,15 @@ def test_annotations_that_came_since_stay() -> None:
     assert isinstance(answer.plan.step, Patch)
     assert answer.plan.step.ops[-1].path == f"/metadata/annotations/{PAUSED.replace('/', '~1')}"
     assert answer.plan.subject == Ref("IPAMClaim", "ns", "db.blue", answer.plan.subject.uid)
+
+
+def test_what_somebody_wrote_before_the_object_was_read_back_is_left_alone() -> None:
+    """As after a crash, when the object is read at the next start."""
+    found = made("repair_ipam_claim_metadata", cases("repair_ipam_claim_metadata")["no_deletion_waits"])
+    for whole in (found.taken.after, found.target):
+        assert whole is not None
+        whole["metadata"]["finalizers"].append("example.org/mine")
+    answer = found.made()
+    assert isinstance(answer, Refused)
+    assert answer.precondition == "unchanged_since"
+    assert "somebody else wrote as well: /metadata/finalizers" in answer.why

@@ -103,6 +103,7 @@ BOARD = Board(
                     Unit.COUNT,
                     texts=_YES_NO,
                     links=(runbook("StewardRepairNotLeading"),),
+                    width=3,
                 ),
                 stat(
                     "Reads findings",
@@ -111,6 +112,7 @@ BOARD = Board(
                     Unit.COUNT,
                     texts=_YES_NO,
                     links=(runbook("StewardRepairSourceDown"),),
+                    width=3,
                 ),
                 stat(
                     "Ledger writable",
@@ -119,6 +121,7 @@ BOARD = Board(
                     Unit.COUNT,
                     texts=_YES_NO,
                     links=(runbook("StewardRepairLedgerNotWritable"),),
+                    width=3,
                 ),
                 stat(
                     "Last run",
@@ -129,6 +132,7 @@ BOARD = Board(
                     Unit.SECONDS,
                     thresholds=(Threshold(600, "orange"),),
                     decimals=0,
+                    width=3,
                 ),
                 stat(
                     "Pauses",
@@ -139,12 +143,23 @@ BOARD = Board(
                 ),
                 stat(
                     "Storm",
-                    "Whether so much is to be repaired at once that nothing is: the cause is not in the objects then.",
+                    "Whether so much is new in many namespaces at once that nothing is repaired: the cause is not in "
+                    "the objects then.",
                     "max(max by (cluster) (" + queries.each("kubevirt_steward_repair_storm", 'state!="normal"') + "))",
                     Unit.COUNT,
                     texts=_YES_NO,
                     thresholds=ATTENTION,
                     links=(runbook("StewardRepairStorm"),),
+                ),
+                stat(
+                    "Namespaces in a storm",
+                    "Namespaces in which so much is new at once that nothing is repaired there; others go on.",
+                    "sum(max by (cluster) ("
+                    + queries.each("kubevirt_steward_repair_storm_namespaces", 'state="storm"')
+                    + "))",
+                    thresholds=ATTENTION,
+                    decimals=0,
+                    links=(runbook("StewardRepairNamespaceStorm"),),
                 ),
             ),
         ),

@@ -42,9 +42,10 @@ def _storms() -> Iterator[Rule]:
         expr=f"max by (cluster) ({_last('storm', state='storm')}) == 1",
         wait="5m",  # the findings of objects that are created or drained together
         keep="10m",
-        summary=f"The sidecar{_IN} writes nothing: too much is to be repaired at once.",
-        description="The findings that the sidecar would repair are so many that they have one cause, and it is not in"
-        " the objects. It writes nothing until there are fewer. Look for what changed when they rose.",
+        summary=f"The sidecar{_IN} writes nothing: too much is new in many namespaces at once.",
+        description="The new findings that the sidecar would repair are so many that they have one cause, and it is not"
+        " in the objects. It writes nothing until there are fewer, for a day at most. Look for what changed when they"
+        " rose.",
     )
     yield Alerting(
         alert="StewardRepairStorm",
@@ -52,8 +53,19 @@ def _storms() -> Iterator[Rule]:
         wait="1m",
         severity="info",
         summary=f"A storm of repairs{_IN} is over; the sidecar writes nothing for a while.",
-        description="The findings that the sidecar would repair are few again. It writes nothing until the cooldown is"
-        " over, and needs nothing from you.",
+        description="The new findings that the sidecar would repair are few again. It writes nothing until the cooldown"
+        " is over, and needs nothing from you.",
+    )
+    # Whoever has a namespace may bring it about there, so that it wakes nobody up.
+    yield Alerting(
+        alert="StewardRepairNamespaceStorm",
+        expr=f"max by (cluster) ({_last('storm_namespaces', state='storm')}) > 0",
+        wait="15m",  # what is created or drained together, and proposals until they are planned
+        keep="10m",
+        severity="info",
+        summary=f"In {{{{ $value }}}} namespaces{_IN} too much is new at once: the sidecar writes nothing there.",
+        description="In {{ $value }} namespaces the new findings of one check are so many that the sidecar writes"
+        " nothing there until there are fewer, for a day at most. Other namespaces are repaired.",
     )
     # The sidecar counts pauses of the Lease and of the ledger; those of a namespace or an object, while in the way.
     yield Alerting(
@@ -123,7 +135,7 @@ or max by (cluster, remediation) ({_last("blocked", gate="breaker")}) > 0""",
     yield Alerting(
         alert="StewardRepairUnclear",
         expr=f"max by (cluster) ({_last('unfinished')}) > 0",
-        wait="15m",  # it reads the object again in each run
+        wait="15m",  # it reads the object again in each run, and may have to wait for some minutes
         keep="10m",
         summary=f"The outcome of {{{{ $value }}}} repairs{_IN} is not known.",
         description="The ledger has {{ $value }} attempts without an end: the sidecar could not read their objects"
@@ -163,8 +175,9 @@ or max by (cluster, job, instance, pod) ({_last("blocked", gate="clock")}) > 0""
         wait="5m",  # a volume that is slow to come
         keep="10m",
         summary=f"Replica {_REPLICA} of the sidecar{_IN} can't write its ledger.",
-        description="{{ $labels.instance }} {{ $labels.pod }} can't write the ledger of repairs, and repairs nothing"
-        " meanwhile. Look at the volume of the ledger; its log has the error.",
+        description="{{ $labels.instance }} {{ $labels.pod }} can't write the ledger of repairs, or refuses it since it"
+        " is not the one that the Lease was held with, and repairs nothing meanwhile. Its log says which; look at the"
+        " volume of the ledger.",
     )
     # The second part is for a sidecar that can't be scraped any more.
     yield Alerting(

@@ -1,0 +1,111 @@
+"""What the gates say to a command of a person: those that the sidecar asks, on what can be read from here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..alertmanager import PromQLGate, Silences
+from ..app import labels_of
+from ..config import Mode
+from ..confirm import Confirmed
+from ..gates import Ask, Blocked, Situation, blocked, half_used
+from ..history import History
+from ..permits import pausable
+from ..plan import Refused
+from ..remediation import Remediation
+from ..source import Found, Observed
+from ..surroundings import of_namespace, upgrading
+from ..vm_counts import VMCounts
+from .desk import Desk
+from .leases import standing
+from .pages import history_of
+
+__all__ = ["Gating", "asked_as", "first"]
+
+_SIDECAR = frozenset({Mode.APPROVE, Mode.AUTO})
+_ITS_OWN = frozenset({"firing"})  # the sidecar alone is sent the alerts
+
+
+class Gating:
+    """Asks the gates. What was read once for all findings is kept for one command."""
+
+    def __init__(self, at: Desk, observed: Observed, directory: Path | None, ledger: str = "") -> None:
+        """`directory` is that of the ledger that the command reads, None where there is none; `ledger` says why it
+        can't be written.
+        """
+        self._at, self._observed, self._ledger = at, observed, ledger
+        self._directory, self._vms = directory, VMCounts(at.reads, time.monotonic)
+        self._situation: Situation | None = None
+        self._namespaces: dict[str, Mapping[str, Any] | None] = {}
+
+    async def blocked(self, found: Found, remediation: Remediation, made: Confirmed, mode: Mode) -> tuple[Blocked, ...]:
+        """What is in the way of a plan that is carried out in a mode."""
+        at, namespace = self._at, found.namespace
+        if self._situation is None:
+            self._situation = await self._now()
+        if namespace not in self._namespaces:
+            self._namespaces[namespace] = await of_namespace(at.reads, namespace)
+        ask = Ask(
+            remediation=remediation,
+            namespace=namespace,
+            subject=found.hint.subject,
+            check=found.hint.check,
+            fingerprint=found.hint.fingerprint,
+            mode=mode,
+            target=made.plan.bound_to,
+            vm=made.plan.vm or found.vm,
+            since=found.since,
+            labels=labels_of(found, at.checks),
+            annotations=await pausable(at.reads, made, found),
+        )
+        situation = replace(self._situation, namespaces=self._namespaces)
+        if half_used(situation, at.config):
+            situation = replace(situation, vms={namespace: await self._vms.within(namespace)})
+        gates = blocked(ask, situation, at.config)
+        return tuple(each for each in gates if each.gate not in _ITS_OWN)
+
+    async def refused(self, found: Found, remediation: Remediation, made: Confirmed, mode: Mode) -> Refused | None:
+        """The first gate that is closed, right before a write: all is read again."""
+        self._situation = None
+        self._namespaces.clear()
+        return first(await self.blocked(found, remediation, made, mode))
+
+    async def _now(self) -> Situation:
+        """A person needs no Lease: the preconditions of the write keep two of them apart. Whoever approves leaves the
+        write to the sidecar that holds it.
+        """
+        at, observed, now = self._at, self._observed, time.time()
+        paused, storms = await standing(at)
+        return Situation(
+            now=now,
+            leading=True,
+            paused=paused,
+            namespaces={},
+            history=history_of(self._directory, now) if self._directory is not None else History(),
+            storm=storms.fleet,
+            fleet=await self._vms.total(),
+            source_age=observed.age,
+            ready=observed.ready,
+            unknown_checks=observed.unknown,
+            upgrading=await upgrading(at.reads),
+            silenced=await Silences(at.config.alertmanager, time.monotonic, 0.0).silenced(),
+            query=await PromQLGate(at.config.prometheus, time.monotonic, 0.0).answer(),
+            firing=None,
+            ledger=self._ledger,
+            skew=at.transport.clocks.skew(now),
+            by_hand=tuple,  # their entries are among the others
+            storms=storms.namespaces,
+        )
+
+
+def asked_as(mode: Mode) -> Mode:
+    """As what a plan is considered that is only shown: what its mode does not carry out, a person may."""
+    return mode if mode in _SIDECAR else Mode.APPLY
+
+
+def first(gates: tuple[Blocked, ...]) -> Refused | None:
+    return Refused(gates[0].gate, gates[0].why) if gates else None

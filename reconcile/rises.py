@@ -1,0 +1,137 @@
+"""Which findings are new: a rise, and not what has been there for long.
+
+A finding is new for `storm.window` from when it was first seen, and for as long as a storm lasts in which it is. One
+that comes back within the window is the same. What the first look of all finds was there before: a backlog, which is
+worked off within the budgets.
+
+A restart, another leader, or an exporter that begins anew must not make everything look new, nor hide what came
+meanwhile. So the numbers of what is known travel with the Lease, by namespace and check: as many findings as were known
+are known again, and what there is beyond is new. Which ones does not matter, since only their number does.
+
+Not seen: new findings that came while nobody looked and as many known ones went; of namespaces that the Lease has no
+room for, a rise that is smaller than `Carried.most`, unless the fleet's sum shows it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .carried import Carried, Key
+
+__all__ = ["Open", "Rises"]
+
+
+class Open(NamedTuple):
+    """An open finding that there is a remediation for. Findings of one check count as having one cause."""
+
+    fingerprint: str
+    namespace: str
+    check: str
+
+    @property
+    def key(self) -> Key:
+        return self.namespace, self.check
+
+
+@dataclass
+class _Seen:
+    key: Key
+    first: float
+    last: float
+    new: bool
+
+
+class Rises:
+    """What was seen so far. Times are in seconds since 1970."""
+
+    def __init__(self, carried: Carried | None = None) -> None:
+        """`carried` is what the last leader knew; None where there was none."""
+        self._seen: dict[str, _Seen] = {}
+        self._counted = set(carried.checks) if carried is not None else set()
+        self._allowance = _Allowance(carried) if carried is not None else None
+        self._allowed_until: float | None = None
+
+    def take(
+        self,
+        findings: Iterable[Open],
+        checks: Collection[str],
+        now: float,
+        *,
+        window: float,
+        held: Callable[[str], bool],
+    ) -> None:
+        """What is open now, of the `checks` that have an answer: of others nothing changes.
+
+        `held` says whether a storm is on in a namespace: what is new there stays new.
+        """
+        if self._allowed_until is None:
+            self._allowed_until = now + window
+        if now >= self._allowed_until:
+            self._allowance = None
+        for each in findings:
+            if each.check in checks:
+                self._note(each, now)
+        self._counted |= set(checks)
+        for fingerprint, seen in list(self._seen.items()):
+            if seen.key[1] not in checks:
+                seen.last = now  # nobody knows whether it is still there
+            seen.first, seen.last = min(seen.first, now), min(seen.last, now)  # whatever the clock did
+            if now - seen.last >= window:
+                del self._seen[fingerprint]
+            elif seen.new and now - seen.first >= window and not held(seen.key[0]):
+                seen.new = False
+
+    def _note(self, each: Open, now: float) -> None:
+        seen = self._seen.get(each.fingerprint)
+        if seen is not None:
+            seen.last = now
+            return
+        known = each.check not in self._counted or (self._allowance is not None and self._allowance.take(each.key))
+        self._seen[each.fingerprint] = _Seen(each.key, now, now, not known)
+
+    def settle(self, namespace: str | None) -> None:
+        """What is new in a namespace, anywhere where it is None, counts as known from now on."""
+        for seen in self._seen.values():
+            if namespace in (None, seen.key[0]):
+                seen.new = False
+
+    def new(self, of: Collection[str]) -> Counter[Key]:
+        """How many of these findings are new, by namespace and check."""
+        found = (self._seen.get(fingerprint) for fingerprint in of)
+        return Counter(seen.key for seen in found if seen is not None and seen.new)
+
+    def known(self) -> tuple[frozenset[str], Counter[Key]]:
+        """The checks that were counted, and how many findings are not new."""
+        return frozenset(self._counted), Counter(seen.key for seen in self._seen.values() if not seen.new)
+
+
+class _Allowance:
+    """How many findings the last leader knew that were not seen yet."""
+
+    def __init__(self, carried: Carried) -> None:
+        self._most, self._listed = carried.most, frozenset(carried.namespaces)
+        self._named = {
+            (namespace, check): number
+            for namespace, numbers in carried.namespaces.items()
+            for check, number in numbers.items()
+        }
+        self._others: dict[Key, int] = {}  # taken, of namespaces without numbers of their own
+        self._rest = dict(carried.totals)
+        for (_, check), number in self._named.items():
+            self._rest[check] = self._rest.get(check, 0) - number
+
+    def take(self, key: Key) -> bool:
+        """Whether one of this namespace and check is left; it is taken then."""
+        namespace, check = key
+        if namespace in self._listed:
+            left = self._named.get(key, 0)
+            self._named[key] = left - 1
+            return left > 0
+        taken = self._others.get(key, 0)
+        if taken >= self._most or self._rest.get(check, 0) <= 0:
+            return False
+        self._others[key], self._rest[check] = taken + 1, self._rest[check] - 1
+        return True

@@ -1,0 +1,237 @@
+"""What a remediation may write: permissions as RBAC has them, and which fields, which RBAC can't say. Pure.
+
+From these a ValidatingAdmissionPolicy is made: what no plan makes, the API server refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from .annotations import PAUSED, RESUMED
+from .effects import ABSENT, at
+from .patterns import ANYTHING, EMPTY, PRESENT, At, Both, Like, Pattern, quoted
+
+__all__ = [
+    "PAUSE",
+    "Created",
+    "Deleted",
+    "Field",
+    "Form",
+    "Item",
+    "Patched",
+    "Path",
+    "Write",
+    "changed",
+    "changed_in_cel",
+    "levels",
+]
+
+Path: TypeAlias = tuple[str, ...]
+
+# Set by the API server with every write.
+_BY_SERVER: Mapping[Path, Path] = {("metadata",): ("generation", "managedFields", "resourceVersion")}
+# Set in a VM that lacks them by KubeVirt's webhook, whoever writes
+# (pkg/virt-api/webhooks/mutating-webhook/mutators/vm-mutator.go of kubevirt/kubevirt).
+_BY_WEBHOOK: Mapping[Path, Path] = {
+    ("spec", "template", "spec"): ("architecture",),
+    ("spec", "template", "spec", "domain"): ("machine",),
+    ("spec", "instancetype"): ("kind",),
+    ("spec", "preference"): ("kind",),
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field, by its JSON pointer, that may change from what is like `was` to what is like `to`."""
+
+    path: str
+    to: Pattern = ANYTHING
+    was: Pattern = ANYTHING
+
+    def back(self) -> Field:
+        return Field(self.path, to=self.was, was=self.to)
+
+    def holds(self, new: Any, old: Any) -> bool:
+        return bool(new == old) or (self.was.holds(old) and self.to.holds(new))
+
+    def cel(self, new: At, old: At) -> str:
+        terms = [each.cel(where) for each, where in ((self.was, old), (self.to, new)) if each is not ANYTHING]
+        return f"({new.value()} == {old.value()} || {' && '.join(terms)})" if terms else ""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A list of texts, by its JSON pointer, to which `item` may be added, or from which it may be taken."""
+
+    path: str
+    item: str
+    added: bool
+
+    def back(self) -> Item:
+        return Item(self.path, self.item, not self.added)
+
+    def holds(self, new: Any, old: Any) -> bool:
+        before, after = (each if isinstance(each, list) else [] for each in (old, new))
+        rest = [each for each in before if each != self.item] == [each for each in after if each != self.item]
+        return rest and (before == after or (self.item in after) is self.added)
+
+    def cel(self, new: At, old: At) -> str:
+        item, before, after = quoted(self.item), old.value("[]"), new.value("[]")
+        there = f"{item} in {after}" if self.added else f"!({item} in {after})"
+        return f"{after}.filter(x, x != {item}) == {before}.filter(x, x != {item})\n&& ({after} == {before} || {there})"
+
+
+Changing: TypeAlias = Field | Item
+_PAUSED = Field(f"/metadata/annotations/{PAUSED.replace('/', '~1')}", to=PRESENT)
+_IS_PAUSED = Like(metadata=Like(annotations=Like(**{PAUSED: PRESENT})))
+
+
+class Patched:
+    """A patch of an object that is like `old`, after which it is like `new`, and as before but for some fields.
+
+    With `back` it may be taken back, in an object that is paused with it.
+    """
+
+    def __init__(self, *fields: Changing, old: Pattern = ANYTHING, new: Pattern = ANYTHING, back: bool = True) -> None:
+        self.fields, self.old, self.new, self.can_go_back = fields, old, new, back
+
+    @property
+    def paths(self) -> Iterator[Path]:
+        return (_path(each.path) for each in self.fields)
+
+    def back(self) -> Patched:
+        """What takes it back, to an object that is like `old` again; a patch of the status can't set an annotation."""
+        fields = [each.back() for each in self.fields]
+        if self.fields[0].path.startswith("/status/"):
+            return Patched(*fields, old=self.new, new=self.old, back=False)
+        return Patched(*fields, Field(_PAUSED.path), old=self.new, new=Both(self.old, _IS_PAUSED), back=False)
+
+    def holds(self, new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+        """Whether a write that makes an object `new` is this one."""
+        own = set(self.paths)
+        return (
+            self.old.holds(old)
+            and self.new.holds(new)
+            and all(any(path[: len(each)] == each for each in own) for path in changed(new, old, levels([self])))
+            and all(each.holds(at(new, each.path), at(old, each.path)) for each in self.fields)
+        )
+
+    def cel(self, deeper: Iterable[Path]) -> str:
+        """The same, where `variables.changed` has the paths that change; `deeper` are those that it looks into."""
+        own = sorted(set(self.paths))
+        terms = [f"p in {quoted([_text(each) for each in own])}"]
+        terms += [f"p.startsWith({quoted(_text(each) + '/')})" for each in own if each in deeper]
+        patterns = [(self.old, "oldObject"), (self.new, "object")]
+        return "\n&& ".join(
+            (
+                f"variables.changed.all(p, {' || '.join(terms)})",
+                *(each.cel(At(base)) for each, base in patterns if each is not ANYTHING),
+                *filter(None, (each.cel(*_both(_path(each.path))) for each in self.fields)),
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Created:
+    """An object that is created, like `new`."""
+
+    new: Pattern
+
+    def cel(self, _: Iterable[Path]) -> str:
+        return self.new.cel(At("object"))
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """The deletion of an object that is like `old`."""
+
+    old: Pattern
+
+    def cel(self, _: Iterable[Path]) -> str:
+        return self.old.cel(At("oldObject"))
+
+
+Form: TypeAlias = Patched | Created | Deleted
+PAUSE = Patched(_PAUSED, Field(f"/metadata/annotations/{RESUMED.replace('/', '~1')}", to=EMPTY), back=False)
+"""The annotation by which an edit war pauses an object, in place of one that resumed it. It is never taken off."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """A permission that a remediation needs: verbs on a resource, such as `ipamclaims.k8s.cni.cncf.io`.
+
+    A subresource is part of the resource, as in RBAC: `virtualmachines/status`. `forms` are what may be written by it;
+    nothing else is.
+    """
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+    forms: tuple[Form, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def admitted(self) -> bool:
+        """Whether the API server's admission sees such a write.
+
+        It does not see what an aggregated API server answers, such as KubeVirt's subresources; a permission for
+        `finalizers` is only asked for, by the admission of owner references.
+        """
+        return not self.group.startswith("subresources.") and not self.resource.endswith("/finalizers")
+
+
+def levels(forms: Iterable[Form]) -> list[Path]:
+    """The maps of an object in which fields may change, the outer ones first."""
+    paths = [path for form in forms if isinstance(form, Patched) for path in form.paths]
+    return sorted({("metadata",), *(path[:length] for path in paths for length in range(len(path)))})
+
+
+def changed(new: Mapping[str, Any], old: Mapping[str, Any], within: Iterable[Path]) -> Iterator[Path]:
+    """The fields of these levels that a write changes, as far as it does so by itself."""
+    within = list(within)
+    for level in within:
+        after, before = (_table(whole, level) for whole in (new, old))
+        aside = {path[-1] for path in within if path and path[:-1] == level} | set(_BY_SERVER.get(level, ()))
+        for key in sorted({*after, *before} - aside):
+            if key in _BY_WEBHOOK.get(level, ()) and key not in before:
+                continue
+            if after.get(key, ABSENT) != before.get(key, ABSENT):
+                yield (*level, key)
+
+
+def changed_in_cel(within: Iterable[Path]) -> str:
+    """The same as an expression. CEL has no object without a field: keys are compared one by one, level by level."""
+    within = list(within)
+    return "\n+ ".join(_changed(level, within) for level in within)
+
+
+def _changed(level: Path, within: list[Path]) -> str:
+    new, old = _both(level)
+    after, before = new.value("{}"), old.value("{}")
+    aside = sorted({path[-1] for path in within if path and path[:-1] == level} | set(_BY_SERVER.get(level, ())))
+    other = f"!(k in {quoted(aside)}) && " if aside else ""
+    filled = _BY_WEBHOOK.get(level, ())
+    other += f"!(k in {quoted(filled)} && !(k in {before})) && " if filled else ""
+    written = f"{after}.filter(k, {other}!(k in {before} && {after}[k] == {before}[k]))"
+    taken = f"{before}.filter(k, {other}!(k in {after}))"
+    return f"({written}\n  + {taken}).map(k, {quoted(_text(level) + '/')} + k)"
+
+
+def _both(path: Path) -> tuple[At, At]:
+    return At("object", path), At("oldObject", path)
+
+
+def _path(pointer: str) -> Path:
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
+
+
+def _text(path: Path) -> str:
+    return "".join(f"/{part}" for part in path)
+
+
+def _table(whole: Mapping[str, Any], level: Path) -> Mapping[str, Any]:
+    found: Any = whole
+    for key in level:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}

@@ -1,0 +1,404 @@
+"""The ValidatingAdmissionPolicy that is printed with the roles: what plans make is taken, and nothing else.
+
+Every write is sent by the sidecar's ServiceAccount, with exactly the roles and the policy of a configuration.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from exporter.checks import all_checks
+from exporter.model.record import Ref
+from reconcile.accounts import ServiceAccount
+from reconcile.annotations import APPROVED_PLAN, PAUSED, RESUMED
+from reconcile.config import Config
+from reconcile.config_file import Loaded, load
+from reconcile.events import event
+from reconcile.permissions import guarded, needed
+from reconcile.plan import Create, Patch, Plan
+from reconcile.plan import Test as Holds
+from reconcile.remediation import Remediation
+from reconcile.remediations import all_remediations
+from reconcile.requests import MANAGER, Request, annotating, event_request, request
+from tests.cluster import fleet
+from tests.cluster.apiserver import ApiServer, Setup
+from tests.cluster.client import ApiError, Client
+from tests.cluster.conftest import Tools
+from tests.cluster.custom_resources import crds, install
+from tests.cluster.resources import IPAM_CLAIMS, VMS
+from tests.evaluation import NOW, api_kinds
+from tests.manifests import Object
+from tests.remediation_cases import made
+from tests.waiting import wait_until
+
+SIDECAR = ServiceAccount("kv")
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kv/leases"
+MERGE = "application/merge-patch+json"
+OURS = {"fieldManager": MANAGER}
+REFUSED = "no remediation that is enabled there plans it"
+WRITING = [each for each in all_remediations() if any(write.admitted for write in each.writes)]
+# A VM that may be stopped, in `kv`; `off` is where stop_blocked_vmi is off, and `a` the only one for PDBs.
+SETTINGS: Object = {
+    "mode": "auto",
+    "lease": {"namespace": "kv"},
+    "remediations": {
+        "stop_blocked_vmi": {"namespaces": {"off": "off"}},
+        "delete_orphan_pdb": {"mode": "plan", "namespaces": {"ns": "auto"}},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(binary: Tools) -> Iterator[ApiServer]:
+    flags = ("--disable-admission-plugins", "ServiceAccount")
+    server = ApiServer(
+        binary("etcd"), binary("kube-apiserver"), Setup(flags=flags, accounts={SIDECAR.username: "", "alice": ""})
+    )
+    server.start()
+    try:
+        admin = server.client()
+        install(admin, crds())
+        for name in ("kv", "ns", "off"):
+            admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def admin(cluster: ApiServer) -> Client:
+    return cluster.client()
+
+
+@pytest.fixture(scope="module")
+def own(cluster: ApiServer, admin: Client, tmp_path_factory: pytest.TempPathFactory) -> Client:
+    """The sidecar's ServiceAccount, with the roles and the policy of SETTINGS, in effect."""
+    config = configured(tmp_path_factory.mktemp("reconcile"), SETTINGS)
+    manifests = [
+        *guarded(config, all_remediations(), SIDECAR),
+        *needed(config, all_remediations(), all_checks(), SIDECAR),
+    ]
+    for each in manifests:
+        admin.apply(each)
+    client = cluster.client(SIDECAR.username)
+    vm = fleet.vm("kv", "probe")
+    admin.create(vm)
+
+    def works() -> bool:
+        try:
+            client.connection.request(
+                "PATCH",
+                VMS.path("kv", "probe"),
+                {"metadata": {"labels": {"a": "b"}}},
+                query={**OURS, "dryRun": "All"},
+                content_type=MERGE,
+            )
+        except ApiError as error:
+            return REFUSED in error.message
+        return False
+
+    wait_until(works, 60, "the policy is in effect", every=0.2)
+    return client
+
+
+def configured(folder: Path, settings: Object) -> Config:
+    file = folder / "reconcile.yaml"
+    file.write_text(json.dumps(settings), encoding="utf-8")
+    loaded = load(all_remediations(), file)
+    assert isinstance(loaded, Loaded), str(loaded)
+    return loaded.config
+
+
+def sent(client: Client, wanted: Request) -> Object:
+    answer: Object = client.connection.request(
+        wanted.method,
+        wanted.path,
+        wanted.body,
+        query=dict(wanted.query),
+        content_type=wanted.headers.get("Content-Type"),
+    )
+    return answer
+
+
+def of_case(admin: Client, plan: Plan, whole: Mapping[str, Any]) -> Object:
+    """The object that a plan of a case is bound to, as the API server has it: in deletion where that is so."""
+    meta = deepcopy(dict(whole["metadata"]))
+    deleting = meta.pop("deletionTimestamp", None)
+    for name in ("uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"):
+        meta.pop(name, None)
+    obj = {**deepcopy(dict(whole)), "metadata": meta}
+    if obj["kind"] == "IPAMClaim":
+        obj["spec"] = {"network": "net", **(obj.get("spec") or {}), "interface": "net1"}  # not in cases
+        obj["status"] = {"ips": [], **(obj.get("status") or {})}
+    found = admin.make(obj)
+    if deleting is None:
+        return found
+    path = path_of(plan.bound_to, found)
+    admin.connection.request("DELETE", path)
+    answer: Object = admin.connection.request("GET", path)
+    return answer
+
+
+def path_of(ref: Ref, whole: Object) -> str:
+    """Where an object is that is served in the version of `whole`."""
+    kind, version = api_kinds()[ref.kind], whole["apiVersion"].rpartition("/")[2]
+    within = f"/namespaces/{ref.namespace}" if kind.namespaced else ""
+    return f"{kind.base(version)}{within}/{kind.plural}/{ref.name}"
+
+
+def removed(admin: Client, path: str) -> None:
+    for method, body in (("PATCH", {"metadata": {"finalizers": None}}), ("DELETE", None)):
+        try:
+            admin.connection.request(method, path, body, content_type=MERGE)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+
+
+@pytest.mark.parametrize("remediation", WRITING, ids=[each.id for each in WRITING])
+def test_what_is_planned_is_taken(remediation: Remediation, admin: Client, own: Client) -> None:
+    taken, impossible = {}, 0
+    for name, each in made(remediation):
+        plan = each.plan
+        try:
+            whole = of_case(admin, plan, each.whole)
+        except ApiError as error:
+            assert error.code in (400, 422), error  # noqa: PT017 # an object that no API server has
+            impossible += 1
+            removed(admin, path_of(plan.bound_to, dict(each.whole)))
+            continue
+        try:
+            taken[name] = answer(own, plan, whole)
+        finally:
+            removed(admin, path_of(plan.bound_to, whole))
+            if isinstance(plan.step, Create):
+                removed(admin, path_of(plan.target, whole | {"apiVersion": plan.step.manifest["apiVersion"]}))
+    assert taken == dict.fromkeys(taken, "")
+    assert len(taken) > impossible
+
+
+def answer(own: Client, plan: Plan, whole: Object) -> str:
+    """Why the write of a plan was refused, as a dry run and then for good; empty where it was not."""
+    step = plan.step
+    if isinstance(step, Patch):  # what it found is of another moment, and without null
+        ops = tuple(each for each in step.ops if not isinstance(each, Holds))
+        step = msgspec.structs.replace(step, ops=ops)
+    kind = api_kinds()[step.target.kind]
+    version = whole["apiVersion"].rpartition("/")[2] if not isinstance(step, Create) else kind.versions[0]
+    try:
+        for dry in (True, False):
+            sent(own, request(step, kind, version, whole, dry=dry))
+        namespace, manifest = event(plan, "a1" + uuid.uuid4().hex[:10], "done", NOW, whole["apiVersion"])
+        sent(own, event_request(namespace, manifest))
+        if isinstance(step, Create):
+            return ""
+        if isinstance(step, Patch) and any(write.verbs == ("patch",) for write in remediation_of(plan).writes):
+            now = own.connection.request("GET", path_of(plan.bound_to, whole))
+            sent(own, annotating(path_of(plan.bound_to, whole), now, {PAUSED: "edit war"}))
+    except ApiError as error:
+        return "" if isinstance(step, Patch) and error.code == 404 else error.message  # its last finalizer went
+    return ""
+
+
+def remediation_of(plan: Plan) -> Remediation:
+    return next(each for each in all_remediations() if each.id == plan.remediation)
+
+
+def write(client: Client, method: str, path: str, body: Any, query: Mapping[str, str] = OURS) -> Callable[[], Object]:
+    """One write of the sidecar's ServiceAccount, to be sent later."""
+    content = {"PATCH": MERGE}.get(method, "application/json")
+    return lambda: client.connection.request(method, path, body, query=query, content_type=content)
+
+
+def annotated(**annotations: str | None) -> Object:
+    return {"metadata": {"annotations": annotations}}
+
+
+def spec(**fields: Any) -> Object:
+    return {"spec": fields}
+
+
+def guest(**fields: Any) -> Object:
+    return spec(template={"spec": fields})
+
+
+def test_everything_else_is_refused(admin: Client, own: Client) -> None:
+    allowed = {"annotations": {"steward.kubevirt-steward.io/stop-allowed": "true"}}
+    for within, name, strategy, notes in (
+        ("ns", "may", "Always", allowed),
+        ("off", "may", "Always", allowed),
+        ("ns", "may-not", "Always", {}),
+        ("ns", "halted", "Halted", allowed),
+    ):
+        made_of = fleet.vm(within, name)
+        made_of["metadata"] |= notes
+        made_of["spec"]["runStrategy"] = strategy
+        admin.create(made_of)
+    claim = admin.make(fleet.claim(admin.get(VMS, "ns", "may"), "net", "10.0.0.5/24"))
+    resumed = {"annotations": {RESUMED: "2026-07-01T18:00:00Z"}}
+    bare = admin.make({**deepcopy(claim), "metadata": {"name": "bare", "namespace": "ns", **resumed}})
+    vm, owned = VMS.path("ns", "may"), IPAM_CLAIMS.path("ns", claim["metadata"]["name"])
+    alone = IPAM_CLAIMS.path("ns", bare["metadata"]["name"])
+    revisions = "/apis/apps/v1/namespaces/ns/controllerrevisions"
+    bound = {"preconditions": {"uid": claim["metadata"]["uid"]}, "kind": "DeleteOptions", "apiVersion": "v1"}
+    stopped = spec(runStrategy="Halted", running=None)
+    started = annotated(**{PAUSED: "by alice"}) | spec(runStrategy="Always")
+
+    taken = {
+        "stop a VM that allows it": write(own, "PATCH", vm, stopped, OURS | {"dryRun": "All"}),
+        "take that back": write(own, "PATCH", VMS.path("ns", "halted"), started, OURS | {"dryRun": "All"}),
+        "pause an object": write(own, "PATCH", alone, annotated(**{PAUSED: "edit war", RESUMED: None})),
+        "renew": write(own, "POST", LEASE, lease("kubevirt-steward-reconcile")),
+    }
+    for what, act in taken.items():
+        assert act(), what
+    bare = admin.get(IPAM_CLAIMS, "ns", "bare")
+    renewed = f"{LEASE}/kubevirt-steward-reconcile"
+    admin.connection.request("PATCH", renewed, annotated(**{PAUSED: "by alice"}), content_type=MERGE)
+    found = admin.connection.request("GET", renewed)
+    assert write(own, "PUT", renewed, found | spec(holderIdentity="a"), {})()
+    found = admin.connection.request("GET", renewed)
+
+    refused = {
+        "cloud-init": write(own, "PATCH", vm, guest(volumes=[{"name": "c", "cloudInitNoCloud": {"userData": "x"}}])),
+        "the image": write(own, "PATCH", vm, spec(dataVolumeTemplates=[])),
+        "where it runs": write(own, "PATCH", vm, guest(nodeSelector={"a": "b"})),
+        "the CPU beside the firmware": write(
+            own, "PATCH", vm, guest(domain={"cpu": {"cores": 64}, "firmware": {"uuid": "u"}})
+        ),
+        "the kernel it boots, to no UUID": write(
+            own, "PATCH", vm, guest(domain={"firmware": {"kernelBoot": {"kernelArgs": "x"}, "uuid": None}})
+        ),
+        "an annotation": write(own, "PATCH", vm, annotated(a="b")),
+        "an approval": write(own, "PATCH", vm, annotated(**{APPROVED_PLAN: "0"})),
+        "an opt-in": write(own, "PATCH", VMS.path("ns", "may-not"), annotated(**allowed["annotations"])),
+        "a resumption": write(own, "PATCH", vm, annotated(**{RESUMED: "2026-07-01T18:00:00Z"})),
+        "the end of a pause": write(own, "PATCH", alone, annotated(**{PAUSED: None})),
+        "a label": write(own, "PATCH", vm, {"metadata": {"labels": {"a": "b"}}}),
+        "a finalizer of a VM": write(own, "PATCH", vm, {"metadata": {"finalizers": ["steward.kubevirt-steward.io/x"]}}),
+        "the end of a VM": write(own, "PATCH", vm, {"metadata": {"ownerReferences": owner("ConfigMap", "v1")}}),
+        "a VM that does not allow its stop": write(own, "PATCH", VMS.path("ns", "may-not"), stopped),
+        "a VM where it is off": write(own, "PATCH", VMS.path("off", "may"), stopped),
+        "a start": write(own, "PATCH", VMS.path("ns", "halted"), spec(runStrategy="Always")),
+        "RerunOnFailure": write(own, "PATCH", vm, spec(runStrategy="RerunOnFailure", running=None)),
+        "a start of the status": write(
+            own, "PATCH", f"{vm}/status", {"status": {"stateChangeRequests": [{"action": "Start"}]}}
+        ),
+        "another field of the status": write(own, "PATCH", f"{vm}/status", {"status": {"ready": True}}),
+        "another finalizer": write(own, "PATCH", alone, {"metadata": {"finalizers": ["a"]}}),
+        "KubeVirt's of an IPAMClaim that lives": write(own, "PATCH", owned, {"metadata": {"finalizers": None}}),
+        "another label": write(own, "PATCH", alone, {"metadata": {"labels": {"a": "b"}}}),
+        "an owner that is no VM": write(
+            own, "PATCH", alone, {"metadata": {"ownerReferences": owner("ConfigMap", "v1")}}
+        ),
+        "another owner": write(own, "PATCH", owned, {"metadata": {"ownerReferences": owner("VirtualMachine")}}),
+        "the network of an IPAMClaim": write(own, "PATCH", alone, spec(network="other")),
+        "the deletion of an IPAMClaim that nothing holds": write(
+            own, "DELETE", alone, bound | {"preconditions": preconditions(bare)}, {}
+        ),
+        "a revision of another owner": write(own, "POST", revisions, revision("ConfigMap", "v1")),
+        "a revision of something else": write(own, "POST", revisions, revision("VirtualMachine") | {"data": {"a": 1}}),
+        "an Event elsewhere": write(own, "POST", "/api/v1/namespaces/ns/events", note("ns") | {"reason": "Killed"}),
+        "an Event of another component": write(
+            own, "POST", "/api/v1/namespaces/ns/events", note("ns") | {"source": {"component": "kubelet"}}
+        ),
+        "another Lease": write(own, "POST", LEASE, lease("another")),
+        "the end of everything's pause": write(
+            own, "PUT", renewed, found | {"metadata": found["metadata"] | {"annotations": {}}}, {}
+        ),
+        "a migration by selector": write(
+            own,
+            "POST",
+            "/apis/kubevirt.io/v1/namespaces/ns/virtualmachineinstancemigrations",
+            migration(addedNodeSelector={"a": "b"}),
+        ),
+        "a migration of another name": write(
+            own,
+            "POST",
+            "/apis/kubevirt.io/v1/namespaces/ns/virtualmachineinstancemigrations",
+            migration() | {"metadata": {"name": "other"}},
+        ),
+    }
+    assert {what: said(act) for what, act in refused.items()} == dict.fromkeys(refused, f"403: {REFUSED}")
+
+    unbound = "403: a deletion needs a UID and a resourceVersion"
+    other = {"fieldManager": "kubectl"}
+    assert said(write(own, "DELETE", owned, None, {})) == unbound
+    assert said(write(own, "DELETE", owned, bound, {})) == unbound
+    assert said(write(own, "PATCH", vm, stopped, other)) == unbound
+    assert said(write(own, "PATCH", vm, stopped, {})) == unbound
+    assert said(write(own, "DELETE", vm, bound, {})).startswith("403: ")  # RBAC has no such verb
+
+
+def said(act: Callable[[], Object]) -> str:
+    """Code and reason of a refusal."""
+    try:
+        act()
+    except ApiError as error:
+        found = error.message.partition("may not make this write: ")[2] or error.message
+        return f"{error.code}: {found.partition(',')[0].partition(': ')[0]}"
+    return "taken"
+
+
+def preconditions(whole: Object) -> Object:
+    return {name: whole["metadata"][name] for name in ("uid", "resourceVersion")}
+
+
+def owner(kind: str, version: str = "kubevirt.io/v1") -> list[Object]:
+    return [
+        {"apiVersion": version, "kind": kind, "name": "x", "uid": "u", "controller": True, "blockOwnerDeletion": True}
+    ]
+
+
+def revision(kind: str, version: str = "kubevirt.io/v1") -> Object:
+    names = ("generation", "kind", "name", "uid", "version")
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "name": "x",
+            "labels": {f"instancetype.kubevirt.io/object-{each}": "1" for each in names},
+            "ownerReferences": owner(kind, version),
+        },
+        "data": {"apiVersion": "instancetype.kubevirt.io/v1beta1", "kind": "VirtualMachineInstancetype"},
+        "revision": 0,
+    }
+
+
+def migration(**fields: Any) -> Object:
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"name": "steward-evacuation-1", "labels": {"app.kubernetes.io/managed-by": MANAGER}},
+        "spec": {"vmiName": "db", **fields},
+    }
+
+
+def note(namespace: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": uuid.uuid4().hex, "namespace": namespace},
+        "involvedObject": {"kind": "VirtualMachine", "namespace": namespace, "name": "may"},
+        "reason": "Repaired",
+        "type": "Normal",
+        "source": {"component": MANAGER},
+        "reportingComponent": MANAGER,
+    }
+
+
+def lease(name: str) -> Object:
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"namespace": "kv", "name": name},
+        "spec": {},
+    }

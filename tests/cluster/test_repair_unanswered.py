@@ -1,0 +1,265 @@
+"""Writes on a real API server that are not answered, or late: what arrives afterwards is what the ledger has of it.
+
+`REPAIRS=all` does each with a patch, a deletion and a creation; else with a patch.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.conftest import MakeApiServer
+from tests.cluster.delaying import Delaying, Held
+from tests.cluster.repair_faults import FAULTS, LATER, Fault, settings
+from tests.cluster.repair_ground import ACCOUNT, Ground, ground_of
+from tests.cluster.resources import EVENTS, IPAM_CLAIMS
+from tests.cluster.sidecar import Sidecar, steward
+from tests.cluster.stage import Stage
+from tests.waiting import wait_until
+
+BY_ID = {each.id: each for each in FAULTS}
+METHODS = {"patch": "PATCH", "delete": "DELETE", "create": "POST"}
+ALL = [BY_ID[each] for each in ("unprotected_claim", "orphan_claim", "lost_copy")]  # a patch, a deletion, a creation
+KINDS = ALL if os.environ.get("REPAIRS") == "all" else ALL[:1]
+SKEW = "kubevirt_steward_repair_clock_skew_seconds"
+
+
+@pytest.fixture(scope="module")
+def ground(module_api_server: MakeApiServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    with ground_of(module_api_server, tmp_path_factory.mktemp("sidecars")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def proxy(ground: Ground) -> Iterator[Delaying]:
+    with Delaying(ground.server) as made:
+        yield made
+
+
+class Scene:
+    """A fault in a namespace of its own, and a sidecar that repairs it through the proxy."""
+
+    def __init__(self, ground: Ground, proxy: Delaying, fault: Fault) -> None:
+        self.ground, self.proxy, self.fault, self.stage = ground, proxy, fault, ground.stage()
+        self.namespace = self.stage.namespace
+        fault.seed(self.stage)
+        self.name = fault.name(self.stage)
+        ground.wait_found(self.namespace, fault.reason)
+
+    def sidecar(self, **how: Any) -> Sidecar:
+        auto = settings({(self.fault.remediation, self.namespace): "auto"}, verifyAfter="1s")
+        given = {"ahead": LATER if self.fault.aged else 0.0, **how}
+        return self.ground.sidecar(self.namespace, auto, through=self.proxy.kubeconfig(ACCOUNT), **given)
+
+    def hold(self) -> Held:
+        return self.proxy.hold(METHODS[self.fault.verb], self._path())
+
+    def lose_answer(self) -> Held:
+        return self.proxy.lose_answer(METHODS[self.fault.verb], self._path())
+
+    def _path(self) -> str:
+        collection = f"/namespaces/{self.namespace}/{self.fault.resource.plural}"
+        return collection if self.fault.verb == "create" else f"{collection}/{self.name}"
+
+    def assert_written_once(self) -> None:
+        written = [(self.fault.verb, self.fault.resource.plural)]
+        assert [(verb, of.partition("/")[0]) for verb, of, _ in self.ground.writes(self.namespace)] == written
+        (event,) = self.ground.events(self.namespace)
+        assert (event["reason"], event["count"]) == ("Repaired", 1)
+
+
+def ends(sidecar: Sidecar) -> list[tuple[str, bool | None]]:
+    return [(each.event.value, each.happened) for each in sidecar.entries()]
+
+
+def state(sidecar: Sidecar, fault: Fault) -> str:
+    (found,) = [each["state"] for each in sidecar.plans() if each["remediation"] == fault.remediation]
+    return str(found)
+
+
+@pytest.mark.parametrize("fault", KINDS, ids=str)
+def test_one_that_arrives_after_its_sender_gave_up_is_settled_when_it_has(
+    ground: Ground, proxy: Delaying, fault: Fault
+) -> None:
+    scene = Scene(ground, proxy, fault)
+    held = scene.hold()
+    with scene.sidecar() as sidecar:
+        held.wait_taken()
+        sidecar.wait_for("unclear")
+        sidecar.runs_again(3)
+        assert ends(sidecar) == [("intended", None), ("unclear", None)]
+        assert state(sidecar, fault) == "unclear"
+        assert sidecar.value("kubevirt_steward_repair_unfinished") == 1.0
+        assert ground.writes(scene.namespace) == []
+
+        assert held.pass_on() < 300
+
+        sidecar.wait_for("verified")
+        assert ends(sidecar) == [("intended", None), ("unclear", None), ("resolved", True), ("verified", None)]
+    scene.assert_written_once()
+
+
+@pytest.mark.parametrize("fault", KINDS, ids=str)
+def test_one_that_is_late_and_answered_is_done(ground: Ground, proxy: Delaying, fault: Fault) -> None:
+    scene = Scene(ground, proxy, fault)
+    held = scene.hold()
+    with scene.sidecar() as sidecar:
+        held.wait_taken()
+        assert held.pass_on() < 300
+        sidecar.wait_for("verified")
+        assert sidecar.events() == ["intended", "done", "verified"]
+    scene.assert_written_once()
+
+
+@pytest.mark.parametrize("fault", KINDS, ids=str)
+def test_an_answer_that_is_lost_is_read_from_the_object(ground: Ground, proxy: Delaying, fault: Fault) -> None:
+    scene = Scene(ground, proxy, fault)
+    scene.lose_answer()
+    with scene.sidecar() as sidecar:
+        sidecar.wait_for("verified")
+        assert sidecar.events() == ["intended", "done", "verified"]
+    scene.assert_written_once()
+
+
+@pytest.mark.parametrize("fault", KINDS, ids=str)
+def test_one_that_arrives_after_all_time_is_over_does_nothing(ground: Ground, proxy: Delaying, fault: Fault) -> None:
+    """Its time was too short, and it was tried anew: what it is bound to is not there any more."""
+    scene = Scene(ground, proxy, fault)
+    held = scene.hold()
+    with scene.sidecar(arrives=3.0) as sidecar:
+        sidecar.wait_for("verified")
+        assert ends(sidecar)[:3] == [("intended", None), ("unclear", None), ("resolved", False)]
+        assert [each[0] for each in ends(sidecar)[3:]] == ["intended", "done", "verified"]
+        assert held.pass_on() in (404, 409, 422)
+    scene.assert_written_once()
+
+
+@pytest.mark.parametrize("fault", KINDS, ids=str)
+def test_one_of_a_process_that_was_killed_right_after_it_sent_it(ground: Ground, proxy: Delaying, fault: Fault) -> None:
+    scene = Scene(ground, proxy, fault)
+    held = scene.hold()
+    first = scene.sidecar()
+    first.fork.start(lambda: True)
+    held.wait_taken()
+    first.fork.kill()
+    ground.free_lease(scene.namespace)
+    with scene.sidecar() as sidecar:
+        sidecar.runs_again(2)
+        assert ends(sidecar) == [("intended", None)]
+        assert state(sidecar, fault) == "unclear"
+        assert held.pass_on() < 300
+        sidecar.wait_for("verified")
+        assert ends(sidecar) == [("intended", None), ("resolved", True), ("verified", None)]
+    scene.assert_written_once()
+
+
+@pytest.mark.parametrize("fault", KINDS, ids=str)
+def test_a_process_that_stands_still_right_before_it_sends_does_not_send_it_any_more(
+    ground: Ground, proxy: Delaying, fault: Fault
+) -> None:
+    scene = Scene(ground, proxy, fault)
+    sidecar = scene.sidecar(stop_at="fenced")
+    sidecar.fork.start(lambda: sidecar.fork.stopped)
+    try:
+        (intended,) = sidecar.entries()
+        came = len(proxy.log)
+        wait_until(lambda: _age(sidecar, intended.at, fault) > 6, 30, "it is too late to send it", every=0.2)
+        sidecar.fork.proceed()
+        sidecar.wait_for("failed")
+        failed = sidecar.entries()[1]
+        assert failed.why.startswith("not written: ")
+        sidecar.wait_for("verified")  # it is tried anew, on fresh reads
+        assert sidecar.events() == ["intended", "failed", "intended", "done", "verified"]
+        sent = [path for method, path, _ in proxy.log[came:] if method == METHODS[fault.verb] and scene.name in path]
+        assert len(sent) <= 2  # a dry run and the write of the second attempt
+    finally:
+        sidecar.fork.kill()
+    scene.assert_written_once()
+
+
+def _age(sidecar: Sidecar, at: float, fault: Fault) -> float:
+    return time.time() + (LATER if fault.aged else 0.0) - at
+
+
+@pytest.mark.parametrize("fault", KINDS, ids=str)
+def test_a_process_that_stands_still_right_after_it_sent_it(ground: Ground, proxy: Delaying, fault: Fault) -> None:
+    scene = Scene(ground, proxy, fault)
+    held = scene.hold()
+    with scene.sidecar() as sidecar:
+        held.wait_taken()
+        assert sidecar.fork.pid is not None
+        os.kill(sidecar.fork.pid, signal.SIGSTOP)
+        assert held.pass_on() < 300
+        sidecar.fork.proceed()
+        sidecar.wait_for("verified")
+        assert ends(sidecar)[-2] in [("done", None), ("resolved", True)]
+    scene.assert_written_once()
+
+
+def test_a_person_writes_nothing_to_an_object_of_which_an_attempt_is_unclear(ground: Ground, proxy: Delaying) -> None:
+    scene = Scene(ground, proxy, BY_ID["unprotected_claim"])
+    held = scene.hold()
+    with scene.sidecar() as sidecar:
+        sidecar.wait_for("unclear")
+        (repair,) = sidecar.plans()
+        got = steward(
+            *("reconcile", "apply", repair["fingerprint"], "--remediation", repair["remediation"], "--yes"),
+            *("--exporter", ground.exporter.url, "--ledger", str(sidecar.directory)),
+            *("--config", str(sidecar.config), "--kubeconfig", str(ground.server.kubeconfig(ACCOUNT))),
+        )
+        assert got.returncode == 1, got.stderr
+        assert "refused, unclear: what came of attempt" in got.stderr
+        listed = steward("reconcile", "ledger", "--ledger", str(sidecar.directory))
+        assert "unclear" in listed.stdout
+        assert held.pass_on() == 200
+        sidecar.wait_for("verified")
+    scene.assert_written_once()
+
+
+def test_a_clock_that_is_ahead_voids_no_waiting_time(ground: Ground, proxy: Delaying) -> None:
+    """The IPAMClaim has been in deletion for seconds, and by this clock for 15 minutes: 10 would be enough."""
+    scene = Scene(ground, proxy, BY_ID["stuck_claim"])
+    with scene.sidecar(ahead=0.0, skewed=900.0) as sidecar:
+        sidecar.runs_again(3)
+        assert sidecar.entries() == []
+        assert ground.client.find(IPAM_CLAIMS, scene.namespace, scene.name) is not None
+        assert sidecar.value(SKEW) == pytest.approx(900, abs=2)
+        (repair,) = sidecar.plans()
+        assert repair["state"] == "blocked"
+        why = {each["gate"]: each["why"] for each in repair["blocked"]}["clock"]
+        assert "s ahead of the API server's, at most 30 s are allowed" in why
+    assert ground.writes(scene.namespace) == []
+
+
+def test_who_comes_while_an_address_is_released_is_reported(ground: Ground, proxy: Delaying) -> None:
+    scene = Scene(ground, proxy, BY_ID["stuck_claim"])
+    held = scene.hold()
+    with scene.sidecar() as sidecar:
+        held.wait_taken()
+        _comes(scene.stage)
+        assert held.pass_on() == 200
+        sidecar.wait_for("verified")
+        assert sidecar.events() == ["intended", "in_use", "done", "verified"]
+        why = sidecar.entries()[1].why
+        assert f"released under a user that came meanwhile: Pod {scene.namespace}/came refers to it" in why
+        wait_until(lambda: sidecar.value("kubevirt_steward_repair_in_use") == 1.0, 20, "the metric has it")
+        assert 'event="in use after its release"' in sidecar.log.read_text("utf-8")
+    found = [each for each in ground.client.list(EVENTS, scene.namespace)["items"] if each["reason"] == "ReleasedInUse"]
+    assert [(each["type"], why in each["message"]) for each in found] == [("Warning", True)]
+    assert ground.client.find(IPAM_CLAIMS, scene.namespace, scene.name) is None
+
+
+def _comes(stage: Stage) -> None:
+    networks = '[{"name": "blue", "ipam-claim-reference": "db.blue"}]'
+    meta = {
+        "namespace": stage.namespace,
+        "name": "came",
+        "annotations": {"k8s.v1.cni.cncf.io/networks": networks},
+    }
+    spec = {"containers": [{"name": "c", "image": "c"}], "automountServiceAccountToken": False}
+    stage.client.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})

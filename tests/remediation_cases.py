@@ -1,0 +1,60 @@
+"""The cases of the remediations, and what each of them plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reconcile.confirm import Confirmed
+from reconcile.plan import Refused
+from reconcile.remediation import Remediation
+from tests.confirming import MemoryReads, confirmed, hint_of
+from tests.evaluation import NOW
+from tests.rows import full
+
+__all__ = ["CASES", "answered", "cases_of", "made"]
+
+CASES = Path(__file__).parent / "remediations"
+
+
+@cache
+def cases_of(remediation: Remediation) -> dict[str, dict[str, Any]]:
+    """The cases, and those of `unseen/`, which were written without a look at the code."""
+    return {**_cases(CASES / f"{remediation.id}.yaml"), **_cases(CASES / "unseen" / f"{remediation.id}.yaml")}
+
+
+def answered(remediation: Remediation, case: dict[str, Any]) -> Confirmed | Refused:
+    """What the remediation says to a case."""
+    objects = [full(row) for row in case["given"]]
+    reads = MemoryReads(objects, case.get("fails"), case.get("absent", ()))
+    return confirmed(remediation, hint_of(case["about"], objects), reads, NOW + case.get("later", 0))
+
+
+@cache
+def made(remediation: Remediation) -> tuple[tuple[str, Confirmed], ...]:
+    """The plans of the cases that are carried out, each with the name of its case."""
+    return tuple(_made(remediation))
+
+
+def _made(remediation: Remediation) -> Iterator[tuple[str, Confirmed]]:
+    for name, case in cases_of(remediation).items():
+        answer = None if "refuses" in case else answered(remediation, case)
+        if isinstance(answer, Confirmed) and answer.plan.proposal is None:
+            yield name, answer
+
+
+def _cases(path: Path) -> dict[str, dict[str, Any]]:
+    """Each with `_about` and the rows under `_always`, as far as it does not give the same itself."""
+    if not path.exists():
+        return {}
+    loaded: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    about, always, _ = loaded.pop("_about"), loaded.pop("_always", []), loaded.pop("_undo", {})
+    for case in loaded.values():
+        given = {(row["kind"], row.get("namespace"), row["name"]) for row in case["given"]}
+        case["given"] += [row for row in always if (row["kind"], row.get("namespace"), row["name"]) not in given]
+        case["about"] = about | case.get("hint", {})
+    return loaded
