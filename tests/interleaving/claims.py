@@ -73,6 +73,10 @@ class Claims:
         """Who uses its addresses, or is about to; with `address` only who runs with one."""
         if not address:
             yield from self._gone(claim)
+        else:
+            for each in self._interfaces_of(meta_of(claim)["name"]):
+                if each["kind"] == _VMI and not meta_of(each).get("deletionTimestamp"):
+                    yield "nobody of its name lives", f"VMI {meta_of(each)['name']} runs with it"
         yield from self._unused(claim)
 
     def _repaired(self, write: Write, claim: Obj) -> Iterator[tuple[str, str]]:

@@ -53,6 +53,7 @@ class Race:
     paused: float = 0.0  # seconds before each call
     late: float = 0.0  # seconds for which the write is under way
     undone: bool = False  # whether a person takes it back then
+    accepts: bool = False  # whether they accept to lose the address
 
 
 def _vm_created(world: World, _: Platform) -> None:
@@ -139,6 +140,7 @@ def _there(world: World, kind: str, name: str) -> Obj:
 
 
 _OWNER_GONE = ("release_ipam_claim", "StuckTerminatingOwnerGone")
+_REPAIRED = ("unprotected", "repair_ipam_claim_metadata", "UnprotectedClaim")
 _ADOPTED: tuple[tuple[Call, float], ...] = ((_vm_created, 0.0), (_claim_adopted, 0.0))
 _NAMESAKE: tuple[tuple[Call, float], ...] = (
     (_vm_created, 0.0),
@@ -191,14 +193,30 @@ RACES = (
         late=25.0,
     ),
     Race(
-        "deleted, repaired, taken back",
+        "taken back under a VM",
         "",
-        "a VM starts and its IPAMClaim is deleted; the finalizer that holds it is taken back",
-        "unprotected",
-        "repair_ipam_claim_metadata",
-        "UnprotectedClaim",
+        "an IPAMClaim is deleted, and the finalizer that holds it is taken back",
+        *_REPAIRED,
+        ((_claim_deleted, 0.0),),
+        undone=True,
+    ),
+    Race(
+        "taken back under a VMI",
+        "",
+        "the same, and somebody has accepted to lose the address; the VM is started",
+        *_REPAIRED,
         ((_vmi_created, 0.0), (_claim_deleted, 0.0)),
         undone=True,
+        accepts=True,
+    ),
+    Race(
+        "taken back under a pod",
+        "",
+        "the same, and a pod of the VM is left",
+        *_REPAIRED,
+        ((_pod_alone, 0.0), (_claim_deleted, 0.0)),
+        undone=True,
+        accepts=True,
     ),
     Race(
         "another plan",
@@ -284,7 +302,7 @@ class _Run:
         yield from self.steward.attempt(remediation, hint_for("ipam_claims", self.race.reason, ref))
         yield from self.steward.settle(at_last=bool(self.race.late))
         if self.race.undone and self.person.done_by(self.steward):
-            yield from self.person.takes_back(_First())
+            yield from self.person.takes_back(_First(accepts=self.race.accepts))
 
     def call(self) -> None:
         call, _ = self.left.pop(0)
@@ -305,13 +323,17 @@ class _Run:
 
 
 class _First(Random):
-    """The first of whatever there is to choose from, and nothing else."""
+    """The first of whatever there is to choose from, and of losses too if that is accepted."""
+
+    def __init__(self, *, accepts: bool) -> None:
+        super().__init__(0)
+        self._accepts = accepts
 
     def choice(self, seq: Any) -> Any:
         return seq[0]
 
     def random(self) -> float:
-        return 1.0
+        return 0.0 if self._accepts else 1.0
 
 
 class _Steady(Random):

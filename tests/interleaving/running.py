@@ -44,11 +44,11 @@ def interleave(
     *,
     traced: bool = False,
     area: str = "",
-    ledger: Callable[[str], Any] = lambda _: None,
+    ledger: Callable[[str, Callable[[], float]], Any] = lambda *_: None,
 ) -> Ran:
     """The same seed gives the same interleaving; `area` is the name of one, drawn where it is empty.
 
-    `ledger` makes that of a sidecar by its name; else it is in memory."""
+    `ledger` makes that of a sidecar by its name and its clock; else it is in memory."""
     rng = Random(seed)
     world = World()
     platform = Platform(world, writes_owner=rng.random() < 0.3)
@@ -63,6 +63,7 @@ def interleave(
         actors[f"{act.__name__} {number}"] = act(world, platform, rng)
 
     def process(kind: type[P], name: str) -> P:
+        wall = WallClock.drawn(world, rng)
         made = kind(
             world,
             name,
@@ -70,11 +71,11 @@ def interleave(
             rng,
             wrote=watch.wrote,
             sends=watch.sends,
-            wall=WallClock.drawn(world, rng),
+            wall=wall,
             faults=faults(rng),
             weakened=weakened,
             dies=deaths(rng),
-            ledger=ledger(name),
+            ledger=ledger(name, wall.now),
         )
         watch.stewards.append(made)
         return made

@@ -86,8 +86,9 @@ _RACES = {
     "that what was read is young": "namesake of a slow process",
     "that VMs are read once more": "namesake in a large cluster",
     "that it is looked again after a release": "namesake of a late release",
-    "undo of repair_ipam_claim_metadata: no_user (1, in _used)": "deleted, repaired, taken back",
-    "undo of repair_ipam_claim_metadata: address_kept": "deleted, repaired, taken back",
+    "undo of repair_ipam_claim_metadata: no_user (1, in _used)": "taken back under a VMI",
+    "undo of repair_ipam_claim_metadata: no_user (2, in _used)": "taken back under a pod",
+    "undo of repair_ipam_claim_metadata: address_kept": "taken back under a VM",
 }
 
 
