@@ -131,4 +131,6 @@ def test_a_stop_that_its_owner_allows_ends_the_guest_and_is_taken_back(
     kind, path = "application/json-patch+json", VMS.path(stage.namespace, "db")
     stage.client.connection.request("PATCH", path, json.loads(found[1]), content_type=kind)
     assert stage.client.get(VMS, stage.namespace, "db")["spec"] == before
+    if strategy == "Manual":
+        stage.act("db", "start")
     stage.wait_running("db")
