@@ -58,7 +58,8 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
         world.change(live, "admin", lambda _: newer)
     made = _db(world, state, odd, had, rng)
     if state != "lost":
-        _copied(world, made, had, odd, left_over=state == "left over")
+        left_over = state == "left over" or rng.random() < 0.3  # one that KubeVirt is about to take again
+        _copied(world, made, had, odd, world.ago(rng.choice((2.0, 2.0, 0.3)) * _DAY), left_over=left_over)
     if odd != "sets its CPUs" and rng.random() < 0.4:
         _runs(world, made, had)
     if rng.random() < 0.3:
@@ -98,9 +99,9 @@ def _db(world: World, state: str, odd: str, had: Obj, rng: Random) -> Obj:
     return world.create(made, "user")
 
 
-def _copied(world: World, made: Obj, had: Obj, odd: str, *, left_over: bool) -> None:
+def _copied(world: World, made: Obj, had: Obj, odd: str, created: str, *, left_over: bool) -> None:
     if left_over or named_by(made):
-        kept = copy(made, had, created=world.ago(2 * _DAY))
+        kept = copy(made, had, created=created)
         if odd == "held":
             kept = with_meta(kept, finalizers=["example.org/keep"])
         if odd == "of another":
