@@ -71,7 +71,7 @@ def test_a_third_of_the_fleet_is_a_storm_and_a_few_are_not(ground: Ground) -> No
             assert len(annotations["steward.kubevirt-steward.io/storm-known"]) < 16_384
         with ground.sidecar(stage.namespace, settings) as sidecar:
             wait_until(lambda: storm(sidecar) == "storm", 60, "the storm lasts over a restart")
-            wait_until(lambda: old(sidecar), 90, "the storm alone holds them back")
+            wait_until(lambda: old(sidecar), 240, "the storm alone holds them back")
             assert len(ground.writes()) <= RUN
 
             for key in bad_ones[LEFT * NAMESPACES :]:
