@@ -25,7 +25,7 @@ from .ledger import Entry, Ledger
 from .ledger import Event as Kept
 from .looking import look_again
 from .moments import moment
-from .plan import Plan, Refused
+from .plan import Create, Plan, Refused, Step
 from .reading import Reads, document
 from .remediation import Remediation
 from .settling import Settling, may_arrive
@@ -106,7 +106,8 @@ class Ending:
         if unanswered and may_arrive(plan.step, made.whole, now):
             until = moment(self._clock() + self._settling.left(intended))
             return self._unclear(plan, attempt, f"{answer.request}: {answer.why}; it may arrive until {until}")
-        if not happened(plan.step, made.whole, now):
+        shows = happened(plan.step, made.whole, now)
+        if not shows and (unanswered or _untouched(plan.step, made.whole, now)):
             if unanswered:
                 why = f"{answer.request}: {answer.why}; {plan.target} has changed since, so that it can't arrive"
             else:
@@ -119,7 +120,9 @@ class Ending:
         self._reached("looked_again")
         await self._record(plan, attempt, State.DONE)
         self._reached("event")
-        self.keep(Kept.DONE, attempt=attempt, whole=dict(now) if now is not None else None)
+        # It was answered, and the object is another one than before: what does not show was changed by somebody since.
+        why = "" if shows else f"{answer.request} was answered with {answer.code}, and somebody has changed it since"
+        self.keep(Kept.DONE, attempt=attempt, why=why, whole=dict(now) if now is not None else None)
         self._reached("done")
         return Result(State.DONE, plan, attempt, why=seen)
 
@@ -186,6 +189,11 @@ class Ending:
         api_version = f"{kind.group}/{version}" if kind.group else version
         if why := await self._writer.record(*event(plan, attempt, state, self._clock(), api_version)):
             log.warning('event="no Event" attempt=%s why="%s"', attempt, why)
+
+
+def _untouched(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | None) -> bool:
+    """Whether an object without the effect of an answered write proves that there was none: it is as it was before."""
+    return not isinstance(step, Create) and may_arrive(step, before, now)
 
 
 def refused_as(plan: Plan | None, refused: Refused, attempt: str = "") -> Result:

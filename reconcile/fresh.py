@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,19 +22,12 @@ from exporter.model.kinds.kube_virt import KubeVirt
 from exporter.model.record import Record, UnansweredError
 from exporter.model.source import UNREADABLE, Source, SyncState, Undecodable
 
+from .needs import Need, content, gathered, names
+
 __all__ = ["FreshCluster", "Need", "UnreadError"]
 
 R = TypeVar("R", bound=Record)
 _SHORT = 500  # objects of a list that takes no more than a moment
-_SINGLE = 20  # objects of one kind and namespace, or namespaces of one kind: more are read as a list
-
-
-class Need(NamedTuple):
-    """What is to be read: an object by its name; else a list in a namespace, in all where it is None."""
-
-    kind: str
-    namespace: str | None
-    name: str | None
 
 
 class UnreadError(Exception):
@@ -127,7 +120,7 @@ class FreshCluster(Cluster):
         with self._quiet():
             found = tuple(super().sharing(UNREADABLE, kind))
         for record in found:
-            if isinstance(record, Undecodable) and any(_has(need, record) for need in asked):
+            if isinstance(record, Undecodable) and any(names(need, record) for need in asked):
                 yield record
 
     # What was read.
@@ -136,7 +129,7 @@ class FreshCluster(Cluster):
         """What has to be read before the last answer counts; few are left where one list has them all."""
         wanted, self._wanted = self._wanted, {}
         needs, self._needs = self._needs, {}
-        return [*wanted, *_gathered(need for need in needs if need not in wanted and not self._covered(need))]
+        return [*wanted, *gathered(need for need in needs if need not in wanted and not self._covered(need))]
 
     def quick(self, long: Collection[str], namespace: str, elsewhere: Collection[str] = ()) -> list[Need]:
         """What was read; of lists of the whole cluster that were long, or are of the `long` kinds, a namespace. All of
@@ -178,7 +171,7 @@ class FreshCluster(Cluster):
     def _take(self, kind: ApiKind[Any], raw: bytes | msgspec.Raw, *, whole: bool) -> tuple[str, str]:
         seen = self._decoders[kind.name].object(raw)
         if whole:
-            self._whole[kind.name, seen.namespace, seen.name] = _document(raw)
+            self._whole[kind.name, seen.namespace, seen.name] = content(raw)
         if seen.why:
             self.put(
                 Undecodable(
@@ -253,37 +246,3 @@ class FreshCluster(Cluster):
             yield
         finally:
             self._internal = internal
-
-
-def _has(need: Need, record: Undecodable) -> bool:
-    # What an unreadable object is called may be unreadable too: then it may be any.
-    return need.namespace in (None, record.namespace) and (
-        not record.object_name or need.name in (None, record.object_name)
-    )
-
-
-def _document(raw: bytes | msgspec.Raw) -> Mapping[str, Any] | str:
-    """The object, or why it can't be had whole: what is cut off could not be kept, nor put back."""
-    try:
-        found: dict[str, Any] = msgspec.json.decode(raw, type=dict[str, Any])
-    except RecursionError:
-        return "it is nested too deep"
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return str(error)
-    return found
-
-
-def _gathered(needs: Iterable[Need]) -> list[Need]:
-    """Fewer requests for the same: many objects of a namespace, or many namespaces, are read as one list."""
-    kinds: dict[str, dict[str | None, list[Need]]] = {}
-    for need in needs:
-        kinds.setdefault(need.kind, {}).setdefault(need.namespace, []).append(need)
-    found: list[Need] = []
-    for kind, namespaces in kinds.items():
-        if None in namespaces or len(namespaces) > _SINGLE:
-            found.append(Need(kind, None, None))
-            namespaces = {}
-        for namespace, each in namespaces.items():
-            listed = Need(kind, namespace, None)
-            found += [listed] if listed in each or len(each) > _SINGLE else each
-    return found

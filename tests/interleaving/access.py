@@ -1,31 +1,24 @@
-"""How the sidecar reaches the cluster in memory: each read and each write is one step of its own.
-
-The requests are the product's (`reconcile.requests`), and so is what an answer means (`reconcile.execute`).
-"""
+"""How the sidecar reads the cluster in memory: each read is one step of its own; and what goes wrong with calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from email.utils import formatdate
 from typing import Any
 
 import msgspec
 
-from exporter.fakeapi.errors import ApiError
 from exporter.kube.errors import StatusError
 from exporter.model.kind import ApiKind
-from reconcile.execute import Answer, Outcome, _outcome
-from reconcile.ledger import Entry, Event
-from reconcile.ledger.open_items import OpenItems
-from reconcile.plan import Create, Patch, Plan, Step, Test
 from reconcile.reading import USERS
-from reconcile.requests import Request, request
 
-from .world import Key, Obj, World, meta_of
+from .world import Obj, World, meta_of
 
-__all__ = ["COMPLETED", "PAGE", "Faults", "MemoryLedger", "ModelReads", "ModelWriter", "Turn", "Weakened", "Write"]
+__all__ = ["COMPLETED", "PAGE", "Faults", "ModelReads", "Turn", "Weakened"]
 
 PAGE = 3.0  # seconds
+_DATED = 10  # of so many answers the date is looked at, which takes its time
 COMPLETED = ("Succeeded", "Failed")
 
 
@@ -49,6 +42,9 @@ class Weakened:
     stale: str = ""  # the kind of which is seen what was there when the attempt began
     untested: frozenset[str] = frozenset()  # uid, version, content
     made_once: bool = False
+    ungated: str = ""  # the gate that is not asked
+    old: bool = False  # what was read may be of any age
+    unlooked: bool = False  # nobody looks again after a release
 
 
 @dataclass
@@ -61,29 +57,35 @@ class Faults:
     paused: Callable[[], float] = lambda: 0.0  # the seconds for which the process stands still then
     read_fails: Callable[[], bool] = lambda: False
     answer_lost: Callable[[], str] = lambda: ""  # "before" it was written, or "after"
+    late: Callable[[], float] = lambda: 0.0  # the seconds for which a write that was sent is under way
+    stopped: Callable[[], bool] = lambda: False  # whether its sender stands still until it has arrived
+    outlived: Callable[[], bool] = lambda: False  # whether a write goes out although its process is killed before
 
 
 class ModelReads:
-    def __init__(self, world: World, faults: Faults, weakened: Weakened) -> None:
-        self._world, self._faults, self._weakened = world, faults, weakened
+    def __init__(
+        self, world: World, faults: Faults, weakened: Weakened, dated: Callable[[float, float, str], None]
+    ) -> None:
+        """`dated` gets when a request was sent, when it was answered, and the date of the answer."""
+        self._world, self._faults, self._weakened, self._dated = world, faults, weakened, dated
         self._before: list[Obj] = []
+        self._asked = 0
 
     def begin(self) -> None:
-        """What is stale from now on."""
+        """An attempt: what is stale is so from now on."""
+        self._asked = 0
         self._before = self._world.all(self._weakened.stale) if self._weakened.stale else []
 
     async def served(self, kind: ApiKind[Any]) -> str:
         return kind.versions[0]
 
     async def get(self, kind: ApiKind[Any], version: str, namespace: str, name: str) -> bytes | None:
-        await Turn(f"get {kind.name}")
-        self._fail()
+        await self._called(f"get {kind.name}")
         found = [each for each in self._of(kind) if _place(each) == (namespace, name)]
         return self._world.encoded(found[0]) if found else None
 
     async def listed(self, kind: ApiKind[Any], version: str, namespace: str | None) -> list[msgspec.Raw]:
-        await Turn(f"list {kind.name}")
-        self._fail()
+        await self._called(f"list {kind.name}")
         found = [
             msgspec.Raw(self._world.encoded(each))
             for each in self._of(kind)
@@ -100,7 +102,11 @@ class ModelReads:
             return []
         return self._before if kind.name == self._weakened.stale else self._world.all(kind.name)
 
-    def _fail(self) -> None:
+    async def _called(self, what: str) -> None:
+        sent, self._asked = self._world.now, self._asked + 1
+        await Turn(what)
+        if self._asked % _DATED == 1:
+            self._dated(sent, self._world.now, formatdate(self._world.now, usegmt=True))
         if self._faults.read_fails():
             raise StatusError(500, "as the interleaving wants it")
 
@@ -108,121 +114,3 @@ class ModelReads:
 def _place(thing: Obj) -> tuple[str, str]:
     meta = meta_of(thing)
     return meta.get("namespace", ""), meta["name"]
-
-
-@dataclass(frozen=True)
-class Write:
-    """A write that the API server took: what it was meant for, and what it met."""
-
-    by: str
-    key: Key
-    confirmed: Mapping[str, Any]  # as it was read
-    before: Obj | None
-    after: Obj | None
-    plan: Plan | None
-    planned: str = ""  # the hash of the plan that was permitted
-    began: float = 0.0  # when the sidecar began to read for the last time
-
-
-@dataclass
-class ModelWriter:
-    """`wrote` is called with each write that the API server takes, right after it."""
-
-    world: World
-    by: str
-    faults: Faults
-    weakened: Weakened
-    wrote: Callable[[Write], None]
-    seconds: float = 10.0
-    plan: Plan | None = None  # what the ledger intends
-    planned: str = ""
-    began: float = 0.0
-
-    async def dry_run(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> Answer:
-        await Turn("dry run", slow=True)
-        return self._sent(step, kind, version, whole, dry=True)
-
-    async def write(
-        self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, by: float | None = None
-    ) -> Answer:
-        await Turn("write")
-        lost = self.faults.answer_lost()
-        wanted = self._request(step, kind, version, whole, dry=False)
-        if lost == "before":
-            return Answer(outcome=Outcome.UNCLEAR, request=wanted, why="no answer")
-        answer = self._sent(step, kind, version, whole, dry=False)
-        return Answer(outcome=Outcome.UNCLEAR, request=wanted, why="no answer") if lost else answer
-
-    async def record(self, namespace: str, manifest: Mapping[str, Any]) -> str:
-        await Turn("event")
-        return ""
-
-    def _request(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, dry: bool) -> Request:
-        untested = self.weakened.untested
-        if "content" in untested and isinstance(step, Patch):
-            step = msgspec.structs.replace(step, ops=tuple(op for op in step.ops if not isinstance(op, Test)))
-        wanted = request(step, kind, version, whole, dry=dry)
-        fields = {"uid": "uid", "version": "resourceVersion"}
-        gone = {fields[each] for each in untested if each in fields}
-        if wanted.method == "PATCH":
-            paths = {f"/metadata/{each}" for each in gone}
-            body: Any = [op for op in wanted.body if not (op["op"] == "test" and op["path"] in paths)]
-        elif wanted.method == "DELETE":
-            kept = {name: value for name, value in wanted.body["preconditions"].items() if name not in gone}
-            body = wanted.body | {"preconditions": kept}
-        else:
-            body = wanted.body
-        return msgspec.structs.replace(wanted, body=body)
-
-    def _sent(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, dry: bool) -> Answer:
-        wanted = self._request(step, kind, version, whole, dry=dry)
-        key = (kind.name, step.target.namespace, step.target.name)
-        before = self.world.get(kind.name, key[2], key[1])
-        at = self.world.version
-        try:
-            self._apply(step, wanted, key)
-        except ApiError as error:
-            refused = StatusError(error.code, error.message, reason=error.reason, causes=bool(error.details))
-            return Answer(outcome=_outcome(refused, wanted), request=wanted, code=error.code, why=str(refused))
-        if not dry and self.world.version != at:
-            after = self.world.get(kind.name, key[2], key[1])
-            self.wrote(Write(self.by, key, whole, before, after, self.plan, self.planned, self.began))
-        return Answer(outcome=Outcome.ACCEPTED, request=wanted, code=200)
-
-    def _apply(self, step: Step, wanted: Request, key: Key) -> None:
-        dry = wanted.dry
-        if wanted.method == "PATCH":
-            self.world.patch(key, wanted.body, self.by, dry=dry)
-        elif wanted.method == "DELETE":
-            kept = wanted.body["preconditions"]
-            uid, version = kept.get("uid", ""), kept.get("resourceVersion", "")
-            self.world.delete(key, self.by, uid=uid, version=version, dry="dryRun" in wanted.body)
-        elif isinstance(step, Create):
-            if not dry:
-                self.world.create(dict(step.manifest), self.by)
-        else:
-            raise ApiError(400, "BadRequest", f"no {wanted.method} in this cluster")
-
-
-class MemoryLedger:
-    """The ledger without a disk; `clock` gives seconds since 1970."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock, self._items = clock, OpenItems()
-        self.kept: list[Entry] = []
-
-    def append(self, event: Event, *, attempt: str = "", **fields: Any) -> Entry:
-        seq = len(self.kept) + 1
-        if event is Event.INTENDED:
-            attempt = f"{fields['plan'].hash}-{seq}"
-        entry = Entry(seq=seq, at=self._clock(), event=event, attempt=attempt, **fields)
-        self._items.allow(entry)
-        self._items.take(entry)
-        self.kept.append(entry)
-        return entry
-
-    def unfinished(self) -> list[Entry]:
-        return self._items.unfinished()
-
-    def entries(self) -> Iterable[Entry]:
-        return iter(self.kept)

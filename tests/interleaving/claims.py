@@ -13,14 +13,18 @@ from datetime import datetime
 
 from reconcile.plan import Delete, Patch, Remove
 
-from .access import COMPLETED, Write
+from .access import COMPLETED
+from .clocks import NOTICED
 from .network import LINK
 from .platform import Platform
+from .saving import under_way
 from .world import Change, Obj, World, meta_of
+from .writer import Write
 
 __all__ = ["SEEN", "Claims"]
 
 SEEN = 3 * LINK
+_BROUGHT = 3600.0  # seconds in which a restore, or an import, brings the VM of an IPAMClaim
 _VM, _VMI = "VirtualMachine", "VirtualMachineInstance"
 _TOKEN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")  # of the name that ipam-extensions gives an IPAMClaim
 
@@ -64,6 +68,16 @@ class Claims:
         yield from self._in_time(write, claim)
         if isinstance(plan.step, Delete) and write.after is None:
             yield "protected", "it was gone at once, and its addresses with it"
+
+    def used(self, claim: Obj, *, address: bool = False) -> Iterator[tuple[str, str]]:
+        """Who uses its addresses, or is about to; with `address` only who runs with one."""
+        if not address:
+            yield from self._gone(claim)
+        else:
+            for each in self._interfaces_of(meta_of(claim)["name"]):
+                if each["kind"] == _VMI and not meta_of(each).get("deletionTimestamp"):
+                    yield "nobody of its name lives", f"VMI {meta_of(each)['name']} runs with it"
+        yield from self._unused(claim)
 
     def _repaired(self, write: Write, claim: Obj) -> Iterator[tuple[str, str]]:
         meta = meta_of(write.after or claim)
@@ -156,10 +170,8 @@ class Claims:
             moves = each["spec"]["vmiName"] == name and each["status"]["phase"] not in COMPLETED
             if moves and self.world.age(each) > SEEN:
                 yield "nothing moves", f"migration {meta_of(each)['name']} is {each['status']['phase']}"
-        for each in self.world.all("VirtualMachineRestore"):
-            lasts = each["spec"]["target"]["name"] == name and not each["status"]["complete"]
-            if lasts and self.world.age(each) > SEEN:
-                yield "nothing is restored", f"restore {meta_of(each)['name']} is under way"
+        for what in under_way(self.world, name, SEEN) if name else ():
+            yield "nothing is restored", what
         running = self.world.get(_VMI, name) if name else None
         moved = ((running or {}).get("status") or {}).get("migrationState") or {}
         if moved.get("startTimestamp") and not moved.get("endTimestamp"):
@@ -172,17 +184,21 @@ class Claims:
         """The controllers that do the same had their time, and what a deletion relies on works."""
         plan = write.plan
         assert plan is not None
+        slack = NOTICED if write.skewed else 1.0
         if isinstance(plan.step, Delete):
+            since = self.world.now - datetime.fromisoformat(meta_of(claim)["creationTimestamp"]).timestamp()
+            if since < _BROUGHT - slack:
+                yield "controllers come first", f"it was created {since:.0f} s ago, and its VM may come later"
             yield from self._works()
             if self._ending(self.world.get("Namespace", "ns", "")):
                 yield "nobody of its name lives", "its namespace is being deleted"
         if isinstance(plan.step, Patch) and any(isinstance(op, Remove) for op in plan.step.ops):
             since = self.world.now - datetime.fromisoformat(meta_of(claim)["deletionTimestamp"]).timestamp()
-            if since < 600:
+            if since < 600 - slack:
                 yield "controllers come first", f"it has been in deletion for {since:.0f} s"
             for owner in meta_of(claim).get("ownerReferences") or ():
                 vm = self._live(_VM, owner)
-                if vm is not None and self._since(vm) < 120:
+                if vm is not None and self._since(vm) < 120 - slack:
                     yield "controllers come first", f"{owner['name']} was annotated {self._since(vm):.0f} s ago"
 
     def _since(self, thing: Obj) -> float:

@@ -19,14 +19,16 @@ from .made import launched, started
 from .odd import COPIED, ODD, STATE_OF, Odd, around, varied
 from .people import delete_namespace, migrate, recreate_vm, restored, start_or_stop, vm
 from .platform import Platform
+from .stashing import started_with
 from .steward import hint_for
 from .world import Obj, World, meta_of, with_meta
 
 __all__ = ["ACTS", "begin", "hint"]
 
+_FOUR = "7c1c36b4-0b1c-4a56-9d6e-5f1d2c3b4a55"
 _TWO, _THREE = "1f6a3c1e-4a67-4bb7-8a5b-6c0a3f0d9b22", "3b0a6a0e-7a2f-4f43-9d0c-5a0f3f7f3c33"
 _ODD = 0.4  # of the interleavings
-_STATES = ("shared", "shared", "shared", "not persisted", "mismatch", "mismatch")
+_STATES = ("shared", "shared", "shared", "not persisted", "mismatch", "mismatch", "edited")
 _OLDEST, _OLD, _LATER = "2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z"
 _VM, _VMI = "VirtualMachine", "VirtualMachineInstance"
 Act = Callable[[World, Platform, Random], Iterator[None]]
@@ -35,10 +37,13 @@ Act = Callable[[World, Platform, Random], Iterator[None]]
 def begin(world: World, platform: Platform, rng: Random) -> None:
     """VM `db`, and VM `web` that may have the same UUID; often with something that is odd about them."""
     world.create(kubevirt("kubevirt", "kubevirt", rng.choice(("v1.5.2", "v1.7.1"))), "admin")
+    platform.keeping = True
     odd = rng.choice(ODD) if rng.random() < _ODD else ""
     state = STATE_OF.get(odd) or rng.choice(_STATES)
     made = _db(world, state, odd, rng)
     _run_db(world, platform, made, state, odd, rng)
+    if state == "edited":
+        _edited(world, "db", _FOUR)
     _web(world, state, odd, rng)
     around(world, platform, made, odd)
     world.born = {uid: since - 3600 for uid, since in world.born.items()}
@@ -55,7 +60,7 @@ def _db(world: World, state: str, odd: Odd, rng: Random) -> Obj:
 
 def _run_db(world: World, platform: Platform, made: Obj, state: str, odd: Odd, rng: Random) -> None:
     strategy, uuid = made["spec"]["runStrategy"], uuid_of(made)
-    runs = strategy == "Always" or state == "mismatch" or rng.random() < 0.1
+    runs = strategy == "Always" or state in ("mismatch", "edited") or rng.random() < 0.1
     if odd == "starting":  # without the webhook of ipam-extensions it gets no launcher pod
         platform.controller_up = False
         world.create(started(made), "virt-controller")
@@ -83,7 +88,7 @@ def _web(world: World, state: str, odd: Odd, rng: Random) -> None:
 
 
 def _run(world: World, made: Obj, uuid: str, *, foreign: bool = False) -> None:
-    running = started(made)
+    running = started_with(world, made, started(made))
     running["spec"]["domain"]["firmware"]["uuid"] = uuid or legacy(meta_of(made)["name"])
     running["status"]["phase"] = "Running"
     if foreign:

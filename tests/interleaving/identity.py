@@ -10,15 +10,18 @@ from uuid import UUID
 from exporter.model.firmware import legacy
 from reconcile.remediations.reassign_firmware_uuid import ALLOWED
 
-from .access import COMPLETED, Write
+from .access import COMPLETED
 from .network import LINK
+from .saving import under_way
 from .world import Change, Obj, World, meta_of, owned_by
+from .writer import Write
 
 __all__ = ["PLACEHOLDER", "Firmware", "domain_of", "uuid_of"]
 
 PLACEHOLDER = "03000200-0400-0500-0006-000700080009"
 """One that mainboards come with."""
 
+_UNSEEN = 10.0  # seconds in which virt-controller may not have seen a change of the VM that it starts
 _NOBODYS = (PLACEHOLDER, str(UUID(int=0)), str(UUID(int=2**128 - 1)))
 _VM, _VMI = "VirtualMachine", "VirtualMachineInstance"
 _APPLIED, _ARGO = "kubectl.kubernetes.io/last-applied-configuration", "argocd.argoproj.io/tracking-id"
@@ -45,6 +48,10 @@ class Firmware:
     seen: float = 3 * LINK
     _ran: dict[str, tuple[str, float]] = field(default_factory=dict)  # what ran last, and until when, by VM
     _had: list[tuple[str, str, float]] = field(default_factory=list)  # VM or VMI, the UUID that it lost, and when
+    _run: dict[tuple[str, str], float] = field(
+        default_factory=dict
+    )  # since when it was seen by a guest, by VM and UUID
+    _edited: dict[str, float] = field(default_factory=dict)  # when somebody wrote the UUID of a VM last
     _got: dict[tuple[str, str], float] = field(default_factory=dict)  # since when, by kind and name
 
     def __post_init__(self) -> None:
@@ -57,8 +64,12 @@ class Firmware:
         had = uuid_of(change.before) if change.before is not None else ""
         if change.after is None or change.before is None or uuid_of(change.after) != had:
             self._got[kind, name] = self.world.now
+            if kind == _VM and change.before is not None and not change.by.startswith("steward"):
+                self._edited[name] = self.world.now
             if change.before is not None:
                 self._had.append((name, had, self.world.now))
+        if kind == _VMI and change.after is not None:
+            self._run.setdefault((name, uuid_of(change.after)), self.world.now)
         if kind == _VMI and change.after is None:
             self._ran[name] = had, self.world.now
 
@@ -91,9 +102,8 @@ class Firmware:
         name = meta_of(before)["name"]
         if (before.get("status") or {}).get("snapshotInProgress"):
             yield "nothing is restored", "a snapshot of it is being taken"
-        for each in self.world.all("VirtualMachineRestore"):
-            if not each["status"]["complete"] and self.world.age(each) > self.seen:
-                yield "nothing is restored", f"restore {meta_of(each)['name']} is under way"
+        for what in under_way(self.world, name, self.seen):
+            yield "nothing is restored", what
         for each in self.world.all("VirtualMachineInstanceMigration"):
             moves = each["spec"]["vmiName"] == name and each["status"]["phase"] not in COMPLETED
             if moves and self.world.age(each) > self.seen:
@@ -107,9 +117,12 @@ class Firmware:
             yield "its own", f"{now} identifies nobody"
         if old and f'"{old}"' in str((meta_of(before).get("annotations") or {}).get(_APPLIED)):
             yield "what is applied stays", "a manifest sets the UUID that it had"
-        if old and (others := sorted(self._with(now, name, began))):
+        if old and (others := sorted(self.having(now, name, began))):
             yield "its own", f"it gets {now}, which {others[0]} has"
         if running is not None:
+            edited = self._edited.get(name, 0.0)
+            if old and edited > self.world.born[meta_of(running)["uid"]] - _UNSEEN:
+                yield "what is meant stays", f"somebody wrote {old} while it ran, or right before"
             if uuid_of(running) != now:
                 yield "identity in use", f"it gets {now}, and runs with {uuid_of(running)}"
             if not meta_of(running).get("ownerReferences"):
@@ -123,7 +136,15 @@ class Firmware:
             if each["status"].get("restoreTime"):
                 yield "nothing is restored", "it was restored a moment ago"
 
-    def _with(self, uuid: str, name: str, since: float) -> Iterator[str]:
+    def next_of(self, vm: Obj) -> str:
+        """The UUID with which a VM is started."""
+        return uuid_of(vm) or legacy(meta_of(vm)["name"])
+
+    def has_seen(self, name: str, uuid: str) -> bool:
+        """Whether a guest of a VM has run with a UUID, as far as that could be seen."""
+        return self.world.now - self._run.get((name, uuid), self.world.now) > self.seen
+
+    def having(self, uuid: str, name: str, since: float) -> Iterator[str]:
         """The other VMs and VMIs that have had a UUID since then."""
         for each in (*self.world.all(_VM), *self.world.all(_VMI)):
             other = meta_of(each)["name"]

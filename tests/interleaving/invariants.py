@@ -1,20 +1,29 @@
-"""What has to hold of every write of the sidecar, at the moment at which the API server takes it."""
+"""What has to hold of every write of the sidecar, when it is sent and at the moment at which the API server takes it.
+
+What is about other objects has to hold when the write is sent: nobody can know what changes until it arrives. What is
+about the object itself has to hold when it arrives, since the API server compares. An address that is released late,
+under a user that came in between, is no violation if the sidecar says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from reconcile.effects import at
-from reconcile.plan import Patch, Test
+from reconcile.plan import Create, Patch, Test
 
-from .access import Write
 from .claims import Claims
+from .clocks import CALL
+from .copies import Copies
 from .identity import Firmware
 from .platform import Platform
 from .steward import Steward
-from .world import Change, World, meta_of
+from .truth import Truth
+from .undone import Undone
+from .world import Change, Obj, World, meta_of
+from .writer import Write
 
 __all__ = ["Violation", "Watch"]
 
@@ -37,10 +46,14 @@ class Watch:
     found: list[Violation] = field(default_factory=list)
     writes: int = 0
     _changed: dict[str, float] = field(default_factory=dict)  # when, by UID: Deployments, and VMs that were annotated
-    _effects: dict[str, int] = field(default_factory=dict)  # the version after the last effect, by the plan's hash
+    _effects: dict[str, tuple[int, float]] = field(default_factory=dict)  # version and time of the last, by plan's hash
 
     def __post_init__(self) -> None:
         self.claims, self.firmware = Claims(self.world, self.platform, self._changed), Firmware(self.world)
+        self.copies = Copies(self.world)
+        self.undone = Undone(self.world, self.claims, self.firmware, self.copies)
+        self.truth = Truth(self.world)
+        self._late: dict[str, Write] = {}  # by the version after it
         self.platform.released = self.address_released
         self.world.watches.append(self._deployed)
 
@@ -52,23 +65,49 @@ class Watch:
             self._changed[meta_of(change.after)["uid"]] = self.world.now
 
     def address_released(self, ip: str, change: Change) -> None:
+        late = self._late.get(meta_of(change.before)["uid"]) if change.before is not None else None
         for invariant, what in self.claims.released(ip, change):
-            self._violated(invariant, what)
+            if late is None:
+                self._violated(invariant, what)
+            else:
+                self.truth.has_to_say(late, what)
+
+    def sends(self, write: Write) -> None:
+        """What the sidecar could have seen."""
+        for invariant, what in self._of(write):
+            self._violated(invariant, f"{write.by} wrote {write.key[0]} {write.key[2]}: {what}")
+
+    def _of(self, write: Write) -> Iterator[tuple[str, str]]:
+        plan = write.plan
+        if plan is None or plan.target.name != write.key[2]:
+            return  # which is a violation of its own
+        if write.undoes:
+            yield from self.undone.of(write)
+        elif plan.subject.kind == "IPAMClaim":
+            yield from self.claims.of(write)
+        else:
+            yield from (self.copies if plan.check.startswith("instancetype") else self.firmware).of(write)
 
     def wrote(self, write: Write) -> None:
         self.writes += 1
+        self.truth.took(write)
+        self.undone.wrote(write)
         before, plan = write.before or {}, write.plan
         where = f"{write.by} wrote {write.key[0]} {write.key[2]}"
         seen, found = (_identity(each) for each in (write.confirmed, before))
-        if seen != found:
+        created = plan is not None and isinstance(plan.step, Create)  # bound to another object, which it does not write
+        if seen != found and not created:
             what = "same object" if seen[0] != found[0] else "as confirmed"
             self._violated(what, f"{where}, read as {seen}, that was {found}")
         if plan is None or plan.target.name != write.key[2]:
             self._violated("ledger first", f"{where}, which the ledger does not intend")
             return
-        if self._effects.get(plan.hash, 0) > int(seen[1]):
+        # Nothing in the request to create an object says when it was seen to be missing: each answers for itself.
+        key = f"{plan.hash} {write.by}" if created else plan.hash
+        last = self._effects.get(key)
+        if last is not None and (last[1] > write.began if created else last[0] > int(seen[1])):
             self._violated("one effect", f"{where} by plan {plan.hash}, which had its effect since it was read")
-        self._effects[plan.hash] = self.world.version
+        self._effects[key] = self.world.version, self.world.now
         if write.key[0] == _VM and write.after is not None:
             self._changed[meta_of(write.after)["uid"]] = self.world.now
         if write.planned and write.planned != plan.hash:
@@ -76,19 +115,37 @@ class Watch:
         for op in plan.step.ops if isinstance(plan.step, Patch) else ():
             if isinstance(op, Test) and at(before, op.path) != op.value:
                 self._violated("content", f"{where}, of which {op.path} is {at(before, op.path)!r}")
-        of = self.claims.of if plan.subject.kind == "IPAMClaim" else self.firmware.of
-        for invariant, what in of(write):
-            self._violated(invariant, f"{where}: {what}")
+        if self.world.now - write.sent > CALL:
+            self._arrived_late(write)
+
+    def _arrived_late(self, write: Write) -> None:
+        before = write.before or {}
+        if write.key[0] != "IPAMClaim" or not _released(before, write.after):
+            return
+        self._late[meta_of(before)["uid"]] = write
+        given_up = write.plan is not None and "address" in write.plan.accepted
+        ips = before["status"].get("ips")
+        for invariant, what in self.claims.used(before, address=given_up) if ips else ():
+            if not invariant.startswith("nothing"):  # a migration or a restore is no user yet
+                self.truth.has_to_say(write, f"{invariant}: {what}")
 
     def ended(self) -> None:
-        """Once nobody does anything any more, and what had no end was settled."""
+        """Once nobody does anything any more, nothing is under way, and what had no end was settled."""
+        self.world.arrives()
         for steward in self.stewards:
             for error in steward.errors:
                 self._violated("no error", f"{steward.name} ended with {error!r}")
             for entry in steward.ledger.unfinished():
                 self._violated("ledger complete", f"attempt {entry.attempt} of {steward.name} has no end")
+            for invariant, what in self.truth.of(steward):
+                self._violated(invariant, what)
 
 
 def _identity(thing: Mapping[str, Any]) -> tuple[str, str]:
     meta = thing.get("metadata") or {}
     return meta.get("uid", ""), meta.get("resourceVersion", "0")
+
+
+def _released(before: Obj, after: Obj | None) -> bool:
+    """Whether its addresses are the network's again, or nothing but others keeps them."""
+    return after is None or len(meta_of(after).get("finalizers") or ()) < len(meta_of(before).get("finalizers") or ())

@@ -1,7 +1,7 @@
 """Whether the interleavings notice that the product lacks one of its safeguards.
 
 `python -m tests.interleaving.mutants --most 3000 --seed 1 [part of a name]` prints a table. A mutant that is not found
-alone is tried together with what covers it (`weakening.COVERED`).
+alone is tried together with what covers it (`covering.COVERED`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 
+from .covering import COVERED
 from .invariants import Violation
 from .races import RACES, raced
 from .running import interleave
-from .weakening import COVERED, Mutant, applied, mutants, together
+from .weakening import Mutant, applied, mutants, together
 
 __all__ = ["Found", "sought"]
 

@@ -63,12 +63,15 @@ class Network:
                     self.released(ip, change)
                 yield
                 continue
+            moment = self.world.version, self.world.now
             for pod in self.world.all("Pod"):
                 if self._waits(pod):
                     yield from self._give(pod)
                     break
             else:
                 yield
+                while moment == (self.world.version, self.world.now):
+                    yield
 
     def _waits(self, pod: Obj) -> bool:
         live = pod["status"]["phase"] in ("Pending", "Running")

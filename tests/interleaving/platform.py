@@ -16,6 +16,7 @@ from exporter.fakeapi.errors import ApiError
 
 from .made import claimed, lacking, launched, started
 from .network import Network
+from .stashing import COPY, lacks, started_with, stashed
 from .world import Change, Obj, key_of, meta_of, owned_by
 
 __all__ = ["Platform"]
@@ -28,6 +29,8 @@ _OWN, _FOREGROUND = FINALIZERS["VirtualMachine"][0], "foregroundDeletion"
 class Platform(Network):
     controller_up: bool = True  # ipam-extensions
     collecting: bool = True  # garbage collection of IPAMClaims
+    stashing: bool = True  # virt-controller makes copies of instancetypes
+    keeping: bool = False  # the specs that VMs start with, where anybody asks for them
     _events: list[tuple[str, str]] = field(default_factory=list)
     _made: int = 0
 
@@ -60,13 +63,21 @@ class Platform(Network):
 
     def virt_controller(self) -> Iterator[None]:
         while True:
+            moment = self.world.version, self.world.now
             for work in (self._vm_work, self._vmi_work, self._migration_work):
                 yield from work()
             yield
+            while moment == (self.world.version, self.world.now):  # there is still nothing to do
+                yield
 
     def _vm_work(self) -> Iterator[None]:
         for vm in self.world.all("VirtualMachine"):
             name = meta_of(vm)["name"]
+            if "instancetype" in vm["spec"] and not meta_of(vm).get("deletionTimestamp"):
+                if self.stashing and meta_of(vm)["namespace"] == "ns":
+                    yield from stashed(self.world, vm)
+                if lacks(self.world, vm):
+                    continue
             running = self.world.get("VirtualMachineInstance", name)
             ends = bool(meta_of(vm).get("deletionTimestamp")) or vm["spec"].get("runStrategy") == "Halted"
             status = vm.get("status") or {}
@@ -134,7 +145,10 @@ class Platform(Network):
             self.world.change(vm, "virt-controller", lambda now: now | {"status": status})
 
     def _start(self, vm: Obj) -> None:
-        self.world.create(started(vm), "virt-controller")
+        running = started(vm)
+        if self.keeping:
+            running = started_with(self.world, vm, running)
+        self.world.create(running, "virt-controller")
 
     def _done(self, vm: Obj) -> None:
         """What was asked for."""
@@ -210,13 +224,18 @@ class Platform(Network):
 
     def garbage_collector(self) -> Iterator[None]:
         while True:
-            for thing in (*self._collected(), *self.world.all("VirtualMachineInstance"), *self.world.all("Pod")):
-                owners = meta_of(thing).get("ownerReferences") or ()
-                if owners and not meta_of(thing).get("deletionTimestamp") and not any(map(self._lives, owners)):
+            version = self.world.version
+            kinds = ("VirtualMachineInstance", "Pod", COPY)
+            for thing in (*self._collected(), *(each for kind in kinds for each in self.world.all(kind))):
+                owners, namespace = meta_of(thing).get("ownerReferences") or (), meta_of(thing)["namespace"]
+                left = owners and not meta_of(thing).get("deletionTimestamp")
+                if left and not any(self._lives(each, namespace) for each in owners):
                     yield
                     self._quietly(self._collect, thing)
             yield from self._foreground()
             yield
+            while version == self.world.version:
+                yield
 
     def _foreground(self) -> Iterator[None]:
         """A VM that is deleted with what it owns waits for that."""
@@ -236,6 +255,6 @@ class Platform(Network):
     def _collected(self) -> list[Obj]:
         return self.world.all("IPAMClaim") if self.collecting else []
 
-    def _lives(self, owner: Obj) -> bool:
-        found = self.world.get(owner["kind"], owner["name"])
+    def _lives(self, owner: Obj, namespace: str = "ns") -> bool:
+        found = self.world.get(owner["kind"], owner["name"], namespace)
         return found is not None and meta_of(found)["uid"] == owner["uid"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
+from typing import Any, TypeVar
 
 from exporter.demo.objects import owner_of
 from exporter.demo.pods import attached
@@ -16,17 +17,20 @@ from exporter.model.record import Ref
 from reconcile.remediations import all_remediations
 
 from .access import Faults, Weakened
+from .clocks import CALL, Clock
 from .invariants import Violation, Watch
 from .made import claimed, lacking, launched, started
 from .network import LINK
 from .people import vm
 from .platform import Platform
 from .scenarios import claim_in, surroundings
-from .steward import CALL, SLOW, Clock, Steward, hint_for
+from .steward import SLOW, Steward, hint_for
+from .undoing import Person
 from .world import Obj, World, meta_of, with_meta
 
 __all__ = ["RACES", "Race", "raced"]
 
+P = TypeVar("P", Steward, Person)
 Call = Callable[[World, Platform], None]
 _BEFORE = 4  # moments before the attempt begins, so far apart that any link fits between
 _STEPS = 12  # of an attempt, beside its calls
@@ -47,6 +51,9 @@ class Race:
     leaks: bool = False
     pages: int = 0  # that lists of the whole cluster have more than one
     paused: float = 0.0  # seconds before each call
+    late: float = 0.0  # seconds for which the write is under way
+    undone: bool = False  # whether a person takes it back then
+    accepts: bool = False  # whether they accept to lose the address
 
 
 def _vm_created(world: World, _: Platform) -> None:
@@ -111,6 +118,11 @@ def _claim_again(world: World, platform: Platform) -> None:
     world.create(claimed(_there(world, "VirtualMachine", "db"), ["10.0.0.5/16"]), "restore")
 
 
+def _claim_deleted(world: World, _: Platform) -> None:
+    if world.get("IPAMClaim", "db.blue") is not None:
+        world.delete(("IPAMClaim", "ns", "db.blue"), "user")
+
+
 def _let_go(world: World, _: Platform) -> None:
     claim = world.get("IPAMClaim", "db.blue")
     if claim is not None:
@@ -128,6 +140,7 @@ def _there(world: World, kind: str, name: str) -> Obj:
 
 
 _OWNER_GONE = ("release_ipam_claim", "StuckTerminatingOwnerGone")
+_REPAIRED = ("unprotected", "repair_ipam_claim_metadata", "UnprotectedClaim")
 _ADOPTED: tuple[tuple[Call, float], ...] = ((_vm_created, 0.0), (_claim_adopted, 0.0))
 _NAMESAKE: tuple[tuple[Call, float], ...] = (
     (_vm_created, 0.0),
@@ -169,6 +182,41 @@ RACES = (
         *_OWNER_GONE,
         _NAMESAKE[:2],
         paused=2.5,
+    ),
+    Race(
+        "namesake of a late release",
+        "",
+        "the same while the request is under way, and its sender has given up",
+        "stuck",
+        *_OWNER_GONE,
+        _NAMESAKE[:2],
+        late=25.0,
+    ),
+    Race(
+        "taken back under a VM",
+        "",
+        "an IPAMClaim is deleted, and the finalizer that holds it is taken back",
+        *_REPAIRED,
+        ((_claim_deleted, 0.0),),
+        undone=True,
+    ),
+    Race(
+        "taken back under a VMI",
+        "",
+        "the same, and somebody has accepted to lose the address; the VM is started",
+        *_REPAIRED,
+        ((_vmi_created, 0.0), (_claim_deleted, 0.0)),
+        undone=True,
+        accepts=True,
+    ),
+    Race(
+        "taken back under a pod",
+        "",
+        "the same, and a pod of the VM is left",
+        *_REPAIRED,
+        ((_pod_alone, 0.0), (_claim_deleted, 0.0)),
+        undone=True,
+        accepts=True,
     ),
     Race(
         "another plan",
@@ -225,23 +273,36 @@ class _Run:
         claim = claim_in(self.world, self.platform, race.state)
         self.claim = self.world.create(claim, "ipam-extensions")
         self.world.born = {uid: since - 3600 for uid, since in self.world.born.items()}
-        self.steward = Steward(
-            self.world,
-            "steward-0",
-            Clock(self.world),
-            _Steady(),
-            wrote=self.watch.wrote,
-            faults=Faults(pages=lambda: race.pages, paused=lambda: race.paused),
-            weakened=weakened,
-            dies=dies,
-        )
-        self.watch.stewards.append(self.steward)
+        faults = Faults(pages=lambda: race.pages, paused=lambda: race.paused, late=lambda: race.late)
+        clock = Clock(self.world)
+
+        def process(kind: type[P], name: str) -> P:
+            made = kind(
+                self.world,
+                name,
+                clock,
+                _Steady(),
+                wrote=self.watch.wrote,
+                sends=self.watch.sends,
+                faults=faults,
+                weakened=weakened,
+                dies=dies,
+            )
+            self.watch.stewards.append(made)
+            return made
+
+        self.steward = process(Steward, "steward-0")
+        self.person = process(Person, "steward-undo")
+        self.person.others = (self.steward,)
         self.race, self.left = race, list(race.calls)
 
     def attempt(self) -> Iterator[None]:
         ref = Ref("IPAMClaim", "ns", "db.blue", meta_of(self.claim)["uid"])
         remediation = next(each for each in all_remediations() if each.id == self.race.remediation)
-        return self.steward.attempt(remediation, hint_for("ipam_claims", self.race.reason, ref))
+        yield from self.steward.attempt(remediation, hint_for("ipam_claims", self.race.reason, ref))
+        yield from self.steward.settle(at_last=bool(self.race.late))
+        if self.race.undone and self.person.done_by(self.steward):
+            yield from self.person.takes_back(_First(accepts=self.race.accepts))
 
     def call(self) -> None:
         call, _ = self.left.pop(0)
@@ -249,7 +310,7 @@ class _Run:
 
     def finish(self) -> tuple[Violation, ...]:
         for _ in range(3 if self.race.leaks else 0):
-            self.world.now += 700
+            self.world.passes(700)
             for _ in self.attempt():
                 pass
         ovn = self.platform.ovn_kubernetes()
@@ -259,6 +320,20 @@ class _Run:
         if self.race.leaks and self.platform.pool:
             self.watch.found.append(Violation("nothing leaks", f"{self.platform.pool} are still taken"))
         return tuple(self.watch.found)
+
+
+class _First(Random):
+    """The first of whatever there is to choose from, and of losses too if that is accepted."""
+
+    def __init__(self, *, accepts: bool) -> None:
+        super().__init__(0)
+        self._accepts = accepts
+
+    def choice(self, seq: Any) -> Any:
+        return seq[0]
+
+    def random(self) -> float:
+        return 0.0 if self._accepts else 1.0
 
 
 class _Steady(Random):
@@ -306,7 +381,7 @@ def _interleaved(
     run = _Run(race, weakened, dies)
     calls = list(slot)
     for moment in range(_BEFORE):
-        run.world.now += _AGES
+        run.world.passes(_AGES)
         while calls and calls[0] <= moment:
             run.call()
             calls.pop(0)
@@ -315,7 +390,7 @@ def _interleaved(
             run.call()
             calls.pop(0)
     while run.left:
-        run.world.now += LINK * 2
+        run.world.passes(LINK * 2)
         run.call()
     return run.finish()
 
@@ -326,7 +401,7 @@ def _killed(race: Race, number: int, weakened: Weakened | None) -> tuple[Violati
     run = _Run(race, weakened, lambda _: next(asked) == number)
     while run.left:
         run.call()
-    run.world.now += 700
+    run.world.passes(700)
     for _ in run.attempt():
         pass
     return run.finish()

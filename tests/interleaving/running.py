@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
-from reconcile.remediations import all_remediations
-
-from . import firmware
-from .access import Faults, Weakened
+from .access import Weakened
+from .areas import Area, drawn
+from .clocks import Clock, WallClock
 from .invariants import Violation, Watch
-from .people import ACTS
 from .platform import Platform
-from .scenarios import STATES, begin, claim_hint, surroundings
-from .steward import Clock, Steward
+from .scenarios import surroundings
+from .steward import REMEDIATIONS, Steward
+from .troubles import deaths, faults
+from .undoing import Person
 from .world import World
 
 __all__ = ["Ran", "interleave"]
 
 _STEPS = 20_000
-_OF_FIRMWARE = 0.3  # of the interleavings
-_REMEDIATIONS = {each.id: each for each in all_remediations()}
+P = TypeVar("P", Steward, Person)
+_UNDOES = 0.5  # of the interleavings, if there is anything to take back
 
 
 @dataclass(frozen=True)
@@ -43,44 +44,56 @@ def interleave(
     *,
     traced: bool = False,
     area: str = "",
-    ledger: Callable[[str], Any] = lambda _: None,
+    ledger: Callable[[str, Callable[[], float]], Any] = lambda *_: None,
 ) -> Ran:
-    """The same seed gives the same interleaving; `area` is "firmware" or "claims", drawn where it is empty.
+    """The same seed gives the same interleaving; `area` is the name of one, drawn where it is empty.
 
-    `ledger` makes that of a sidecar by its name; else it is in memory."""
+    `ledger` makes that of a sidecar by its name and its clock; else it is in memory."""
     rng = Random(seed)
     world = World()
     platform = Platform(world, writes_owner=rng.random() < 0.3)
     watch = Watch(world, platform)
     surroundings(world)
-    of_firmware = area == "firmware" or (not area and Random(f"{seed} area").random() < _OF_FIRMWARE)
-    if of_firmware:
-        firmware.begin(world, platform, rng)
-    else:
-        begin(world, platform, rng.choice(STATES), rng)
+    about = drawn(Random(f"{seed} area"), area)
+    about.begin(world, platform, rng)
     clock = Clock(world)
     actors: dict[str, Iterator[None]] = platform.actors()
     for number in range(rng.choice((0, 1, 1, 2, 3))):
-        act = rng.choice(firmware.ACTS if of_firmware else ACTS)
+        act = rng.choice(about.acts)
         actors[f"{act.__name__} {number}"] = act(world, platform, rng)
-    for number in range(rng.choice((1, 1, 2))):
-        steward = Steward(
+
+    def process(kind: type[P], name: str) -> P:
+        wall = WallClock.drawn(world, rng)
+        made = kind(
             world,
-            f"steward-{number}",
+            name,
             clock,
             rng,
             wrote=watch.wrote,
-            faults=_faults(rng),
+            sends=watch.sends,
+            wall=wall,
+            faults=faults(rng),
             weakened=weakened,
-            dies=_deaths(rng),
-            ledger=ledger(f"steward-{number}"),
+            dies=deaths(rng),
+            ledger=ledger(name, wall.now),
         )
-        watch.stewards.append(steward)
-        actors[steward.name] = _repairs(world, steward, clock, rng)
+        watch.stewards.append(made)
+        return made
+
+    stewards = [process(Steward, f"steward-{number}") for number in range(rng.choice((1, 1, 2)))]
+    cast = Cast(actors, dict.fromkeys(each.name for each in stewards))
+    for steward in stewards:
+        actors[steward.name] = _repairs(about, world, steward, clock, cast, rng)
+    if rng.random() < _UNDOES:
+        cast.person = process(Person, "steward-undo")
+        cast.person.others = tuple(stewards)
+        for steward in stewards:
+            steward.by_hand.append(cast.person)
+        actors[cast.person.name] = _undoes(cast.person, cast, rng)
     trace: list[str] = []
     if traced:
         world.watches.append(lambda c: trace.append(f"{world.now:.2f} {c.by}: {c.key} {_short(c.after)}"))
-    _scheduled(actors, rng)
+    _scheduled(cast, rng)
     watch.ended()
     results = tuple(result.refused or result.state for steward in watch.stewards for result in steward.results)
     return Ran(seed, tuple(watch.found), watch.writes, results, tuple(trace))
@@ -90,65 +103,61 @@ def _short(after: object) -> str:
     return "gone" if after is None else ""
 
 
-def _scheduled(actors: dict[str, Iterator[None]], rng: Random) -> None:
-    """Until the sidecars are done; of all others any may be faster or slower, or stand still for a while."""
+@dataclass
+class Cast:
+    """Who acts, and who `working` has to come to an end: a person only once there is something to take back."""
+
+    actors: dict[str, Iterator[None]]
+    working: dict[str, None]
+    person: Person | None = None
+
+    def wrote(self) -> None:
+        if self.person is not None:
+            self.working[self.person.name] = None
+            self.person = None
+
+
+def _scheduled(cast: Cast, rng: Random) -> None:
+    """Until those who work are done; of all others any may be faster or slower, or stand still for a while."""
+    actors, working = cast.actors, cast.working
     names = list(actors)
     weights = [rng.choice((1, 1, 2, 6)) for _ in names]
     drawn = list(accumulate(weights))
-    working = sum(name.startswith("steward") for name in names)
     for _ in range(_STEPS):
         if not working:
             return
-        (name,) = rng.choices(names, cum_weights=drawn)
+        name = names[bisect(drawn, rng.random() * drawn[-1], 0, len(drawn) - 1)]
         try:
             next(actors[name])
         except StopIteration:
             at = names.index(name)
             del names[at], weights[at]
             drawn = list(accumulate(weights))
-            working -= name.startswith("steward")
+            working.pop(name, None)
     raise AssertionError("an interleaving has no end")
 
 
-def _repairs(world: World, steward: Steward, clock: Clock, rng: Random) -> Iterator[None]:
+def _repairs(about: Area, world: World, steward: Steward, clock: Clock, cast: Cast, rng: Random) -> Iterator[None]:
     """Attempts, each for what was found a while ago."""
     for _ in range(rng.choice((1, 1, 2, 3))):
-        hinted = firmware.hint(world, rng) if world.get("KubeVirt", "kubevirt", "kubevirt") else claim_hint(world, rng)
+        hinted = about.hint(world, rng)
         if hinted is None:
             break
         remediation, hint = hinted
         for _ in range(rng.choice((0, 0, 3, 10))):
             yield
-        yield from steward.attempt(_REMEDIATIONS[remediation], hint)
+        yield from steward.attempt(REMEDIATIONS[remediation], hint)
+        if Person.done_by(steward):
+            cast.wrote()
         wait = rng.choice((0.0, 0.0, 130.0, 700.0))
         while wait and clock.hurried:
             yield
-        world.now += wait
+        world.passes(wait)
     yield from steward.settle(at_last=True)
 
 
-def _faults(rng: Random) -> Faults:
-    large = rng.random() < 0.3
-
-    def pages() -> int:
-        return rng.choice((0, 2, 5)) if large else 0
-
-    stops = rng.random() < 0.2
-
-    def paused() -> float:
-        return rng.choice((3.0, 60.0)) if stops and rng.random() < 0.05 else 0.0
-
-    if rng.random() < 0.8:
-        return Faults(pages=pages, paused=paused)
-    return Faults(
-        pages=pages,
-        paused=paused,
-        read_fails=lambda: rng.random() < 0.02,
-        answer_lost=lambda: rng.choice(("before", "after", "")),
-    )
-
-
-def _deaths(rng: Random) -> Callable[[str], bool]:
-    """A third of the sidecars is killed now and then, at any call or between two."""
-    often = rng.choice((0.0, 0.0, 0.02))
-    return lambda _: rng.random() < often if often else False
+def _undoes(person: Person, cast: Cast, rng: Random) -> Iterator[None]:
+    while cast.person is not None:
+        yield
+    yield from person.takes_back(rng)
+    yield from person.settle(at_last=True)

@@ -17,12 +17,12 @@ from .platform import Platform
 from .steward import hint_for
 from .world import Obj, World, meta_of, with_meta
 
-__all__ = ["STATES", "begin", "claim_hint", "claim_in", "surroundings"]
+__all__ = ["begin", "claim_hint", "claim_in", "surroundings"]
 
-STATES = (
+_STATES = (
     *("orphan", "orphan", "stuck", "stuck", "stuck", "blocked", "blocked", "replaced", "live", "running"),
     *("ownerless", "ownerless", "unprotected", "unlabelled", "left", "lost pod", "nameless", "foreign owner"),
-    *("stopping", "waiting"),
+    *("stopping", "waiting", "brought"),
 )
 _TERMINATING = ("stuck", "replaced", "lost pod", "nameless", "foreign owner", "blocked", "stopping", "waiting")
 _WITH_VM = ("live", "running", "ownerless", "unprotected", "unlabelled", "blocked", "stopping")
@@ -46,14 +46,15 @@ def surroundings(world: World) -> None:
     world.create(webhook("hook", "ipam-claims.k8s.cni.cncf.io"), "admin")
 
 
-def begin(world: World, platform: Platform, state: str, rng: Random) -> None:
+def begin(world: World, platform: Platform, rng: Random) -> None:
     """VM `db` with IPAMClaim `db.blue`, in one of the states."""
+    state = rng.choice(_STATES)
     odd = rng.choice((*STATES_OF,)) if rng.random() < _ODD else ""
     if odd:
         state = rng.choice(STATES_OF[odd])
     ips = _IPS if rng.random() < 0.9 else []
     platform.pool.update(ips)
-    platform.collecting = state not in ("orphan", "left")
+    platform.collecting = state not in ("orphan", "left", "brought")
     made = _vm_in(state, odd, world, rng)
     meta = _metadata(state, world, rng)
     if made is not None:
@@ -74,8 +75,10 @@ def claim_in(world: World, platform: Platform, state: str) -> Obj:
     """The IPAMClaim of a plain state, still to be created; of one that lives with its VM."""
     platform.pool.update(_IPS)
     meta: Obj = {"created": _OLD, "vm": "db", "owners": [owner("VirtualMachine", "db", "u-db")]}
-    if state == "live":
+    if state in ("live", "unprotected"):
         meta["owners"] = [owner_of(world.create(vm("db", "Halted", uid="u-db", created=_OLD), "user"))]
+    if state == "unprotected":
+        meta["finalizers"] = []
     if state in ("stuck", "held"):
         meta["deleting"] = world.ago(700)
     if state == "held":
@@ -110,7 +113,8 @@ def _metadata(state: str, world: World, rng: Random) -> Obj:
         owners.append(owner("Import", "import", "i1", "example.org/v1"))
     if state in ("ownerless", "nameless", "left") or (state == "stuck" and rng.random() < 0.3):
         owners = []
-    found: Obj = {"created": _OLD, "owners": owners, "finalizers": [] if state == "unprotected" else finalizers}
+    created = world.ago(rng.choice((600, 3000, 3700))) if state == "brought" else _OLD
+    found: Obj = {"created": created, "owners": owners, "finalizers": [] if state == "unprotected" else finalizers}
     found["vm"] = None if state in ("unlabelled", "nameless") else "db"
     if state in _TERMINATING:
         found["deleting"] = world.ago(rng.choice((700, 700, 700, 3000, 590)))

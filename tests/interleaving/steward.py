@@ -7,51 +7,52 @@ at the write than the chain from a new VM to the address of its pod is long. Tha
 seconds each. The product's share: VMs, VMIs and migrations are read last, right before the second plan
 (`reconcile.confirm`); after that only the gates, the ledger's entry and the fence follow, and if more than 5 seconds
 pass nothing is written (`reconcile.attempt`). So a list, an approval, a dry run or a process that stands still may take
-any time here. Only a write that was sent has to arrive within `CALL` seconds.
+any time here.
+
+What was sent may arrive up to a minute later (`writer`): at the moment of sending everything has to be right. What
+changes before it arrives nobody can know; a sidecar has to say what came of that (`invariants`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from exporter.checks import all_checks
 from exporter.findings import Finding, Severity, fingerprint
+from exporter.kube.clocks import ServerClocks
 from exporter.kube.errors import KubeError
 from exporter.model.record import Ref
 from reconcile.attempt import Attempts, Result, State
+from reconcile.config import Mode
 from reconcile.confirm import Confirmed, Hint, confirm
 from reconcile.ledger import Entry, Event
 from reconcile.plan import Refused
 from reconcile.remediation import Remediation
+from reconcile.remediations import all_remediations
 from reconcile.settling import Settling
 from tests.evaluation import api_kinds
 
-from .access import Faults, MemoryLedger, ModelReads, ModelWriter, Turn, Weakened, Write
+from .access import Faults, ModelReads, Turn, Weakened
+from .clocks import CALL, Clock, WallClock
+from .memory import MemoryLedger
+from .permitting import Leave
 from .world import World
+from .writer import Intended, ModelWriter, Write
 
-__all__ = ["CALL", "SLOW", "Clock", "Killed", "Steward", "hint_for"]
+__all__ = ["KINDS", "REMEDIATIONS", "SLOW", "Killed", "Steward", "hint_for"]
 
-CALL, SLOW = 0.06, 8.0
+SLOW = 8.0
+_ROUNDS = 100  # of looks at what is not settled
 _CHECKS = {check.id: check for check in all_checks()}
-_KINDS = api_kinds()
+REMEDIATIONS = {each.id: each for each in all_remediations()}
+KINDS = api_kinds() | {kind.name: kind for each in all_remediations() for kind in each.reads}
 
 
 class Killed(BaseException):
     pass
-
-
-@dataclass
-class Clock:
-    """Time passes by what the sidecars do. While one is between its last reads and its write, no other is slow."""
-
-    world: World
-    hurried: set[str] = field(default_factory=set)
-
-    def passes(self, seconds: float, by: str) -> None:
-        self.world.now += min(seconds, CALL) if self.hurried - {by} else seconds
 
 
 def hint_for(check: str, reason: str, subject: Ref, group: str = "") -> Hint:
@@ -60,7 +61,7 @@ def hint_for(check: str, reason: str, subject: Ref, group: str = "") -> Hint:
 
 
 class Steward:
-    """`wrote` gets each write that the API server took, `dies` is asked at each step whether it is the last one."""
+    """`sends` and `wrote` are those of its writer, `dies` is asked at each step whether it is the last one."""
 
     def __init__(
         self,
@@ -70,6 +71,8 @@ class Steward:
         rng: Random,
         *,
         wrote: Callable[[Write], None],
+        sends: Callable[[Write], None] = lambda _: None,
+        wall: WallClock | None = None,
         faults: Faults | None = None,
         weakened: Weakened | None = None,
         dies: Callable[[str], bool] = lambda _: False,
@@ -78,29 +81,69 @@ class Steward:
         self.name, self._world, self._clock, self._rng = name, world, clock, rng
         self._weakened = weakened or Weakened()
         self._dies = dies
+        self.wall = wall = wall or WallClock(world)
         if ledger is None:
-            ledger = MemoryLedger(lambda: world.now)
+            ledger = MemoryLedger(wall.now)
         self.ledger = ledger
-        self._faults = faults = faults or Faults()
-        self._reads = ModelReads(world, faults, self._weakened)
-        self._writer = ModelWriter(world, name, faults, self._weakened, wrote)
+        self._faults = faults or Faults()
+        self.by_hand: list[Steward] = []  # whose ledgers are beside this one
+        self._wrote, self._sends = wrote, sends
         self.results: list[Result] = []
         self.errors: list[Exception] = []
+        self._planned, self._began, self._made = "", 0.0, 0
+        self._starts()
+
+    def _starts(self) -> None:
+        """A process, which knows nothing but its ledger, on whatever node: its timer begins anywhere."""
+        world, wall, booted = self._world, self.wall, self._rng.choice((0.0, 1e6))
+        self._timer = lambda: world.now - booted
+        clocks = ServerClocks(self._timer, host="node01")
+        self._reads = ModelReads(
+            world, self._faults, self._weakened, lambda sent, now, date: clocks.take(sent - booted, now - booted, date)
+        )
+        self._writer = ModelWriter(
+            world,
+            self.name,
+            self._faults,
+            self._weakened,
+            self._wrote,
+            self._sends,
+            skewed=lambda: wall.unnoticed,
+            timer=self._timer,
+        )
         self._attempts = Attempts(
             self._reads,
             self._writer,  # type: ignore[arg-type] # the same methods
             self.ledger,
-            _KINDS | _more_kinds(),
-            clock=lambda: world.now,
+            KINDS,
+            clock=wall.now,
             kept=self._kept,
             reached=self._reached,
-            timer=lambda: world.now,
-            # What is not answered was written by then or never is.
-            settling=Settling(lambda: world.now, arrives=0.0, timer=lambda: world.now),
+            timer=self._timer,
+            remediations=self._remediations(),
+            settling=Settling(wall.now, skew=lambda: clocks.skew(wall.now()), timer=self._timer),
         )
+        self.leave = Leave(clocks, wall, self.entries, self._beside, self._weakened.ungated)
+
+    def _remediations(self) -> Iterator[Remediation]:
+        for each in REMEDIATIONS.values():
+            if self._weakened.old:
+                each = replace(each, send_seconds=float("inf"))  # of which all else is the same
+            yield replace(each, looks_again=None) if self._weakened.unlooked else each
+
+    def entries(self) -> Iterable[Entry]:
+        found: Iterable[Entry] = self.ledger.entries()
+        return found
+
+    def _beside(self) -> Iterator[Entry]:
+        for each in self.by_hand:
+            yield from each.ledger.entries()
 
     def _kept(self, entry: Entry) -> None:
-        self._writer.plan = entry.plan if entry.event is Event.INTENDED else None
+        if entry.event is Event.INTENDED:
+            self._writer.intended = Intended(entry.plan, entry.attempt, entry.undoes, self._planned, self._began)
+        else:
+            self._writer.intended = Intended()
 
     def _reached(self, step: str) -> None:
         if self._dies(step):
@@ -108,42 +151,63 @@ class Steward:
 
     def attempt(self, remediation: Remediation, hint: Hint) -> Iterator[None]:
         """Until it has ended, or the process has; what has no end in the ledger is settled then."""
-        self._reads.begin()
+        self.begins()
         made: list[Confirmed | Refused] = []
-        self._writer.planned = ""
 
         async def make() -> Confirmed | Refused:
-            if made:
+            if made and self._weakened.made_once:
                 self._clock.hurried.add(self.name)
-                if self._weakened.made_once:
-                    return made[0]
-            check = _CHECKS[hint.check]
-            now = self._writer.began = self._world.now
-            timer = lambda: self._world.now  # noqa: E731
-            made.append(await confirm(hint, check, remediation, self._reads, now=now, timer=timer))
+                return made[0]
+            self.reads_now()
+            check, now = _CHECKS[hint.check], self.wall.now()
+            made.append(await confirm(hint, check, remediation, self._reads, now=now, timer=self._timer))
             return made[-1]
 
         async def permit(first: Confirmed) -> Refused | None:
-            self._writer.planned = self._writer.planned or first.plan.hash
+            self.permitted(first)
             await Turn("gates", slow=len(made) == 1)
-            return None
+            return self.leave.refused(first, remediation, Mode.AUTO)
 
-        result = yield from self._driven(self._attempts.run(make, permit, mode="auto"))
+        yield from self.tried(self._attempts.run(make, permit, mode="auto"))
+
+    def begins(self) -> None:
+        """An attempt."""
+        self._reads.begin()
+        self._planned, self._made = "", 0
+
+    def reads_now(self) -> None:
+        """For a plan; from the second one on it is in a hurry."""
+        self._made += 1
+        if self._made > 1:
+            self._clock.hurried.add(self.name)
+        self._began = self._world.now
+
+    def permitted(self, first: Confirmed) -> None:
+        self._planned = self._planned or first.plan.hash
+
+    def tried(self, work: Coroutine[Any, None, Result]) -> Iterator[None]:
+        result = yield from self._driven(work)
         self._clock.hurried.discard(self.name)
         if result is not None:
             self.results.append(result)
+        if result is None:
+            self._starts()
         if result is None or result.state == State.UNCLEAR:
             yield from self.settle()
 
     def settle(self, *, at_last: bool = False) -> Iterator[None]:
-        """What has no end; `at_last` it is not killed any more."""
+        """What has no end; `at_last` it is not killed any more, and looks until it has all."""
         if at_last:
             self._dies = lambda _: False
-        for _ in range(5):
+        for number in range(_ROUNDS if at_last else 2):
             left = self.ledger.unfinished()
             if not left:
                 return
-            yield from self._driven(self._attempts.settle(left[0]))
+            if number:
+                yield
+                self._clock.passes(self._rng.choice((1.0, 30.0, 60.0)), self.name)
+            if (yield from self._driven(self._attempts.settle(left[0]))) is None:
+                self._starts()
 
     def _driven(self, work: Coroutine[Any, None, Result]) -> Generator[None, None, Result | None]:
         """What it results in; None where the process was killed."""
@@ -155,7 +219,7 @@ class Steward:
                     work.close()
                     return None
                 took = self._rng.uniform(0.01, SLOW if turn.slow else CALL) + turn.more
-                if turn.what != "write":  # which has been sent by then
+                if turn.what != "answer":  # to what was sent
                     took += self._faults.paused()
                 self._clock.passes(took, self.name)
         except StopIteration as ended:
@@ -168,9 +232,3 @@ class Steward:
         except Exception as error:  # noqa: BLE001 # whatever it is, it is one too many
             self.errors.append(error)
             return None
-
-
-def _more_kinds() -> dict[str, Any]:
-    from reconcile.remediations import all_remediations
-
-    return {kind.name: kind for remediation in all_remediations() for kind in remediation.reads}

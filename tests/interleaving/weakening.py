@@ -5,36 +5,62 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import msgspec
 
 from exporter.findings import Finding, Severity
-from reconcile import attempt, confirm, reading
+from reconcile import attempt, confirm, confirm_undo, ending, reading
 from reconcile.fresh import FreshCluster
 from reconcile.plan import Refused
+from reconcile.remediations import _copies
+from reconcile.undo import Given, Taken, Undo
+from reconcile.undos import all_undos
 
 from .access import Weakened
 
-__all__ = ["COVERED", "Mutant", "applied", "mutants", "together"]
+__all__ = ["Mutant", "applied", "mutants", "together"]
 
-_MODULES = (
-    "release_ipam_claim",
-    "delete_orphan_ipam_claim",
-    "repair_ipam_claim_metadata",
-    "_ipam_claims",
-    "_grounds",
-    "persist_firmware_uuid",
-    "reassign_firmware_uuid",
-    "_firmware",
-)
+_MODULES = {
+    "release_ipam_claim": "claims",
+    "delete_orphan_ipam_claim": "claims",
+    "repair_ipam_claim_metadata": "claims",
+    "_ipam_claims": "claims",
+    "_grounds": "",
+    "persist_firmware_uuid": "firmware",
+    "reassign_firmware_uuid": "firmware",
+    "_firmware": "firmware",
+    "restash_missing_revision": "instancetypes",
+    "_sources": "instancetypes",
+    "delete_orphan_revision": "instancetypes",
+    "guard_instancetype": "instancetypes",
+    "_kept_state": "firmware",
+}
+"""Of the remediations, with the areas in which they make a difference."""
+
+_AREAS = {
+    **dict.fromkeys(("release_ipam_claim", "repair_ipam_claim_metadata"), "claims"),
+    **dict.fromkeys(("persist_firmware_uuid", "reassign_firmware_uuid"), "firmware"),
+    **dict.fromkeys(("restash_missing_revision", "delete_orphan_revision", "guard_instancetype"), "instancetypes"),
+}
+"""Of the remediations whose writes are taken back."""
+_UNDOS = {
+    "repair_ipam_claim_metadata": "claims",
+    "release_ipam_claim": "claims",
+    "_firmware": "firmware",
+    "restash_missing_revision": "instancetypes",
+    "guard_instancetype": "instancetypes",
+}
 _KINDS = (
     *("IPAMClaim", "NetworkAttachmentDefinition", "Namespace", "Deployment", "MutatingWebhookConfiguration"),
-    *("VirtualMachineInstanceMigration", "VirtualMachineRestore"),
+    *("VirtualMachineInstanceMigration", "VirtualMachineRestore", "VirtualMachineSnapshot", "VirtualMachineClone"),
+    *("VirtualMachineBackup", "Restore", "Backup", "ControllerRevision", "VirtualMachineClusterInstancetype"),
+    *("VirtualMachineSnapshotContent", "KubeVirt"),
     *("VirtualMachine", "VirtualMachineInstance", "Pod"),
 )
 
@@ -51,19 +77,6 @@ class Mutant:
     race: str = ""  # of which all interleavings are tried first
 
 
-@dataclass(frozen=True)
-class Covered:
-    """What begins with `of` is not needed alone: `why`, and `by` which mutants; without both an invariant is broken."""
-
-    of: str
-    why: str
-    by: tuple[str, ...] = ()
-    invariant: str = ""
-
-
-_VERSION, _CHECK = ("the test of the resourceVersion",), ("that the check is asked",)
-_GRACE, _HAD_TIME = ("that its grace is over",), ("release_ipam_claim: controller_had_time",)
-_NO_PLAN = "nothing is planned without it"
 _RACES = {
     "the test of the UID": "created anew",
     "the tests of the content": "another plan",
@@ -72,49 +85,18 @@ _RACES = {
     "that both plans are the same": "another plan",
     "that what was read is young": "namesake of a slow process",
     "that VMs are read once more": "namesake in a large cluster",
+    "that it is looked again after a release": "namesake of a late release",
+    "undo of repair_ipam_claim_metadata: no_user (1, in _used)": "taken back under a VMI",
+    "undo of repair_ipam_claim_metadata: no_user (2, in _used)": "taken back under a pod",
+    "undo of repair_ipam_claim_metadata: address_kept": "taken back under a VM",
 }
-COVERED = (
-    Covered("the test of the UID", "an object made anew has another resourceVersion", _VERSION, "same object"),
-    Covered("the tests of the content", "what changes it changes the resourceVersion", _VERSION, "content"),
-    Covered(
-        "the second plan",
-        "what was read for the first is too old",
-        ("that what was read is young",),
-        "nobody of its name lives",
-    ),
-    Covered("that users are read last", "the object is read first: its resourceVersion is older", _VERSION),
-    Covered("that any IPAMClaim is seen", _NO_PLAN),
-    Covered("that IPAMClaim is read afresh", "its resourceVersion is old then", _VERSION),
-    Covered("that any NetworkAttachmentDefinition is seen", "an address of an unknown network refuses"),
-    Covered("that NetworkAttachmentDefinition is read afresh", "here no NAD changes"),
-    Covered("that any MutatingWebhookConfiguration is seen", "one that is not seen is missing, which refuses"),
-    Covered("that MutatingWebhookConfiguration is read afresh", "here it does not change"),
-    Covered("release_ipam_claim: same_object", _NO_PLAN),
-    Covered("release_ipam_claim: finding_holds", _NO_PLAN),
-    Covered("that its grace is over", "release_ipam_claim asks for the same", _HAD_TIME, "controllers come first"),
-    Covered("release_ipam_claim: controller_had_time", "its grace is as long", _GRACE, "controllers come first"),
-    Covered("release_ipam_claim: vm_gone", "the check sees the VM", _CHECK, "nobody of its name lives"),
-    Covered("release_ipam_claim: vmi_gone", "the check sees the VMI", _CHECK, "nobody of its name lives"),
-    Covered("delete_orphan_ipam_claim: same_object", _NO_PLAN),
-    Covered("delete_orphan_ipam_claim: not_being_deleted", "deleting it again changes nothing"),
-    Covered("delete_orphan_ipam_claim: vm_gone", "the check sees the VM", _CHECK, "nobody of its name lives"),
-    Covered("repair_ipam_claim_metadata: same_object", _NO_PLAN),
-    Covered("repair_ipam_claim_metadata: finding_holds", "a patch without operations changes nothing"),
-    Covered("repair_ipam_claim_metadata: not_being_deleted", "the API server takes no finalizer then", _CHECK),
-    Covered("repair_ipam_claim_metadata: created_by_kubevirt", "the check reports another reason"),
-    Covered("repair_ipam_claim_metadata: owner_lives (1, in _owner)", _NO_PLAN),
-    Covered("repair_ipam_claim_metadata: name_fits_label", "the API server takes no longer label"),
-    Covered("_ipam_claims: everything_seen", "here every annotation can be read"),
-    Covered("_grounds: not_being_deleted", "the check reports nothing of it then", _CHECK, "what ends is left"),
-    Covered("_firmware: has_domain", "the API server adds nothing below what is not there"),
-    Covered("persist_firmware_uuid: same_object", _NO_PLAN),
-    Covered("reassign_firmware_uuid: same_object", _NO_PLAN),
-    Covered("reassign_firmware_uuid: is_a_vm", _NO_PLAN),
-)
 
 
 def mutants() -> list[Mutant]:
-    return [*_structural(), *_reads(), *(each for name in _MODULES for each in _preconditions(name))]
+    remediations = (each for name in _MODULES for each in _preconditions("remediations", name, _MODULES[name]))
+    undos = (each for name in _UNDOS for each in _preconditions("undos", name, _UNDOS[name]))
+    found = (*_structural(), *_reads(), *remediations, *undos, *_losses())
+    return [replace(each, race=_RACES.get(each.name, "")) for each in found]
 
 
 def together(*given: Mutant) -> Mutant:
@@ -126,6 +108,9 @@ def together(*given: Mutant) -> Mutant:
             next((each.weakened.stale for each in given if each.weakened.stale), ""),
             frozenset().union(*(each.weakened.untested for each in given)),
             any(each.weakened.made_once for each in given),
+            next((each.weakened.ungated for each in given if each.weakened.ungated), ""),
+            any(each.weakened.old for each in given),
+            any(each.weakened.unlooked for each in given),
         ),
         tuple(code for each in given for code in each.codes),
         tuple(value for each in given for value in each.values),
@@ -136,20 +121,31 @@ def together(*given: Mutant) -> Mutant:
 
 def _structural() -> list[Mutant]:
     order = (*reversed(reading.USERS), "NetworkAttachmentDefinition", "IPAMClaim")
-    found = [
+    return [
         Mutant("the test of the UID", Weakened(untested=frozenset({"uid"}))),
         Mutant("the test of the resourceVersion", Weakened(untested=frozenset({"version"}))),
         Mutant("the tests of the content", Weakened(untested=frozenset({"content"}))),
         Mutant("the second plan", Weakened(made_once=True)),
         Mutant("that both plans are the same", values=((attempt, "_same", lambda *_: None),)),
-        Mutant("that what was read is young", values=((attempt, "_FRESH", float("inf")),)),
+        Mutant("that what was read is young", Weakened(old=True)),
+        Mutant("that it is looked again after a release", Weakened(unlooked=True), area="claims"),
+        Mutant("that clocks agree", Weakened(ungated="clock")),
+        Mutant("that no earlier write may still arrive", Weakened(ungated="unclear")),
+        Mutant("that it is unclear while it may arrive", values=((ending, "may_arrive", lambda *_: False),)),
+        Mutant("that a copy is of who refers to it", values=((_copies, "_foreign", _nothing),), area="instancetypes"),
+        Mutant("that KubeVirt wrote a copy", values=((_copies, "_written", _nothing),), area="instancetypes"),
+        Mutant("that a copy is what runs", values=((_copies, "_other", _nothing),), area="instancetypes"),
+        Mutant("that nobody changed what is taken back", values=((confirm_undo, "changed_since", _nothing),)),
         Mutant("that VMs are read once more", values=((FreshCluster, "quick", lambda *_: []),)),
         Mutant("that users are read last", values=((reading, "USERS", order),)),
         Mutant("that the check is asked", values=((confirm, "_finding", _unchecked),)),
         Mutant("that its grace is over", values=((confirm, "_early", lambda *_: ""),)),
         Mutant("that it is left to its owner", values=((confirm, "claimed", lambda *_: None),), area="firmware"),
     ]
-    return [replace(each, race=_RACES.get(each.name, "")) for each in found]
+
+
+def _nothing(*_: Any) -> str:
+    return ""
 
 
 def _unchecked(hint: Any, check: Any, cluster: Any, settings: Any) -> Any:
@@ -165,9 +161,24 @@ def _reads() -> list[Mutant]:
     ]
 
 
-def _preconditions(name: str) -> Iterator[Mutant]:
-    """Each `return` of a refusal in a module of the remediations, one by one."""
-    module = importlib.import_module(f"reconcile.remediations.{name}")
+def _losses() -> Iterator[Mutant]:
+    """Each loss that a person has to accept, one by one."""
+    for undo in all_undos().values():
+        for precondition in undo.losses if isinstance(undo, Undo) and undo.id in _AREAS else ():
+            value = (confirm_undo, "_unaccepted", partial(_accepting, confirm_undo._unaccepted, precondition))
+            yield Mutant(f"undo of {undo.id}: {precondition}", values=(value,), area=_AREAS[undo.id])
+
+
+def _accepting(
+    asks: Callable[[Taken, Undo, Given], Refused | None], precondition: str, taken: Taken, undo: Undo, given: Given
+) -> Refused | None:
+    left = tuple(each for each in given.losses if each.precondition != precondition)
+    return asks(taken, undo, msgspec.structs.replace(given, losses=left))
+
+
+def _preconditions(package: str, name: str, area: str) -> Iterator[Mutant]:
+    """Each `return` of a refusal in a module of the remediations or undos, one by one."""
+    module = importlib.import_module(f"reconcile.{package}.{name}")
     source = inspect.getsource(module)
     sites = [
         (function.name, node.lineno, refusal)
@@ -181,9 +192,10 @@ def _preconditions(name: str) -> Iterator[Mutant]:
         nth = [each[1] for each in sites if each[2] == refusal].index(line) + 1
         alone = sum(each[2] == refusal for each in sites) == 1
         yield Mutant(
-            f"{name}: {refusal}" + ("" if alone else f" ({nth}, in {function})"),
+            f"{'undo of ' if package == 'undos' else ''}{name}: {refusal}"
+            + ("" if alone else f" ({nth}, in {function})"),
             codes=((taken, _without(source, module, function, line)),),
-            area="claims" if "claim" in name else "firmware",
+            area=area,
         )
 
 

@@ -9,15 +9,21 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from heapq import heappop, heappush
 from typing import Any
 
 from exporter.fakeapi.errors import ApiError
 from exporter.fakeapi.patching import JSON, patched
+from reconcile.requests import MANAGER
+
+from .fields import KINDS as SIGNED
+from .fields import signed
 
 __all__ = ["EPOCH", "Change", "Key", "Obj", "World", "key_of", "meta_of", "owned_by", "with_meta"]
 
 EPOCH = 1_790_000_000.0  # when every interleaving begins, in seconds since 1970
 
+_MANAGERS = {"steward": MANAGER}
 Obj = dict[str, Any]
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
@@ -44,6 +50,27 @@ class World:
     _encoded: dict[int, tuple[Obj, bytes]] = field(default_factory=dict)
     born: dict[str, float] = field(default_factory=dict)  # by UID
     _uids: int = 0
+    _due: list[tuple[float, int, Callable[[], object]]] = field(default_factory=list)
+    _asked: int = 0
+
+    def later(self, seconds: float, call: Callable[[], object]) -> None:
+        """Calls it once so much time has passed, such as a request that is still under way."""
+        self._asked += 1
+        heappush(self._due, (self.now + seconds, self._asked, call))
+
+    def passes(self, seconds: float) -> None:
+        """Time, and what happens at its moments."""
+        until = self.now + seconds
+        while self._due and self._due[0][0] <= until:
+            at, _, call = heappop(self._due)
+            self.now = max(self.now, at)
+            call()
+        self.now = until
+
+    def arrives(self) -> None:
+        """Whatever is still under way."""
+        while self._due:
+            self.passes(max(0.0, self._due[0][0] - self.now))
 
     def time(self) -> str:
         return self.ago(0)
@@ -64,15 +91,18 @@ class World:
             known = self._encoded[id(thing)] = (thing, json.dumps(thing).encode())
         return known[1]
 
-    def create(self, thing: Obj, by: str) -> Obj:
-        """Raises ApiError where the name is taken."""
+    def create(self, thing: Obj, by: str, *, manager: str = "", dry: bool = False) -> Obj:
+        """Raises ApiError where the name is taken. Whoever creates it chooses the `manager` of its fields."""
         key = key_of(thing)
         if self.get(key[0], key[2], key[1]) is not None:
             raise ApiError(409, "AlreadyExists", f"{key[0]} {key[2]} already exists")
+        if dry:
+            return thing
         self._uids += 1
         given = {"uid": thing["metadata"].get("uid") or f"u{self._uids}", "creationTimestamp": self.time()}
         self.born[given["uid"]] = self.now
-        return self._store(thing | {"metadata": {**given, **thing["metadata"]}}, None, by)
+        made = thing | {"metadata": {**given, **thing["metadata"]}}
+        return self._store(self._signed(None, made, manager or by), None, by)
 
     def age(self, thing: Obj) -> float:
         """In seconds."""
@@ -85,46 +115,50 @@ class World:
             raise ApiError(409, "Conflict", "the object has been modified")
         return self._replace(now, change(now), by)
 
-    def patch(self, key: Key, body: list[Any], by: str, *, dry: bool = False) -> None:
-        """Raises ApiError: 404 where there is none, 422 where an operation does not apply."""
+    def patch(self, key: Key, body: list[Any], by: str, *, dry: bool = False) -> Obj | None:
+        """What it is then. Raises ApiError: 404 where there is none, 422 where an operation does not apply."""
         now = self._there(key)
         after = patched(now, JSON, json.dumps(body).encode())
         grown = set(meta_of(after).get("finalizers") or ()) - set(meta_of(now).get("finalizers") or ())
         if grown and meta_of(now).get("deletionTimestamp"):
             raise ApiError(422, "Invalid", "no new finalizers can be added if the object is being deleted")
         if not dry:
-            self._replace(now, self._signed(now, after, by), by)
+            return self._replace(now, after, by)
+        return None if self._ends(after) else after
 
-    def _signed(self, now: Obj, after: Obj, by: str) -> Obj:
-        """With the time at which annotations were written."""
-        old, new = (meta_of(each).get("annotations") or {} for each in (now, after))
-        written: Obj = {f"f:{name}": {} for name, value in new.items() if old.get(name) != value}
-        if not written:
+    def _signed(self, before: Obj | None, after: Obj, by: str) -> Obj:
+        """With who wrote which of its fields, and when; of a VM with the number of its spec."""
+        if after["kind"] not in SIGNED:
             return after
-        fields = {"f:metadata": {"f:annotations": written}}
-        entry = {"manager": by, "operation": "Update", "time": self.time(), "fieldsV1": fields}
-        return with_meta(after, managedFields=[*(meta_of(now).get("managedFields") or ()), entry])
+        if after["kind"] == "VirtualMachine" and (before is None or before["spec"] != after["spec"]):
+            after = with_meta(after, generation=meta_of(before or after).get("generation", 0) + 1)
+        time = self.time() if before is not None else meta_of(after)["creationTimestamp"]
+        return with_meta(after, managedFields=signed(before, after, _MANAGERS.get(by[:7], by), time))
 
-    def delete(self, key: Key, by: str, *, uid: str = "", version: str = "", dry: bool = False) -> None:
-        """Raises ApiError: 404 where there is none, 409 where a precondition does not hold."""
+    def delete(self, key: Key, by: str, *, uid: str = "", version: str = "", dry: bool = False) -> Obj | None:
+        """What is left of it. Raises ApiError: 404 where there is none, 409 where a precondition does not hold."""
         now = self._there(key)
         for wanted, field_ in ((uid, "uid"), (version, "resourceVersion")):
             if wanted and meta_of(now)[field_] != wanted:
                 raise ApiError(409, "Conflict", f"the {field_} in the precondition does not match")
+        ending = now if meta_of(now).get("deletionTimestamp") else with_meta(now, deletionTimestamp=self.time())
         if dry:
-            return
+            return ending if meta_of(now).get("finalizers") else None
         if not meta_of(now).get("finalizers"):
             self._remove(now, by)
-        elif not meta_of(now).get("deletionTimestamp"):
-            self._store(with_meta(now, deletionTimestamp=self.time()), now, by)
+            return None
+        return ending if ending is now else self._store(ending, now, by)
 
     def _replace(self, now: Obj, after: Obj, by: str) -> Obj | None:
         if after == now:
             return now
-        if meta_of(after).get("deletionTimestamp") and not meta_of(after).get("finalizers"):
+        if self._ends(after):
             self._remove(now, by)
             return None
-        return self._store(after, now, by)
+        return self._store(self._signed(now, after, by), now, by)
+
+    def _ends(self, thing: Obj) -> bool:
+        return bool(meta_of(thing).get("deletionTimestamp")) and not meta_of(thing).get("finalizers")
 
     def _store(self, thing: Obj, before: Obj | None, by: str) -> Obj:
         self.version += 1

@@ -18,6 +18,7 @@ from reconcile.ledger import Event
 from reconcile.plan import Refused
 from reconcile.remediations.delete_orphan_ipam_claim import REMEDIATION
 from reconcile.remediations.release_ipam_claim import REMEDIATION as RELEASE
+from reconcile.remediations.repair_ipam_claim_metadata import REMEDIATION as REPAIR
 from reconcile.settling import ARRIVES
 from tests.confirming import hint_of
 from tests.fakeapi.apiserver import FakeApiServer
@@ -128,6 +129,27 @@ async def test_the_answer_decides(tmp_path: Path, status: int, event: Event, sta
         assert result.state == state
         assert [each.event for each in made.entries()] == [Event.INTENDED, event]
         assert bool(made.ledger.unfinished()) is (event is Event.UNCLEAR)
+
+
+async def test_what_was_answered_happened_also_where_somebody_changed_it_since(tmp_path: Path) -> None:
+    """Between the answer and the look at the object, which does not show the effect then."""
+    vm = full({"kind": "VirtualMachine", "name": "db", "uid": "u1"})
+    nad = full({"kind": "NetworkAttachmentDefinition", "name": "blue", "network": "tenantblue"})
+    claim = full({**ROW, "finalizers": []})
+    servers: list[FakeApiServer] = []
+
+    def reached(step: str) -> None:
+        if step == "written":
+            servers[0].patch("ipamclaims", "ns", "db.blue", {"metadata": {"finalizers": []}})
+
+    async with on(tmp_path, claim, vm, nad, reached=reached) as (server, made):
+        servers.append(server)
+        result = await made.repair(REPAIR, hint_of({**ABOUT, "reason": "UnprotectedClaim"}, [claim]))
+
+        assert result.state == State.DONE, result
+        intended, done = made.entries()
+        assert (intended.event, done.event) == (Event.INTENDED, Event.DONE)
+        assert "somebody has changed it since" in done.why
 
 
 async def test_an_attempt_without_an_end_is_settled_by_the_object(tmp_path: Path) -> None:
