@@ -77,7 +77,13 @@ class StormSettings(Section):
 class BreakerSettings(Section):
     """When a remediation that fails again and again rests."""
 
-    failures: int = setting(3, "Failures in a row, of one remediation.", "whole number of failures", 1, 1000)
+    failures: int = setting(
+        3,
+        "Failures in a row, of one remediation in one namespace, which then rests; and namespaces, for all.",
+        "whole number of failures",
+        1,
+        1000,
+    )
     pause: Duration = setting("1h", "How long it rests after the last of them.", low="1s", high="30d")
 
 

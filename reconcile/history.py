@@ -122,10 +122,13 @@ class History:
         self._executed = {key: each for key, each in self._executed.items() if each.at > now - _DAY}
         # One that is over comes back while it is looked after, which begins with its end: some time after it was begun.
         over = now - self._keep - _DAY
+        for remediation, failed in self._failed.items():
+            self._failed[remediation] = {key: at for key, at in failed.items() if at > now - _KEPT}
+        kept = self._followed.union(*self._failed.values())
         self._attempts = {
             key: each
             for key, each in self._attempts.items()
-            if each.at > now - _KEPT and (each.at > over or key in self._followed)
+            if each.at > now - _KEPT and (each.at > over or key in kept)
         }
         self._followed &= self._attempts.keys()
         self._approvals = {text: at for text, at in self._approvals.items() if at > now - _KEPT}
@@ -203,9 +206,19 @@ class History:
             self._touched[since] = {each.vm: each.at for each in sorted(found, key=lambda each: each.at)}
         return self._touched[since]
 
-    def failures(self, remediation: str) -> Failures:
+    def failures(self, remediation: str, namespace: str | None = None) -> Failures:
+        """Those in a row, in all namespaces or in one."""
         found = self._failed.get(remediation, {})
-        return Failures(len(found), max(found.values(), default=0.0))
+        times = [at for each, at in found.items() if namespace in (None, self._namespace(each))]
+        return Failures(len(times), max(times, default=0.0))
+
+    def failed_in(self, remediation: str) -> set[str]:
+        """The namespaces of the failures in a row."""
+        return {self._namespace(each) for each in self._failed.get(remediation, {})}
+
+    def _namespace(self, attempt: str) -> str:
+        known = self._attempts.get(attempt)
+        return known.namespace if known is not None else ""
 
     def edit_war(self, keys: Collection[str], returns: int, within: float) -> War | None:
         """Whether a repair came back `returns` times in `within` seconds: ever, until a person resumes the object.

@@ -62,7 +62,12 @@ GATES: tuple[Gate, ...] = (
     ),
     Gate("window", "a maintenance window is open", moments.window_open, _UNASKED),
     Gate("min_age", "the finding is old enough", moments.old_enough, _UNASKED),
-    Gate("breaker", "the remediation does not fail again and again", amounts.no_failures, _REPAIRS),
+    Gate(
+        "breaker",
+        "the remediation does not fail again and again, in the namespace or in many",
+        amounts.no_failures,
+        _REPAIRS,
+    ),
     Gate("edit_war", "nobody undoes what is repaired", amounts.no_edit_war, _REPAIRS, lasts=True),
     Gate("silence", "no silence of Alertmanager is for it", moments.not_silenced, _UNASKED),
     Gate("query", "the PromQL gate has no result", moments.query_clear, _UNASKED),

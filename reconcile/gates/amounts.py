@@ -9,6 +9,7 @@ from exporter.config.forms import write_duration
 from exporter.config.mistakes import quoted
 
 from ..config import Config, Mode
+from ..history import Failures
 from ..moments import moment
 from ..storm import Storm, Weather
 from .base import Ask, Situation
@@ -141,15 +142,26 @@ def _reserved(ask: Ask, situation: Situation, limit: int, own: int) -> str:
 
 
 def no_failures(ask: Ask, situation: Situation, config: Config) -> Why | None:
-    failures, settings = situation.history.failures(ask.remediation.id), config.breaker
-    until = failures.last + settings.pause.total_seconds()
-    if failures.count < settings.failures or situation.now >= until:
-        return None
-    what = (
-        f"{ask.remediation} failed {failures.count} times in a row; {settings.failures} are enough (breaker.failures)"
+    """In the namespace, or in so many namespaces: whoever makes it fail in one stops no other."""
+    history, limit = situation.history, config.breaker.failures
+    own, namespaces = history.failures(ask.remediation.id, ask.namespace), history.failed_in(ask.remediation.id)
+    where = f"in namespace {ask.namespace}" if ask.namespace else "on objects without namespace"
+    found = _rests(ask, situation, config, own, f"{own.count} times in a row {where}") if own.count >= limit else None
+    if found is not None or len(namespaces) < limit:
+        return found
+    return _rests(
+        ask, situation, config, history.failures(ask.remediation.id), f"in {len(namespaces)} namespaces in a row"
     )
+
+
+def _rests(ask: Ask, situation: Situation, config: Config, failures: Failures, what: str) -> Why | None:
+    settings = config.breaker
+    until = failures.last + settings.pause.total_seconds()
+    if situation.now >= until:
+        return None
     rest = f"it rests until {moment(until)}, {write_duration(settings.pause)} after the last one"
-    return f"{what}; {rest}; the ledger says why it failed", until
+    enough = f"{settings.failures} are enough (breaker.failures)"
+    return f"{ask.remediation} failed {what}; {enough}; {rest}; the ledger says why it failed", until
 
 
 def no_edit_war(ask: Ask, situation: Situation, config: Config) -> str | None:

@@ -90,6 +90,18 @@ def test_failures_in_a_row_are_those_of_one_remediation_since_its_last_success()
     assert got.failures("repair") == Failures(0, 0.0)
 
 
+def test_where_it_failed_is_known_for_as_long_as_it_counts() -> None:
+    old = written(1, NOW - 30 * DAY, "failed", target=Ref("IPAMClaim", "a", "x", "u"))
+    got = history(*old, *written(2, NOW - 92 * DAY, "failed"), *written(3, NOW - 50, "failed"))
+    again = History(clock=lambda: NOW)
+    again.restore(got.carried())
+    for each in (got, again):
+        each.forget(NOW)
+        assert each.failed_in("repair") == {"a", "shop"}
+        assert each.failures("repair") == Failures(2, NOW - 50)
+        assert each.failures("repair", "shop") == Failures(1, NOW - 50)
+
+
 def test_returns_count_for_the_finding_and_for_the_object() -> None:
     again = Ref("IPAMClaim", "shop", "db.blue", "u2")  # created anew
     got = history(

@@ -263,8 +263,28 @@ def test_a_remediation_that_failed_in_a_row_rests(entries: list[Entry], blocks: 
     assert ("breaker" in found) == blocks
     if blocks:
         assert found["breaker"].until == NOW - 60 + 3600
-        assert "failed 3 times in a row" in found["breaker"].why
+        assert "failed 3 times in a row in namespace shop" in found["breaker"].why
     assert "breaker" not in closed({"remediation": replace(REPAIR, id="another")}, {"entries": entries}, {})
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "why"),
+    [
+        (("shop", "shop", "shop"), "failed 3 times in a row in namespace shop"),
+        (("a", "a", "a", "a", "shop", "shop"), ""),  # whoever makes it fail there stops nobody else
+        (("a", "b", "shop"), "failed in 3 namespaces in a row"),
+    ],
+)
+def test_a_namespace_in_which_a_remediation_fails_stops_no_other(namespaces: tuple[str, ...], why: str) -> None:
+    entries = [
+        each
+        for number, namespace in enumerate(namespaces)
+        for each in written(number, NOW - 60, "failed", target=Ref("IPAMClaim", namespace, "db.blue", "u"))
+    ]
+    found = closed({}, {"entries": entries}, {})
+    assert ("breaker" in found) == bool(why)
+    if why:
+        assert why in found["breaker"].why
 
 
 def test_after_the_rest_one_more_failure_is_enough() -> None:
