@@ -12,6 +12,7 @@ from typing import Any
 
 from exporter.model.skew import Skew
 
+from .effects import happened
 from .fence import boottime
 from .ledger import Entry
 from .plan import Call, Create, Step
@@ -32,13 +33,13 @@ _APART = 60.0  # seconds by which two clocks may differ that both agree with the
 def may_arrive(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | None) -> bool:
     """Whether a write could have an effect if it arrived after the object was read as it is `now`.
 
-    A patch and a deletion are bound to UID and resourceVersion; to create what exists is a conflict. KubeVirt's calls
-    are bound to a node at most.
+    A patch and a deletion are bound to UID and resourceVersion; to create what exists is a conflict, but what somebody
+    else made may go. KubeVirt's calls are bound to a node at most.
     """
     if isinstance(step, Call):
         return True
     if isinstance(step, Create):
-        return now is None or bool(metadata(now).get("deletionTimestamp"))
+        return not happened(step, before, now)
     if now is None:
         return False
     was, found = metadata(before), metadata(now)

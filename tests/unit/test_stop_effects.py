@@ -8,8 +8,9 @@ import pytest
 
 from exporter.model.record import Ref
 from reconcile.effects import REQUESTS, happened, inverse
-from reconcile.plan import Add, Patch, Remove, Replace
+from reconcile.plan import Add, Create, Patch, Remove, Replace
 from reconcile.plan import Test as Expect
+from reconcile.settling import may_arrive
 
 VM = Ref("VirtualMachine", "ns", "db", "v")
 STOP = {"action": "Stop", "uid": "i"}
@@ -54,6 +55,18 @@ def test_a_request_is_there_until_the_vmi_is_gone(before: dict[str, Any], now: A
 def test_a_start_is_there_until_the_vmi_is(before: dict[str, Any], now: Any, done: bool) -> None:
     ask = Patch(target=VM, ops=(Add(REQUESTS, [{"action": "Start"}]),), subresource="status")
     assert happened(ask, before, now) is done
+
+
+@pytest.mark.parametrize(
+    ("managers", "ours"), [(["kubevirt-steward", "kubectl"], True), (["kubectl"], False), (["virt-controller"], False)]
+)
+def test_what_is_there_by_the_name_was_made_by_us_or_by_somebody_else(managers: list[str], ours: bool) -> None:
+    manifest = {"metadata": {"name": "x"}, "data": {"spec": {}}}
+    step = Create(target=Ref("ControllerRevision", "ns", "x"), manifest=manifest, of=Ref("VirtualMachine", "ns", "v"))
+    signed = [{"manager": each, "operation": "Update"} for each in managers]
+    now = {**manifest, "metadata": {"name": "x", "uid": "u", "managedFields": signed}}
+    assert happened(step, {}, now) is ours
+    assert may_arrive(step, {}, now) is not ours  # what somebody else made may go meanwhile
 
 
 def test_a_stop_and_what_it_left_are_taken_back_together() -> None:
