@@ -98,7 +98,7 @@ async def test_the_budget_counts_it_meanwhile(tmp_path: Path) -> None:
 
         await running.run()
 
-        assert running.gates("web") == ["budget_hour", "budget_fleet"]  # the fleet of one VM is used up, too
+        assert running.gates("web") == ["budget_hour", "budget_fleet"]  # one VM of so few
 
 
 async def test_no_other_remediation_writes_to_its_object(tmp_path: Path) -> None:
