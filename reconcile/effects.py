@@ -12,8 +12,9 @@ import msgspec
 
 from exporter.model.record import Ref
 
+from .managed_fields import entries
 from .plan import Add, Call, Create, Delete, Op, Patch, Remove, Replace, Step, Test
-from .requests import metadata
+from .requests import MANAGER, metadata
 
 __all__ = ["ABSENT", "REQUESTS", "annotation", "at", "changed_since", "happened", "inverse"]
 
@@ -29,7 +30,7 @@ def happened(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | Non
     `before` is the object as it was, `now` as it is, None where it does not exist; of a Create that of its target.
     """
     if isinstance(step, Create):
-        return now is not None and not metadata(now).get("deletionTimestamp")
+        return now is not None and not metadata(now).get("deletionTimestamp") and _may_be_ours(now)
     gone = now is None or metadata(now).get("uid") != metadata(before).get("uid")
     if isinstance(step, Delete):
         return gone or bool(now and metadata(now).get("deletionTimestamp"))
@@ -40,6 +41,12 @@ def happened(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | Non
         return all(_applied(op, before, now) for op in step.ops if not isinstance(op, Test))
     node = at(now, "/status/evacuationNodeName")
     return node is ABSENT or not node or node != step.body.get("evacuationNodeName")
+
+
+def _may_be_ours(made: Mapping[str, Any]) -> bool:
+    """Whether we may have created an object: where managedFields name others alone, they did."""
+    managers = {each.get("manager") for each in entries(made)}
+    return not managers or MANAGER in managers
 
 
 def _applied(op: Op, before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
