@@ -30,7 +30,7 @@ def happened(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | Non
     `before` is the object as it was, `now` as it is, None where it does not exist; of a Create that of its target.
     """
     if isinstance(step, Create):
-        return now is not None and not metadata(now).get("deletionTimestamp") and _made_by_us(now)
+        return now is not None and not metadata(now).get("deletionTimestamp") and _may_be_ours(now)
     gone = now is None or metadata(now).get("uid") != metadata(before).get("uid")
     if isinstance(step, Delete):
         return gone or bool(now and metadata(now).get("deletionTimestamp"))
@@ -43,9 +43,9 @@ def happened(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | Non
     return node is ABSENT or not node or node != step.body.get("evacuationNodeName")
 
 
-def _made_by_us(now: Mapping[str, Any]) -> bool:
-    """Not where managedFields name others alone: an object of that name may be somebody else's by now."""
-    managers = [each.get("manager") for each in entries(now)]
+def _may_be_ours(made: Mapping[str, Any]) -> bool:
+    """Whether we may have created an object: where managedFields name others alone, they did."""
+    managers = {each.get("manager") for each in entries(made)}
     return not managers or MANAGER in managers
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from exporter.model.record import Ref
 from reconcile.effects import happened
-from reconcile.plan import Patch, Plan, Refused, Remove
+from reconcile.plan import Create, Patch, Plan, Refused, Remove
 from reconcile.plan import Test as Expect  # pytest collects what is named Test
 from reconcile.remediations.restash_missing_revision import REMEDIATION
 from tests.confirming import MemoryReads, confirmed, hint_of
@@ -29,6 +29,17 @@ def vm(revision: str = "") -> dict[str, Any]:
 @pytest.mark.parametrize(("now", "done"), [(vm(), True), (vm("new"), True), (vm("lost"), False)])
 def test_it_is_gone_once_another_one_is_in_its_place(now: dict[str, Any], done: bool) -> None:
     assert happened(STEP, vm("lost"), now) is done
+
+
+@pytest.mark.parametrize(
+    ("managers", "done"),
+    [(["kubevirt-steward"], True), (["kubevirt-steward", "kubectl"], True), ([], True), (["virt-controller"], False)],
+)
+def test_one_that_somebody_else_created_meanwhile_is_not_ours(managers: list[str], done: bool) -> None:
+    """Nor would it be ours to take back."""
+    made = Create(target=Ref("ControllerRevision", "ns", "lost"), manifest={}, of=VM)
+    fields = [{"manager": each, "operation": "Update", "fieldsV1": {}} for each in managers]
+    assert happened(made, vm("lost"), {"metadata": {"name": "lost", "uid": "r1", "managedFields": fields}}) is done
 
 
 def planned(**live: Any) -> Plan:
