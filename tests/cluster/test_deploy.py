@@ -161,6 +161,24 @@ def test_with_two_replicas_of_the_exporter_there_is_one_sidecar(binary: Tools, t
     }
 
 
+@pytest.mark.parametrize("overlay", ["repairs", "repairs-one-pod", "openshift-repairs"])
+def test_a_kustomization_over_an_overlay_has_its_own_configuration_of_the_sidecar(
+    overlay: str, binary: Tools, tmp_path: Path
+) -> None:
+    shutil.copytree(DEPLOY, tmp_path / "deploy", ignore=shutil.ignore_patterns("helm", "olm"))
+    shutil.copytree(REPO / "dashboards", tmp_path / "dashboards")
+    (tmp_path / "reconcile.yaml").write_text("mode: approve\n", encoding="utf-8")
+    own = {"name": "steward-reconcile", "namespace": NAMESPACE, "behavior": "replace", "files": ["reconcile.yaml"]}
+    parts = {"resources": [f"deploy/overlays/{overlay}"], "configMapGenerator": [own]}
+    (tmp_path / "kustomization.yaml").write_text(json.dumps(parts), encoding="utf-8")
+    objects = kustomized(binary("kubectl"), tmp_path)
+    (made,) = (each for each in objects if each["metadata"]["name"].startswith("steward-reconcile-") and "data" in each)
+    assert made["data"] == {"reconcile.yaml": "mode: approve\n"}
+    specs = [each["spec"]["template"]["spec"] for each in objects if each["kind"] == "Deployment"]
+    mounted = {volume["configMap"]["name"] for spec in specs for volume in spec["volumes"] if "configMap" in volume}
+    assert made["metadata"]["name"] in mounted
+
+
 def together(components: tuple[str, ...], binary: Tools, folder: Path) -> subprocess.CompletedProcess[str]:
     """deploy/base with components in an order, built in a copy of deploy/."""
     shutil.copytree(DEPLOY, folder / "deploy", ignore=shutil.ignore_patterns("helm", "olm"))
