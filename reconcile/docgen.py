@@ -52,7 +52,6 @@ def generated() -> dict[str, str]:
         _GATES: between(TOP / _GATES, _BEGIN, _gates()),
         "docs/reconcile.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
         "deploy/components/reconcile/sidecar/roles.yaml": roles,
-        "deploy/components/reconcile-apart/roles.yaml": roles,
         f"{CHART}/files/components/reconcile/sidecar/roles.yaml": roles,
     }
 

@@ -16,7 +16,10 @@ _COPIED = (
     *("components/prometheus-operator/prometheus", "components/prometheus-operator/rules"),
     *("components/prometheus-operator/servicemonitor", "components/vanilla-prometheus/rules"),
     "components/vanilla-prometheus/scrape",
-    *(f"components/reconcile/sidecar/{name}" for name in ("bindings", "ledger", "reconcile", "serviceaccount")),
+    *(f"components/reconcile/sidecar/{name}" for name in ("bindings", "ledger", "serviceaccount")),
+    *(f"components/reconcile/pod/{name}" for name in ("bindings", "certificate", "networkpolicy", "reconcile")),
+    "components/reconcile/pod/service",
+    *(f"components/reconcile-one-pod/sidecar/{name}" for name in ("bindings", "reconcile")),
 )
 _FOLDERS = ("dashboards/grafana/", "dashboards/console/")
 

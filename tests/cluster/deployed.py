@@ -31,7 +31,8 @@ VARIANTS: dict[str, Mapping[str, Any]] = {
     "overlays/openshift": _OPENSHIFT,
     "overlays/openshift-repairs": {**_OPENSHIFT, "reconcile": {"enabled": True}},
     "overlays/prometheus-operator": {"monitoring": _OPERATOR},
-    "overlays/repairs": {"reconcile": {"enabled": True}},
+    "overlays/repairs": {"certificates": "certManager", "reconcile": {"enabled": True}},
+    "overlays/repairs-one-pod": {"reconcile": {"enabled": True, "onePod": True}},
     "overlays/vanilla-prometheus": {
         "monitoring": {"kind": "prometheus", "prometheus": {"namespace": "monitoring", "serviceAccount": "prometheus"}}
     },

@@ -11,6 +11,7 @@ from copy import deepcopy
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer, Tools
@@ -55,11 +56,18 @@ def apply(server: ApiServer, binary: Tools) -> Apply:
     return run
 
 
-def pod_of(objects: list[Object]) -> Object:
-    """The Pod that the Deployment would make: of it PodSecurity speaks, of the Deployment it only warns."""
-    (deployment,) = (each for each in objects if each["kind"] == "Deployment")
-    metadata = {"name": "steward", "namespace": deployment["metadata"]["namespace"]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": deployment["spec"]["template"]["spec"]}
+def pods_of(objects: list[Object]) -> list[Object]:
+    """The Pods that the Deployments would make: of them PodSecurity speaks, of a Deployment it only warns."""
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {key: each["metadata"][key] for key in ("name", "namespace")},
+            "spec": each["spec"]["template"]["spec"],
+        }
+        for each in objects
+        if each["kind"] == "Deployment"
+    ]
 
 
 @pytest.mark.parametrize("way", ["kustomize", "helm"])
@@ -71,20 +79,21 @@ def test_a_cluster_takes_it_without_a_warning(
         objects = charted(binary("helm"), VARIANTS[variant], tmp_path)
     else:
         objects = kustomized(binary("kubectl"), DEPLOY / variant)
-    done = apply([*objects, pod_of(objects)])
+    pods = pods_of(objects)
+    done = apply([*objects, *pods])
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(done.stdout.splitlines()) == len(objects) + 1
+    assert len(done.stdout.splitlines()) == len(objects) + len(pods)
 
 
-def test_pod_security_speaks_of_what_is_lax(apply: Apply, binary: Tools) -> None:
-    objects = kustomized(binary("kubectl"), DEPLOY / "overlays/repairs")
-    pod = pod_of(objects)
-    for kind in ("initContainers", "containers"):
-        for index in range(len(pod["spec"][kind])):
-            lax = deepcopy(pod)
-            del lax["spec"][kind][index]["securityContext"]["allowPrivilegeEscalation"]
-            done = apply([lax])
-            assert 'violates PodSecurity "restricted' in done.stderr
+@pytest.mark.parametrize("variant", ["overlays/repairs", "overlays/repairs-one-pod"])
+def test_pod_security_speaks_of_what_is_lax(variant: str, apply: Apply, binary: Tools) -> None:
+    for pod in pods_of(kustomized(binary("kubectl"), DEPLOY / variant)):
+        for kind in ("initContainers", "containers"):
+            for index in range(len(pod["spec"].get(kind, ()))):
+                lax = deepcopy(pod)
+                del lax["spec"][kind][index]["securityContext"]["allowPrivilegeEscalation"]
+                done = apply([lax])
+                assert 'violates PodSecurity "restricted' in done.stderr
 
 
 def test_the_example_of_a_tenant_is_taken(apply: Apply, binary: Tools, tmp_path: Path) -> None:
@@ -123,12 +132,57 @@ def test_one_command_installs_it_with_nothing_but_kubernetes(own_api_server: Mak
     }
 
 
-@pytest.mark.parametrize("order", [("reconcile", "ha"), ("ha", "reconcile")])
-def test_two_replicas_and_the_sidecar_refuse_each_other(order: tuple[str, str], binary: Tools, tmp_path: Path) -> None:
-    shutil.copytree(DEPLOY, tmp_path / "deploy", ignore=shutil.ignore_patterns("helm", "olm"))
-    parts = {"resources": ["deploy/base"], "components": [f"deploy/components/{each}" for each in order]}
-    (tmp_path / "kustomization.yaml").write_text(json.dumps(parts), encoding="utf-8")
-    command = [str(binary("kubectl")), "kustomize", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+ONE_POD = [
+    (("ha", "reconcile-one-pod"), "spec/strategy/type|spec/replicas"),
+    (("reconcile-one-pod", "ha"), "spec/strategy/type|spec/replicas"),
+    (("cert-manager", "reconcile-one-pod"), "initContainers"),
+    (("reconcile-one-pod", "cert-manager"), "serviceAccountName"),
+    (("prometheus-operator", "reconcile-one-pod", "openshift"), "serviceAccountName"),
+]
+
+
+@pytest.mark.parametrize(("order", "said"), ONE_POD, ids=lambda each: "-".join(each) if isinstance(each, tuple) else "")
+def test_one_pod_refuses_what_it_can_not_be_built_with(
+    order: tuple[str, ...], said: str, binary: Tools, tmp_path: Path
+) -> None:
+    """Two replicas would want one ledger; where certificates can be verified there are two pods."""
+    done = together(order, binary, tmp_path)
     assert done.returncode != 0
-    assert re.search(rf"components/{order[1]}\S*: testing value /spec/(strategy/type|replicas) failed", done.stderr)
+    assert re.search(rf"components/{order[-1]}\S*: .*test.*({said})", done.stderr), done.stderr
+
+
+def test_with_two_replicas_of_the_exporter_there_is_one_sidecar(binary: Tools, tmp_path: Path) -> None:
+    done = together(("cert-manager", "reconcile", "ha"), binary, tmp_path)
+    assert done.returncode == 0, done.stderr
+    made = [each for each in yaml.safe_load_all(done.stdout) if each["kind"] == "Deployment"]
+    assert {each["metadata"]["name"]: each["spec"]["replicas"] for each in made} == {
+        "steward-exporter": 2,
+        "steward-reconcile": 1,
+    }
+
+
+@pytest.mark.parametrize("overlay", ["repairs", "repairs-one-pod", "openshift-repairs"])
+def test_a_kustomization_over_an_overlay_has_its_own_configuration_of_the_sidecar(
+    overlay: str, binary: Tools, tmp_path: Path
+) -> None:
+    shutil.copytree(DEPLOY, tmp_path / "deploy", ignore=shutil.ignore_patterns("helm", "olm"))
+    shutil.copytree(REPO / "dashboards", tmp_path / "dashboards")
+    (tmp_path / "reconcile.yaml").write_text("mode: approve\n", encoding="utf-8")
+    own = {"name": "steward-reconcile", "namespace": NAMESPACE, "behavior": "replace", "files": ["reconcile.yaml"]}
+    parts = {"resources": [f"deploy/overlays/{overlay}"], "configMapGenerator": [own]}
+    (tmp_path / "kustomization.yaml").write_text(json.dumps(parts), encoding="utf-8")
+    objects = kustomized(binary("kubectl"), tmp_path)
+    (made,) = (each for each in objects if each["metadata"]["name"].startswith("steward-reconcile-") and "data" in each)
+    assert made["data"] == {"reconcile.yaml": "mode: approve\n"}
+    specs = [each["spec"]["template"]["spec"] for each in objects if each["kind"] == "Deployment"]
+    mounted = {volume["configMap"]["name"] for spec in specs for volume in spec["volumes"] if "configMap" in volume}
+    assert made["metadata"]["name"] in mounted
+
+
+def together(components: tuple[str, ...], binary: Tools, folder: Path) -> subprocess.CompletedProcess[str]:
+    """deploy/base with components in an order, built in a copy of deploy/."""
+    shutil.copytree(DEPLOY, folder / "deploy", ignore=shutil.ignore_patterns("helm", "olm"))
+    parts = {"resources": ["deploy/base"], "components": [f"deploy/components/{each}" for each in components]}
+    (folder / "kustomization.yaml").write_text(json.dumps(parts), encoding="utf-8")
+    command = [str(binary("kubectl")), "kustomize", str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -18,6 +18,7 @@ from tests.manifests import Loader, Object
 from tests.shared import REPO
 
 HASHED = re.compile(r"^(steward-reconcile)-[0-9a-z]{10}$")
+ONE_POD = {"enabled": True, "onePod": True}
 DIGEST = "sha256:" + "0" * 64
 
 
@@ -74,6 +75,7 @@ def test_image_sidecar_and_pods_are_as_the_values_say(binary: Tools, tmp_path: P
         "config": {"logFormat": "json"},
         "reconcile": {
             "enabled": True,
+            "onePod": True,
             "config": {"mode": "approve"},
             "ledger": {"size": "2Gi", "storageClassName": "fast"},
         },
@@ -91,12 +93,35 @@ def test_image_sidecar_and_pods_are_as_the_values_say(binary: Tools, tmp_path: P
     assert (claim["resources"]["requests"]["storage"], claim["storageClassName"]) == ("2Gi", "fast")
 
 
-def test_another_configuration_of_the_sidecar_starts_the_pod_anew(binary: Tools, tmp_path: Path) -> None:
+def test_each_pod_is_where_the_values_say_and_takes_the_sidecars_from_them(binary: Tools, tmp_path: Path) -> None:
+    values: dict[str, Any] = {
+        "imagePullSecrets": [{"name": "registry"}],
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        "replicas": 2,
+        "certificates": "certManager",
+        "reconcile": {"enabled": True, "resources": {"limits": {"memory": "1Gi"}}},
+    }
+    objects = charted(binary("helm"), values, tmp_path)
+    made = {each["metadata"]["name"]: each["spec"] for each in objects if each["kind"] == "Deployment"}
+    assert {name: spec["replicas"] for name, spec in made.items()} == {"steward-exporter": 2, "steward-reconcile": 1}
+    for spec in (each["template"]["spec"] for each in made.values()):
+        assert (spec["imagePullSecrets"], spec["nodeSelector"]) == (values["imagePullSecrets"], values["nodeSelector"])
+    (sidecar,) = made["steward-reconcile"]["template"]["spec"]["containers"]
+    assert sidecar["resources"]["limits"] == {"memory": "1Gi"}
+
+
+@pytest.mark.parametrize("form", [{"certificates": "certManager"}, {"openshift": True}, {}])
+def test_another_configuration_of_the_sidecar_starts_its_pod_anew(
+    form: Mapping[str, Any], binary: Tools, tmp_path: Path
+) -> None:
+    pod, volume = ("steward-reconcile", "config") if form else ("steward-exporter", "reconcile-config")
+
     def mounted(mode: str) -> str:
-        objects = charted(binary("helm"), {"reconcile": {"enabled": True, "config": {"mode": mode}}}, tmp_path)
-        (spec,) = (each["spec"]["template"]["spec"] for each in objects if each["kind"] == "Deployment")
-        volumes = {each["name"]: each for each in spec["volumes"]}
-        name: str = volumes["reconcile-config"]["configMap"]["name"]
+        settings = {"enabled": True, "onePod": not form, "config": {"mode": mode}}
+        objects = charted(binary("helm"), {**form, "reconcile": settings}, tmp_path)
+        made = {each["metadata"]["name"]: each for each in objects if each["kind"] == "Deployment"}
+        volumes = {each["name"]: each for each in made[pod]["spec"]["template"]["spec"]["volumes"]}
+        name: str = volumes[volume]["configMap"]["name"]
         assert name in {each["metadata"]["name"] for each in objects if each["kind"] == "ConfigMap"}
         return name
 
@@ -110,7 +135,13 @@ def test_another_configuration_of_the_sidecar_starts_the_pod_anew(binary: Tools,
         ({"reconcile": {"mode": "auto"}}, "additional properties 'mode' not allowed"),
         ({"monitoring": {"kind": "thanos"}}, "value must be one of"),
         ({"image": {"digest": "latest"}}, "does not match pattern"),
-        ({"replicas": 2, "reconcile": {"enabled": True}}, "replicas has to be 1 with reconcile.enabled"),
+        (
+            {"reconcile": {"enabled": True}},
+            "set certificates: certManager, or openshift: true; without cert-manager set",
+        ),
+        ({"replicas": 2, "reconcile": ONE_POD}, "replicas has to be 1 with reconcile.onePod"),
+        ({"certificates": "certManager", "reconcile": ONE_POD}, "onePod is for clusters without cert-manager"),
+        ({"openshift": True, "reconcile": ONE_POD}, "onePod is for clusters without cert-manager"),
         ({"openshift": True, "certificates": "certManager"}, "certManager has no effect with openshift: true"),
     ],
 )

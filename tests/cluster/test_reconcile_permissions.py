@@ -388,7 +388,7 @@ def test_with_the_defaults_it_plans_and_may_write_nothing(
 
 def built(binary: Tools) -> list[Object]:
     """What `kubectl apply -k` would send."""
-    command = [str(binary("kubectl")), "kustomize", str(REPO / "deploy/overlays/repairs")]
+    command = [str(binary("kubectl")), "kustomize", str(REPO / "deploy/overlays/repairs-one-pod")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return list(yaml.safe_load_all(done.stdout))

@@ -1,4 +1,4 @@
-"""The pod of deploy/overlays/repairs: its own commands, users and mounts, as containers against a real API server."""
+"""The pod of deploy/overlays/repairs-one-pod: its own commands, users and mounts, against a real API server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ for folder, folders, files in os.walk("/"):
 @pytest.fixture(scope="module")
 def pod(start_pod: StartPod) -> Pod:
     """The exporter with the sidecar, once both are ready."""
-    started = start_pod("deploy/overlays/repairs")
+    started = start_pod("deploy/overlays/repairs-one-pod")
     started.wait_ready()
     return started
 

@@ -46,9 +46,13 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 {{- end }}
 
-{{/* The name that the certificate of OpenShift's service CA has. */}}
+{{/* The names that the certificates of OpenShift's service CA have. */}}
 {{- define "steward.serviceName" -}}
 steward-exporter.{{ .Release.Namespace }}.svc
+{{- end }}
+
+{{- define "steward.sidecarServiceName" -}}
+steward-reconcile.{{ .Release.Namespace }}.svc
 {{- end }}
 
 {{/* What all containers have in common. */}}
@@ -62,4 +66,33 @@ securityContext:
   allowPrivilegeEscalation: false
   readOnlyRootFilesystem: true
   capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* What the pods have in common; `ledger` is whether one writes it. Of dict "root" and "ledger". */}}
+{{- define "steward.pod" -}}
+automountServiceAccountToken: true
+enableServiceLinks: false
+terminationGracePeriodSeconds: 30
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  seccompProfile: {type: RuntimeDefault}
+  {{- if not .root.Values.openshift }}
+  runAsUser: 65532
+  runAsGroup: 65532
+  {{- if .ledger }}
+  fsGroup: 65532
+  {{- end }}
+  {{- end }}
 {{- end }}
