@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
@@ -33,9 +33,12 @@ class State:
 
 @dataclass(frozen=True)
 class Taken:
-    """A write that the API server took: who sent it, what, and the object before; None where there was none."""
+    """A write that the API server took: who sent it, when that came and was answered, what, and the object before; None
+    where there was none.
+    """
 
     by: str
+    began: float
     at: float
     verb: str
     key: Key
@@ -75,6 +78,11 @@ class AuditHistory:
     def states(self, key: Key) -> list[State]:
         return self._states.get(key, [])
 
+    def lasted(self, key: Key, time: float, seconds: float, holds: Callable[[Object | None], bool]) -> bool:
+        """Whether this held of the object all this time up to then."""
+        within = [each.thing for each in self.states(key) if time - seconds < each.since <= time]
+        return all(holds(each) for each in (self.at(key, time - seconds), *within))
+
     def there(self, place: Place, namespace: str, time: float, *, for_seconds: float = 0.0) -> Iterator[Object]:
         """The objects of a resource in a namespace ("" for all) that were there all this time up to then."""
         for (group, resource, within, name), _ in list(self._states.items()):
@@ -103,6 +111,7 @@ class AuditHistory:
         before = states[-1].thing if states else None
         taken = Taken(
             by=event["user"]["username"],
+            began=datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp(),
             at=at,
             verb=event["verb"],
             key=key,

@@ -136,11 +136,11 @@ class Repairs:
         reports = self.exporter.report(f"?namespace={self.stage.namespace}")["findings"]
         return [each["subject"]["name"] for each in reports if each["reason"] == reason]
 
-    def person(self, *words: str, exporter: bool = True) -> Any:
+    def person(self, *words: str, exporter: bool = True, ahead: float = LATER) -> Any:
         """A command of `steward reconcile` with an admin's permissions, and how it ended."""
         source = ("--exporter", self.exporter.url) if exporter else ()
         asked = ("reconcile", *words, "--kubeconfig", str(self.stage.control_plane.kubeconfig()), *source)
-        command = (sys.executable, "-c", COMMAND, str(LATER), *asked)
+        command = (sys.executable, "-c", COMMAND, str(ahead), *asked)
         return subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=120, check=False)
 
     def plan(self, finding: Object) -> Object:
@@ -159,9 +159,9 @@ class Repairs:
         assert done.returncode == 0, done.stderr
 
     def undo(self, attempt: str, *accepted: str) -> Any:
-        """Taken back by a person, who gives up what is lost by its words."""
+        """Taken back by a person, who gives up what is lost by its words. It is a write: the clock has to be right."""
         words = [word for each in accepted for word in ("--accept", each)]
-        return self.person("undo", attempt, "--yes", "--ledger", str(self.ledger), *words, exporter=False)
+        return self.person("undo", attempt, "--yes", "--ledger", str(self.ledger), *words, exporter=False, ahead=0.0)
 
     def kept(self, attempt: str) -> Object:
         """The object as it was before, as a person gets it to create it again."""
