@@ -11,7 +11,7 @@ from reconcile.remediations.guard_instancetype import ALLOWED
 from reconcile.requests import MANAGER
 from tests.cluster import fleet
 from tests.cluster.client import ApiError
-from tests.cluster.resources import PDBS, VMS
+from tests.cluster.resources import IPAM_CLAIMS, PDBS, VMS
 from tests.kubevirt.faulty import STRANGER, Act, Faulty
 from tests.kubevirt.installation import NODES
 from tests.kubevirt.repairs import request_to_leave
@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 
 __all__ = ["FAULTS", "QUICK_FAULTS"]
 
-GUARDED = 30  # seconds that the sidecar has to guard what is at risk
+DEALT_WITH = 30  # seconds that the sidecar has for what nobody else may see first
 
 
 def asked_to_leave(at: Faulty) -> None:
@@ -64,24 +64,27 @@ def pdb_is_left_over(at: Faulty) -> None:
     )
 
 
-def claim_is_left_over(at: Faulty) -> None:
-    """Without the owner by which garbage collection would delete it."""
-    at.stage.client.make(_ownerless_claim(at, f"gone-{at.next()}"))
+def garbage_is_left(at: Faulty) -> None:
+    """IPAMClaims without a VM while garbage collection is away. The VM of one of them comes after all, with another
+    UID, as an import or a restore creates it.
+    """
+    gone, late = f"gone-{at.next()}", f"late-{at.next()}"
+    with at.stage.control_plane.without("kube-controller-manager"):
+        for name in (gone, late):
+            owner = fleet.vm(at.namespace, name, {"blue": "blue"})
+            owner["metadata"]["uid"] = str(uuid.uuid4())
+            at.stage.client.make(_claim(at, owner))
+        if at.dice.random() < 0.5:
+            wait_until(lambda: _deleted(at, gone), DEALT_WITH, f"the IPAMClaim of {gone} is deleted", every=0.5)
+        stopped = fleet.vm(at.namespace, late, {"blue": "blue"})
+        stopped["spec"]["runStrategy"] = "Halted"
+        at.stage.client.create(stopped)
+        wait_until(lambda: _deleted(at, gone), DEALT_WITH, f"the IPAMClaim of {gone} is deleted", every=0.5)
 
 
-def claim_comes_before_its_vm(at: Faulty) -> None:
-    """As an import or a restore does it: the VM comes later, or at once."""
-    name = f"late-{at.next()}"
-    at.stage.client.make(_ownerless_claim(at, name))
-    at.late.append(name)
-
-
-def _ownerless_claim(at: Faulty, of: str) -> Object:
-    owner = fleet.vm(at.namespace, of, {"blue": "blue"})
-    owner["metadata"]["uid"] = str(uuid.uuid4())
-    made = _claim(at, owner)
-    made["metadata"].pop("ownerReferences")
-    return made
+def _deleted(at: Faulty, vm: str) -> bool:
+    claim = at.stage.client.get(IPAM_CLAIMS, at.namespace, f"{vm}.blue")
+    return "deletionTimestamp" in claim["metadata"]
 
 
 def claim_lost_metadata(at: Faulty) -> None:
@@ -142,11 +145,14 @@ def copy_is_not_made(at: Faulty) -> None:
         def guarded() -> bool:
             return bool(at.stage.client.get(resource, at.namespace, size["name"])["metadata"].get("finalizers"))
 
-        wait_until(guarded, GUARDED, f"{size['name']} is guarded", every=0.5)
+        wait_until(guarded, DEALT_WITH, f"{size['name']} is guarded", every=0.5)
 
 
 QUICK_FAULTS: tuple[Act, ...] = (
     *(asked_to_leave, firmware_is_replaced, uuid_is_edited, copy_is_lost, copy_is_left_over, pdb_is_left_over),
-    *(claim_is_left_over, claim_comes_before_its_vm, claim_lost_metadata, copy_from_a_stranger, stopped_for_a_drain),
+    *(claim_lost_metadata, copy_from_a_stranger, stopped_for_a_drain),
 )
-FAULTS: tuple[Act, ...] = (*QUICK_FAULTS, asked_to_leave, stopped_for_a_drain, stopped_for_a_drain, copy_is_not_made)
+FAULTS: tuple[Act, ...] = (
+    *(*QUICK_FAULTS, asked_to_leave, asked_to_leave, firmware_is_replaced, stopped_for_a_drain, stopped_for_a_drain),
+    *(garbage_is_left, copy_is_not_made),
+)

@@ -25,14 +25,13 @@ ERRORS = (ApiError, OSError, KeyError, IndexError, StopIteration, AssertionError
 
 @dataclass
 class Faulty:
-    """`late` are VMs of which there is an IPAMClaim, and which are created later."""
+    """What has happened in it is counted by the names of the acts."""
 
     stage: Stage
     sizes: Sizes
     dice: Random
     small: Object = field(default_factory=dict)
     number: int = 0
-    late: list[str] = field(default_factory=list)
     done: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
 

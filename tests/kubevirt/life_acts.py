@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from exporter.model.drain_stop import STOPPED_FOR_DRAIN
-from tests.cluster import fleet
 from tests.cluster.resources import IPAM_CLAIMS, VMS
 from tests.kubevirt.faulty import VM_NAMES, Act, Faulty, create
 from tests.kubevirt.installation import NODES
@@ -110,13 +109,6 @@ def claim_is_released(at: Faulty) -> None:
     at.stage.client.delete(IPAM_CLAIMS, at.namespace, name)
 
 
-def late_vms_come(at: Faulty) -> None:
-    while at.late:
-        late = fleet.vm(at.namespace, at.late.pop(), {"blue": "blue"})
-        late["spec"]["runStrategy"] = "Halted"
-        at.stage.client.create(late)
-
-
 def all_is_well(at: Faulty) -> None:
     """Nodes take VMs, migrations work, and what is missing or off is there and runs."""
     uncordoned(at)
@@ -144,5 +136,5 @@ def cleared_away(at: Faulty) -> None:
 LIFE: tuple[Act, ...] = (
     *(restarted, stopped_and_started, migrated, evicted, made_again, cordoned, uncordoned, tainted),
     *(migration_fails, migration_hangs, saved, saved_and_restored, paused, resumed, claim_is_released),
-    *(late_vms_come, late_vms_come, all_is_well, all_is_well, cleared_away, uncordoned, resumed),
+    *(all_is_well, all_is_well, cleared_away, uncordoned, resumed),
 )

@@ -6,8 +6,9 @@ Entries' times are those of a clock that is `ahead` of the audit log's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from reconcile.ledger import Entry, Event
 from tests.kubevirt.audit_history import AuditHistory, Taken
@@ -18,6 +19,7 @@ __all__ = ["Verdict", "unfinished"]
 OURS = ("leases", "events", "selfsubjectreviews")
 SETTLES = (Event.DONE, Event.FAILED, Event.RESOLVED)
 CALLED = "subresources.kubevirt.io"
+_VERSION = ("apiVersion", "kind")
 SENT = 6.0  # seconds from the entry of an intended write to its arrival, at most
 
 
@@ -53,11 +55,10 @@ class Verdict:
         self.wrong += self._untrue(taken)
 
     def _entry(self, write: Taken) -> Entry | None:
-        for each in reversed(self._intended):
-            sent = each.request or {}
-            if sent["path"].partition("?")[0] == write.path and sent["body"] == write.body:
-                return each
-        return None
+        """The last one before the write, of those with this request: what is created again and again is the same."""
+        same = [each for each in self._intended if _same(each.request or {}, write)]
+        before = [each for each in same if each.at - self.ahead <= write.at]
+        return before[-1] if before else next(iter(same), None)
 
     def _called(self, write: Taken) -> Entry | None:
         """What went through to KubeVirt's API server is in the audit log without its body, dry runs too: these come
@@ -100,6 +101,15 @@ class Verdict:
                 yield f"attempt {each.attempt} happened, says the ledger, and never was"
             if _says(each, happened=False) and each.attempt in taken:
                 yield f"attempt {each.attempt} did not happen, says the ledger, and was"
+
+
+def _same(sent: Mapping[str, Any], write: Taken) -> bool:
+    """A deletion's options are in the audit log with the version and kind that the API server gave them."""
+    if sent["path"].partition("?")[0] != write.path:
+        return False
+    if sent["method"] == "DELETE" and isinstance(write.body, dict):
+        return all(write.body.get(name) == value for name, value in sent["body"].items() if name not in _VERSION)
+    return bool(sent["body"] == write.body)
 
 
 def _asked(vmi: object) -> bool:

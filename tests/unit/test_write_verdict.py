@@ -18,7 +18,7 @@ from tests.manifests import Object
 SIDECAR = "system:serviceaccount:kubevirt:steward-reconcile"
 AHEAD = 3600.0
 PATH = "/apis/k8s.cni.cncf.io/v1alpha1/namespaces/shop/ipamclaims/db.blue"
-CLAIM = {
+CLAIM: Object = {
     "kind": "IPAMClaim",
     "metadata": {
         "namespace": "shop",
@@ -29,7 +29,10 @@ CLAIM = {
         "finalizers": ["kubevirt.io/persistent-ipam-claim"],
     },
 }
-VM = {"kind": "VirtualMachine", "metadata": {"namespace": "shop", "name": "db", "uid": "v", "resourceVersion": "2"}}
+VM: Object = {
+    "kind": "VirtualMachine",
+    "metadata": {"namespace": "shop", "name": "db", "uid": "v", "resourceVersion": "2"},
+}
 BODY = {"preconditions": {"uid": "c", "resourceVersion": "1"}}
 
 
@@ -52,8 +55,8 @@ def event(at: float, verb: str, thing: Object, group: str, resource: str, **more
 
 def deletion(at: float = 100.0, **more: Any) -> Object:
     gone = copy.deepcopy(CLAIM)
-    gone["metadata"] |= {"deletionTimestamp": "2026-05-04T08:00:00Z", "resourceVersion": "9"}  # type: ignore[operator]
-    ours = {"user": {"username": SIDECAR}, "requestObject": BODY}
+    gone["metadata"] |= {"deletionTimestamp": "2026-05-04T08:00:00Z", "resourceVersion": "9"}
+    ours = {"user": {"username": SIDECAR}, "requestObject": {"kind": "DeleteOptions", **BODY}}
     return event(at, "delete", gone, "k8s.cni.cncf.io", "ipamclaims", **(ours | more))
 
 
