@@ -65,12 +65,13 @@ def pdb_is_left_over(at: Faulty) -> None:
 
 
 def garbage_is_left(at: Faulty) -> None:
-    """IPAMClaims without a VM while garbage collection is away. The VM of one of them comes after all, with another
-    UID, as an import or a restore creates it.
+    """IPAMClaims of VMs with other UIDs while garbage collection is away: one is gone, one is to come, as an import or
+    a restore creates it, and in the place of one there is another of its name.
     """
-    gone, late = f"gone-{at.next()}", f"late-{at.next()}"
+    gone, late, former = f"gone-{at.next()}", f"late-{at.next()}", at.name()
+    _forget(at, former)
     with at.stage.control_plane.without("kube-controller-manager"):
-        for name in (gone, late):
+        for name in (former, late, gone):
             owner = fleet.vm(at.namespace, name, {"blue": "blue"})
             owner["metadata"]["uid"] = str(uuid.uuid4())
             at.stage.client.make(_claim(at, owner))
@@ -80,6 +81,13 @@ def garbage_is_left(at: Faulty) -> None:
         stopped["spec"]["runStrategy"] = "Halted"
         at.stage.client.create(stopped)
         wait_until(lambda: _deleted(at, gone), DEALT_WITH, f"the IPAMClaim of {gone} is deleted", every=0.5)
+
+
+def _forget(at: Faulty, vm: str) -> None:
+    """The IPAMClaim that is left of an earlier time."""
+    with contextlib.suppress(ApiError):
+        at.stage.client.patch(IPAM_CLAIMS, at.namespace, f"{vm}.blue", {"metadata": {"finalizers": None}})
+        at.stage.client.delete(IPAM_CLAIMS, at.namespace, f"{vm}.blue")
 
 
 def _deleted(at: Faulty, vm: str) -> bool:

@@ -19,7 +19,7 @@ from tests.manifests import Object
 
 __all__ = ["READ", "RULES", "bound", "broken"]
 
-FINALIZER = "kubevirt.io/persistent-ipam-claim"
+FINALIZER = "kubevirt.io/persistent-ipam"
 CLAIMS: Place = ("k8s.cni.cncf.io", "ipamclaims")
 VMIMS: Place = ("kubevirt.io", "virtualmachineinstancemigrations")
 REVISIONS: Place = ("apps", "controllerrevisions")

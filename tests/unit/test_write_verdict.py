@@ -26,7 +26,7 @@ CLAIM: Object = {
         "uid": "c",
         "resourceVersion": "1",
         "labels": {"kubevirt.io/vm": "db"},
-        "finalizers": ["kubevirt.io/persistent-ipam-claim"],
+        "finalizers": ["kubevirt.io/persistent-ipam"],
     },
 }
 VM: Object = {
