@@ -12,7 +12,7 @@ from reconcile.requests import MANAGER
 from tests.cluster import fleet
 from tests.cluster.client import ApiError
 from tests.cluster.resources import IPAM_CLAIMS, PDBS, VMS
-from tests.kubevirt.faulty import STRANGER, Act, Faulty
+from tests.kubevirt.faulty import IDLE, STRANGER, Act, Faulty
 from tests.kubevirt.installation import NODES
 from tests.kubevirt.repairs import request_to_leave
 from tests.kubevirt.sizes import INSTANCETYPE, KINDS
@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 
 __all__ = ["FAULTS", "QUICK_FAULTS"]
 
-DEALT_WITH = 30  # seconds that the sidecar has for what nobody else may see first
+DEALT_WITH = 60  # seconds that the sidecar has for what nobody else may see first
 
 
 def asked_to_leave(at: Faulty) -> None:
@@ -68,10 +68,10 @@ def garbage_is_left(at: Faulty) -> None:
     """IPAMClaims of VMs with other UIDs while garbage collection is away: one is gone, one is to come, as an import or
     a restore creates it, and in the place of one there is another of its name.
     """
-    gone, late, former = f"gone-{at.next()}", f"late-{at.next()}", at.name()
-    _forget(at, former)
+    gone, late = f"gone-{at.next()}", f"late-{at.next()}"
+    _forget(at, IDLE)
     with at.stage.control_plane.without("kube-controller-manager"):
-        for name in (former, late, gone):
+        for name in (IDLE, late, gone):
             owner = fleet.vm(at.namespace, name, {"blue": "blue"})
             owner["metadata"]["uid"] = str(uuid.uuid4())
             at.stage.client.make(_claim(at, owner))

@@ -15,10 +15,11 @@ from tests.kubevirt.sizes import INSTANCETYPE, KINDS, Sizes
 from tests.kubevirt.stage import Stage
 from tests.manifests import Object
 
-__all__ = ["STRANGER", "VM_NAMES", "Act", "Faulty", "begin", "create", "end", "happen"]
+__all__ = ["IDLE", "STRANGER", "VM_NAMES", "Act", "Faulty", "begin", "create", "end", "happen"]
 
 STRANGER = "stranger"
 VM_NAMES = ("web", "db", "old", "batch", "gpu")
+IDLE = "idle"  # a VM that is always off
 # An act may fail as it may for a person: the object has changed, KubeVirt refuses, or is not yet back.
 ERRORS = (ApiError, OSError, KeyError, IndexError, StopIteration, AssertionError, ValueError)
 
@@ -61,6 +62,7 @@ def begin(at: Faulty) -> None:
     """A NAD, an instancetype, and VMs of each sort."""
     at.stage.client.create(fleet.nad(at.namespace, "blue", f"net-{at.namespace}"))
     at.small = at.sizes.small(kind=INSTANCETYPE)
+    at.stage.vm(IDLE, strategy="Halted")
     for name in VM_NAMES:
         create(at, name)
     for name in VM_NAMES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from exporter.model.drain_stop import STOPPED_FOR_DRAIN
 from tests.cluster.resources import IPAM_CLAIMS, VMS
-from tests.kubevirt.faulty import VM_NAMES, Act, Faulty, create
+from tests.kubevirt.faulty import IDLE, VM_NAMES, Act, Faulty, create
 from tests.kubevirt.installation import NODES
 from tests.kubevirt.sizes import RESTORES, SNAPSHOT_API, SNAPSHOTS
 from tests.manifests import Object
@@ -127,7 +127,7 @@ def cleared_away(at: Faulty) -> None:
         found = at.stage.client.list(resource, at.namespace)["items"]
         found.sort(key=lambda each: each["metadata"]["creationTimestamp"])
         names = [each["metadata"]["name"] for each in found]
-        for name in [each for each in names if each not in VM_NAMES][:-KEPT]:
+        for name in [each for each in names if each not in (IDLE, *VM_NAMES)][:-KEPT]:
             if resource is IPAM_CLAIMS:
                 at.stage.client.patch(resource, at.namespace, name, {"metadata": {"finalizers": None}})
             at.stage.client.delete(resource, at.namespace, name)
