@@ -25,8 +25,13 @@ DEALT_WITH = 60  # seconds that the sidecar has for what nobody else may see fir
 
 
 def asked_to_leave(at: Faulty) -> None:
-    """By an eviction of which nothing is left: the drain was given up, or the node is gone."""
-    request_to_leave(at.stage, at.dice.choice((*NODES, "gone")), at.name())
+    """By an eviction of which nothing is left: the drain was given up."""
+    request_to_leave(at.stage, at.dice.choice(NODES), at.name())
+
+
+def node_is_gone(at: Faulty) -> None:
+    """That it was asked to leave: only a migration takes that back."""
+    request_to_leave(at.stage, "gone", at.dice.choice(("web", "db", "batch", "gpu")))
 
 
 def firmware_is_replaced(at: Faulty) -> None:
@@ -157,10 +162,10 @@ def copy_is_not_made(at: Faulty) -> None:
 
 
 QUICK_FAULTS: tuple[Act, ...] = (
-    *(asked_to_leave, firmware_is_replaced, uuid_is_edited, copy_is_lost, copy_is_left_over, pdb_is_left_over),
-    *(claim_lost_metadata, copy_from_a_stranger, stopped_for_a_drain),
+    *(asked_to_leave, node_is_gone, firmware_is_replaced, uuid_is_edited, copy_is_lost, copy_is_left_over),
+    *(pdb_is_left_over, claim_lost_metadata, copy_from_a_stranger, stopped_for_a_drain),
 )
 FAULTS: tuple[Act, ...] = (
-    *(*QUICK_FAULTS, asked_to_leave, asked_to_leave, firmware_is_replaced, stopped_for_a_drain, stopped_for_a_drain),
+    *(*QUICK_FAULTS, asked_to_leave, node_is_gone, firmware_is_replaced, stopped_for_a_drain, stopped_for_a_drain),
     *(garbage_is_left, copy_is_not_made),
 )
