@@ -19,6 +19,7 @@ __all__ = ["AuditHistory", "Key", "Place", "State", "Taken"]
 
 Place = tuple[str, str]  # group and resource
 Key = tuple[str, str, str, str]  # group, resource, namespace, name
+_LEFT_OUT = ("events", "leases")  # most of what is written, and nobody decides by it
 _WRITES = ("create", "update", "patch", "delete", "deletecollection")
 
 
@@ -60,14 +61,15 @@ class Taken:
 
 
 class AuditHistory:
-    """All states of all objects, and the writes that were taken, in their order."""
+    """All states of all objects, and the writes that were taken, in their order; Events and Leases are left out."""
 
     def __init__(self, events: Iterable[Object]) -> None:
         self._states: dict[Key, list[State]] = defaultdict(list)
         self.writes: list[Taken] = []
         for event in events:
             if event["verb"] in _WRITES and event["stage"] == "ResponseComplete" and "objectRef" in event:
-                self._take(event)
+                if event["objectRef"]["resource"] not in _LEFT_OUT:
+                    self._take(event)
 
     def at(self, key: Key, time: float) -> Object | None:
         """The object at that time; None where there was none."""

@@ -16,7 +16,7 @@ from tests.kubevirt.write_rules import broken
 
 __all__ = ["Verdict", "unfinished"]
 
-OURS = ("leases", "events", "selfsubjectreviews")
+OURS = ("selfsubjectreviews",)
 SETTLES = (Event.DONE, Event.FAILED, Event.RESOLVED)
 CALLED = "subresources.kubevirt.io"
 _VERSION = ("apiVersion", "kind")
