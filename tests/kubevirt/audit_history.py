@@ -67,9 +67,9 @@ class AuditHistory:
         self._states: dict[Key, list[State]] = defaultdict(list)
         self.writes: list[Taken] = []
         for event in events:
-            if event["verb"] in _WRITES and event["stage"] == "ResponseComplete" and "objectRef" in event:
-                if event["objectRef"]["resource"] not in _LEFT_OUT:
-                    self._take(event)
+            of = event.get("objectRef", {}).get("resource", "")
+            if of and of not in _LEFT_OUT and event["verb"] in _WRITES and event["stage"] == "ResponseComplete":
+                self._take(event)
 
     def at(self, key: Key, time: float) -> Object | None:
         """The object at that time; None where there was none."""
