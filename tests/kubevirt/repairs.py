@@ -103,7 +103,8 @@ class Repairs:
     def ledger(self) -> Path:
         return self.folder / "ledger"
 
-    def sidecar(self, mode: str, *, ahead: float = LATER, kill_at: str = "") -> Sidecar:
+    def sidecar(self, mode: str, *, ahead: float = LATER, kill_at: str = "", arrives: float = 0.0) -> Sidecar:
+        """What is not answered `arrives` within so many seconds, if not 0: see `How`."""
         own = {"mode": "off", "namespaces": {self.stage.namespace: mode}, "minAge": "0s"}
         settings = {
             "mode": "off",
@@ -111,7 +112,8 @@ class Repairs:
             "lease": {"namespace": self.stage.namespace},
         }
         kubeconfig = self.stage.control_plane.kubeconfig(ACCOUNT)
-        return Sidecar(self.folder, kubeconfig, self.exporter.url, settings, ahead=ahead, kill_at=kill_at)
+        how: dict[str, Any] = {"ahead": ahead, "kill_at": kill_at, "forked": bool(arrives), "arrives": arrives}
+        return Sidecar(self.folder, kubeconfig, self.exporter.url, settings, **how)
 
     def free_lease(self) -> None:
         """The Lease of a sidecar that was killed is as if it was given up, so that the next one need not wait."""
