@@ -20,6 +20,7 @@ PODS: Place = ("", "pods")
 NODES: Place = ("", "nodes")
 ENDED = ("Succeeded", "Failed")
 SIDECARS = "system:serviceaccount:kubevirt:steward-reconcile"
+OFF = ("Halted", "Manual")
 PAUSED = "steward.kubevirt-steward.io/paused"
 WITH_SAVED = ("delete_orphan_pdb", "guard_instancetype")  # they don't ask whether a VM is saved
 
@@ -60,17 +61,21 @@ def started(write: Taken, plan: Plan, history: AuditHistory) -> Iterator[str]:
 
 
 def _decided(write: Taken, history: AuditHistory) -> bool:
-    """Whether the VM has had another run strategy since it got the annotation, but for what the sidecar set."""
-    states = [each for each in history.states(write.key) if each.since < write.at and each.thing is not None]
-    since: list[Object] = []
-    for each in states:
-        assert each.thing is not None
-        if not _notes(each.thing).get(STOPPED_FOR_DRAIN):
-            since = []
-        elif each.by != SIDECARS:
-            since.append(each.thing)
-    strategies = {each["spec"].get("runStrategy") for each in since}
-    return not strategies <= {"Halted", "Manual"}
+    """Whether the VM has had another run strategy since it was stopped last, but for what the sidecar set: each stop
+    names the VMI that it ended.
+    """
+    last = _stopped(write.before)
+    for each in reversed([each for each in history.states(write.key) if each.since < write.at]):
+        if _stopped(each.thing) != last:
+            return False
+        if each.by != SIDECARS and ((each.thing or {}).get("spec") or {}).get("runStrategy") not in OFF:
+            return True
+    return False
+
+
+def _stopped(vm: Object | None) -> str:
+    """The UID of the VMI that was stopped for a drain; empty for none."""
+    return str(json.loads(_notes(vm).get(STOPPED_FOR_DRAIN) or "{}").get("vmi", ""))
 
 
 def kept_off(node: Object | None) -> bool:

@@ -198,7 +198,9 @@ def _cancelled(write: Taken, plan: Plan, history: AuditHistory) -> Iterator[str]
     name = str(plan.step.body.get("evacuationNodeName", ""))
     if not name:
         yield "cancels an evacuation without naming the node"
-    if history.lasted((*NODES, "", name), write.at, READ, kept_off):
+    vmi = history.at((*VMIS, *write.key[2:]), write.at - READ) or {}
+    there = (vmi.get("status") or {}).get("nodeName") == name  # what has left already is waited for by no drain
+    if there and history.lasted((*NODES, "", name), write.at, READ, kept_off):
         yield f"cancels the request to leave {name}, which is being drained"
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import json
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from exporter.model.record import Ref
@@ -141,3 +143,36 @@ def test_what_is_paused_is_not_to_be_written() -> None:
     )
     gone = event(97.0, "delete", {"kind": "Status", "metadata": {"name": "db"}}, "kubevirt.io", "virtualmachines")
     assert wrong([CREATED, there, gone, deletion()], intended(), DONE) == []
+
+
+NOTE = "steward.kubevirt-steward.io/stopped-for-drain"
+
+
+def vm(strategy: str, version: int, ended: str = "") -> Object:
+    note = json.dumps({"vm": "v", "vmi": ended, "node": "node01", "runStrategy": "Always", "by": "kubevirt-steward"})
+    thing = copy.deepcopy(VM)
+    thing["metadata"] |= {"resourceVersion": str(version), "annotations": {NOTE: note} if ended else {}}
+    return thing | {"spec": {"runStrategy": strategy}}
+
+
+def started_after(*before: Object) -> list[str]:
+    """What is named of a start of the VM, which was in these states before, one after another."""
+    events = [event(10.0 + i, "update", each, "kubevirt.io", "virtualmachines") for i, each in enumerate(before)]
+    seen = before[-1]["metadata"]
+    ops = [{"op": "test", "path": f"/metadata/{name}", "value": seen[name]} for name in ("uid", "resourceVersion")]
+    ours = {"user": {"username": SIDECAR}, "requestObject": ops}
+    events.append(event(100.0, "patch", vm("Always", 50), "kubevirt.io", "virtualmachines", **ours))
+    plan = msgspec.structs.replace(intended().plan, remediation="start_stopped_vm", vm="db")  # type: ignore[type-var]
+    sent = {"method": "PATCH", "path": events[-1]["requestURI"], "body": ops}
+    return wrong(events, entry(1, Event.INTENDED, plan=plan, request=sent), DONE)
+
+
+def test_a_vm_that_was_stopped_for_a_drain_is_started_again() -> None:
+    assert started_after(vm("Always", 1), vm("Halted", 2, "i")) == []
+    # Somebody started it, and it was stopped for another drain since.
+    assert started_after(vm("Halted", 2, "i"), vm("Always", 3, "i"), vm("Halted", 4, "j")) == []
+
+
+def test_a_vm_that_somebody_has_stopped_since_is_not_to_be_started() -> None:
+    (found,) = started_after(vm("Halted", 2, "i"), vm("Always", 3, "i"), vm("Halted", 4, "i"))
+    assert "starts VM db, whose run strategy somebody has set since" in found
