@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlsplit
@@ -19,6 +19,7 @@ __all__ = ["AuditHistory", "Key", "Place", "State", "Taken"]
 
 Place = tuple[str, str]  # group and resource
 Key = tuple[str, str, str, str]  # group, resource, namespace, name
+_LEFT_OUT = ("events", "leases")  # most of what is written, and nobody decides by it
 _WRITES = ("create", "update", "patch", "delete", "deletecollection")
 
 
@@ -33,9 +34,12 @@ class State:
 
 @dataclass(frozen=True)
 class Taken:
-    """A write that the API server took: who sent it, what, and the object before; None where there was none."""
+    """A write that the API server took: who sent it, when that came and was answered, what, and the object before; None
+    where there was none.
+    """
 
     by: str
+    began: float
     at: float
     verb: str
     key: Key
@@ -57,13 +61,14 @@ class Taken:
 
 
 class AuditHistory:
-    """All states of all objects, and the writes that were taken, in their order."""
+    """All states of all objects, and the writes that were taken, in their order; Events and Leases are left out."""
 
     def __init__(self, events: Iterable[Object]) -> None:
         self._states: dict[Key, list[State]] = defaultdict(list)
         self.writes: list[Taken] = []
         for event in events:
-            if event["verb"] in _WRITES and event["stage"] == "ResponseComplete" and "objectRef" in event:
+            of = event.get("objectRef", {}).get("resource", "")
+            if of and of not in _LEFT_OUT and event["verb"] in _WRITES and event["stage"] == "ResponseComplete":
                 self._take(event)
 
     def at(self, key: Key, time: float) -> Object | None:
@@ -74,6 +79,11 @@ class AuditHistory:
 
     def states(self, key: Key) -> list[State]:
         return self._states.get(key, [])
+
+    def lasted(self, key: Key, time: float, seconds: float, holds: Callable[[Object | None], bool]) -> bool:
+        """Whether this held of the object all this time up to then."""
+        within = [each.thing for each in self.states(key) if time - seconds < each.since <= time]
+        return all(holds(each) for each in (self.at(key, time - seconds), *within))
 
     def there(self, place: Place, namespace: str, time: float, *, for_seconds: float = 0.0) -> Iterator[Object]:
         """The objects of a resource in a namespace ("" for all) that were there all this time up to then."""
@@ -103,6 +113,7 @@ class AuditHistory:
         before = states[-1].thing if states else None
         taken = Taken(
             by=event["user"]["username"],
+            began=datetime.fromisoformat(event["requestReceivedTimestamp"]).timestamp(),
             at=at,
             verb=event["verb"],
             key=key,

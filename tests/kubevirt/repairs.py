@@ -103,7 +103,8 @@ class Repairs:
     def ledger(self) -> Path:
         return self.folder / "ledger"
 
-    def sidecar(self, mode: str, *, ahead: float = LATER, kill_at: str = "") -> Sidecar:
+    def sidecar(self, mode: str, *, ahead: float = LATER, kill_at: str = "", arrives: float = 0.0) -> Sidecar:
+        """What is not answered `arrives` within so many seconds, if not 0: see `How`."""
         own = {"mode": "off", "namespaces": {self.stage.namespace: mode}, "minAge": "0s"}
         settings = {
             "mode": "off",
@@ -111,7 +112,8 @@ class Repairs:
             "lease": {"namespace": self.stage.namespace},
         }
         kubeconfig = self.stage.control_plane.kubeconfig(ACCOUNT)
-        return Sidecar(self.folder, kubeconfig, self.exporter.url, settings, ahead=ahead, kill_at=kill_at)
+        how: dict[str, Any] = {"ahead": ahead, "kill_at": kill_at, "forked": bool(arrives), "arrives": arrives}
+        return Sidecar(self.folder, kubeconfig, self.exporter.url, settings, **how)
 
     def free_lease(self) -> None:
         """The Lease of a sidecar that was killed is as if it was given up, so that the next one need not wait."""
@@ -136,11 +138,11 @@ class Repairs:
         reports = self.exporter.report(f"?namespace={self.stage.namespace}")["findings"]
         return [each["subject"]["name"] for each in reports if each["reason"] == reason]
 
-    def person(self, *words: str, exporter: bool = True) -> Any:
+    def person(self, *words: str, exporter: bool = True, ahead: float = LATER) -> Any:
         """A command of `steward reconcile` with an admin's permissions, and how it ended."""
         source = ("--exporter", self.exporter.url) if exporter else ()
         asked = ("reconcile", *words, "--kubeconfig", str(self.stage.control_plane.kubeconfig()), *source)
-        command = (sys.executable, "-c", COMMAND, str(LATER), *asked)
+        command = (sys.executable, "-c", COMMAND, str(ahead), *asked)
         return subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=120, check=False)
 
     def plan(self, finding: Object) -> Object:
@@ -159,9 +161,9 @@ class Repairs:
         assert done.returncode == 0, done.stderr
 
     def undo(self, attempt: str, *accepted: str) -> Any:
-        """Taken back by a person, who gives up what is lost by its words."""
+        """Taken back by a person, who gives up what is lost by its words. It is a write: the clock has to be right."""
         words = [word for each in accepted for word in ("--accept", each)]
-        return self.person("undo", attempt, "--yes", "--ledger", str(self.ledger), *words, exporter=False)
+        return self.person("undo", attempt, "--yes", "--ledger", str(self.ledger), *words, exporter=False, ahead=0.0)
 
     def kept(self, attempt: str) -> Object:
         """The object as it was before, as a person gets it to create it again."""

@@ -6,6 +6,7 @@ The VMs of all cases are there at once, each in a namespace of its own with a si
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcile import attempt
+from reconcile import attempt, ending
 from reconcile.effects import REQUESTS
 from reconcile.ledger import Event
 from reconcile.remediation import Remediation
@@ -31,13 +32,15 @@ from tests.manifests import Object
 
 HERE, ELSEWHERE, _ = NODES
 CANCEL, MIGRATE, STOP = (each.REMEDIATION for each in (cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi))
-STEPS = re.findall(r'_reached\("(\w+)"\)', Path(attempt.__file__).read_text("utf-8"))
+SOURCES = "".join(Path(str(each.__file__)).read_text("utf-8") for each in (attempt, ending))
+STEPS = re.findall(r'_reached\("(\w+)"\)', SOURCES)
 # Where the first process ends, and the second, which settles what the first one has left.
 CASES = [
     *((step,) for step in STEPS if not step.startswith("settle")),
     *(("written", step) for step in STEPS if step.startswith("settle")),
 ]
 AT_ONCE = 4
+ARRIVES = 2.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,13 @@ class Crash:
         """What is wrong with what is left; empty for nothing."""
         self.repairs.finding(reason)
         for step in self.steps:
-            killed = self.repairs.sidecar("auto", kill_at=step)
-            with pytest.raises(RuntimeError, match="ended with status -9"):
-                killed.process.start(lambda: False, 120)
+            killed = self.repairs.sidecar("auto", kill_at=step, arrives=ARRIVES)
+            killed.fork.start(lambda: True)
+            if killed.fork.ended(120) != -signal.SIGKILL:
+                return f"not killed at {step}: {killed}"
             self.repairs.free_lease()
-        with self.repairs.sidecar("auto") as sidecar:
-            sidecar.wait_for("verified")
+        with self.repairs.sidecar("auto", arrives=ARRIVES) as sidecar:
+            sidecar.wait_for("verified", seconds=120)
             entries = sidecar.entries()
         attempts = {each.attempt for each in entries if each.event is Event.INTENDED}
         ends = (Event.DONE, Event.FAILED, Event.RESOLVED)

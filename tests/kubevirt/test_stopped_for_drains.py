@@ -13,6 +13,7 @@ from reconcile.remediations import start_stopped_vm, stop_blocked_vmi
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import NODES as NODES_API
 from tests.cluster.resources import VMS
+from tests.cluster.sidecar import Sidecar
 from tests.kubevirt.installation import NODES
 from tests.kubevirt.releases import EVACUATE_CANCEL
 from tests.kubevirt.repairs import ACCOUNT, Repairs, forbid
@@ -30,7 +31,8 @@ Make = Callable[[Remediation], Repairs]
 
 @pytest.fixture
 def repairs(stage: Stage, exporter: Exporter, tmp_path: Path) -> Iterator[Make]:
-    yield lambda remediation: Repairs(stage, exporter, tmp_path / remediation.id, remediation)
+    """One sidecar by its Lease and its ledger, whatever it may repair."""
+    yield lambda remediation: Repairs(stage, exporter, tmp_path, remediation)
     forbid(stage)
 
 
@@ -118,9 +120,10 @@ def comes_back(stage: Stage, starts: Repairs, strategy: str) -> None:
     stage.wait_moved("web", HERE)
     assert stage.vmi("db") is None
     with starts.sidecar("auto") as sidecar:
+        before = sidecar.events().count("done")
         stage.untaint(HERE)
         stage.uncordon(HERE)
-        sidecar.wait_for("done", 2 if strategy == "Manual" else 1)
+        sidecar.wait_for("done", before + (2 if strategy == "Manual" else 1))
         stage.wait_running("db")
         wait_until(lambda: starts.found("StoppedAfterDrain") == [], 30, "it is no longer found")
     assert vm(stage)["spec"]["runStrategy"] == strategy
@@ -129,12 +132,19 @@ def comes_back(stage: Stage, starts: Repairs, strategy: str) -> None:
         return
     # The annotation of a VM that has run since says nothing.
     with starts.sidecar("auto") as sidecar:
+        leads(sidecar)
         before = len(writes(stage))
         assert stage.act("db", "stop") == Answer()
         stage.wait_gone("db")
         wait_until(lambda: vm(stage)["status"].get("printableStatus") == "Stopped", 30, "it says that it is stopped")
         assert starts.found("StoppedAfterDrain") == []
+        sidecar.runs_again()
         assert len(writes(stage)) == before
+
+
+def leads(sidecar: Sidecar) -> None:
+    """It could write: what it does not write then it does not want to."""
+    wait_until(lambda: sidecar.value("kubevirt_steward_repair_leading") == 1, 30, "it holds the Lease")
 
 
 def test_what_somebody_stopped_again_is_left_off(stage: Stage, repairs: Make) -> None:
@@ -153,9 +163,11 @@ def test_what_somebody_stopped_again_is_left_off(stage: Stage, repairs: Make) ->
 
     starts = repairs(START)
     before = len(writes(stage))
-    with starts.sidecar("auto"):
+    with starts.sidecar("auto") as sidecar:
+        leads(sidecar)
         stage.untaint(HERE)
         stage.running("later", eviction="LiveMigrate")
         assert starts.found("StoppedAfterDrain") == []
         assert starts.found("StoppedForDrain") == []
+        sidecar.runs_again()
     assert len(writes(stage)) == before

@@ -12,22 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from exporter.model.firmware import legacy
-from reconcile.plan import Plan
+from reconcile.plan import Call, Plan
 from tests.kubevirt.audit_history import AuditHistory, Place, State, Taken
+from tests.kubevirt.power_rules import ENDED, NODES, PODS, READ, VMIS, VMS, kept_off, paused, saved, started
 from tests.manifests import Object
 
 __all__ = ["READ", "RULES", "bound", "broken"]
 
-READ = 6.0  # seconds
-FINALIZER = "kubevirt.io/persistent-ipam-claim"
+FINALIZER = "kubevirt.io/persistent-ipam"
 CLAIMS: Place = ("k8s.cni.cncf.io", "ipamclaims")
-VMS: Place = ("kubevirt.io", "virtualmachines")
-VMIS: Place = ("kubevirt.io", "virtualmachineinstances")
 VMIMS: Place = ("kubevirt.io", "virtualmachineinstancemigrations")
-PODS: Place = ("", "pods")
-NODES: Place = ("", "nodes")
 REVISIONS: Place = ("apps", "controllerrevisions")
-ENDED = ("Succeeded", "Failed")
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 
 Rule = Callable[[Taken, Plan, AuditHistory], Iterator[str]]
@@ -35,7 +30,8 @@ Rule = Callable[[Taken, Plan, AuditHistory], Iterator[str]]
 
 def broken(write: Taken, plan: Plan, history: AuditHistory) -> list[str]:
     """What did not hold, one clause each; empty for a write that was right."""
-    return [*bound(write), *RULES[plan.remediation](write, plan, history)]
+    rules = (RULES[plan.remediation], paused, saved)
+    return [*bound(write), *(each for rule in rules for each in rule(write, plan, history))]
 
 
 def bound(write: Taken) -> Iterator[str]:
@@ -196,21 +192,16 @@ def _restored_revision(write: Taken, plan: Plan, history: AuditHistory) -> Itera
         yield "creates a copy that its VM does not refer to"
 
 
-def _kept_off(node: Object) -> bool:
-    spec = node.get("spec") or {}
-    return bool(spec.get("unschedulable")) or any("drain" in each["key"] for each in spec.get("taints") or ())
-
-
 def _cancelled(write: Taken, plan: Plan, history: AuditHistory) -> Iterator[str]:
-    body = write.body if isinstance(write.body, dict) else {}
-    name = str(body.get("evacuationNodeName", ""))
+    """The audit log has no body of it, which went through to KubeVirt's own API server: the plan has it."""
+    assert isinstance(plan.step, Call)
+    name = str(plan.step.body.get("evacuationNodeName", ""))
     if not name:
         yield "cancels an evacuation without naming the node"
-    for node in history.there(NODES, "", write.at, for_seconds=READ):
-        if node["metadata"]["name"] == name and _kept_off(node):
-            before = history.at((*NODES, "", name), write.at - READ)
-            if before is not None and _kept_off(before):
-                yield f"cancels the request to leave {name}, which is being drained"
+    vmi = history.at((*VMIS, *write.key[2:]), write.at - READ) or {}
+    there = (vmi.get("status") or {}).get("nodeName") == name  # what has left already is waited for by no drain
+    if there and history.lasted((*NODES, "", name), write.at, READ, kept_off):
+        yield f"cancels the request to leave {name}, which is being drained"
 
 
 def _migrated(write: Taken, plan: Plan, history: AuditHistory) -> Iterator[str]:
@@ -259,5 +250,6 @@ RULES: dict[str, Rule] = {
     "release_ipam_claim": _never("loses an address, and was not to run"),
     "repair_ipam_claim_metadata": _claim_metadata,
     "restash_missing_revision": _restored_revision,
+    "start_stopped_vm": started,
     "stop_blocked_vmi": _never("shuts a guest down, and was not to run"),
 }
