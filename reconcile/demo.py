@@ -68,7 +68,8 @@ class Demo:
         if intended is None or intended.plan is None:
             return
         await asyncio.sleep(pace)
-        undo = ["steward", "reconcile", "undo", intended.attempt, "--yes"]
+        say("Say that its owner wants the other UUID. With --accept it is given up that the VM keeps the one in use:")
+        undo = ["steward", "reconcile", "undo", intended.attempt, "--yes", "--accept", "identity"]
         await self._run(say, [*undo, *self._cluster(), *self._kept])
         plan = intended.plan
         await self._until(lambda: self._board.get(plan.fingerprint, _UNDONE) is not None)

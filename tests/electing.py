@@ -22,13 +22,18 @@ PATIENCE = 60.0
 
 
 class Clock:
-    """Goes at the usual speed, and can be put forward."""
+    """Goes at the usual speed until it is stopped, and can be put forward."""
 
     def __init__(self) -> None:
         self._ahead = 0.0
+        self._stopped: float | None = None
 
     def __call__(self) -> float:
-        return boottime() + self._ahead
+        return (boottime() if self._stopped is None else self._stopped) + self._ahead
+
+    def stop(self) -> None:
+        """From now on it moves only where it is put forward."""
+        self._stopped = boottime()
 
     def advance(self, seconds: float) -> None:
         self._ahead += seconds

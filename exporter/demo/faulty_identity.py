@@ -20,7 +20,7 @@ def confused(now: datetime) -> list[Case]:
 
 def same_name(now: datetime) -> Case:
     """Older than the release that gives each VM a UUID of its own."""
-    derived = {"uuid": str(uuid.uuid5(_BY_NAME, "print-server"))}
+    derived = _derived("print-server")
     wrong = "has the UUID that its name gives, as {} does, and both run"
     shop = complete(_sample(now, "shop", "print-server", 130, 0, **derived))
     billing = complete(_sample(now, "billing", "print-server", 131, 1, **derived))
@@ -46,10 +46,23 @@ def restored(now: datetime) -> Case:
 
 
 def changes_with_its_next_start(now: datetime) -> Case:
+    """A manifest without a UUID was put in its place, so virt-controller wrote the one of the name."""
     sample = _sample(now, "telecom", "billing-gw", 134, 3)
-    edited = virtual_machine(replace(sample, firmware={"uuid": uid("firmware", "another")}))
-    wrong = "its UUID was edited while it runs: it comes back as another VM"
-    return Case([edited, *complete(sample)[1:]], [trouble(edited, wrong)])
+    vm = virtual_machine(replace(sample, firmware=_derived("billing-gw")))
+    vm["metadata"]["managedFields"] = [
+        {
+            "manager": "virt-controller",
+            "operation": "Update",
+            "apiVersion": "kubevirt.io/v1",
+            "time": timestamp(now - timedelta(hours=2)),
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {
+                "f:spec": {"f:template": {"f:spec": {"f:domain": {"f:firmware": {".": {}, "f:uuid": {}}}}}},
+            },
+        }
+    ]
+    wrong = "lost its UUID while it runs, and got the one of its name: it comes back as another VM"
+    return Case([vm, *complete(sample)[1:]], [trouble(vm, wrong)])
 
 
 def placeholder(now: datetime) -> Case:
@@ -114,6 +127,11 @@ _CASES: tuple[Callable[[datetime], Case], ...] = (
     pinned,
     snapshot_without,
 )
+
+
+def _derived(name: str) -> dict[str, str]:
+    """The UUID that KubeVirt gives a VM which has none."""
+    return {"uuid": str(uuid.uuid5(_BY_NAME, name))}
 
 
 def _sample(now: datetime, namespace: str, name: str, number: int, node: int, **firmware: str) -> SampleVM:

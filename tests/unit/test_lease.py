@@ -198,6 +198,7 @@ async def test_the_fence_renews_what_is_too_old_or_too_short_and_nothing_else(
     given_up(server)
     async with electing(kubeconfig(tmp_path, server.url), duration=600.0, renew=200.0, margin=10.0) as replicas:
         (leader,) = await replicas.led_by("a")
+        replicas.clock.stop()
         await leader.election.assure(30)
         before = writes(server)
         await leader.election.assure(30)

@@ -41,7 +41,7 @@ def test_free_ports_differ() -> None:
     assert len(set(free_ports(20))) == 20
 
 
-NOT_THERE = ("nodemaintenance.medik8s.io", "infrastructure.cluster.x-k8s.io")
+NOT_THERE = ("nodemaintenance.medik8s.io", "infrastructure.cluster.x-k8s.io", "velero.io")
 
 
 @pytest.mark.skipif(SHARED is None, reason="no reference data here: set STEWARD_SHARED")
