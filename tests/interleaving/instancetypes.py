@@ -58,7 +58,7 @@ def begin(world: World, platform: Platform, rng: Random) -> None:
         world.change(live, "admin", lambda _: newer)
     made = _db(world, state, odd, had, rng)
     if state != "lost":
-        left_over = state == "left over" or rng.random() < 0.3  # one that KubeVirt is about to take again
+        left_over = state == "left over" or rng.random() < 0.6  # one that KubeVirt is about to take again
         _copied(world, made, had, odd, world.ago(rng.choice((2.0, 2.0, 0.3)) * _DAY), left_over=left_over)
     if odd != "sets its CPUs" and rng.random() < 0.4:
         _runs(world, made, had)
@@ -126,7 +126,7 @@ def hint(world: World, rng: Random) -> tuple[str, Hint] | None:
             ref = Ref(_VM, "ns", "db", meta_of(found)["uid"])
             return "restash_missing_revision", hint_for("instancetype_vms", "RevisionMissing", ref, "instancetype")
         live = world.get(SIZE, "small", "")
-        if not name and live is not None:
+        if not name and live is not None and rng.random() < 0.6:
             ref = Ref(SIZE, "", "small", meta_of(live)["uid"])
             return "guard_instancetype", hint_for("instancetype_objects", "DeletableInUse", ref)
     copies = [each for each in world.all(COPY) if not meta_of(each)["name"].startswith("revision-start")]

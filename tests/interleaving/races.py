@@ -23,6 +23,7 @@ from .made import claimed, lacking, launched, started
 from .network import LINK
 from .people import vm
 from .platform import Platform
+from .saving import SAVING, begin
 from .scenarios import claim_in, surroundings
 from .steward import SLOW, Steward, hint_for
 from .undoing import Person
@@ -127,6 +128,15 @@ def _let_go(world: World, _: Platform) -> None:
     claim = world.get("IPAMClaim", "db.blue")
     if claim is not None:
         world.change(claim, "user", lambda now: lacking(now, "example.org/keep"))
+
+
+def _begun(kind: str) -> Call:
+    """What is to save the VM, or to bring it back, is created."""
+
+    def call(world: World, _: Platform) -> None:
+        begin(world, kind)
+
+    return call
 
 
 def _controller_back(world: World, platform: Platform) -> None:
@@ -260,6 +270,10 @@ RACES = (
         *_OWNER_GONE,
         ((_vm_gone, 0.0), (_collected, 0.0), (_controller_back, 0.0)),
         leaks=True,
+    ),
+    *(
+        Race(f"a {kind} begins", "", "it is created, and no status says so yet", *_REPAIRED, ((_begun(kind), 0.0),))
+        for kind in SAVING
     ),
 )
 

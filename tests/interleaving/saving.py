@@ -22,7 +22,7 @@ from .platform import Platform
 from .stashing import COPY, named_by
 from .world import Obj, World, meta_of, with_meta
 
-__all__ = ["backup", "clone", "restore", "restored_from_outside", "snapshot", "under_way"]
+__all__ = ["SAVING", "backup", "begin", "clone", "restore", "restored_from_outside", "snapshot", "under_way"]
 
 _VM, _NAME = "VirtualMachine", "db"
 _REF = {"apiGroup": "kubevirt.io", "kind": _VM, "name": _NAME}
@@ -59,6 +59,40 @@ _SAVING: tuple[tuple[str, Callable[[Obj], tuple[str, ...]], Callable[[Obj], bool
 )
 
 
+SAVING = tuple(kind for kind, _, _ in _SAVING)
+"""What saves a VM, or brings it back."""
+_BEGINNINGS: dict[str, tuple[str, str, Obj, Obj]] = {
+    "VirtualMachineSnapshot": (
+        "snapshot.kubevirt.io/v1beta1",
+        "ns",
+        {"source": _REF},
+        {"phase": "InProgress", "readyToUse": False},
+    ),
+    "VirtualMachineRestore": (
+        "snapshot.kubevirt.io/v1beta1",
+        "ns",
+        {"target": _REF, "virtualMachineSnapshotName": "s"},
+        {"complete": False},
+    ),
+    "VirtualMachineClone": (
+        "clone.kubevirt.io/v1beta1",
+        "ns",
+        {"source": _REF, "target": _REF | {"name": "copy"}},
+        {"phase": "SnapshotInProgress"},
+    ),
+    "VirtualMachineBackup": ("backup.kubevirt.io/v1alpha1", "ns", {"source": _REF}, {}),
+    "Backup": ("velero.io/v1", "velero", {"includedNamespaces": ["ns"]}, {"phase": "InProgress"}),
+    "Restore": ("velero.io/v1", "velero", {"backupName": "b"}, {"phase": "InProgress"}),
+}
+
+
+def begin(world: World, kind: str, *, spec: Obj | None = None, status: Obj | None = None) -> Obj:
+    """Creates the object that says what somebody wants."""
+    group, namespace, usual, at_first = _BEGINNINGS[kind]
+    by = "velero" if namespace == "velero" else "user"
+    return _made(world, kind, group, by, usual | (spec or {}), at_first | (status or {}), namespace)
+
+
 def _quietly(call: Callable[[], object]) -> None:
     with suppress(ApiError):
         call()
@@ -93,8 +127,7 @@ def snapshot(world: World, _: Platform, rng: Random) -> Iterator[None]:
     yield
     if world.get(_VM, _NAME) is None:
         return
-    group, status = "snapshot.kubevirt.io/v1beta1", {"phase": "InProgress", "readyToUse": False}
-    made = _made(world, "VirtualMachineSnapshot", group, "user", {"source": _REF}, status)
+    made = begin(world, "VirtualMachineSnapshot")
     yield from _while(rng)
     _noted(world, "snapshotInProgress", meta_of(made)["name"])
     yield from _while(rng)
@@ -126,8 +159,7 @@ def restore(world: World, _: Platform, rng: Random) -> Iterator[None]:
     """KubeVirt's, into the VM as it stands, which keeps its UID; or it is created anew."""
     yield
     kept = world.all("VirtualMachineSnapshotContent")
-    spec = {"target": _REF, "virtualMachineSnapshotName": "s"}
-    made = _made(world, "VirtualMachineRestore", "snapshot.kubevirt.io/v1beta1", "user", spec, {"complete": False})
+    made = begin(world, "VirtualMachineRestore")
     yield from _while(rng)
     _noted(world, "restoreInProgress", meta_of(made)["name"])
     yield from _while(rng)
@@ -147,10 +179,7 @@ def restore(world: World, _: Platform, rng: Random) -> Iterator[None]:
 def clone(world: World, _: Platform, rng: Random) -> Iterator[None]:
     """Into another VM, with its annotations, ours among them; KubeVirt makes a snapshot and restores that."""
     yield
-    spec = {"source": _REF, "target": _REF | {"name": "copy"}}
-    made = _made(
-        world, "VirtualMachineClone", "clone.kubevirt.io/v1beta1", "user", spec, {"phase": "SnapshotInProgress"}
-    )
+    made = begin(world, "VirtualMachineClone")
     yield from _while(rng)
     found = world.get(_VM, _NAME)
     if found is not None:
@@ -165,12 +194,11 @@ def backup(world: World, _: Platform, rng: Random) -> Iterator[None]:
     """KubeVirt's, or Velero's of the namespace."""
     yield
     if rng.random() < 0.5:
-        made = _made(world, "VirtualMachineBackup", "backup.kubevirt.io/v1alpha1", "user", {"source": _REF}, {})
+        made = begin(world, "VirtualMachineBackup")
         yield from _while(rng)
         _status(world, made, _BY, conditions=[objects.condition("Done", holds=True)])
         return
-    spec, status = {"includedNamespaces": [rng.choice(("ns", "*"))]}, {"phase": "InProgress"}
-    made = _made(world, "Backup", "velero.io/v1", "velero", spec, status, "velero")
+    made = begin(world, "Backup", spec={"includedNamespaces": [rng.choice(("ns", "*"))]})
     yield from _while(rng)
     _status(world, made, "velero", phase="Completed")
 
@@ -181,8 +209,7 @@ def restored_from_outside(world: World, _: Platform, rng: Random) -> Iterator[No
     copies = [each for each in world.all(COPY) if not meta_of(each)["name"].startswith("revision-start")]
     was = world.get(_VM, _NAME)
     yield
-    status: Obj = {"phase": rng.choice(("New", "InProgress"))}
-    made = _made(world, "Restore", "velero.io/v1", "velero", {"backupName": "b"}, status, "velero")
+    made = begin(world, "Restore", status={"phase": rng.choice(("New", "InProgress"))})
     yield from _while(rng)
     owners = [owner(_VM, _NAME, "u-lost")]
     ips = (old or {}).get("status", {}).get("ips")

@@ -23,6 +23,7 @@ from reconcile.undo import Given, Taken, Undo
 from reconcile.undos import all_undos
 
 from .access import Weakened
+from .saving import SAVING
 
 __all__ = ["Mutant", "applied", "mutants", "together"]
 
@@ -89,6 +90,10 @@ _RACES = {
     "undo of repair_ipam_claim_metadata: no_user (1, in _used)": "taken back under a VMI",
     "undo of repair_ipam_claim_metadata: no_user (2, in _used)": "taken back under a pod",
     "undo of repair_ipam_claim_metadata: address_kept": "taken back under a VM",
+    "_grounds: no_snapshot_or_restore (1, in under_way)": "a VirtualMachineClone begins",
+    "_grounds: no_snapshot_or_restore (2, in under_way)": "a Restore begins",
+    **{f"that any {kind} is seen": f"a {kind} begins" for kind in SAVING},
+    **{f"that {kind} is read afresh": f"a {kind} begins" for kind in SAVING},
 }
 
 
