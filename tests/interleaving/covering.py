@@ -97,7 +97,11 @@ COVERED = (
     Covered("restash_missing_revision: references_kept (2", "another policy than expandAll does not occur here"),
     Covered("_sources: copy_proven", "the live object is copied then, which takes nothing from a stranger"),
     Covered("delete_orphan_revision: owned_by_a_vm", "the check does not report what a snapshot owns", _CHECK),
-    Covered("guard_instancetype: not_managed", "an operator's object that VMs have no copy of is not drawn here"),
+    Covered(
+        "guard_instancetype: not_managed",
+        "what an operator manages is left to it",
+        ("that it is left to its owner",),
+        "made by nobody else",
+    ),
     Covered("undo of restash_missing_revision: no_restore", "whoever a restore makes refer to it is asked for"),
-    Covered("undo of guard_instancetype: no_vm_without_copy", "nobody deletes an object between guard and undo here"),
 )

@@ -158,6 +158,13 @@ def delete(world: World, _: Platform, rng: Random) -> Iterator[None]:
     _quietly(lambda: world.delete((SIZE, "", "small"), "admin"))
 
 
+def delete_guarded(world: World, platform: Platform, rng: Random) -> Iterator[None]:
+    """As soon as something holds it."""
+    while not meta_of(world.get(SIZE, "small", "") or {"metadata": {"finalizers": ["gone"]}}).get("finalizers"):
+        yield
+    yield from delete(world, platform, rng)
+
+
 def make_anew(world: World, platform: Platform, rng: Random) -> Iterator[None]:
     """Another one of the name."""
     yield from delete(world, platform, rng)
@@ -207,7 +214,7 @@ def controller_back(world: World, platform: Platform, rng: Random) -> Iterator[N
 
 
 ACTS: tuple[Act, ...] = (
-    *(edit, delete, make_anew, lose, lose, lose_and_bring_back, resize, resize, resize, controller_back),
+    *(edit, delete, delete_guarded, delete_guarded, make_anew, lose, lose, lose_and_bring_back, resize, resize, resize, controller_back),
     *(forged_copy, replaced_copy, snapshot, restore, restored_from_outside, clone, backup),
     *(start_or_stop, delete_vm, recreate_vm, migrate, delete_namespace),
 )
