@@ -16,7 +16,7 @@ from .managed_fields import entries
 from .plan import Add, Call, Create, Delete, Op, Patch, Remove, Replace, Step, Test
 from .requests import MANAGER, metadata
 
-__all__ = ["ABSENT", "REQUESTS", "annotation", "at", "changed_since", "happened", "inverse"]
+__all__ = ["ABSENT", "REQUESTS", "annotation", "at", "changed_since", "happened", "inverse", "never_happened"]
 
 ABSENT: Any = msgspec.UNSET  # what is not there; null is something else
 REQUESTS = "/status/stateChangeRequests"  # where a VM is asked to start or stop
@@ -41,6 +41,24 @@ def happened(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | Non
         return all(_applied(op, before, now) for op in step.ops if not isinstance(op, Test))
     node = at(now, "/status/evacuationNodeName")
     return node is ABSENT or not node or node != step.body.get("evacuationNodeName")
+
+
+def never_happened(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | None) -> bool:
+    """Whether a write whose effect is not there can't have had one, so that nobody has taken it away since.
+
+    Nobody takes a deletion back. A patch of any object gives it another resourceVersion, and one of the spec of a VM
+    another generation.
+    """
+    if isinstance(step, Delete):
+        return True
+    if not isinstance(step, Patch) or now is None:
+        return False
+    was, found = metadata(before), metadata(now)
+    if was.get("uid") != found.get("uid"):
+        return False
+    of_the_spec = any(op.path.startswith("/spec/") for op in step.ops if not isinstance(op, Test))
+    versions = ("resourceVersion", "generation") if of_the_spec and was.get("generation") else ("resourceVersion",)
+    return any(was.get(each) == found.get(each) for each in versions)
 
 
 def _may_be_ours(made: Mapping[str, Any]) -> bool:

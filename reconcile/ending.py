@@ -18,7 +18,7 @@ from exporter.kube.errors import KubeError
 from exporter.model.kind import ApiKind
 
 from .confirm import Confirmed
-from .effects import happened
+from .effects import happened, never_happened
 from .events import event
 from .execute import Answer, Outcome, Writer
 from .ledger import Entry, Ledger
@@ -29,6 +29,8 @@ from .plan import Create, Plan, Refused, Step
 from .reading import Reads, document
 from .remediation import Remediation
 from .settling import Settling, may_arrive
+from .undo import NoUndo
+from .undos import undo_of
 
 __all__ = ["Ending", "Result", "State", "refused_as"]
 
@@ -109,9 +111,8 @@ class Ending:
         shows = happened(plan.step, made.whole, now)
         if not shows and (unanswered or _untouched(plan.step, made.whole, now)):
             if unanswered:
-                why = f"{answer.request}: {answer.why}; {plan.target} has changed since, so that it can't arrive"
-            else:
-                why = f"{answer.request} was answered with {answer.code}, and nothing changed"
+                return self._resolved_without(made.plan, made.whole, now, intended, f"{answer.request}: {answer.why}")
+            why = f"{answer.request} was answered with {answer.code}, and nothing changed"
             self.keep(Kept.FAILED, attempt=attempt, why=why)
             return Result(State.FAILED, plan, attempt, why=why)
         seen = await self._looked(plan, made.whole, intended)
@@ -141,21 +142,35 @@ class Ending:
             until = moment(self._clock() + left)
             why = f"{plan.target} is as before, and the request may arrive until {until}"
             return Result(State.UNCLEAR, plan, attempt, why=why)
-        done, seen = happened(plan.step, before, now), ""
-        if done:
-            looked = await self._looked(plan, before, intended)
-            if isinstance(looked, Refused):
-                return Result(State.UNCLEAR, plan, attempt, why=looked.why)
-            seen = looked
-            self._reached("settle_looked")
-            await self._record(plan, attempt, State.DONE)
-            self._reached("settle_event")
-        why = f"{plan.target} {'shows' if done else 'does not show'} the effect"
-        whole = dict(now) if done and now is not None else None
-        self.keep(Kept.RESOLVED, attempt=attempt, happened=done, why=why, whole=whole)
+        if not happened(plan.step, before, now):
+            result = self._resolved_without(plan, before, now, intended, "it was not answered")
+            self._settling.settled(attempt)
+            self._reached("settled")
+            return result
+        looked = await self._looked(plan, before, intended)
+        if isinstance(looked, Refused):
+            return Result(State.UNCLEAR, plan, attempt, why=looked.why)
+        self._reached("settle_looked")
+        await self._record(plan, attempt, State.DONE)
+        self._reached("settle_event")
+        why, whole = f"{plan.target} shows the effect", dict(now) if now is not None else None
+        self.keep(Kept.RESOLVED, attempt=attempt, happened=True, why=why, whole=whole)
         self._settling.settled(attempt)
         self._reached("settled")
-        return Result(State.DONE if done else State.FAILED, plan, attempt, why=seen or why)
+        return Result(State.DONE, plan, attempt, why=looked or why)
+
+    def _resolved_without(
+        self, plan: Plan, before: Mapping[str, Any], now: Mapping[str, Any] | None, intended: Entry, why: str
+    ) -> Result:
+        """An attempt whose effect is not there and can't come any more. It may have been there in between, unless the
+        object proves that it was not.
+        """
+        never = never_happened(plan.step, before, now)
+        shows = f"{plan.target} does not show the effect"
+        so = "it did not happen" if never else "either it did not happen, or somebody has changed that since"
+        why = f"{why}; {shows}: {so}"
+        self.keep(Kept.RESOLVED, attempt=intended.attempt, happened=False if never else None, why=why)
+        return Result(State.FAILED, plan, intended.attempt, why=why)
 
     def _unclear(self, plan: Plan, attempt: str, why: str) -> Result:
         self.keep(Kept.UNCLEAR, attempt=attempt, why=why)
@@ -163,10 +178,10 @@ class Ending:
 
     async def _looked(self, plan: Plan, before: Mapping[str, Any], intended: Entry) -> str | Refused:
         """Who uses what was released, one sentence; empty for nobody. Refused where that can't be seen yet."""
-        remediation = self._remediations.get(plan.remediation)
-        if remediation is None or remediation.looks_again is None or intended.undoes:
+        found = undo_of(plan.remediation) if intended.undoes else self._remediations.get(plan.remediation)
+        if found is None or isinstance(found, NoUndo) or found.looks_again is None:
             return ""
-        seen = await look_again(remediation, plan, before, self._reads, self._clock())
+        seen = await look_again(found, plan, before, self._reads, self._clock())
         if isinstance(seen, Refused):
             if self._settling.left(intended) > 0:
                 return seen

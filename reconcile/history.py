@@ -91,15 +91,17 @@ class History:
             self._in_use[attempt.id] = entry.at
         elif entry.event is not Event.UNCLEAR:
             self._open.pop(attempt.id, None)
-        nothing_written = entry.event is Event.FAILED or (entry.event is Event.RESOLVED and entry.happened is False)
+        resolved = entry.event is Event.RESOLVED
+        nothing_written = entry.event is Event.FAILED or (resolved and entry.happened is False)
+        unknown = entry.event is Event.UNCLEAR or (resolved and entry.happened is None)
         if nothing_written:
             self._executed.pop(attempt.id, None)
-        if nothing_written or attempt.undo or entry.event in _VERDICTS:
+        if nothing_written or attempt.undo or (resolved and unknown) or entry.event in _VERDICTS:
             self._followed.discard(attempt.id)
         if attempt.undo:
             return
         failed = self._failed.setdefault(attempt.remediation, {})
-        if nothing_written or entry.event in (Event.UNCLEAR, Event.PERSISTS):
+        if nothing_written or unknown or entry.event is Event.PERSISTS:
             failed[attempt.id] = entry.at
         elif entry.event is Event.RESOLVED:
             failed.pop(attempt.id, None)

@@ -32,6 +32,8 @@ def taken(entries: Iterable[Entry], attempt: str) -> Taken:
     end = ends.pop(attempt)
     if end is None:
         raise ValueError(f"attempt {attempt} is not over: {_NOT_OVER}")
+    if end.event is Event.RESOLVED and end.happened is None:
+        raise ValueError(f"it is not known whether attempt {attempt} changed anything: {end.why}")
     if not _happened(end):
         raise ValueError(f"attempt {attempt} changed nothing, as far as the ledger knows")
     for undo, its_end in ends.items():

@@ -18,7 +18,7 @@ from exporter.model.index import Index
 from exporter.model.kind import ApiKind, Kind
 
 from .plan import Plan, Refused, Risk
-from .remediation import Scene
+from .remediation import LookAgain, Scene
 
 __all__ = [
     "COMMON_UNDO_PRECONDITIONS",
@@ -111,7 +111,7 @@ class Undo:
 
     It reads what it declares, as a remediation does: the kinds that are written among it. `preconditions` is the closed
     set of names that it may refuse with, beside those of all; `losses` that of the preconditions that a person may give
-    up, each with its word and with what must hold.
+    up, each with its word and with what must hold. After it `looks_again` at who might use what it released.
     """
 
     id: str  # of the remediation
@@ -120,6 +120,7 @@ class Undo:
     preconditions: Mapping[str, str] = field(default_factory=dict)
     losses: Mapping[str, tuple[Lost, str]] = field(default_factory=dict)
     indexes: tuple[Index, ...] = ()
+    looks_again: LookAgain | None = field(default=None, repr=False)
 
     @property
     def about(self) -> tuple[Kind[Any], ...]:

@@ -106,7 +106,9 @@ def _rows(directory: Path) -> Iterator[Row]:
 
 
 def _end(entry: Entry) -> str:
-    return entry.event.value if entry.happened is None else "done" if entry.happened else "not written"
+    if entry.event is not Event.RESOLVED:
+        return entry.event.value
+    return "not known" if entry.happened is None else "done" if entry.happened else "not written"
 
 
 def _unopened(entry: Entry) -> Entry:

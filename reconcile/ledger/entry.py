@@ -38,7 +38,7 @@ class Event(StrEnum):
     FAILED = "failed"
     UNCLEAR = "unclear"  # no answer came: it may have happened, and may still
     IN_USE = "in_use"  # after the write something was found to use what it released
-    RESOLVED = "resolved"  # by a look at the object, whether it happened
+    RESOLVED = "resolved"  # by a look at the object, whether it happened, as far as that shows it
     VERIFIED = "verified"  # the finding is gone
     PERSISTS = "persists"  # the finding is still there
     RETURNED = "returned"  # the finding was gone and is there again
@@ -82,7 +82,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     by: str = ""  # who asked
     whole: dict[str, Any] | None = None  # the object before, where it is intended; after, where it is done
     request: dict[str, Any] | None = None  # method, path, query, headers and body as sent
-    happened: bool | None = None  # whether the write turned out to have happened
+    happened: bool | None = None  # whether the write turned out to have happened, where it is resolved and known
     why: str = ""
     undoes: str = ""  # the attempt that this one takes back
     scope: str = ""  # of a pause: "" for all, a namespace, or "Kind namespace/name"

@@ -27,8 +27,8 @@ class OpenItems:
             raise ValueError("what is intended needs its plan")
         if event in _OF_ATTEMPT_UNDER_WAY and attempt not in self._attempts:
             raise ValueError(f"{event} of attempt {attempt!r}, which is not under way")
-        if event is Event.RESOLVED and entry.happened is None:
-            raise ValueError(f"attempt {attempt} is only resolved by whether it happened")
+        if event is Event.RESOLVED and entry.happened is None and not entry.why:
+            raise ValueError(f"attempt {attempt} is only resolved by whether it happened, or why that is not known")
         if event not in _OF_NO_ATTEMPT and not attempt:
             raise ValueError(f"{event} is of an attempt; name it")
 

@@ -21,6 +21,7 @@ from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ..plan import Refused
 from ..remediation import Scene
+from ..remediations._came_meanwhile import came_to_run
 from ..remediations._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table, texts
 from ..remediations._ipam_claims import (
     NO_OTHER_HOLDER,
@@ -110,6 +111,7 @@ UNDO = Undo(
         pod.KIND,
     ),
     weigh=_weigh,
+    looks_again=came_to_run,
     preconditions={
         name: f"where the write lets a deletion through: {what}"
         for name, what in (

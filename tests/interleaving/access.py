@@ -44,7 +44,6 @@ class Weakened:
     made_once: bool = False
     ungated: str = ""  # the gate that is not asked
     old: bool = False  # what was read may be of any age
-    unlooked: bool = False  # nobody looks again after a release
 
 
 @dataclass

@@ -214,7 +214,20 @@ def controller_back(world: World, platform: Platform, rng: Random) -> Iterator[N
 
 
 ACTS: tuple[Act, ...] = (
-    *(edit, delete, delete_guarded, delete_guarded, make_anew, lose, lose, lose_and_bring_back, resize, resize, resize, controller_back),
+    *(
+        edit,
+        delete,
+        delete_guarded,
+        delete_guarded,
+        make_anew,
+        lose,
+        lose,
+        lose_and_bring_back,
+        resize,
+        resize,
+        resize,
+        controller_back,
+    ),
     *(forged_copy, replaced_copy, snapshot, restore, restored_from_outside, clone, backup),
     *(start_or_stop, delete_vm, recreate_vm, migrate, delete_namespace),
 )

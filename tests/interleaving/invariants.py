@@ -108,7 +108,7 @@ class Watch:
         if last is not None and (last[1] > write.began if created else last[0] > int(seen[1])):
             self._violated("one effect", f"{where} by plan {plan.hash}, which had its effect since it was read")
         self._effects[key] = self.world.version, self.world.now
-        if write.key[0] == _VM and write.after is not None:
+        if write.key[0] == _VM and write.after is not None and not write.undoes:
             self._changed[meta_of(write.after)["uid"]] = self.world.now
         if write.planned and write.planned != plan.hash:
             self._violated("as planned", f"{where} by plan {plan.hash}, and {write.planned} was permitted")
@@ -148,4 +148,5 @@ def _identity(thing: Mapping[str, Any]) -> tuple[str, str]:
 
 def _released(before: Obj, after: Obj | None) -> bool:
     """Whether its addresses are the network's again, or nothing but others keeps them."""
-    return after is None or len(meta_of(after).get("finalizers") or ()) < len(meta_of(before).get("finalizers") or ())
+    fewer = len(meta_of(after or before).get("finalizers") or ()) < len(meta_of(before).get("finalizers") or ())
+    return after is None or (fewer and bool(meta_of(before).get("deletionTimestamp")))

@@ -126,10 +126,8 @@ class Steward:
         self.leave = Leave(clocks, wall, self.entries, self._beside, self._weakened.ungated)
 
     def _remediations(self) -> Iterator[Remediation]:
-        for each in REMEDIATIONS.values():
-            if self._weakened.old:
-                each = replace(each, send_seconds=float("inf"))  # of which all else is the same
-            yield replace(each, looks_again=None) if self._weakened.unlooked else each
+        for each in REMEDIATIONS.values():  # all else of them is the same
+            yield replace(each, send_seconds=float("inf")) if self._weakened.old else each
 
     def entries(self) -> Iterable[Entry]:
         found: Iterable[Entry] = self.ledger.entries()

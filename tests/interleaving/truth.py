@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from reconcile.ledger import Entry, Event
+from reconcile.plan import Create
 
 from .steward import Steward
 from .world import Change, Key, World
@@ -53,7 +54,11 @@ class Truth:
         at = self._taken.get((name, intended.attempt))
         done = end.event is Event.DONE or (end.event is Event.RESOLVED and bool(end.happened))
         where = f"attempt {intended.attempt} of {name} ends with {end.event}"
-        if at is not None and not done:
+        unknown = end.event is Event.RESOLVED and end.happened is None
+        creates = intended.plan is not None and isinstance(intended.plan.step, Create)  # one that is gone shows nothing
+        if unknown and not creates and not self._by_others(name, intended):
+            yield "ledger true", f"{where}, {end.why!r}, and nobody else wrote"
+        if at is not None and not done and not unknown:
             yield "ledger true", f"{where}, {end.why!r}, and it happened"
         if at is None and done and not self._by_others(name, intended):
             yield "ledger true", f"{where}, and it never happened"

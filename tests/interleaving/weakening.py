@@ -115,7 +115,6 @@ def together(*given: Mutant) -> Mutant:
             any(each.weakened.made_once for each in given),
             next((each.weakened.ungated for each in given if each.weakened.ungated), ""),
             any(each.weakened.old for each in given),
-            any(each.weakened.unlooked for each in given),
         ),
         tuple(code for each in given for code in each.codes),
         tuple(value for each in given for value in each.values),
@@ -133,7 +132,7 @@ def _structural() -> list[Mutant]:
         Mutant("the second plan", Weakened(made_once=True)),
         Mutant("that both plans are the same", values=((attempt, "_same", lambda *_: None),)),
         Mutant("that what was read is young", Weakened(old=True)),
-        Mutant("that it is looked again after a release", Weakened(unlooked=True), area="claims"),
+        Mutant("that it is looked again after a release", values=((ending, "look_again", _unlooked),), area="claims"),
         Mutant("that clocks agree", Weakened(ungated="clock")),
         Mutant("that no earlier write may still arrive", Weakened(ungated="unclear")),
         Mutant("that it is unclear while it may arrive", values=((ending, "may_arrive", lambda *_: False),)),
@@ -150,6 +149,10 @@ def _structural() -> list[Mutant]:
 
 
 def _nothing(*_: Any) -> str:
+    return ""
+
+
+async def _unlooked(*_: Any) -> str:
     return ""
 
 

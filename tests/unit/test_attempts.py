@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from exporter.fakeapi.errors import ApiError
+from exporter.kube import sending
+from exporter.kube.clocks import boottime
 from reconcile.attempt import Result, State
 from reconcile.confirm import Confirmed
+from reconcile.confirm_undo import confirm_undo
+from reconcile.history import History
 from reconcile.ledger import Event
 from reconcile.plan import Refused
 from reconcile.remediations.delete_orphan_ipam_claim import REMEDIATION
 from reconcile.remediations.release_ipam_claim import REMEDIATION as RELEASE
 from reconcile.remediations.repair_ipam_claim_metadata import REMEDIATION as REPAIR
 from reconcile.settling import ARRIVES
+from reconcile.taken import taken
+from reconcile.undo import Undo
+from reconcile.undos import undo_of
 from tests.confirming import hint_of
+from tests.evaluation import NOW
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault
-from tests.repairing import Repairing, repairing
+from tests.repairing import Repairing, permitted, repairing
 from tests.rows import full
 from tests.unit.secure_server import config
 
@@ -152,6 +160,41 @@ async def test_what_was_answered_happened_also_where_somebody_changed_it_since(t
         assert "somebody has changed it since" in done.why
 
 
+@pytest.mark.parametrize("touched", [False, True])
+async def test_what_came_of_a_patch_that_was_not_answered_is_not_known_where_somebody_wrote_since(
+    tmp_path: Path, touched: bool
+) -> None:
+    """They may have overwritten it, or been the first."""
+    passed, claim = [0.0], full({**ROW, "finalizers": []})
+    vm, nad = full({"kind": "VirtualMachine", "name": "db", "uid": "u1"}), NADS[0]
+
+    def lose(step: str) -> None:
+        if step == "fenced":
+            lost = ApiError(504, "Timeout", "the request timed out")
+            server.faults.add(Fault("/ipamclaims/db.blue", method="PATCH", answer=lambda *_: lost))
+
+    async with on(tmp_path, claim, vm, nad, reached=lose, timer=lambda: passed[0]) as (server, made):
+        result = await made.repair(REPAIR, hint_of({**ABOUT, "reason": "UnprotectedClaim"}, [claim]))
+        assert result.state == State.UNCLEAR, result
+        if touched:
+            server.patch("ipamclaims", "ns", "db.blue", {"metadata": {"labels": {"touched": "yes"}}})
+        else:
+            passed[0] = ARRIVES
+        (intended,) = made.ledger.unfinished()
+
+        result = await made.attempts.settle(intended)
+
+        assert result.state == State.FAILED
+        resolved = made.entries()[-1]
+        assert (resolved.event, resolved.happened) == (Event.RESOLVED, None if touched else False)
+        so = "either it did not happen, or somebody has changed that since" if touched else "it did not happen"
+        assert result.why == f"it was not answered; IPAMClaim ns/db.blue does not show the effect: {so}"
+        assert made.ledger.unfinished() == []
+        with pytest.raises(ValueError, match="it is not known whether" if touched else "changed nothing"):
+            taken(made.entries(), resolved.attempt)
+        assert len(History.of(made.entries(), NOW).executed(0.0)) == (1 if touched else 0)
+
+
 async def test_an_attempt_without_an_end_is_settled_by_the_object(tmp_path: Path) -> None:
     class Killed(BaseException):
         pass
@@ -230,6 +273,32 @@ async def test_what_came_while_an_address_was_released_is_said_loudly(
         assert [each.levelname for each in caplog.records if "in use after its release" in each.message] == ["ERROR"]
 
 
+async def test_who_runs_with_an_address_that_was_taken_back_is_said_loudly(tmp_path: Path) -> None:
+    """Somebody has accepted to lose it, and the VM is started between the last look and the write."""
+    vm = full({"kind": "VirtualMachine", "name": "db", "uid": "u1"})
+    claim = full({**ROW, "finalizers": []})
+    comes = False
+
+    def come(step: str) -> None:
+        if step == "fenced" and comes:
+            server.load([CAME])
+
+    async with on(tmp_path, claim, vm, *NADS, reached=come) as (server, made):
+        done = await made.repair(REPAIR, hint_of({**ABOUT, "reason": "UnprotectedClaim"}, [claim]))
+        server.delete("ipamclaims", "ns", "db.blue")
+        own = replace(taken(made.entries(), done.attempt), by="alice", accepted=("address",))
+        undo, comes = undo_of(REPAIR.id), True
+        assert isinstance(undo, Undo)
+
+        result = await made.attempts.run(
+            lambda: confirm_undo(own, undo, made.reads, now=NOW), permitted, mode="undo", undoes=done.attempt
+        )
+
+        assert result.state == State.DONE, result
+        assert "was released under a user that came meanwhile: Pod ns/came refers to it" in result.why
+        assert [each.event for each in made.entries()][2:] == [Event.INTENDED, Event.IN_USE, Event.DONE]
+
+
 async def test_nobody_came(tmp_path: Path) -> None:
     async with on(tmp_path, STUCK_CLAIM, *NADS) as (_, made):
         result = await made.repair(RELEASE, hint_of(STUCK, [STUCK_CLAIM]))
@@ -261,12 +330,12 @@ async def test_who_came_that_can_t_be_seen_keeps_it_unclear(tmp_path: Path) -> N
         assert [each.event for each in made.entries()][2:] == [Event.IN_USE, Event.RESOLVED]
 
 
-async def test_it_is_not_sent_later_than_it_may(tmp_path: Path) -> None:
+async def test_it_is_not_sent_later_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process stands still right before the write, behind the last look at the time."""
 
     def stand_still(step: str) -> None:
         if step == "fenced":
-            time.sleep(RELEASE.send_seconds)
+            monkeypatch.setattr(sending, "boottime", lambda: boottime() + RELEASE.send_seconds)
 
     async with on(tmp_path, STUCK_CLAIM, *NADS, reached=stand_still) as (server, made):
         result = await made.repair(RELEASE, hint_of(STUCK, [STUCK_CLAIM]))
