@@ -23,6 +23,7 @@ from exporter.findings import Finding, Severity
 from exporter.metrics.check_states import CheckState
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import METRICS, PREFIX
+from exporter.model.skew import Skew
 from exporter.states import all_states
 from reconcile.board import Board, Repair
 from reconcile.gates import GATES, Blocked
@@ -114,6 +115,7 @@ def _sidecar(trouble: bool) -> bytes:
         asyncio.run(_troubled(board))
     measures = Measures(all_remediations(), dict.fromkeys(ids, "approve"), board, ids, lambda: EXPIRES)
     measures.standing.leading = measures.standing.ledger_writable = measures.standing.source_up = True
+    measures.standing.skew = Skew(ahead=45.0 if trouble else 0.1, spread=0.0, host="the node of the sidecar")
     return generate_latest(measures.registry)
 
 

@@ -13,25 +13,25 @@ from pathlib import Path
 import pytest
 
 from reconcile.annotations import APPROVED_PLAN, PAUSED
-from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.exporter import STEADY, Exporter, grant
 from tests.cluster.resources import IPAM_CLAIMS, NAMESPACES
 from tests.cluster.sidecar import steward
+from tests.cluster.stage import Stage
 from tests.cluster.test_repairs import KUBEVIRT
 from tests.manifests import Object
 from tests.waiting import wait_until
 
-REPAIR = "delete_orphan_ipam_claim"
+REPAIR = "repair_ipam_claim_metadata"
 APPROVE = {"remediations": {REPAIR: {"mode": "approve", "minAge": "0s"}}}
 FREEZE = {"metadata": {"annotations": {PAUSED: "change freeze"}}}
 
 
 @dataclass
 class Desk:
-    """A namespace with an IPAMClaim whose VM is gone, and commands of a person about it."""
+    """A namespace with an IPAMClaim that lost its finalizer, and commands of a person about it."""
 
     admin: Client
     kubeconfig: Path
@@ -81,9 +81,9 @@ def exporter(cluster: ApiServer) -> Iterator[Exporter]:
 def desk(cluster: ApiServer, exporter: Exporter, tmp_path: Path) -> Desk:
     admin, namespace = cluster.client(), f"gated-{uuid.uuid4().hex[:8]}"
     admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    vm = fleet.vm(namespace, "db", {"blue": "blue"})
-    vm["metadata"]["uid"] = str(uuid.uuid4())
-    admin.make(fleet.claim(vm, f"net-{namespace}", "10.0.0.5/24"))
+    stage = Stage(admin, namespace)
+    stage.nad()
+    stage.claim(stage.vm(), finalizers=None)
     wait_until(lambda: exporter.found(namespace), 30, "the finding is there")
     return Desk(admin, cluster.kubeconfig("admin"), exporter.url, namespace, tmp_path)
 

@@ -19,7 +19,7 @@ from exporter.checks import all_checks
 from exporter.checks.base import PER_FLEET
 from exporter.demo import surroundings as around
 from exporter.model.kind import ApiKind
-from exporter.model.kinds import pod, storage_class
+from exporter.model.kinds import node_maintenance, pod, storage_class
 from exporter.model.reader import watched
 from exporter.states import all_states
 from exporter.views import all_views
@@ -47,7 +47,10 @@ ASKED = {
     "features": "/api/v1/features",
     "drain": "/api/v1/drain?node=node01",
 }
-UNSAID = {("features", storage_class.KIND.name)}  # said of each feature that is about storage
+UNSAID = {
+    ("features", storage_class.KIND.name),  # said of each feature that is about storage
+    ("drain", node_maintenance.KIND.name),  # says who drains a node, and nothing of what a drain would do
+}
 DEPLOYED = "system:serviceaccount:default:steward-exporter"
 # What it creates is a question to the API server, and is kept nowhere.
 REVIEWS = {

@@ -81,8 +81,10 @@ def cluster(binary: Tools) -> Iterator[ApiServer]:
 
 @pytest.fixture
 def admin(cluster: ApiServer) -> Client:
-    """With no role of the sidecar there."""
+    """With no role of the sidecar there, and no Lease, which knows the ledger of the last one."""
     admin = cluster.client()
+    for each in admin.list(LEASES, "kv")["items"]:
+        admin.delete(LEASES, "kv", each["metadata"]["name"])
     for resource in ("clusterrolebindings", "clusterroles"):
         admin.connection.request("DELETE", f"{RBAC}/{resource}", None, query=LABEL)
     for resource in ("rolebindings", "roles"):

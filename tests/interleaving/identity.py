@@ -183,9 +183,12 @@ class Firmware:
         if _critical(before):
             yield "the one entitled keeps it", "it is critical"
         own = self._right(before, runs=False)
-        better = [each for each in sharing if self._right(each, runs=self._runs(each)) < own]
+        better = [each for each in sharing if self._right(each, runs=self._runs(each)) <= own]  # of the same second any
         if not better:
-            yield "the one entitled keeps it", f"none of those that share the UUID of {name} has more of a right to it"
+            yield (
+                "the one entitled keeps it",
+                f"none of those that share the UUID of {name} has as much of a right to it",
+            )
         namespaces = {meta_of(each)["namespace"] for each in better}
         if better and "ns" not in namespaces and ALLOWED not in (meta_of(before).get("annotations") or {}):
             yield "the one entitled keeps it", f"whoever may create VMs in {min(namespaces)} has taken it away"
