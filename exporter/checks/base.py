@@ -37,15 +37,15 @@ class Scope:
     """What one evaluation sees of the kinds that a check reads, in addition to cluster-wide objects and joins.
 
     A scope that is divided `by` an index has a partition for each key of it. A change under a key of that index, or of
-    the `extra_keys` indexes, makes the partition of this key dirty. With `multi_key` a record under several keys is
-    evaluated together with what stands under each of them, so a change under one makes all of them dirty. An evaluation
-    that is `whole` concludes from what is nowhere in the cluster.
+    the `extra_keys` indexes, makes the partition of this key dirty. A record that is under several keys is evaluated
+    together with what stands under each of them, so a change under one makes all of them dirty: `several` is the index
+    of such records, under the same keys. An evaluation that is `whole` concludes from what is nowhere in the cluster.
     """
 
     title: str
     by: Index | None = None
     extra_keys: tuple[Index, ...] = ()
-    multi_key: bool = False
+    several: Index | None = None
     whole: bool = False
 
     @cached_property
@@ -144,7 +144,8 @@ class Check:
 
     @cached_property
     def indexes(self) -> tuple[Index, ...]:
-        return (*self.scope.indexes, *self.joins, *self.weighs, *self.weighs.values(), *self.sways)
+        several = (self.scope.several,) if self.scope.several else ()
+        return (*self.scope.indexes, *several, *self.joins, *self.weighs, *self.weighs.values(), *self.sways)
 
     @cached_property
     def reach(self) -> dict[type[Record], Reach]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..model.indexes.networks import NAD, NETWORK, VM
+from ..model.indexes.networks import NAD, NETWORK, SEVERAL_VMS, VM
 from .base import PER_CLUSTER, PER_NAMESPACE, Scope
 
 __all__ = ["PER_CLUSTER", "PER_NAMESPACE", "PER_NETWORK", "PER_VM"]
 
-PER_VM = Scope("one VM", VM, multi_key=True)
+PER_VM = Scope("one VM", VM, several=SEVERAL_VMS)
 PER_NETWORK = Scope("one network", NETWORK, (NAD,))

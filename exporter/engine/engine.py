@@ -136,7 +136,7 @@ class Engine:
         work.look_again()
         after = work.standing.not_applicable
         if before and not after:
-            work.pending.add_many(work.everything(), now)
+            work.add_everything(now)
         elif after and not before:
             work.pending.clear()
             work.broken.clear()
@@ -162,7 +162,7 @@ class Engine:
         work = self._work.get(check_id)
         if work is not None and work.settings != settings:
             work.settings = settings
-            work.pending.add_many(work.everything(), self._timer())
+            work.add_everything(self._timer())
             self._dirty.set()
 
     def settings(self) -> dict[str, Any]:
@@ -274,9 +274,12 @@ class Engine:
         """Evaluates what is due of a check, until time is up; whether more is due."""
         begun = now = self._timer()
         before = started - self.settle
-        while now - started < _SLICE and (partition := work.pending.take(before)) is not None:
-            self._evaluate(work, partition, gone, come)
+        for partition in work.pending.due(before) if now - started < _SLICE else ():
+            if partition is not None:
+                self._evaluate(work, partition, gone, come)
             now = self._timer()
+            if now - started >= _SLICE:
+                break
         work.evaluated.seconds += now - begun
         return not work.worked_off(before)
 

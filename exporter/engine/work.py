@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
@@ -13,9 +13,10 @@ from ..evaluate import Standing, hidden, standing
 from ..findings import Finding, Unknown
 from ..model.cluster import Change, Cluster
 from ..model.source import UNREADABLE, Undecodable, unreadable_in
-from .dirty import Pending, concerned, crowd, crowds, everything
+from .dirty import CLUSTER, Crowd, concerned, crowd, crowds, everything, few
 from .finding_store import FindingStore
 from .hidden import MOST, HiddenNamespaces
+from .pending import Pending
 
 __all__ = ["Evaluated", "Work"]
 
@@ -67,7 +68,7 @@ class Work:
             self._answers_since = now
             if not self._begun:
                 self._begun = True
-                self.pending.add_many(self.everything(), now if self._dirty_since is None else self._dirty_since)
+                self.add_everything(now if self._dirty_since is None else self._dirty_since)
         return self._answers_since is not None
 
     def changed(self, change: Change, now: float) -> None:
@@ -86,8 +87,25 @@ class Work:
                     self.pending.add((partition,), now)
                 else:
                     self.forget(partition)
-        for each, brings in crowds(self.check, self.cluster, change):
-            self.pending.add_crowd(each, partial(crowd, self.check, self.cluster, each), now, brings=brings)
+        for each in crowds(self.check, self.cluster, change):
+            self._add_crowd(each, partial(crowd, self.check, self.cluster, each), now)
+        if self.pending.crowded and not self.standing.answers:
+            self.pending.drop_crowds()
+            self.add_everything(now)
+
+    def _add_crowd(self, of: Crowd, members: Callable[[], Iterable[Iterable[str]]], now: float) -> None:
+        if few(self.check, self.cluster, of):
+            self.pending.add(chain.from_iterable(members()), now)
+        else:
+            self.pending.add_crowd(of, members, now)
+
+    def add_everything(self, now: float) -> None:
+        """Has all partitions evaluated, those that hold findings of what is gone among them."""
+        self._add_crowd(CLUSTER, self._everything, now)
+
+    def _everything(self) -> Iterator[Iterable[str]]:
+        yield from ((partition,) for partition in everything(self.check, self.cluster))
+        yield from ((partition,) for partition in self.findings.partitions())
 
     def decodability_changed(self, before: Undecodable | None, after: Undecodable | None, now: float) -> None:
         """Takes in that an object can no longer be decoded, or that it can again."""
@@ -136,12 +154,6 @@ class Work:
             return ""
         others = (each for each in self.check.partitions(record, self.cluster) if each != partition)
         return next((each for each in others if each in self.pending), "")
-
-    def everything(self) -> dict[str, None]:
-        """All partitions, those that hold findings of what is gone among them."""
-        found = dict.fromkeys(everything(self.check, self.cluster))
-        found.update(dict.fromkeys(self.findings.partitions()))
-        return found
 
     def hidden(self, partition: str) -> str:
         """Which object leaves the partition without an answer, in a sentence; empty where none does."""

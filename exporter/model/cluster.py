@@ -62,6 +62,10 @@ class Cluster:
     def within(self, kind: type[R], namespace: str) -> Iterable[R]:
         return self._records.get(kind, {}).get(namespace, {}).values()  # type: ignore[return-value]
 
+    def namespaces(self, kind: type[Record]) -> Iterable[str]:
+        """Those that have records of a kind; empty text where these are cluster-wide."""
+        return tuple(self._records.get(kind, ()))
+
     def kinds(self) -> Iterable[type[Record]]:
         """The kinds that have, or had, records."""
         return self._records.keys()
@@ -91,6 +95,10 @@ class Cluster:
     def dependents(self, index: Index, key: str) -> Iterable[Record]:
         """The dependents under a key."""
         return members(self._dependents[index].get(key)) if index.dependents else ()
+
+    def depending(self, index: Index, key: str) -> int:
+        """How many dependents are under a key."""
+        return size(self._dependents[index].get(key)) if index.dependents else 0
 
     def derived(self, index: Index, key: str, make: Callable[[], T]) -> T:
         """What follows from the records under a key, without the dependents, and from nothing else: made once until one

@@ -83,8 +83,9 @@ class Buckets:
             shard[key] = left
 
     def keys(self) -> Iterator[str]:
+        """All of them; keys may come and go between two, and one that comes may be left out."""
         for shard in self._shards:
-            yield from shard
+            yield from tuple(shard)
 
     def _shard(self, key: str) -> dict[str, Bucket]:
         return self._shards[hash(key) % len(self._shards)]

@@ -82,6 +82,9 @@ class Overlay(Cluster):
             return below
         return [*(record for record in below if record.name not in own), *self._present(kind, namespace)]
 
+    def namespaces(self, kind: type[Record]) -> Iterable[str]:
+        return tuple(dict.fromkeys((*self._below.namespaces(kind), *self._own.get(kind, ()))))
+
     def kinds(self) -> Iterable[type[Record]]:
         return dict.fromkeys((*self._below.kinds(), *self._own))
 

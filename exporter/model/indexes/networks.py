@@ -31,6 +31,7 @@ __all__ = [
     "NETWORK",
     "PERSISTENT",
     "REFERENCE",
+    "SEVERAL_VMS",
     "STACK",
     "UNKNOWN_HOLDER",
     "VM",
@@ -54,6 +55,10 @@ def address(network: str, host: str) -> str:
 
 def _vms(record: Record, _: Lookup) -> Iterable[str]:
     return [vm_key(record.namespace, name) for name in record.vms]
+
+
+def _several_vms(record: Record, lookup: Lookup) -> Iterable[str]:
+    return _vms(record, lookup) if len(record.vms) > 1 else ()
 
 
 def _attachments(record: Record, _: Lookup) -> Iterable[str]:
@@ -203,6 +208,8 @@ VM = Index(
     ),
     namespaced=True,
 )
+# Of all that belongs to a VM, which may be thousands, what belongs to another one too.
+SEVERAL_VMS = Index("several vms", _several_vms, of=VM.of, namespaced=True)
 ATTACHMENT = Index("attachment", _attachments, of=(Pod,))
 ADDRESS = Index("address", _addresses, of=(IPAMClaim, Pod), through=((NetworkAttachmentDefinition, ATTACHMENT),))
 CLAIM = Index("claim", _claims, of=(IPAMClaim, Pod))

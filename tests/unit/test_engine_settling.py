@@ -1,0 +1,119 @@
+"""Crowds that become dirty one after the other: each settles, and the oldest has its turn first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from exporter.checks.base import Check, Family, Reason, View
+from exporter.checks.scopes import PER_VM
+from exporter.engine.engine import Engine
+from exporter.engine.intake import Intake
+from exporter.findings import Finding, Severity
+from exporter.kube.decode import Decoder
+from exporter.model.index import Index, Lookup
+from exporter.model.kinds import virtual_machine_instance
+from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.model.record import Record
+from exporter.model.source import SyncState
+from tests.evaluation import NOW
+from tests.rows import full
+
+KIND = virtual_machine_instance.KIND
+REASONS = {"Odd": Reason((Severity.INFO,), "Odd.", Family("x", "X."))}
+SETTLE, MANY = 0.25, 501
+
+
+def _node(record: Record, _: Lookup) -> tuple[str, ...]:
+    return (record.node,) if isinstance(record, VirtualMachineInstance) else ()
+
+
+class Nodes:
+    """VMIs that are evaluated again when any VMI of their node changed, on a timer that is set by hand."""
+
+    def __init__(self) -> None:
+        self.timer = 0.0
+        self.evaluated: list[str] = []
+        node = Index("node of a VMI", _node, of=(VirtualMachineInstance,))
+        check = Check("x", "X", (KIND,), PER_VM, REASONS, self._find, joins=(node,))
+        self.engine = Engine([check], clock=lambda: NOW, timer=lambda: self.timer, settle=SETTLE, initial=True)
+        self.intake = Intake(self.engine, lambda: NOW)
+        self.intake.sync_state(KIND, SyncState.LIVE)
+        self._decoder = Decoder(KIND)
+
+    def _find(self, view: View) -> Iterator[Finding]:
+        self.evaluated.append(view.partition)
+        for vmi in view.all(VirtualMachineInstance):
+            if vmi.phase == "Odd":
+                yield Finding(reason="Odd", severity=Severity.INFO, subject=vmi.ref, message="m")
+
+    def seen(self, node: str, number: int, **row: str) -> None:
+        vmi = full({"kind": "VirtualMachineInstance", "name": f"{node}-{number}", "node": node} | row)
+        self.intake.seen(KIND, self._decoder.object(msgspec.json.encode(vmi)))
+
+    def filled(self, **nodes: int) -> None:
+        """So many VMIs on each node, all of them evaluated."""
+        for node, count in nodes.items():
+            for number in range(count):
+                self.seen(node, number)
+        self.looks_at(5.0)
+
+    def looks_at(self, timer: float) -> list[str]:
+        """The nodes whose VMIs are evaluated then, in order, and how many of them."""
+        self.timer = timer
+        self.evaluated.clear()
+        while self.engine.step():
+            pass
+        found: dict[str, int] = {}
+        for each in self.evaluated:
+            node = each.removeprefix("ns/").partition("-")[0]
+            found[node] = found.get(node, 0) + 1
+        return [f"{node} {count}" for node, count in found.items()]
+
+    def changes(self, at: float, node: str, phase: str = "Scheduled") -> None:
+        self.timer = at
+        self.seen(node, 0, phase=phase)
+
+
+def three() -> Nodes:
+    nodes = Nodes()
+    nodes.filled(a=MANY, b=1, c=MANY)
+    nodes.changes(10.0, "a")
+    nodes.changes(10.1, "b")
+    nodes.changes(10.2, "c")
+    return nodes
+
+
+def test_each_crowd_settles_however_many_wait_before_it() -> None:
+    nodes = three()
+    assert nodes.looks_at(10.24) == []
+    assert nodes.looks_at(10.26) == [f"a {MANY}"]
+    assert nodes.looks_at(10.36) == ["b 1"]
+    assert nodes.looks_at(10.46) == [f"c {MANY}"]
+    assert nodes.engine.caught_up
+
+
+def test_what_became_dirty_first_has_its_turn_first() -> None:
+    assert three().looks_at(11.0) == [f"a {MANY}", "b 1", f"c {MANY}"]
+
+
+def test_a_vmi_that_comes_while_its_crowd_waits_settles_itself() -> None:
+    nodes = Nodes()
+    nodes.filled(a=MANY)
+    nodes.changes(10.0, "a")
+    nodes.timer = 10.2
+    nodes.seen("a", MANY)
+    assert nodes.looks_at(10.26) == [f"a {MANY}"]
+    assert nodes.looks_at(10.46) == ["a 1"]
+
+
+def test_a_crowd_in_which_something_changes_all_the_time_starves_nobody() -> None:
+    nodes = Nodes()
+    nodes.filled(a=MANY, b=1)
+    nodes.changes(9.995, "b")
+    looks = []
+    for turn in range(30):
+        nodes.changes(10.0 + turn / 100, "a", phase=f"phase {turn}")
+        looks += nodes.looks_at(10.0 + turn / 100)
+    assert looks[:2] == ["b 1", f"a {MANY}"]
