@@ -10,7 +10,7 @@ never the same as not there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from enum import StrEnum
 from typing import Any
 
@@ -24,7 +24,7 @@ from .model.reader import Seen
 from .model.record import Ref, UnansweredError
 from .model.source import UNREADABLE, Source, Undecodable, not_served, unreadable_in
 
-__all__ = ["Answer", "Outcome", "Standing", "evaluate", "hidden", "standing", "undecodables"]
+__all__ = ["Answer", "Outcome", "Standing", "evaluate", "evaluating", "hidden", "standing", "undecodables"]
 
 
 class Outcome(StrEnum):
@@ -127,6 +127,28 @@ def evaluate(
     `settings` are the check's, its defaults where there are none. `known` is the check's standing, where somebody has
     it already. In `seen` all that is read is taken down.
     """
+    evaluation = evaluating(check, cluster, partition, settings, known=known, seen=seen)
+    while True:
+        try:
+            next(evaluation)
+        except StopIteration as ended:
+            answer: Answer = ended.value
+            return answer
+
+
+def evaluating(
+    check: Check,
+    cluster: Cluster,
+    partition: str = "",
+    settings: Any = None,
+    *,
+    known: Standing | None = None,
+    seen: Seen | None = None,
+) -> Generator[None, None, Answer]:
+    """The same with pauses, of which a partition with thousands of objects has many; the answer is what it returns.
+
+    It holds for the cluster as it is while it is made: after a change one has to begin again.
+    """
     known = known or standing(check, cluster)
     if known.not_applicable:
         return Answer(not_applicable=known.not_applicable)
@@ -134,14 +156,19 @@ def evaluate(
         return Answer(unknown=known.unknown)
     if undecodable := hidden(check, cluster, partition):
         return Answer(unknown=undecodable.sentence, hidden_by=undecodable)
+    found: list[Finding] = []
     try:
-        found = tuple(check.find(View(cluster, check, partition, settings, seen)))
+        for finding in check.find(View(cluster, check, partition, settings, seen)):
+            if finding is None:
+                yield
+            else:
+                found.append(finding)
     except UnansweredError as error:
         return Answer(unknown=str(error), unread=error.ref, seen=seen)
     except Exception as error:  # noqa: BLE001 # whatever a check raises, its partition has no answer
         why = f"the check raised {type(error).__name__}: {error}; please report it"
         return Answer(unknown=why, error=error, seen=seen)
-    return Answer(findings=found, seen=seen)
+    return Answer(findings=tuple(found), seen=seen)
 
 
 def _source(cluster: Cluster, kind: Kind[Any]) -> Source | None:

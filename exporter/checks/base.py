@@ -109,7 +109,8 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """Data plus one pure function from a view to findings. `joins` are the indexes that it looks others up by.
+    """Data plus one pure function from a view to findings. `find` gives None where it may pause: after each object,
+    where a partition may have thousands. `joins` are the indexes that it looks others up by.
 
     `heeds` has the types of records whose changes alone concern the others under the key of a join: the VMs that refer
     to one ControllerRevision are not evaluated again because another VM of it changed.
@@ -132,7 +133,7 @@ class Check:
     reads: tuple[Kind[Any], ...]
     scope: Scope
     reasons: dict[str, Reason]
-    find: Callable[[View], Iterable[Finding]] = field(repr=False)
+    find: Callable[[View], Iterable[Finding | None]] = field(repr=False)
     joins: tuple[Index, ...] = ()
     heeds: Mapping[Index, tuple[type[Record], ...]] = field(default_factory=dict)
     weighs: Mapping[Index, Index] = field(default_factory=dict)

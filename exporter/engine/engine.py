@@ -22,7 +22,7 @@ from itertools import zip_longest
 from typing import Any, Protocol, cast
 
 from ..checks.base import PER_FLEET, Check
-from ..evaluate import evaluate
+from ..evaluate import Answer
 from ..findings import Finding, Unknown
 from ..model.cluster import Change
 from ..model.reader import Reader, cluster_of
@@ -72,7 +72,7 @@ class Engine:
         self.generation = 0
         self.delays: Delays | None = None
         self.changed = asyncio.Condition()  # notified when the generation grew, and when all is evaluated
-        self._clock, self._timer, self.settle, self._initial = clock, timer, settle, initial
+        self._clock, self.timer, self.settle, self._initial = clock, timer, settle, initial
         self._work = {check.id: work_on(check, self.cluster, timer) for check in self.checks}
         self._turns = deque(self._work.values())  # whose turn is next comes first
         self._readers: dict[type[Record], list[Work]] = {}
@@ -89,6 +89,9 @@ class Engine:
         self._ready = False
         self._notified = (0, False)
         self._dirty = asyncio.Event()
+        self._rests = asyncio.Event()
+        self._rests.set()
+        self._awaited = 0  # by how many
 
     # -- what comes in
 
@@ -101,9 +104,11 @@ class Engine:
     def _mark_dirty(self, change: Change | None) -> None:
         if change is None:
             return
-        now = self._timer()
+        now = self.timer()
         for work in self._readers.get(change.kind, ()):
             work.changed(change, now)
+        if not self._rests.is_set():
+            self._interrupt(self._work.values())
         for observer in self._observers:
             observer(change)
         if self.delays and self._ready:
@@ -113,6 +118,29 @@ class Engine:
         elif change.kind is Undecodable:
             self._decodable_otherwise(change, now)
         self._dirty.set()
+
+    def _interrupt(self, works: Iterable[Work]) -> None:
+        for work in works:
+            if work.runs:
+                work.interrupt()
+        self._look_whether_it_rests()
+
+    def _look_whether_it_rests(self) -> None:
+        if any(work.runs for work in self._work.values()):
+            self._rests.clear()
+        else:
+            self._rests.set()
+
+    async def at_rest(self) -> None:
+        """Until no evaluation is in the midst of a partition: a change would have it begin again. While somebody waits
+        here no other partition is begun.
+        """
+        while not self._rests.is_set():
+            self._awaited += 1
+            try:
+                await self._rests.wait()
+            finally:
+                self._awaited -= 1
 
     def _seen_otherwise(self, change: Change, now: float) -> None:
         """Takes in how a kind is seen now."""
@@ -162,7 +190,8 @@ class Engine:
         work = self._work.get(check_id)
         if work is not None and work.settings != settings:
             work.settings = settings
-            work.add_everything(self._timer())
+            self._interrupt((work,))
+            work.add_everything(self.timer())
             self._dirty.set()
 
     def settings(self) -> dict[str, Any]:
@@ -245,23 +274,24 @@ class Engine:
         if self._held:
             return False
         self._expire()
-        started = self._timer()
+        started = self.timer()
         gone: list[Finding] = []
         come: list[Finding] = []
         begins: int | None = None  # the next step, with which of them; None where nothing is left
-        reflected = self._timer()  # up to when
+        reflected = self.timer()  # up to when
         for turn, work in enumerate(self._turns):
             if work.answers(started):
                 if begins is None and not work.worked_off(started - self.settle):
-                    late = self._timer() - started >= _SLICE
+                    late = self.timer() - started >= _SLICE
                     if late or self._work_off(work, started, gone, come):
                         begins = turn if late else turn + 1
-                reflected = min(reflected, work.pending.oldest or reflected)
+                reflected = min(reflected, work.oldest or reflected)
         if begins is not None:
             self._turns.rotate(-begins)
+        self._look_whether_it_rests()
         self._publish(gone, come)
         if self.delays:
-            self.delays.reflected(reflected, self._timer())
+            self.delays.reflected(reflected, self.timer())
         return begins is not None
 
     def _publish(self, gone: Iterable[Finding], come: Iterable[Finding]) -> None:
@@ -272,19 +302,18 @@ class Engine:
 
     def _work_off(self, work: Work, started: float, gone: list[Finding], come: list[Finding]) -> bool:
         """Evaluates what is due of a check, until time is up; whether more is due."""
-        begun = now = self._timer()
+        begun = now = self.timer()
         before = started - self.settle
-        for partition in work.pending.due(before) if now - started < _SLICE else ():
-            if partition is not None:
-                self._evaluate(work, partition, gone, come)
-            now = self._timer()
+        for each in work.evaluations(before, new=not self._awaited) if now - started < _SLICE else ():
+            if each is not None:
+                self._take(work, *each, gone, come)
+            now = self.timer()
             if now - started >= _SLICE:
                 break
         work.evaluated.seconds += now - begun
         return not work.worked_off(before)
 
-    def _evaluate(self, work: Work, partition: str, gone: list[Finding], come: list[Finding]) -> None:
-        answer = evaluate(work.check, self.cluster, partition, work.settings, known=work.standing)
+    def _take(self, work: Work, partition: str, answer: Answer, gone: list[Finding], come: list[Finding]) -> None:
         if answer.hidden_by:
             work.broken.pop(partition, None)  # whether that is still so nobody knows
             work.defer(partition, answer.hidden_by)
@@ -311,7 +340,7 @@ class Engine:
     def _expire(self) -> None:
         """What has come out of its grace is evaluated once more."""
         for check_id, partition in self._graces.ended(self._clock()):
-            self._work[check_id].pending.add((partition,), self._timer() - self.settle)
+            self._work[check_id].pending.add((partition,), self.timer() - self.settle)
 
     async def run(self) -> None:
         """Evaluates for ever."""

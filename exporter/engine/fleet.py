@@ -37,7 +37,7 @@ class Fleet:
             view = View(Cluster(()), check, "")
             view.clusters = self._facts[check.id]
             found: dict[str, list[Finding]] = {name: [] for name in view.clusters}
-            for finding in check.find(view):
+            for finding in filter(None, check.find(view)):
                 found[finding.cluster].append(finding)
             for own in found.values():  # each for itself: a copy of a cluster has the same objects
                 yield from FindingStore(check).evaluated("", own, now, initial=True).come

@@ -19,7 +19,8 @@ from .engine import Engine
 
 __all__ = ["Intake", "Observed"]
 
-_SLICE = 500  # objects between two looks at the event loop
+_SLICE = 0.004  # seconds between two looks at the event loop
+_MOST = 500  # objects
 
 
 class Observed(Protocol):
@@ -42,6 +43,7 @@ class Intake:
         self._engine = engine
         self._clock = clock
         self._assumed = ""
+        self._breathed = 0.0  # when the event loop went on last, while a kind is swapped
 
     def assume(self, version: str) -> None:
         """Takes KubeVirt for one of an upstream version from now on; empty: for one of the version that it reports."""
@@ -53,6 +55,7 @@ class Intake:
         """Takes in the whole of a kind. Of two sightings of one object the later one counts."""
         latest = {(each.namespace, each.name): each for each in everything}
         cluster = self._engine.cluster
+        await self.at_rest()
         with self._engine.held():
             known = [(record.namespace, record.name) for record in cluster.all(kind.record)]
             undecodable = [
@@ -66,6 +69,10 @@ class Intake:
                 self._forget_newer(observed)
                 self.seen(kind, observed)
 
+    async def at_rest(self) -> None:
+        """Until the next change may be handed in; one that is handed in earlier is taken in too, at a cost."""
+        await self._engine.at_rest()
+
     def _forget_newer(self, observed: Observed) -> None:
         """A list is the truth, even where it is older than what we hold: an API server was restored from a backup."""
         record = observed.record
@@ -74,8 +81,9 @@ class Intake:
             self._engine.remove(type(record), record.namespace, record.name)
 
     async def _breathe(self, done: int) -> None:
-        if done % _SLICE == _SLICE - 1:
+        if done % _MOST == _MOST - 1 or self._engine.timer() - self._breathed >= _SLICE:
             await asyncio.sleep(0)
+            self._breathed = self._engine.timer()
 
     def seen(self, kind: ApiKind[Any], observed: Observed) -> None:
         """Takes in one object. One that can't be read keeps the record of its last readable state."""

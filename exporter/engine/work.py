@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from typing import Any
 
 from ..checks.base import PER_CLUSTER, Check
-from ..evaluate import Standing, hidden, standing
+from ..evaluate import Answer, Standing, evaluating, hidden, standing
 from ..findings import Finding, Unknown
 from ..model.cluster import Change, Cluster
 from ..model.source import UNREADABLE, Undecodable, unreadable_in
@@ -21,6 +21,13 @@ from .pending import Pending
 __all__ = ["Evaluated", "Work"]
 
 
+class _Nothing:
+    """That nothing is due."""
+
+
+_NOTHING = _Nothing()
+
+
 @dataclass(slots=True)
 class Evaluated:
     """What one check has cost and done so far."""
@@ -29,6 +36,15 @@ class Evaluated:
     seconds: float = 0.0
     errors: int = 0
     once: bool = False  # all that was there when the check could first answer
+
+
+@dataclass(slots=True)
+class _Running:
+    """An evaluation in the midst of a partition: of thousands of objects, for which one turn is not enough."""
+
+    partition: str
+    due: float  # no later than then it was due
+    evaluation: Generator[None, None, Answer]
 
 
 @dataclass
@@ -49,6 +65,7 @@ class Work:
         self._answers_since: float | None = None
         self._begun = False  # to answer: until then all is to be evaluated, and of changes only the first counts
         self._dirty_since: float | None = None
+        self._running: _Running | None = None
 
     @property
     def standing(self) -> Standing:
@@ -122,10 +139,53 @@ class Work:
         if self.holds(partition):
             self.pending.defer(partition, unreadable_in(hidden_by.kind, hidden_by.namespace))
 
+    def evaluations(self, before: float, *, new: bool = True) -> Iterator[tuple[str, Answer] | None]:
+        """Evaluates what became dirty no later than `before`: a partition and its answer, or None where nothing is
+        known yet and others may have their turn. Without `new` no other partition is begun.
+        """
+        due = self.pending.due(before)
+        while True:
+            if self._running is None:
+                partition = next(due, _NOTHING) if new else _NOTHING
+                if isinstance(partition, _Nothing):
+                    return
+                if partition is None:
+                    yield None
+                    continue
+                evaluation = evaluating(self.check, self.cluster, partition, self.settings, known=self.standing)
+                self._running = _Running(partition, before, evaluation)
+            running = self._running
+            try:
+                next(running.evaluation)
+            except StopIteration as ended:
+                self._running = None
+                yield running.partition, ended.value
+            else:
+                yield None
+
+    @property
+    def runs(self) -> bool:
+        """Whether an evaluation is in the midst of a partition: the cluster must not change, or it begins again."""
+        return self._running is not None
+
+    def interrupt(self) -> None:
+        """After a change of the cluster or the settings: what is in the midst of a partition begins again."""
+        running, self._running = self._running, None
+        if running is not None and running.partition not in self.pending:
+            self.pending.add((running.partition,), running.due)
+
+    @property
+    def oldest(self) -> float | None:
+        """When the first of those that wait became dirty, or are evaluated; None where there are none."""
+        waits = self.pending.oldest
+        if self._running is None:
+            return waits
+        return self._running.due if waits is None else min(waits, self._running.due)
+
     def worked_off(self, before: float) -> bool:
         """Whether nothing is due of what became dirty no later than `before`."""
-        oldest = self.pending.oldest
-        if oldest is not None and oldest <= before:
+        oldest = self.oldest
+        if oldest is not None and (oldest <= before or self.runs):
             return False
         if not self.evaluated.once:
             self.evaluated.once = oldest is None or oldest > (self._answers_since or 0.0)
@@ -162,7 +222,7 @@ class Work:
 
     @property
     def caught_up(self) -> bool:
-        return not self.standing.answers or (self._begun and self.pending.empty)
+        return not self.standing.answers or (self._begun and self.pending.empty and not self.runs)
 
     def unknown_of(self, fingerprint: str) -> str:
         """Why an open finding may be old; empty where it is not."""

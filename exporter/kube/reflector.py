@@ -203,6 +203,7 @@ class Reflector:
         patience.reschedule(asyncio.get_running_loop().time() + seconds)
         with self._listening(patience):
             async for line in lines:
+                await self._intake.at_rest()
                 self._handle(self._decoder.event(line))
 
     @contextmanager
