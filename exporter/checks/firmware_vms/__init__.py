@@ -34,7 +34,7 @@ from .snapshots import snapshot_differs
 __all__ = ["CHECK"]
 
 
-def find(view: View) -> Iterator[Finding]:
+def find(view: View) -> Iterator[Finding | None]:
     vm = next(iter(view.all(VirtualMachine)), None)
     vmi = next(iter(view.all(VirtualMachineInstance)), None)
     if vm is not None:
@@ -44,7 +44,7 @@ def find(view: View) -> Iterator[Finding]:
     elif vmi is not None and not vmi.final:
         yield from filter(None, (invalid_uuid(vmi),))
     for content in view.all(VirtualMachineSnapshotContent):
-        yield from filter(None, (snapshot_differs(content, vm),))
+        yield snapshot_differs(content, vm)
 
 
 CHECK = Check(

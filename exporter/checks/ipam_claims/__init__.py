@@ -42,6 +42,7 @@ from .addresses import (
     ip_outside_pool,
     prefix_mismatch,
 )
+from .common import Common
 from .context import ClaimContext
 from .lifecycle import (
     foreign_claim,
@@ -89,11 +90,13 @@ AFTER_THE_NETWORK: tuple[Predicate, ...] = (
 BESIDE: tuple[Predicate, ...] = (foreign_finalizer, fails_the_control_plane)
 
 
-def find(view: View) -> Iterator[Finding]:
+def find(view: View) -> Iterator[Finding | None]:
+    common = Common(view)
     for claim in view.all(IPAMClaim):
         # A claim that names two VMs is in both partitions, and is evaluated in the first one's.
         if vm_key(claim.namespace, claim.vms[0]) == view.partition:
-            yield from _evaluated(ClaimContext(view, claim))
+            yield from _evaluated(ClaimContext(view, claim, common))
+        yield None
 
 
 def _evaluated(ctx: ClaimContext) -> Iterator[Finding]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
 
 from ...findings import Finding, Severity, Since
-from ...model.indexes.networks import ADDRESS, CLAIM, NAD, REFERENCE, VM, address, primary, unreadable, vm_key
+from ...model.indexes.networks import ADDRESS, CLAIM, NAD, REFERENCE, address, primary, unreadable
 from ...model.kinds.ipam_claim import FINALIZER, IPAMClaim
 from ...model.kinds.namespace import Namespace
 from ...model.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of, ruling
@@ -18,9 +18,9 @@ from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.pool import Place
 from ...model.record import Record, Ref
-from ...model.vm_networks import claim_name
 from ..advice import advised
 from ..base import View
+from .common import Common
 from .owner import ClaimOwner, OwnerState, owner_of
 from .pressure import utilisation
 from .reasons import REASONS
@@ -29,12 +29,14 @@ __all__ = ["UNKNOWN_MOMENT", "ClaimContext", "Moment", "referred_to"]
 
 Moment = tuple[float | None, Since]
 UNKNOWN_MOMENT: Moment = (None, Since.FIRST_SEEN)
+_NAMED = 100  # pods in the evidence
 
 
 @dataclass(frozen=True)
 class ClaimContext:
     view: View
     claim: IPAMClaim
+    common: Common = field(compare=False, repr=False)
 
     @property
     def key(self) -> str:
@@ -63,7 +65,7 @@ class ClaimContext:
     def users(self) -> list[Pod]:
         """The holders, and the pods of its VM; while no owner lives, those of the VM that its label names too."""
         names = self.names if self.owner.state is OwnerState.LIVE else (name for name in self.claim.vms if name)
-        return _pods(self.holders, *(self.view.sharing(VM, vm_key(self.claim.namespace, name)) for name in names))
+        return _pods(self.holders, *(self.common.launchers(self.claim.namespace, name) for name in names))
 
     @property
     def in_use(self) -> bool:
@@ -166,8 +168,7 @@ class ClaimContext:
         return [*self.interfaces_of(self.vmi), *self.interfaces_of(self.vm)]
 
     def interfaces_of(self, vm: VirtualMachine | VirtualMachineInstance | None) -> list[tuple[str, str]]:
-        networks = vm.networks if vm is not None else ()
-        return [(name, nad) for name, nad, _ in networks if vm and claim_name(vm.name, name) == self.claim.name]
+        return self.common.interfaces(vm, self.claim.name) if vm is not None else []
 
     def nad(self, key: str) -> NetworkAttachmentDefinition | None:
         """The NAD that a VM refers to by `namespace/name`; empty text is its namespace's primary one."""
@@ -197,7 +198,7 @@ class ClaimContext:
             "launcherPod": self.pods[0].name if self.pods else "",
             "ips": list(claim.hosts),
             "finalizers": list(claim.finalizers),
-            "pods": [f"{pod.namespace}/{pod.name}" for pod in self.users],
+            "pods": [f"{pod.namespace}/{pod.name}" for pod in self.users[:_NAMED]],
             "ipLoss": ip_loss(claim, in_use=bool(self.users)),
             **evidence,
         }

@@ -38,7 +38,10 @@ from .reasons import REASONS
 __all__ = ["CHECK"]
 
 
-def find(view: View) -> Iterator[Finding]:
+_PAUSES = 50  # interfaces between two
+
+
+def find(view: View) -> Iterator[Finding | None]:
     if any(each.terminating for each in view.all(Namespace)):
         return  # what is missing goes with the namespace
     vms: list[VirtualMachine | VirtualMachineInstance] = [
@@ -47,15 +50,20 @@ def find(view: View) -> Iterator[Finding]:
     ]
     for vm in vms:
         for finding in _evaluated(interfaces_of(view, vm)):
-            if found := shown(view, finding):
-                yield found
+            yield shown(view, finding)
 
 
 def _evaluated(interfaces: list[Interface]) -> Iterator[Finding | None]:
     """At most one finding for each reason of a VM: that of its worst interface."""
     for predicate in (missing_claim, name_too_long, name_collision, cross_namespace_nad, static_request_conflict):
-        found = [finding for each in interfaces if (finding := predicate(each))]
-        yield max(found, key=lambda finding: finding.severity.rank, default=None)
+        worst: Finding | None = None
+        for done, each in enumerate(interfaces):
+            finding = predicate(each)
+            if finding is not None and (worst is None or finding.severity.rank > worst.severity.rank):
+                worst = finding
+            if done % _PAUSES == _PAUSES - 1:
+                yield None
+        yield worst
 
 
 CHECK = Check(

@@ -160,6 +160,14 @@ def _leftovers(record: Record, lookup: Lookup) -> Iterable[str]:
     return (record.network,)
 
 
+def _same_networks(before: Record | None, after: Record | None) -> bool:
+    """Whether a VM, by which thousands of claims may be found, leaves them as they are."""
+    if isinstance(before, VirtualMachine | VirtualMachineInstance) and type(before) is type(after):
+        return before.networks == after.networks
+    one = before or after
+    return isinstance(one, VirtualMachine | VirtualMachineInstance) and not one.networks
+
+
 def _stack(record: Record, _: Lookup) -> Iterable[str]:
     return (STACK_KEY,) if isinstance(record, Deployment | MutatingWebhookConfiguration) else ()
 
@@ -239,7 +247,13 @@ CLAIM_NAME = Index(
     namespaced=True,
 )
 # The claims, by network, that no VM has an interface for.
-LEFTOVER = Index("leftover", _leftovers, of=(IPAMClaim,), through=((VirtualMachine, VM), (VirtualMachineInstance, VM)))
+LEFTOVER = Index(
+    "leftover",
+    _leftovers,
+    of=(IPAMClaim,),
+    through=((VirtualMachine, VM), (VirtualMachineInstance, VM)),
+    unmoved=_same_networks,
+)
 NETWORK = Index(
     "network",
     _networks,
