@@ -28,7 +28,7 @@ class ByHand:
         """`arrives` is after how many seconds a request without an answer can't arrive any more."""
         self._folder = folder(directory)
         self._arrives, self._timer = arrives, timer
-        self._size = 0
+        self._size, self._unread = 0, ""
         self._undone: Counter[str] = Counter()
         self._open: dict[str, tuple[Attempt, float]] = {}  # and when it was first seen
 
@@ -36,11 +36,13 @@ class ByHand:
         self._look()
         return self._undone
 
-    def unfinished(self) -> list[Attempt]:
+    def unfinished(self) -> list[Attempt] | str:
         """Attempts of which it is not known what came of them, for as long as their request may arrive: nobody else
-        than the next command of a person settles them.
+        than the next command of a person settles them. Where they can't be read, why.
         """
         self._look()
+        if self._unread:
+            return self._unread
         now = self._timer()
         return [attempt for attempt, since in self._open.values() if now - since <= self._arrives]
 
@@ -50,8 +52,9 @@ class ByHand:
             if size != self._size:
                 self._read()
                 self._size = size
-        except (OSError, LedgerError):
-            return  # `ledger --verify` says what is wrong with it
+            self._unread = ""
+        except (OSError, LedgerError) as error:
+            self._unread = f"the ledger in {self._folder}, of what people did: {error}"
 
     def _read(self) -> None:
         remediations: dict[str, str] = {}
@@ -61,7 +64,7 @@ class ByHand:
             history.add(entry)
             if entry.event is Event.INTENDED and entry.undoes and entry.plan is not None:
                 remediations[entry.attempt] = entry.plan.remediation
-            elif entry.event is Event.DONE and entry.attempt in remediations:
+            elif (entry.event is Event.DONE or entry.happened) and entry.attempt in remediations:
                 found[remediations[entry.attempt]] += 1
         self._undone = found
         now = self._timer()
