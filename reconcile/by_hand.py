@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+import msgspec
 
 from .fence import boottime
 from .history import Attempt, History
-from .ledger import Event, Ledger, LedgerError
+from .ledger import Entry, Event, Ledger, LedgerError
 from .settling import ARRIVES
 
 __all__ = ["ByHand", "folder"]
@@ -20,8 +22,8 @@ def folder(directory: Path) -> Path:
 
 
 class ByHand:
-    """How many repairs were taken back, by remediation, and what of it may still arrive; read again once something was
-    written.
+    """Which repairs were taken back, how many of each remediation, and what of it may still arrive; read again once
+    something was written.
     """
 
     def __init__(self, directory: Path, *, arrives: float = ARRIVES, timer: Callable[[], float] = boottime) -> None:
@@ -30,11 +32,17 @@ class ByHand:
         self._arrives, self._timer = arrives, timer
         self._size, self._unread = 0, ""
         self._undone: Counter[str] = Counter()
+        self._takers: dict[str, str] = {}
         self._open: dict[str, tuple[Attempt, float]] = {}  # and when it was first seen
 
     def undone(self) -> Counter[str]:
         self._look()
         return self._undone
+
+    def takers(self) -> Mapping[str, str]:
+        """By the attempts of ours that people took back: the attempts that did, empty while they are not over."""
+        self._look()
+        return self._takers
 
     def unfinished(self) -> list[Attempt] | str:
         """Attempts of which it is not known what came of them, for as long as their request may arrive: nobody else
@@ -57,15 +65,17 @@ class ByHand:
             self._unread = f"the ledger in {self._folder}, of what people did: {error}"
 
     def _read(self) -> None:
-        remediations: dict[str, str] = {}
-        found: Counter[str] = Counter()
+        intended: dict[str, Entry] = {}
+        undone: list[Entry] = []
         history = History()
         for entry in Ledger.read(self._folder):
             history.add(entry)
-            if entry.event is Event.INTENDED and entry.undoes and entry.plan is not None:
-                remediations[entry.attempt] = entry.plan.remediation
-            elif (entry.event is Event.DONE or entry.happened) and entry.attempt in remediations:
-                found[remediations[entry.attempt]] += 1
-        self._undone = found
+            if entry.event is Event.INTENDED and entry.undoes:
+                intended[entry.attempt] = msgspec.structs.replace(entry, whole=None, request=None)
+            elif (entry.event is Event.DONE or entry.happened) and entry.attempt in intended:
+                undone.append(intended[entry.attempt])
+        self._undone = Counter(each.plan.remediation for each in undone if each.plan is not None)
+        not_over = {intended[each.id].undoes: "" for each in history.unfinished() if each.id in intended}
+        self._takers = not_over | {each.undoes: each.attempt for each in undone}
         now = self._timer()
         self._open = {each.id: (each, self._open.get(each.id, (each, now))[1]) for each in history.unfinished()}
