@@ -20,7 +20,7 @@ from ..moments import moment
 from ..plan import Delete
 from .desk import add_options, configured, finish
 from .pages import Row, entries_about, newest, rows
-from .proof import accept, compare, report
+from .proof import accept, both, compare
 from .writing import add_ledger_option, directory_of, taking_back
 
 __all__ = ["add"]
@@ -85,7 +85,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return finish(compare(arguments))
     try:
         directory = _directory(arguments)
-        return report(prove(directory)) if arguments.verify else _listed(arguments, directory)
+        return both(directory, prove(directory)) if arguments.verify else _listed(arguments, directory)
     except (LedgerError, ValueError) as error:
         complain(str(error))
         return 2
