@@ -39,10 +39,12 @@ class ByHand:
         self._look()
         return self._undone
 
-    def takers(self) -> Mapping[str, str]:
-        """By the attempts of ours that people took back: the attempts that did, empty while they are not over."""
+    def takers(self) -> Mapping[str, str] | None:
+        """By the attempts of ours that people took back: the attempts that did, empty while that is not known; None
+        where they can't be read.
+        """
         self._look()
-        return self._takers
+        return None if self._unread else self._takers
 
     def unfinished(self) -> list[Attempt] | str:
         """Attempts of which it is not known what came of them, for as long as their request may arrive: nobody else
@@ -67,15 +69,21 @@ class ByHand:
     def _read(self) -> None:
         intended: dict[str, Entry] = {}
         undone: list[Entry] = []
+        takers: dict[str, str] = {}
         history = History()
         for entry in Ledger.read(self._folder):
             history.add(entry)
             if entry.event is Event.INTENDED and entry.undoes:
                 intended[entry.attempt] = msgspec.structs.replace(entry, whole=None, request=None)
-            elif (entry.event is Event.DONE or entry.happened) and entry.attempt in intended:
-                undone.append(intended[entry.attempt])
+                takers[entry.undoes] = ""
+            elif (own := intended.get(entry.attempt)) is None:
+                continue
+            elif entry.event is Event.DONE or entry.happened:
+                undone.append(own)
+                takers[own.undoes] = own.attempt
+            elif entry.event is Event.FAILED or entry.happened is False:
+                takers.pop(own.undoes, None)
         self._undone = Counter(each.plan.remediation for each in undone if each.plan is not None)
-        not_over = {intended[each.id].undoes: "" for each in history.unfinished() if each.id in intended}
-        self._takers = not_over | {each.undoes: each.attempt for each in undone}
+        self._takers = takers
         now = self._timer()
         self._open = {each.id: (each, self._open.get(each.id, (each, now))[1]) for each in history.unfinished()}

@@ -18,6 +18,7 @@ from ..board import sentence
 from ..ledger import Entry, LedgerError, prove
 from ..moments import moment
 from ..plan import Delete
+from .aimed import aimed
 from .desk import add_options, configured, finish
 from .pages import Row, entries_about, newest, rows
 from .proof import accept, both, compare
@@ -112,7 +113,7 @@ def _listed(arguments: argparse.Namespace, directory: Path) -> int:
     if arguments.object:
         say(yaml_of(_created_again(own[0].whole or {})), "yaml")
         return 0
-    say(_structured(own, arguments.output) or _one(own, arguments.ledger), arguments.output)
+    say(_structured(own, arguments.output) or aimed(_one(own, arguments.ledger), arguments), arguments.output)
     return 0
 
 

@@ -30,10 +30,9 @@ def report(proof: Proof, more: str = _ALONE) -> int:
         say("".join(f"{each}\n" for each in proof.wrong))
         return 1
     count = f"{proof.count} {'entry' if proof.count == 1 else 'entries'}"
-    if not proof.count:
-        say("No entries: nothing was proven. Is this the directory of the ledger?\n")
-        return 0
-    found = f"{count}, unbroken from entry {proof.first} to entry {proof.last}, of {proof.whose}."
+    found = "No entries: is this the directory of the ledger?"
+    if proof.count:
+        found = f"{count}, unbroken from entry {proof.first} to entry {proof.last}, of {proof.whose}."
     say(f"{' '.join(filter(None, (found, proof.cut, more)))}\n")
     return 0
 

@@ -524,6 +524,27 @@ async def test_what_a_person_takes_back_is_not_said_to_be_reverted(tmp_path: Pat
         assert len(list(running.ledger.entries())) == 3
 
 
+async def test_while_what_people_took_back_can_t_be_read_nobody_is_said_to_have_reverted_it(tmp_path: Path) -> None:
+    vm = full({"kind": "VirtualMachine", "name": "db", "uid": "u1"})
+    nad = full({"kind": "NetworkAttachmentDefinition", "name": "blue"})
+    claim = full({"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "finalizers": []})
+    own = {"repair_ipam_claim_metadata": {"mode": "auto", "minAge": "0s"}}
+    async with on(tmp_path, {"remediations": own, "budgets": {"fleetShare": 1.0}}, vm, nad, claim) as running:
+        assert await running.run() == 1
+        beside = folder(running.ledger.directory)
+        beside.mkdir()
+        (beside / "ledger-000001.jsonl").write_text("{broken\n", encoding="utf-8")
+        running.clock[0] += 300
+        running.server.patch("ipamclaims", "ns", "db.blue", {"metadata": {"finalizers": []}})
+        assert await running.run() == 0
+        assert [each.event for each in running.ledger.entries()] == ["intended", "done"]
+
+        (beside / "ledger-000001.jsonl").unlink()
+        assert await running.run() == 1
+        events = [each.event for each in running.ledger.entries()]
+        assert events == ["intended", "done", "returned", "intended", "done"]
+
+
 async def test_while_the_clocks_do_not_agree_nothing_is_written(tmp_path: Path) -> None:
     async with on(tmp_path, auto(), orphan("db")) as running:
         running.skew[0] = Skew(900.0, 0.0, "node-1")
