@@ -11,13 +11,12 @@ A browser that was given a token sends it along with what a foreign page asks fo
 from __future__ import annotations
 
 import ipaddress
-import re
 
 from aiohttp import web
 
 __all__ = ["Door"]
 
-_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:/@\s]+))(?::[0-9]{0,5})?")
+_MOST_DIGITS = 5  # of a port
 
 
 class Door:
@@ -43,11 +42,8 @@ class Door:
         return _foreign(request, hosts[0])
 
     def _ours(self, host: str) -> bool:
-        found = _HOST.fullmatch(host)
-        if found is None:
-            return False
-        name = (found[1] or found[2]).lower().rstrip(".")
-        return name in self._names or _is_address(name)
+        name = _without_port(host).lower().rstrip(".")
+        return bool(name) and (name in self._names or _is_address(name))
 
 
 def _foreign(request: web.BaseRequest, host: str) -> tuple[int, str] | None:
@@ -60,6 +56,19 @@ def _foreign(request: web.BaseRequest, host: str) -> tuple[int, str] | None:
     if origin is not None and origin.lower().partition("://")[2] != host.lower():
         return 403, f"a page of {origin[:100]!r} asked for this; open it in a tab of its own"
     return None
+
+
+def _without_port(host: str) -> str:
+    """Empty for what is no host."""
+    if host.startswith("["):
+        name, bracket, port = host[1:].partition("]")
+        sound = bool(bracket) and ":" in name
+    else:
+        name, colon, rest = host.partition(":")
+        port, sound = colon + rest, True
+    digits = port[1:]
+    sound = sound and (not port or port[0] == ":") and len(digits) <= _MOST_DIGITS
+    return name if sound and (not digits or (digits.isascii() and digits.isdecimal())) else ""
 
 
 def _is_address(text: str) -> bool:
