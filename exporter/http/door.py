@@ -39,11 +39,20 @@ class Door:
         if self._names and not self._ours(hosts[0]):
             names = " or ".join(sorted(self._names))
             return 421, f"{hosts[0][:100]!r} is not served here; ask for {names} or an IP address, or add it to hosts"
-        return _foreign(request, hosts[0])
+        return _unmet(request) or _foreign(request, hosts[0])
 
     def _ours(self, host: str) -> bool:
         name = _without_port(host).lower().rstrip(".")
         return bool(name) and (name in self._names or _is_address(name))
+
+
+def _unmet(request: web.BaseRequest) -> tuple[int, str] | None:
+    """What the request expects of a server, and this one does not do."""
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        return 415, "the body of a request is not decompressed; send it without Content-Encoding"
+    if request.headers.get("Expect", "100-continue").lower() != "100-continue":
+        return 417, "nothing but 100-continue can be expected; send the request without Expect"
+    return None
 
 
 def _foreign(request: web.BaseRequest, host: str) -> tuple[int, str] | None:
