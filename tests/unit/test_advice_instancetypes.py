@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -53,6 +54,38 @@ def test_a_stopped_vm_cannot_start_and_one_that_runs_cannot_be_stopped(reason: s
 def test_a_copy_that_another_vm_owns_is_left_to_it() -> None:
     found = finding("RevisionNotOwned", KUBEVIRT, vm(instancetype={"name": "small"}, instancetypeRef="rev"), copy("u2"))
     assert "If it belongs to another VM or to a snapshot, leave it to them" in found.next
+
+
+def first_shape() -> Row:
+    spec = b64encode(b'{"cpu":{"guest":1},"memory":{"guest":"1Gi"}}').decode()
+    data = {"apiVersion": "instancetype.kubevirt.io/v1alpha1", "spec": spec}
+    return {"kind": "ControllerRevision", "name": "rev", "vm": "db", "owner": "u1", "data": data}
+
+
+PINNED = vm(instancetype={"name": "small", "revisionName": "rev"})
+
+
+@pytest.mark.parametrize(
+    ("version", "revision", "said", "step"),
+    [
+        ("v1.2.2", copy("u1", "v1alpha2"), "KubeVirt 1.2 does not convert it", "Upgrade KubeVirt to a release from"),
+        ("v1.4.0", copy("u1", "v1alpha2"), "converts it with the VM's next event", "Annotate the VM"),
+        ("v1.4.0", first_shape(), "converts it with the VM's next event", "Annotate the VM"),
+        ("v1.6.3", copy("u1", "v1alpha2"), "converts and deletes it", "Remove revisionName from spec.instancetype"),
+        ("v1.6.3", first_shape(), "converts and deletes it", "Do not change the VM. Create a ControllerRevision"),
+    ],
+)
+def test_an_old_copy_of_a_pinned_vm(version: str, revision: Row, said: str, step: str) -> None:
+    found = finding("RevisionOutdated", KUBEVIRT | {"version": version}, PINNED, revision)
+    assert said in found.message
+    assert found.next.startswith(step)
+    assert any("annotate" in each for each in found.commands) == step.startswith("Annotate")
+    assert "NAMESPACE" not in " ".join(found.commands)
+
+
+def test_two_findings_on_one_copy_say_the_same_step() -> None:
+    rows = (KUBEVIRT | {"version": "v1.6.3"}, PINNED, first_shape())
+    assert finding("LabellessPin", *rows).next == finding("RevisionOutdated", *rows).next
 
 
 def test_an_orphaned_copy_is_not_said_to_have_a_successor() -> None:
