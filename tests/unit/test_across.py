@@ -94,7 +94,7 @@ def test_two_that_run_with_one_uuid_are_a_warning_on_each(shared: Callable[..., 
     assert one["subject"] == {"kind": "VirtualMachine", "namespace": "ns", "name": "db", "uid": "vm-db"}
     assert one["evidence"] == {"uuid": ALIKE, "running": True, "others": ["b/ns/copy"], "holders": 2}
     assert one["group"] == two["group"] == group_id(ALIKE)
-    assert one["message"] == "its firmware UUID is also that of b/ns/copy (running)"
+    assert one["message"] == "The VM's firmware UUID is also that of b/ns/copy (running)."
     assert (one["since"], one["sinceSource"]) == (NOW, "firstSeen")
     assert one["next"].startswith("Stop the VM that should not run")
     assert one["commands"] == ["kubectl get virtualmachines.kubevirt.io -n ns db -o yaml"]

@@ -36,7 +36,7 @@ def test_what_pods_there_ask_for_is_not_free() -> None:
     vm = by_name(Drained(*sized("a", "5Gi"), *pods, nodes=nodes).take())["a"]
     assert (vm.state, vm.reason, vm.target) == (DrainState.BLOCKED, "NoTarget", "")
     assert vm.room == "1 node: 1 lacks memory (needs 5 GiB, most free 4 GiB)"
-    assert vm.why == f"no node can take it: {vm.room}"
+    assert vm.why == f"No node can take the VMI: {vm.room}."
     assert "Free capacity" in vm.next
 
 

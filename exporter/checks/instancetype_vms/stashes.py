@@ -48,7 +48,7 @@ def _not_owned(context: Context, resolution: Resolution, revision: ControllerRev
         "RevisionNotOwned",
         Severity.WARNING,
         resolution.role,
-        f"ControllerRevision {revision.name}, which backs its {resolution.role.value}, belongs to {owner}",
+        f"ControllerRevision {revision.name}, which backs the VM's {resolution.role.value}, belongs to {owner}",
         evidence={"owner": owner},
     )
 
@@ -63,8 +63,8 @@ def _labelless(context: Context, resolution: Resolution, stash: Stash) -> Findin
         "LabellessPin",
         Severity.CRITICAL if dangles else Severity.INFO,
         resolution.role,
-        f"ControllerRevision {resolution.revision_name}, which its spec names, has no label object-version: KubeVirt"
-        f"{'' if dangles else ', from 1.5 on,'} replaces and deletes it, and its spec goes on naming it",
+        f"ControllerRevision {resolution.revision_name}, which the VM's spec names, has no label object-version: "
+        f"KubeVirt{'' if dangles else ', from 1.5 on,'} replaces and deletes it, and the spec goes on naming it",
     )
     return _instead(found, _converting(context, resolution, stash) if _old(stash) else "")
 
@@ -134,7 +134,7 @@ def _other_kind(context: Context, resolution: Resolution, stash: Stash) -> Findi
         "RevisionOfOtherKind",
         Severity.WARNING,
         resolution.role,
-        f"ControllerRevision {resolution.revision_name} is of {kind} {stash.object_name}, and its matcher means "
+        f"ControllerRevision {resolution.revision_name} is of {kind} {stash.object_name}, and the VM's matcher means "
         f"{resolution.kind} {resolution.reference.name}",
         evidence={"revisionKind": kind},
     )
@@ -160,7 +160,8 @@ def drifted(context: Context, resolution: Resolution) -> Finding | None:
             "ObjectRecreated",
             Severity.INFO,
             role,
-            f"its copy is of a {resolution.kind} {name} that was deleted; the one of that name is another: {differs}",
+            f"The VM's copy is of a {resolution.kind} {name} that was deleted; the one of that name is another: "
+            f"{differs}",
             evidence={"specEqual": "false" if paths else "true", **listed("fields", paths)},
         )
     if not paths or not live.generation > stash.object_generation:
@@ -169,6 +170,6 @@ def drifted(context: Context, resolution: Resolution) -> Finding | None:
         "Drifted",
         Severity.INFO,
         role,
-        f"{resolution.kind} {name} has changed since its copy was made: {differs}",
+        f"{resolution.kind} {name} has changed since the VM's copy was made: {differs}",
         evidence={**listed("fields", paths), "copied": stash.object_generation, "live": live.generation},
     )

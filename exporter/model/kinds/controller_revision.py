@@ -15,6 +15,7 @@ from ..instancetypes import specs
 from ..instancetypes.first_shape import VERSION, first_shape
 from ..instancetypes.matching import WireMatcher, pins_of
 from ..kind import ApiKind
+from ..misfits import misfit
 from ..naming import shortened
 from ..nesting import decoded
 from ..record import Record, Wire, WireMeta, WireOwner, epoch, identity
@@ -133,7 +134,7 @@ def _stash(labels: tuple[str, str, str, int, str], raw: bytes) -> Stash | None:
     try:
         saved = decoded(_SAVED, raw or b"null")
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Stash(*labels, why=shortened(str(error))) if labels[0] else None
+        return Stash(*labels, why=shortened(misfit(error))) if labels[0] else None
     about = saved is not None and (saved.api_version or "").partition("/")[0] == _GROUP
     if saved is None or not about:
         return Stash(*labels, why=f"it holds no object of {_GROUP}") if labels[0] else None
@@ -149,7 +150,7 @@ def _sized(labels: tuple[str, str, str, int, str], saved: _Saved, *, nameless: b
         else:
             specs.instancetype(spec)
     except ValueError as error:  # of JSON too
-        return Stash(*labels, version, kind, why=shortened(str(error)))
+        return Stash(*labels, version, kind, why=shortened(misfit(error)))
     return Stash(*labels, version, kind, spec, nameless=nameless)
 
 
