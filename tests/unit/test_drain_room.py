@@ -46,7 +46,7 @@ def test_room_that_larger_vms_of_the_drain_take() -> None:
     found = by_name(view)
     assert (found["b"].state, found["b"].target) == (DrainState.WAITING, "n2")
     assert (found["a"].state, found["a"].reason) == (DrainState.BLOCKED, "NoRoomLeft")
-    assert found["a"].why.startswith("after the larger VMs of this drain no node can take it: 1 node: 1 lacks mem")
+    assert found["a"].why.startswith("After the larger VMs of this drain no node can take the VMI: 1 node: 1 lacks mem")
     assert drain.exit_code(view) == 1
 
 
