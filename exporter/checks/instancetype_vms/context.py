@@ -82,7 +82,7 @@ class Context(NamedTuple):
             found = resolution.revision or (resolution.live if resolution.mode is Mode.UNVERSIONED else None)
             related = [found.ref] if found is not None else []
         facts |= evidence or {}
-        found = Finding(
+        made = Finding(
             reason=reason,
             severity=severity,
             subject=self.vm.ref,
@@ -95,7 +95,7 @@ class Context(NamedTuple):
         )
         commands = REASONS[reason].commands
         if READ_OBJECT not in commands or facts.get("objectKind") not in _CLUSTER_WIDE:
-            return found
-        values = values_of(found)
+            return made
+        values = values_of(made)
         fitting = (_READ_CLUSTER_OBJECT if each == READ_OBJECT else each for each in commands)
-        return msgspec.structs.replace(found, commands=tuple(filled(each, values) for each in fitting))
+        return msgspec.structs.replace(made, commands=tuple(filled(each, values) for each in fitting))
