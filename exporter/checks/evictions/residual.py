@@ -22,7 +22,7 @@ def residual(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]
     counts = dict(sorted(Counter(_counted_as(each) for each in left).items()))
     held = [each for each in left if _blocked(each)]
     blocked = sorted(each.subject.ref for each in held)
-    what = f"{len(left)} {'VMIs are' if len(left) > 1 else 'VMI is'} left on it: " + ", ".join(
+    what = f"{len(left)} {'VMIs are' if len(left) > 1 else 'VMI is'} left on the node: " + ", ".join(
         f"{count} {code}" for code, count in counts.items()
     )
     evidence = {
@@ -34,7 +34,7 @@ def residual(node: NodeContext, found: Iterable[Departure]) -> Iterator[Finding]
     }
     texts: dict[str, tuple[str, Time]] = {"NodeDrainResidual": (what, node.since)}
     if len(blocked) == len(left):
-        texts["NodeDrainStalled"] = (f"its drain makes no progress: {what}", _stalled(node, held))
+        texts["NodeDrainStalled"] = (f"The drain makes no progress: {what}", _stalled(node, held))
     for reason, (message, since) in texts.items():
         yield Finding(
             reason=reason,

@@ -173,7 +173,7 @@ def _message(vmi: VirtualMachineInstance | None, lack: _Lack, nodes: _Nodes) -> 
         end = f"only its own node offers {what}: its live migration will fail, and a drain of its node will hang"
     else:
         end = f"of the nodes that take launcher pods none offers {what}: {_then(vmi)}"
-    return f"{who} {lack.rule.title}, and {end}."
+    return f"{who} {lack.rule.phrase}, and {end}."
 
 
 def _then(vmi: VirtualMachineInstance | None) -> str:

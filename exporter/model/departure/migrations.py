@@ -21,9 +21,9 @@ _FAILING = 2  # evacuations in a row that failed: one alone is tried again and s
 _LONGEST_NAME = 63  # KubeVirt's migration webhook puts the name into a label
 _SAME_HOST = "same host"  # what libvirt says where source and target have one system UUID
 _HELD = {
-    "migrationRejectedByResourceQuota": ("Quota", "the namespace's ResourceQuota has no room for its target pod"),
-    "migrationBlockedByBackup": ("Backup", "a backup of it runs"),
-    "migrationBlockedByUtilityVolumes": ("UtilityVolumes", "utility volumes are attached to it"),
+    "migrationRejectedByResourceQuota": ("Quota", "the namespace's ResourceQuota has no room for the target pod"),
+    "migrationBlockedByBackup": ("Backup", "a backup of the VMI runs"),
+    "migrationBlockedByUtilityVolumes": ("UtilityVolumes", "utility volumes are attached to the VMI"),
 }
 
 
@@ -68,7 +68,7 @@ def _failing(own: VMIContext, *, given_up: bool) -> Departure:
         case = "SameHost"
     elif waiting is not None:
         case = "Unschedulable"
-        why += f"; now no node takes its target pod: {waiting.unschedulable}"
+        why += f"; now no node takes the target pod: {waiting.unschedulable}"
     elif given_up:
         case = "GivenUp"
     return of(
@@ -98,7 +98,7 @@ def _held(own: VMIContext, migration: VirtualMachineInstanceMigration) -> Depart
     began = _began(migration)
     if pod is not None:
         # KubeVirt gives the attempt up after 300 seconds, and makes the next.
-        why = f"no node takes the target pod of its migration: {pod.unschedulable}"
+        why = f"no node takes the target pod of the VMI's migration: {pod.unschedulable}"
         made = of(
             own,
             DrainState.BLOCKED,
@@ -124,7 +124,7 @@ def _cause(own: VMIContext, migration: VirtualMachineInstanceMigration) -> tuple
     for condition in migration.rejections:
         return _HELD[condition]
     if own.others:
-        return "MultiplePods", f"another pod of it has not ended: {named(own.others)}"
+        return "MultiplePods", f"another pod of the VMI has not ended: {named(own.others)}"
     if not migration.phase:
         return "Unhandled", "virt-controller has not looked at it"
     if own.failed and own.asked:
@@ -227,14 +227,16 @@ def _unasked(own: VMIContext) -> Departure:
     if len(own.vmi.name) > _LONGEST_NAME:
         return of(own, DrainState.BLOCKED, "NameTooLong", f"it can't be migrated: {_too_long(own)}")
     if own.unended is not None:
-        return of(own, DrainState.BLOCKED, "NotEnded", f"KubeVirt would make no migration of it: {_not_ended(own)}")
+        return of(
+            own, DrainState.BLOCKED, "NotEnded", f"KubeVirt would make no migration of the VMI: {_not_ended(own)}"
+        )
     if left := [pod.name for pod in own.besides if pod.deleting is None]:
-        why = f"KubeVirt waits until it has one pod, and another has not ended: {named(left)}"
+        why = f"KubeVirt waits until the VMI has one pod, and another has not ended: {named(left)}"
         return of(own, DrainState.BLOCKED, "SeveralPods", why)
     if own.node.node is not None and not own.node.node.ready:
         return of(own, DrainState.UNKNOWN, "", "its node is not Ready, so whether it can be migrated is not known")
     if own.pod is None:
-        return of(own, DrainState.UNKNOWN, "", "no launcher pod of it is seen on the node")
+        return of(own, DrainState.UNKNOWN, "", "its launcher pod is not seen on the node")
     return of(own, DrainState.WAITING, "", "it migrates when it is evicted")
 
 

@@ -136,7 +136,7 @@ REMEDIES = {
     "NotStarted/MultiplePods": Remedy("Find out why its other pod does not end.", (_PODS,)),
     "NotStarted/NotEnded": Remedy(_NOT_ENDED, (_VMI, _MIGRATE)),
     "NotStarted/NotRetried": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _MIGRATIONS, _EVENTS)),
-    "NotStarted/NameTooLong": Remedy(f"It can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,)),
+    "NotStarted/NameTooLong": Remedy(f"The VMI can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,)),
     "UserPDB": Remedy("Make more pods of PodDisruptionBudget PDB ready, or ask its owner to change it.", (_PDBS,)),
     "UserPDB/SyncFailed": Remedy(
         "Ask the owner of PodDisruptionBudget PDB for an integer minAvailable lower than the number of its pods.",
@@ -159,7 +159,7 @@ REMEDIES = {
     ),
     # What only a drain says, beforehand.
     "NotEvaluated": Remedy("Wait until it runs, and check that virt-handler runs on its node.", (_VMI, _ON_NODE)),
-    "NameTooLong": Remedy(f"It can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,)),
+    "NameTooLong": Remedy(f"The VMI can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,)),
     "NotEnded": Remedy(_NOT_ENDED, (_VMI, _MIGRATE)),
     "SeveralPods": Remedy("Find out why its other pod does not end.", (_PODS,)),
     "NoTarget": Remedy(_ROOM, ("kubectl describe nodes",)),

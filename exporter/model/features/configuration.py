@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ..kinds.kube_virt import EVEN_PARITY, KubeVirt
+from ..misfits import misfit
 from ..remembered import remembered
 from .gates import NEWEST, Gates, states_of
 from .settings import (
@@ -330,7 +331,7 @@ def _made(configuration: str, version: Version, annotations: tuple[str, ...], ar
     try:
         of = settings(configuration)
     except msgspec.DecodeError as error:
-        return str(error)
+        return misfit(error)
     developer = of.developer or Developer()
     enabled, disabled = (
         _listed(gates, version) for gates in (developer.feature_gates, developer.disabled_feature_gates)

@@ -41,6 +41,7 @@ from ...model.kinds.node import Node
 from ...model.kinds.pod import Pod
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...model.naming import sentence, subject_first
 from ...model.reader import ClusterView, Reading
 from ...model.record import Record, Ref
 from ...model.source import FILE, Source, Undecodable
@@ -250,7 +251,7 @@ def _vm(departure: Departure, places: dict[Key, Place], shown: dict[Key, list[Sh
 def _without_room(departure: Departure, place: Place) -> Departure:
     reason = "NoRoomLeft" if place.alone else "NoTarget"
     after = "after the larger VMs of this drain " if place.alone else ""
-    why = f"{after}no node can take it: {place.why}"
+    why = sentence(subject_first("", f"{after}no node can take the VMI: {place.why}"))
     return replace(departure, state=DrainState.BLOCKED, reason=reason, why=why, remedy=REMEDIES[reason])
 
 
