@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import Finding
-from ...model.indexes.features import NEEDED, OFFERED, TAKES
+from ...model.indexes.features import LETS, NEEDED, OFFERED, PLACE, TAKES
 from ...model.kinds import (
     controller_revision,
     kube_virt,
@@ -28,13 +28,14 @@ from ...model.kinds import (
 )
 from ..base import Check, Scope, View
 from .evaluation import unsupported
+from .placing import unplaced
 from .reasons import REASONS
 
 __all__ = ["CHECK"]
 
 
 def find(view: View) -> Iterator[Finding]:
-    yield from unsupported(view)
+    yield from (unplaced if view.partition.startswith(PLACE) else unsupported)(view)
 
 
 CHECK = Check(
@@ -53,13 +54,13 @@ CHECK = Check(
     ),
     scope=Scope("one thing that a node has to offer", NEEDED),
     # One finding stands for all that is missing for a feature, in whichever partition comes first.
-    sways=(OFFERED, TAKES),
+    sways={OFFERED: "", TAKES: "", LETS: PLACE},
     reasons=REASONS,
     find=find,
     uses={
-        virtual_machine.KIND: "asks deleting instancetype preference run_strategy settled shape start_requested",
-        virtual_machine_instance.KIND: "asks blocked emulated migratable node phase vm_uid",
-        node.KIND: "allocatable deleting label_pairs ready unschedulable",
+        virtual_machine.KIND: "asks deleting demand instancetype preference run_strategy settled shape start_requested",
+        virtual_machine_instance.KIND: "asks blocked demand emulated migratable migration node phase strategy vm_uid",
+        node.KIND: "allocatable deleting label_pairs ready taints unschedulable",
     },
     about=(virtual_machine.KIND,),
 )
