@@ -42,7 +42,7 @@ def closed(node: Node) -> str:
         return _CORDONED
     if not node.ready:
         return "not Ready"
-    return "" if (SCHEDULABLE, "true") in node.label_pairs else f"without label {SCHEDULABLE}=true"
+    return "" if _value(node, SCHEDULABLE) == "true" else f"without label {SCHEDULABLE}=true"
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):

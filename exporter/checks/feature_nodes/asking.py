@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from typing import TypeGuard
 
 from ...findings import Severity
 from ...model.features.configuration import Effective
@@ -38,7 +39,7 @@ def offerers(view: View, thing: str) -> tuple[str, ...]:
     return tuple(each.name for each in islice(view.sharing(OFFERED, thing), 2))
 
 
-def may_migrate(record: Record) -> bool:
+def may_migrate(record: Record) -> TypeGuard[VirtualMachineInstance]:
     """Whether it runs somewhere, and may want to leave that."""
     return (
         isinstance(record, VirtualMachineInstance)
