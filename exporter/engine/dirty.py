@@ -18,9 +18,12 @@ __all__ = ["Crowd", "Pending", "affected", "concerned", "crowd", "crowds", "ever
 _Group: TypeAlias = dict[str, None]  # partitions
 
 Crowd: TypeAlias = tuple[Index | None, str]
-"""All that stands under a key of an index; without an index, in a namespace, or in the cluster."""
+"""All that stands under a key of an index; without an index, in a namespace, or after `*` in all partitions that begin
+with a text.
+"""
 
-_CLUSTER: Crowd = (None, "*")
+_ALL = "*"
+_CLUSTER: Crowd = (None, _ALL)
 _FEW = 16  # partitions that are as soon added again as remembered
 _MANY = 500  # that become dirty at once are kept together
 _MOST_CROWDS = 100  # that are remembered
@@ -52,12 +55,11 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
 def crowds(check: Check, cluster: Cluster, change: Change) -> Iterator[tuple[Crowd, bool]]:
     """By what the change concerns other objects, and whether it may have brought others in there than its own."""
     reach = check.reach[change.kind]
-    swayed = check.sways and any(
-        index in check.sways and _few(cluster, index, key, change) for index, key in change.moved
-    )
-    if check.scope is PER_CLUSTER or reach is Reach.CLUSTER or swayed:
+    swayed = {check.sways[index] for index, key in _moved(check, change) if _few(cluster, index, key, change)}
+    if check.scope is PER_CLUSTER or reach is Reach.CLUSTER or "" in swayed:
         yield _CLUSTER, False
         return
+    yield from (((None, _ALL + beginning), False) for beginning in swayed)
     if reach is Reach.NAMESPACE:
         yield from (((None, record.namespace), False) for record in (change.after, change.before) if record is not None)
     for index, key in change.touched:
@@ -69,6 +71,11 @@ def crowds(check: Check, cluster: Cluster, change: Change) -> Iterator[tuple[Cro
             yield (index, key), _reads_through(index, change) or _reads_through(few, change)
         elif index in check.joins and change.kind in check.heeds.get(index, (change.kind,)):
             yield (index, key), _reads_through(index, change)
+
+
+def _moved(check: Check, change: Change) -> Iterator[tuple[Index, str]]:
+    """The keys of the indexes that sway the check."""
+    return (each for each in change.moved if each[0] in check.sways)
 
 
 def _few(cluster: Cluster, index: Index, key: str, change: Change) -> bool:
@@ -86,6 +93,8 @@ def crowd(check: Check, cluster: Cluster, of: Crowd) -> Iterable[str]:
     index, key = of
     if of == _CLUSTER:
         return everything(check, cluster)
+    if index is None and key.startswith(_ALL):
+        return (each for each in everything(check, cluster) if each.startswith(key.removeprefix(_ALL)))
     if index is None:
         return _within(check, cluster, key)
     if index in check.scope.indexes:

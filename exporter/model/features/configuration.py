@@ -212,6 +212,11 @@ class Effective:
         return self.settings.cpu_model or ""
 
     @cached_property
+    def node_selectors(self) -> Mapping[str, str]:
+        """What all launcher pods select, unless the VMI's own selector says otherwise."""
+        return {key: str(value or "") for key, value in (self._developer.node_selectors or {}).items()}
+
+    @cached_property
     def obsolete_cpu_models(self) -> frozenset[str]:
         """Those that no node offers; those that are listed take the place of KubeVirt's own."""
         return frozenset(self.settings.obsolete_cpu_models or OBSOLETE_CPU_MODELS)

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import field
 
 from ..annotations import Faults, Note, read
+from ..demand import Demand, demand_of
 from ..features.asks import asks_of
 from ..features.rule import IGNITION, SIDECARS, Asking, Request
 from ..firmware import WireFirmware, identifying
@@ -158,6 +159,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     generation: str  # of its VM when it started: what ends the name of the ControllerRevision with the VM's spec
     presets: tuple[str, ...]  # the VirtualMachineInstancePresets that were merged into it
     asks: tuple[Request, ...]  # features
+    demand: Demand  # of its node, beside features
     emulated: str  # the hardware type that it runs with, of which its spec may have an alias; empty where not known
     blocked: str  # why virt-controller or the scheduler makes no progress with it, while it is pending
     unreadable: tuple[Unreadable, ...] = ()
@@ -326,6 +328,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         termination=_SHUTDOWN if period is None else max(period, 0),
         presets=_presets(meta.annotations),
         asks=asks_of(_asking(spec, notes, status)),
+        demand=demand_of(spec),
         emulated=intern((status.machine and status.machine.type) or ""),
         blocked=_blocked(status.phase or "", conditions),
         unreadable=tuple(faults),
