@@ -7,10 +7,11 @@ External). Each step can get stuck in silence: a drain only repeats its request.
 A VMI has one reason at a time, the most specific one: StuckTerminating; where the webhook lets an eviction pass,
 UserPDB, MultiplePDB, RequestWithUnmanagedStrategy, LegacyTaintIgnored, WillShutDown; where it does not,
 StaleEvacuationRequest, ExternalAwaiting, NotMigratable or NotMigratableAfterRequest, MigrationFailing,
-TargetUnschedulable, MigrationPending, RequestOnSchedulableNode or RequestByWorkloadUpdate, MigrationQueued, NotStarted.
-Six stand beside another one: ExternalNoHandler, MigrationOverdue after an hour in the queue, NotMigratableWhileCordoned
-and PDBWhileCordoned after an hour of cordon, and, where its migrations fail, are held up or are not made,
-RequestOnSchedulableNode or RequestByWorkloadUpdate. A VMI that migrates and makes progress has none.
+MigrationHanging, TargetUnschedulable, MigrationPending, RequestOnSchedulableNode or RequestByWorkloadUpdate,
+MigrationQueued, NotStarted. Seven stand beside another one: ExternalNoHandler, MigrationOverdue after an hour in the
+queue, NotMigratableWhileCordoned and PDBWhileCordoned after an hour of cordon, MigrationHanging where those before it
+failed, and, where its migrations fail, hang, are held up or are not made, RequestOnSchedulableNode or
+RequestByWorkloadUpdate. A VMI that migrates and makes progress has none.
 
 A node counts as being drained if it has a drain taint; or if it is cordoned and something else shows it: a
 NodeMaintenance that is not being deleted, or, since the cordon, a VMI that was asked to leave it or a pod that was
@@ -40,7 +41,7 @@ from ...model.departure import (
     node_context,
     orphans,
 )
-from ...model.indexes.nodes import HANDLER, NODE, PDB, REQUESTED, RUNNING
+from ...model.indexes.nodes import HANDLER, NODE, PDB, REQUESTED, RUNNING, TARGET
 from ...model.kinds import (
     kube_virt,
     kubevirt_machine,
@@ -120,7 +121,7 @@ CHECK = Check(
         kubevirt_machine.KIND,
     ),
     scope=Scope("one node", NODE),
-    joins=(PDB, HANDLER, REQUESTED, RUNNING),
+    joins=(PDB, HANDLER, REQUESTED, RUNNING, TARGET),
     reasons=REASONS,
     find=find,
     uses={

@@ -51,6 +51,12 @@ class VMIContext:
         """The newest migration that has not finished."""
         return next((each for each in self.migrations if not each.finished), None)
 
+    @cached_property
+    def target(self) -> Pod | None:
+        """The target pod of that migration, where it has one that has not ended."""
+        made = self.open
+        return next((pod for pod in self.pods if made is not None and pod.migration == made.uid), None)
+
     @property
     def migrating(self) -> bool:
         if self.open is not None and self.open.phase not in ("", "Pending"):
