@@ -23,7 +23,8 @@ after an hour. With KubeVirt's own taint its VMIs are migrated without a request
 Not seen here: KubeVirt before 1.5, whose webhook lets a second request pass; who asked for an eviction; evictions that
 were refused and left no trace, so that a drain that meets nothing but these looks like a cordon; the nodes that a
 volume is accessible from; since when a VMI is asked to leave, where KubeVirt is older than 1.7 and its managedFields
-were taken off.
+were taken off: there the time of its drain counts (a NodeMaintenance, the taint of the cordon, the request of another
+VMI), where one is known; a copy that makes no progress in post-copy, or with both time-outs of KubeVirt set to 0.
 """
 
 from __future__ import annotations

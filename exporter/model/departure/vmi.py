@@ -144,7 +144,10 @@ class VMIContext:
         if vmi.asked[0] is not None:
             return vmi.asked
         tried = [each.created for each in self.evacuations if each.created is not None]
-        return (min(tried), Since.CREATION) if tried else UNKNOWN
+        if tried:
+            return min(tried), Since.CREATION
+        # Whoever drains a node cordons it, and evicts at once: KubeVirt before 1.7 writes no other time into a request.
+        return self.node.since if vmi.evacuation == self.node.name else UNKNOWN
 
     @property
     def in_turns(self) -> bool:
