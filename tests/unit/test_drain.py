@@ -191,6 +191,24 @@ def test_a_target_pod_that_finds_no_node() -> None:
     assert vm.why == "No node takes the target pod of the VMI's migration: 0/3 nodes."
 
 
+@pytest.mark.parametrize(
+    ("since", "state", "reason"),
+    [
+        ("2026-06-01T10:01:00Z", DrainState.BLOCKED, "MigrationHanging"),
+        ("2026-09-21T14:12:20Z", DrainState.MIGRATING, ""),
+    ],
+)
+def test_a_migration_is_under_way_until_it_hangs(since: str, state: DrainState, reason: str) -> None:
+    now = {"migrationUid": "uid-m", "sourceNode": "node01", "targetNode": "node02"}
+    made = migration("m", "a", "PreparingTarget", 1)
+    drained = Drained(*guest("a", migration=now, **LEAVING))
+    drained.seen(full(made | {"phaseSince": since}))
+    vm = drained.one()
+    assert (vm.state, vm.reason, vm.to) == (state, reason, "node02")
+    assert bool(vm.next) is bool(vm.commands) is bool(reason)
+    assert drain.exit_code(drained.take()) == (1 if reason else 0)
+
+
 def test_external_names_who_answers() -> None:
     labels = {
         "capk.cluster.x-k8s.io/kubevirt-machine-name": "w1",

@@ -12,9 +12,11 @@ from exporter.checks.base import Check
 from exporter.findings import Finding
 from exporter.model.features.fields import FIELDS
 from exporter.model.features.rules import RULES
+from exporter.model.kind import ApiKind
 from tests.unit.test_checks import CHECKS, cases_of, evaluated
 
-CLUSTER_WIDE = {kind.resource for check in CHECKS for kind in check.reads if not getattr(kind, "namespaced", True)}
+READ = [kind for check in CHECKS for kind in check.reads]
+CLUSTER_WIDE = {kind.resource for kind in READ if isinstance(kind, ApiKind) and not kind.namespaced}
 PRONOUNS = ("it", "its", "they", "their", "this", "that", "these", "those", "he", "which", "who", "whose")
 
 

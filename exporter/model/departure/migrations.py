@@ -1,6 +1,7 @@
 """The departure of a VMI that KubeVirt has to migrate.
 
-The order: migrations that fail; the one that is open; none at all. So a reason stays while attempts come and go.
+The order: migrations that fail; the one that is open, which hangs, is held up or is under way; none at all. So a reason
+stays while attempts come and go.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMig
 from ..naming import named
 from ..since import Since, Time
 from .building import of, text
+from .hanging import hanging
 from .shape import Departure, DrainState
 from .vmi import VMIContext
 
@@ -29,10 +31,12 @@ _HELD = {
 
 def migrated(own: VMIContext) -> Departure:
     vmi = own.vmi
-    useless = _on_schedulable_node(own)
+    useless, hangs = _on_schedulable_node(own), hanging(own)
     if own.asked and len(own.failed) >= _FAILING:
         given_up = useless is not None and not vmi.outdated and own.cancels
-        return _beside(_failing(own, given_up=given_up), useless)
+        return _beside(_beside(_failing(own, given_up=given_up), useless), hangs)
+    if hangs is not None:
+        return _beside(hangs, useless)
     if vmi.migrating and own.migrating:
         to = vmi.migration.target if vmi.migration is not None else ""
         return of(own, DrainState.MIGRATING, "", f"it is migrating{f' to {to}' if to else ''}", to=to)
@@ -61,7 +65,7 @@ def _failing(own: VMIContext, *, given_up: bool) -> Departure:
     """Reported as long as none has succeeded, whatever the newest attempt is doing."""
     newest, last = own.failed[0], own.vmi.migration
     failure = newest.failure or (last.failure if last is not None and last.uid == newest.uid else "")
-    waiting = _unschedulable(own, own.open)
+    waiting = _unschedulable(own)
     why = f"{len(own.failed)} migrations in a row failed" + (f": {failure}" if failure else "")
     case = ""
     if _SAME_HOST in failure.lower():
@@ -86,15 +90,15 @@ def _failing(own: VMIContext, *, given_up: bool) -> Departure:
     )
 
 
-def _unschedulable(own: VMIContext, migration: VirtualMachineInstanceMigration | None) -> Pod | None:
-    """The target pod, where no node takes it."""
-    target = (pod for pod in own.pods if migration is not None and pod.migration == migration.uid)
-    return next((pod for pod in target if pod.phase == "Pending" and pod.unschedulable), None)
+def _unschedulable(own: VMIContext) -> Pod | None:
+    """The target pod of its open migration, where no node takes it."""
+    pod = own.target
+    return pod if pod is not None and pod.phase == "Pending" and pod.unschedulable else None
 
 
 def _held(own: VMIContext, migration: VirtualMachineInstanceMigration) -> Departure | None:
     """Its open migration, where something else than its turn holds it up."""
-    pod = _unschedulable(own, migration)
+    pod = _unschedulable(own)
     began = _began(migration)
     if pod is not None:
         # KubeVirt gives the attempt up after 300 seconds, and makes the next.

@@ -28,6 +28,8 @@ _LIMITS = "kubectl get kubevirts.kubevirt.io -A -o jsonpath='{.items[*].spec.con
 _PODS = "kubectl get pods -n NAMESPACE -o wide"
 _EVENTS = "kubectl get events -n NAMESPACE --sort-by=.lastTimestamp"
 _QUOTAS = "kubectl get resourcequotas -n NAMESPACE -o yaml"
+_HANDLERS = "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"
+_NODES = "kubectl get nodes -o wide"
 _CONTROLLER = "kubectl get pods -A -l kubevirt.io=virt-controller"
 _ON_NODE = "kubectl get pods -A -o wide --field-selector spec.nodeName=NODE"
 _PDBS = "kubectl get poddisruptionbudgets.policy -n NAMESPACE -o yaml"
@@ -120,6 +122,28 @@ REMEDIES = {
     "MigrationPending/Unhandled": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _EVENTS)),
     "MigrationPending/Backoff": Remedy(
         "Find out why the last migration failed; KubeVirt tries again by itself.", (_MIGRATIONS, _EVENTS)
+    ),
+    "MigrationHanging": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _MIGRATIONS, _EVENTS)),
+    "MigrationHanging/Volumes": Remedy(
+        "Find out why the pods of its plugged volumes do not start at the target.", (_PODS, _EVENTS)
+    ),
+    "MigrationHanging/Containers": Remedy(
+        "Find out why the containers of its target pod do not start.", (_PODS, _EVENTS)
+    ),
+    "MigrationHanging/TargetEnding": Remedy(
+        "Find out why its target pod does not end; KubeVirt fails the migration once it has.", (_PODS, _NODES, _EVENTS)
+    ),
+    "MigrationHanging/TargetHandler": Remedy(
+        "Bring virt-handler on node TARGETNODE back, or restart it: the migration goes on once it answers.",
+        (_HANDLERS, _MIGRATIONS, _EVENTS),
+    ),
+    "MigrationHanging/TargetNode": Remedy(
+        "Bring node TARGETNODE back, or delete it if it is lost: KubeVirt then fails the migration and makes the next.",
+        (_NODES, _PODS, _MIGRATIONS),
+    ),
+    "MigrationHanging/SourceHandler": Remedy(
+        "Bring virt-handler on node NODE back, or restart it: the migration goes on once it answers.",
+        (_HANDLERS, _MIGRATIONS, _EVENTS),
     ),
     "RequestOnSchedulableNode": Remedy(_GIVEN_UP, (_VMI, _CANCEL)),
     "RequestOnSchedulableNode/Kept": Remedy(

@@ -15,6 +15,7 @@ from ..selecting import ENOUGH
 from ..since import UNKNOWN, Since, Time
 from .building import of, text
 from .context import NodeContext
+from .hanging import hanging
 from .migrations import migrated
 from .shape import Departure, DrainState
 from .vmi import VMIContext
@@ -80,7 +81,7 @@ def _let_through(own: VMIContext) -> Departure:
     because = f"its strategy is {own.strategy}{default}" + ("" if own.strategy == "None" else f", and {_unable(own)}")
     if vmi.evacuation:
         if own.migrating:
-            return of(own, DrainState.MIGRATING, "", "it is migrating")
+            return hanging(own) or of(own, DrainState.MIGRATING, "", "it is migrating")
         why = f"{because}: nobody migrates it, and its next eviction shuts it down"
         return of(
             own,
@@ -185,9 +186,9 @@ def _stale_request(own: VMIContext) -> Departure:
 
 
 def _external(own: VMIContext) -> Departure:
-    vmi, handler = own.vmi, own.vmi.handler
-    if own.migrating:
-        return of(own, DrainState.MIGRATING, "", "it is migrating", to=_target(own))
+    vmi, handler, hangs = own.vmi, own.vmi.handler, hanging(own)
+    if hangs is not None or own.migrating:
+        return hangs or of(own, DrainState.MIGRATING, "", "it is migrating", to=_target(own))
     to = f"KubevirtMachine {handler}" if handler else vmi.owner
     state = DrainState.EXTERNAL if to else DrainState.BLOCKED
     if own.open is not None:
@@ -225,7 +226,7 @@ def _awaiting(own: VMIContext, state: DrainState, to: str) -> Departure:
 def _refused(own: VMIContext) -> Departure:
     vmi, node = own.vmi, own.node
     if own.migrating:
-        return of(own, DrainState.MIGRATING, "", "it is migrating", to=_target(own))
+        return hanging(own) or of(own, DrainState.MIGRATING, "", "it is migrating", to=_target(own))
     if own.verdict.answer is Answer.NOT_EVALUATED:
         why = "whether the VMI can be migrated is not known yet, and until then evictions of its pod are refused"
         return of(own, DrainState.UNKNOWN, "NotEvaluated", why)

@@ -84,6 +84,8 @@ class _MigrationState(Wire, frozen=True, gc=False):
     failure_reason: str | None = None
     source_node: str | None = None
     target_node: str | None = None
+    target_node_domain_ready_timestamp: WireTime = None
+    mode: str | None = None
 
 
 class _Volume(Wire, frozen=True, gc=False):
@@ -127,6 +129,8 @@ class Migration(msgspec.Struct, frozen=True, gc=False):
     failure: str
     source: str
     target: str
+    arrived: float | None  # when the guest was seen to run at the target
+    mode: str  # PreCopy, PostCopy or Paused; empty where it has none yet
 
 
 class VirtualMachineInstance(Record, frozen=True, gc=False):
@@ -238,6 +242,8 @@ def _migration(state: _MigrationState | None) -> Migration | None:
         (state.failure_reason or "")[:256],
         intern(state.source_node or ""),
         intern(state.target_node or ""),
+        epoch(state.target_node_domain_ready_timestamp),
+        intern(state.mode or ""),
     )
 
 

@@ -227,12 +227,13 @@ def _vm(departure: Departure, places: dict[Key, Place], shown: dict[Key, list[Sh
     findings = tuple(shown.get(_key(subject), ()))
     if departure.state is DrainState.WAITING and not departure.reason and place.why:
         departure = _without_room(departure, place)
-    ends = departure.state is DrainState.TERMINATING
-    # What is being deleted has a reason once it takes too long, and that only the check knows.
-    advised = not ends or any(each.reason == departure.reason for each in findings)
+    ends, goes_on = departure.state is DrainState.TERMINATING, departure.state is DrainState.MIGRATING
+    # What is being deleted or migrates has a reason once it takes too long, and that only the check knows.
+    lasts = any(each.reason == departure.reason for each in findings)
+    advised = lasts or not (ends or goes_on)
     return VMReport(
         vm=subject.ref,
-        state=departure.state,
+        state=DrainState.BLOCKED if goes_on and lasts else departure.state,
         strategy=departure.strategy,
         reason=departure.reason if advised else "",
         why=departure.why,
