@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from .model.kind import ApiKind, Reach
+from .model.misfits import misfit
 from .model.nesting import decoded
 from .model.record import Record, WireMeta
 
@@ -57,7 +58,7 @@ class ObjectDecoder:
         try:
             return self.reduced(decoded(self._one, raw))
         except MALFORMED as error:
-            return self._undecodable(name_of(raw), str(error))
+            return self._undecodable(name_of(raw), misfit(error))
 
     def reduced(self, wire: Any) -> Decoded:
         """The record of a decoded object."""
@@ -65,7 +66,7 @@ class ObjectDecoder:
         try:
             record = self._kind.reduce(wire)
         except Exception as error:  # noqa: BLE001 # one object must not end the process, whatever it holds
-            return self._undecodable(meta, str(error) or type(error).__name__)
+            return self._undecodable(meta, misfit(error))
         if record is None:
             return Decoded(meta.namespace or "", meta.name or "", None)
         return Decoded(record.namespace, record.name, record)

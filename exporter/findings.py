@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from .model.naming import NAMED
+from .model.naming import NAMED, sentence
 from .model.record import Ref
 from .model.since import Since
 
@@ -35,6 +35,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     that it is about: of a subject that is a VM or VMI it is filled in, of any other the check gives it.
     `cluster` is the name of the subject's cluster, where several are compared.
 
+    The message is a sentence about the subject by a noun; it gets its full stop here, so that texts can be joined.
     It is short, whatever the objects hold: long texts are cut, `related` and each list of the evidence name a few, and
     `<name>InAll` says how many the list would have.
     """
@@ -64,8 +65,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     def __post_init__(self) -> None:
         if not self.vm and self.subject.kind in _VMS:
             msgspec.structs.force_setattr(self, "vm", self.subject.name)
-        if len(self.message) > _LONGEST:
-            msgspec.structs.force_setattr(self, "message", _cut(self.message))
+        if len(self.message) > _LONGEST or self.message != sentence(self.message):
+            msgspec.structs.force_setattr(self, "message", _cut(sentence(self.message)))
         if len(self.related) > NAMED:
             msgspec.structs.force_setattr(self, "related", self.related[:NAMED])
         if any(map(_long, self.evidence.values())):

@@ -164,6 +164,7 @@ async def run(
             skew=skew,
             timer=time.monotonic,
         )
+        by_hand = ByHand(ledger.directory, arrives=arrives)
         verifying = Verifying(
             following,
             ledger,
@@ -174,11 +175,11 @@ async def run(
             assumed=checks.assumed,
             measures=measures,
             kept=kept,
+            takers=by_hand.takers,
         )
         found = source or _exporter(config, clock)
         firing = Firing(config.webhook.repeat.total_seconds(), time.monotonic)
         pauses = Pauses(history, ledger, reads, kinds, kept=kept, annotate=annotate)
-        by_hand = ByHand(ledger.directory, arrives=arrives)
         alerts = _alerts(config, firing)
         sidecar = Sidecar(parts, found, ledger, election, verifying, history, pauses, alerts, by_hand)
         access = Access(reviews, others=OWN_TOKEN, times=times) if reviews else None

@@ -142,22 +142,27 @@ class Ending:
             until = moment(self._clock() + left)
             why = f"{plan.target} is as before, and the request may arrive until {until}"
             return Result(State.UNCLEAR, plan, attempt, why=why)
-        if not happened(plan.step, before, now):
+        if happened(plan.step, before, now):
+            result = await self._resolved_done(plan, before, now, intended)
+        else:
             result = self._resolved_without(plan, before, now, intended, "it was not answered")
+        if result.state != State.UNCLEAR:
             self._settling.settled(attempt)
             self._reached("settled")
-            return result
+        return result
+
+    async def _resolved_done(
+        self, plan: Plan, before: Mapping[str, Any], now: Mapping[str, Any] | None, intended: Entry
+    ) -> Result:
         looked = await self._looked(plan, before, intended)
         if isinstance(looked, Refused):
-            return Result(State.UNCLEAR, plan, attempt, why=looked.why)
+            return Result(State.UNCLEAR, plan, intended.attempt, why=looked.why)
         self._reached("settle_looked")
-        await self._record(plan, attempt, State.DONE)
+        await self._record(plan, intended.attempt, State.DONE)
         self._reached("settle_event")
         why, whole = f"{plan.target} shows the effect", dict(now) if now is not None else None
-        self.keep(Kept.RESOLVED, attempt=attempt, happened=True, why=why, whole=whole)
-        self._settling.settled(attempt)
-        self._reached("settled")
-        return Result(State.DONE, plan, attempt, why=looked or why)
+        self.keep(Kept.RESOLVED, attempt=intended.attempt, happened=True, why=why, whole=whole)
+        return Result(State.DONE, plan, intended.attempt, why=looked or why)
 
     def _resolved_without(
         self, plan: Plan, before: Mapping[str, Any], now: Mapping[str, Any] | None, intended: Entry, why: str

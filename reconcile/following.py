@@ -62,7 +62,7 @@ class Following:
                 del self._followed[attempt]
         elif event in (Event.VERIFIED, Event.PERSISTS, Event.RETURNED):
             followed.state = event.value
-        elif event in (Event.FAILED, Event.RESOLVED):
+        elif event in (Event.FAILED, Event.RESOLVED, Event.TAKEN_BACK):
             del self._followed[attempt]
 
     def due(self, now: float, after: float, found: Iterable[str]) -> list[Followed]:

@@ -17,7 +17,7 @@ from .outcomes import Attempt, Failures, Pause, Return, War, attempt_of
 __all__ = ["Attempt", "Failures", "History", "Pause", "War"]
 
 _DAY = 86_400.0
-_VERDICTS = frozenset({Event.VERIFIED, Event.PERSISTS, Event.RETURNED})
+_VERDICTS = frozenset({Event.VERIFIED, Event.PERSISTS, Event.RETURNED, Event.TAKEN_BACK})
 _KEPT = 91 * _DAY  # seconds for which an attempt is known: more than any setting looks back
 
 

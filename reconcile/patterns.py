@@ -128,16 +128,15 @@ class Begins:
 
 
 class Like:
-    """A map with values as given, whatever else is in it."""
+    """A map with values as given, whatever else is in it; where there is none, as one of nothing."""
 
     def __init__(self, **values: Any) -> None:
         """A value is a pattern, or what it has to be equal to; in place of a map, its keys as `Like(**{"a/b": 1})`."""
         self._values: Mapping[str, Pattern] = {name: _pattern(each) for name, each in values.items()}
 
     def holds(self, found: Any) -> bool:
-        return isinstance(found, Mapping) and all(
-            each.holds(found.get(name, ABSENT)) for name, each in self._values.items()
-        )
+        of: Any = {} if EMPTY.holds(found) else found
+        return isinstance(of, Mapping) and all(each.holds(of.get(name, ABSENT)) for name, each in self._values.items())
 
     def cel(self, at: At) -> str:
         return _all([each.cel(at.key(name)) for name, each in self._values.items()])
@@ -147,7 +146,7 @@ class Exactly(Like):
     """A map of these keys, and of no other."""
 
     def holds(self, found: Any) -> bool:
-        return super().holds(found) and found.keys() <= self._values.keys()
+        return super().holds(found) and (EMPTY.holds(found) or found.keys() <= self._values.keys())
 
     def cel(self, at: At) -> str:
         return _all([f"{at.value('{}')}.all(k, k in {quoted(sorted(self._values))})", super().cel(at)])

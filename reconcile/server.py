@@ -9,7 +9,7 @@ from aiohttp import web
 from prometheus_client import generate_latest
 
 from exporter.http.answers import json_answer
-from exporter.http.server import Guard, application
+from exporter.http.server import Guard, application, expected
 
 from .board import Board
 from .metrics import Measures
@@ -56,7 +56,7 @@ def build(
 
     app = application({"/api/v1/plans": plans, "/metrics": metrics}, readyz, guard=guard)
     if webhook is not None:
-        app.router.add_post(*OWN_TOKEN, webhook)
+        app.router.add_post(*OWN_TOKEN, webhook, expect_handler=expected)
     return app
 
 

@@ -214,7 +214,12 @@ class ExporterSource:
             async with (
                 aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session,
                 session.get(
-                    url, params=query or {}, headers=headers, ssl=self._tls, server_hostname=self._name
+                    url,
+                    params=query or {},
+                    headers=headers,
+                    ssl=self._tls,
+                    server_hostname=self._name,
+                    allow_redirects=False,  # the token is for this server
                 ) as response,
             ):
                 body = await whole(response, _BODY_BYTES)

@@ -34,14 +34,26 @@ class Verifying:
         assumed: str = "",
         measures: Measures,
         kept: Callable[[Entry], None],
+        takers: Callable[[], Mapping[str, str] | None] = dict,
     ) -> None:
+        """`takers` are the attempts of people that took some of ours back, by those; empty while it is not known
+        whether one did, and None where nothing of them is.
+        """
         self._following, self._ledger, self._reads, self._kinds = following, ledger, reads, kinds
         self._checks, self._settings, self._measures, self._kept = checks, settings, measures, kept
-        self._assumed = assumed
+        self._assumed, self._takers = assumed, takers
 
     async def look(self, now: float, after: float, found: set[str]) -> None:
         """Looks at what is due; `found` are the fingerprints of the findings now. Raises LedgerError."""
-        for followed in self._following.due(now, after, found):
+        due = self._following.due(now, after, found)
+        takers = self._takers() if due else None
+        if takers is None:
+            return
+        for followed in due:
+            if (taker := takers.get(followed.attempt)) is not None:
+                if taker:
+                    self._keep(Event.TAKEN_BACK, followed, f"a person took it back: steward reconcile ledger {taker}")
+                continue
             check = self._checks.get(followed.hint.check)
             if check is None:
                 continue

@@ -16,6 +16,7 @@ from ..findings import Finding, Severity
 from ..model.indexes.annotations import UNREAD
 from ..model.kind import ApiKind
 from ..model.kinds import kubevirt_machine, pod, virtual_machine_instance
+from ..model.naming import subject_first
 from .advice import filled
 from .base import Check, Family, Reason, Scope, View
 
@@ -42,7 +43,7 @@ def find(view: View) -> Iterator[Finding]:
                 reason="UnreadableAnnotation",
                 severity=Severity.INFO,
                 subject=record.ref,
-                message="; ".join(said),
+                message=subject_first(record.ref.kind, "; ".join(said)),
                 commands=(filled("kubectl get RESOURCE -n NAMESPACE NAME -o yaml", values),),
                 evidence={"annotations": [fact.annotation for fact in record.unread]},
             )

@@ -119,7 +119,8 @@ class Check:
     only concerns the few records that have the same key in the index that each is given with.
 
     `sways` are indexes in which it counts whether a key has none, one or more records, such as the nodes that offer
-    something: a record that makes a difference there concerns all partitions.
+    something: a record that makes a difference there concerns all partitions that begin with the text each is given
+    with.
 
     `about` are the kinds without which there is nothing to check: where the cluster does not serve one of them the
     check is not applicable. `uses` names the fields that the check uses, by kind, for kinds whose records many checks
@@ -137,7 +138,7 @@ class Check:
     joins: tuple[Index, ...] = ()
     heeds: Mapping[Index, tuple[type[Record], ...]] = field(default_factory=dict)
     weighs: Mapping[Index, Index] = field(default_factory=dict)
-    sways: tuple[Index, ...] = ()
+    sways: Mapping[Index, str] = field(default_factory=dict)
     settings: type[Struct] | None = None
     about: tuple[Kind[Any], ...] = ()
     uses: Mapping[Kind[Any], str] = field(default_factory=dict)

@@ -74,7 +74,7 @@ def find(view: View) -> Iterator[Finding]:
                 severity=Severity.WARNING,
                 subject=pdb.ref,
                 related=(owner.ref,),
-                message=f"an earlier KubeVirt made it for {owner.ref}, and this release has not deleted it",
+                message=f"The PDB was made for {owner.ref} by an earlier KubeVirt, and this release has not deleted it",
                 evidence={"vmi": owner.name},
             )
 
@@ -82,14 +82,14 @@ def find(view: View) -> Iterator[Finding]:
 def _orphan(view: View, pdb: PodDisruptionBudget) -> Finding:
     pods = _selected(view, pdb)
     blocks = bool(pods) if pdb.owner_vmi else pdb.expected > 0
-    whose = f"VMI {pdb.owner_vmi}, for which it was made," if pdb.owner_vmi else "VMI for which it was made"
-    counted = f"{len(pods)} of its pods" if pods else f"{pdb.expected} pods"
+    whose = f"VMI {pdb.owner_vmi}, for which the PDB was made," if pdb.owner_vmi else "VMI for which the PDB was made"
+    counted = f"{len(pods)} of its pods" if pods else f"{pdb.expected} pod{'s' if pdb.expected != 1 else ''}"
     return Finding(
         reason="OrphanPDB",
         severity=Severity.WARNING if blocks else Severity.INFO,
         subject=pdb.ref,
-        message=f"the {whose} is gone"
-        + (f", and it selects {counted}: their evictions may be refused" if blocks else ", and it selects no pod"),
+        message=f"The {whose} is gone"
+        + (f", and it selects {counted}, whose evictions may be refused" if blocks else ", and it selects no pod"),
         next="Make sure that no pod it selects runs a VM that it should protect, then delete the PDB."
         if blocks
         else "",

@@ -54,7 +54,8 @@ def find(view: View) -> Iterator[Finding]:
                 reason="WebhookDown",
                 severity=Severity.CRITICAL,
                 subject=Ref("Service", kubevirt.namespace, "virt-api"),
-                message=f"virt-api has no ready endpoint ({unready} not ready): evictions of {held} launcher pods fail",
+                message=f"Service virt-api has no ready endpoint ({unready} not ready): evictions of {held} launcher "
+                f"pod{'s' if held != 1 else ''} fail",
                 related=(kubevirt.ref,),
                 evidence={
                     "launcherPods": held,

@@ -108,7 +108,7 @@ def _finding(vm: VirtualMachine, stop: DrainStop, why: str) -> Finding:
         reason=reason,
         severity=_REASONS[reason].severities[0],
         subject=vm.ref,
-        message=f"it was stopped for the drain of node {stop.node} by {stop.by}, {state}",
+        message=f"The VM was stopped for the drain of node {stop.node} by {stop.by}, {state}",
         vm=vm.name,
         node=stop.node,
         since=since[0],

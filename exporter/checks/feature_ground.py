@@ -6,7 +6,9 @@ disks (pkg/virt-controller/services of kubevirt/kubevirt). It is enough that one
 need beside that is seen by feature_nodes.
 
 Not seen here: feature gates of Kubernetes; whether any VM has a container disk; hypervisors other than KVM; whether
-somebody injects the devices of secondary networks while ExternalNetResourceInjection is on.
+somebody injects the devices of secondary networks while ExternalNetResourceInjection is on; whether nodes have the
+file of the seccomp profile that launcher pods name, since no object of the API says which files a node has: where one
+lacks it, the container runtime refuses the pod, and the pod's events say so.
 """
 
 from __future__ import annotations
@@ -107,11 +109,13 @@ def _offered(view: View, kubevirt: KubeVirt, known: Effective, taking: int) -> I
         yield _finding(kubevirt, known, "GateWithoutNodes", "iommufd", message, nodes=taking, gate="IOMMUFD")
     by_kvm = known.hypervisors == ("kvm",) and not known.emulation
     if by_kvm and not _any(view, "resource devices.kubevirt.io/kvm"):
-        message = f"useEmulation is not set, and {none} devices.kubevirt.io/kvm, which every launcher pod asks for."
+        message = (
+            f"Field useEmulation is not set, and {none} devices.kubevirt.io/kvm, which every launcher pod asks for."
+        )
         yield _finding(kubevirt, known, "NoKVM", "use_emulation", message, nodes=taking)
     model = known.cpu_model
     if model and model not in _OF_HOST and not _any(view, f"label cpu-model.node.kubevirt.io/{model}=true"):
-        message = f"cpuModel is {model[:60]}, and {none} it: VMs that name no CPU model do not start."
+        message = f"Field cpuModel is {model[:60]}, and {none} it: VMs that name no CPU model do not start."
         yield _finding(
             kubevirt, known, "NoNodeForDefaultModel", "cpu_model_default", message, nodes=taking, model=model
         )

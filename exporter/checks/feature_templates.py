@@ -19,6 +19,7 @@ from ..model.features.rules.networks import IMPLICIT
 from ..model.kinds import kube_virt, virtual_machine_instance_replica_set
 from ..model.kinds.kube_virt import KubeVirt
 from ..model.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
+from ..model.naming import the
 from ..model.record import UnansweredError
 from .base import Check, Family, Reason, View
 from .feature_commands import READ_CONFIGURATION, READ_REPLICA_SET
@@ -78,7 +79,8 @@ def _finding(
         reason="TemplateRequestsDisabled",
         severity=Severity.WARNING,
         subject=each.ref,
-        message=f"Its template asks for {rule.title}, and {' and '.join(whys)}: its next VMI cannot start{answer}.",
+        message=f"{the(each.ref.kind)}'s template asks for {rule.phrase}, and {' and '.join(whys)}: its next VMI "
+        f"cannot start{answer}.",
         feature=rule.id,
         group=rule.id,
         next=step,

@@ -87,7 +87,7 @@ def _finding(holder: _Holder, shown: list[_Holder], holders: int, severity: Seve
         subject=vm.ref,
         commands=of_vmi(vm.ref),
         cluster=holder.cluster,
-        message=f"its firmware UUID is also that of {who}{f'; {hint}' if hint else ''}",
+        message=f"The VM's firmware UUID is also that of {who}{f'; {hint}' if hint else ''}",
         evidence=facts | ({"hint": hint} if hint else {}),
         group=group_id(vm.uuid),
     )

@@ -16,7 +16,7 @@ from ..model.firmware import group_id
 from ..model.indexes.identities import SERIAL
 from ..model.indexes.networks import VM
 from ..model.kinds import virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
-from ..model.naming import NAMED, named
+from ..model.naming import NAMED, named, the
 from .base import Check, Family, Reason, Scope, View
 from .firmware_duplicates.members import Group, Member, Standing, group_of
 from .firmware_duplicates.reasons import of_vmi
@@ -58,7 +58,7 @@ def _finding(view: View, group: Group, member: Member, standing: Standing) -> Fi
         subject=member.ref,
         related=tuple(each.ref for each in others),
         group=group_id(view.partition),
-        message=f"it {has} the same serial as {who}",
+        message=f"{the(member.ref.kind)} {has} the same serial as {who}",
         commands=of_vmi(member.ref),
         evidence={
             "serial": member.vmi.serial if member.vmi else member.vm.serial if member.vm else "",

@@ -12,6 +12,7 @@ from ..model.firmware import comparable, group_id
 from ..model.kinds import virtual_machine_instance_replica_set, virtual_machine_pool
 from ..model.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
 from ..model.kinds.virtual_machine_pool import VirtualMachinePool
+from ..model.naming import the
 from .advice import filled
 from .base import Check, Family, Reason, View
 from .scopes import PER_NAMESPACE
@@ -55,7 +56,7 @@ def find(view: View) -> Iterator[Finding]:
             severity=Severity.WARNING if each.replicas > 1 else Severity.INFO,
             subject=each.ref,
             group=group_id(comparable(each.uuid)),
-            message=f"its template sets one firmware UUID for all {made} that it makes",
+            message=f"{the(each.ref.kind)}'s template sets one firmware UUID for all {made} made of it",
             commands=(filled(_COMMANDS[each.ref.kind], values),),
             evidence={name: fact for name, fact in facts.items() if fact != ""},
         )

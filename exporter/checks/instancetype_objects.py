@@ -6,7 +6,12 @@ a ControllerRevision goes on; one that has none fails.
 Deprecated fields are those of staging/src/kubevirt.io/api/instancetype/v1beta1/types.go, each from the release on that
 deprecates it.
 
-Not seen here: VMs that are created later; labels of volumes by which an instancetype is inferred.
+Not seen here: what names an object for VMs that are created later. That is: labels of PVCs, DataSources, DataVolumes
+and VolumeSnapshots by which KubeVirt's webhook infers an instancetype or a preference, which count while a VM is
+created and never again; VirtualMachineTemplates; and the dataImportCronTemplates of HyperConverged, which put such
+labels on DataSources. PVCs are as many as disks, and none of these is listed; `kubectl get
+datasources,persistentvolumeclaims -A -l instancetype.kubevirt.io/default-instancetype` shows who would miss a deleted
+object.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ from ..model.kinds import (
 )
 from ..model.kinds.kube_virt import KubeVirt
 from ..model.kinds.virtual_machine import VirtualMachine
-from ..model.naming import NAMED, named
+from ..model.naming import NAMED, named, the
 from ..model.reader import ClusterView
 from ..model.record import Ref
 from .base import Check, Family, Reason, Scope, View
@@ -116,7 +121,7 @@ def _deletable(view: View, kept: Kept) -> Finding | None:
         return None
     first = _first(vms)
     going = kept.deleting is not None
-    state = "it is being deleted, and" if going else "nothing prevents its deletion, and"
+    state = f"{the(kept.ref.kind)} is being deleted, and" if going else "Nothing prevents the deletion of it, and"
     return Finding(
         reason="DeletableInUse",
         severity=Severity.CRITICAL if going else Severity.WARNING,
@@ -148,8 +153,8 @@ def _deprecated(view: View, kept: Kept) -> Finding | None:
         severity=Severity.INFO,
         subject=kept.ref,
         related=tuple(first),
-        message=f"its provider has deprecated it, and {len(vms):,} VM{'s' if len(vms) > 1 else ''} use it: "
-        f"{named([vm.path for vm in first], len(vms))}",
+        message=f"{the(kept.ref.kind)} is deprecated by its provider, and {len(vms):,} "
+        f"{'VMs use' if len(vms) > 1 else 'VM uses'} it: {named([vm.path for vm in first], len(vms))}",
         evidence=_facts(kept) | {"vms": len(vms)},
     )
 
@@ -163,7 +168,7 @@ def _fields(view: View, kept: Kept) -> Finding | None:
         reason="DeprecatedFields",
         severity=Severity.INFO,
         subject=kept.ref,
-        message=f"it sets what KubeVirt has deprecated: {', '.join(known)}",
+        message=f"{the(kept.ref.kind)} sets what KubeVirt has deprecated: {', '.join(known)}",
         evidence=_facts(kept) | {"fields": known},
     )
 

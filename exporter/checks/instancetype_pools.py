@@ -2,7 +2,8 @@
 
 The VMs of a pool have copies of their own; only those that the pool creates from now on need the live object.
 
-Not seen here: templates of tools outside of the cluster.
+Not seen here: templates of tools outside of the cluster, and VirtualMachineTemplates, from which nothing is created
+until somebody does.
 """
 
 from __future__ import annotations
@@ -65,19 +66,19 @@ def _missing(view: View, pool: VirtualMachinePool, role: Role) -> Finding | None
     if wanted.pin:
         if wanted.pin.startswith(START) or view.named(ControllerRevision, pool.namespace, wanted.pin) is not None:
             return None  # most saved specs of VMs have no record, whether they are there or not
-        resource, name = "controllerrevisions.apps", wanted.pin
+        what, resource, name = "ControllerRevision", "controllerrevisions.apps", wanted.pin
     elif not kind:
         return None  # the API server takes it, and each VM of it is reported
     elif view.named(LIVE[kind], namespace, name) is not None:
         return None
     else:
-        resource = RESOURCES[kind]
+        what, resource = kind, RESOURCES[kind]
     return Finding(
         reason="PoolObjectMissing",
         severity=Severity.WARNING,
         subject=pool.ref,
-        message=f"its template refers to {role.value} {wanted.name}, and {resource} {name} does not exist: the VMs "
-        "that it creates cannot start",
+        message=f"The pool's template refers to {role.value} {wanted.name}, and {what} {name} does not exist: the "
+        "VMs that the pool creates cannot start",
         evidence={
             "role": role.value,
             "object": wanted.name,

@@ -2,17 +2,20 @@
 
 KubeVirt merges presets at the creation of a VMI alone, by its labels, and notes them in annotations.
 
-Not seen here: VMs that a preset will be merged into when they start.
+Not seen here: VMs that a preset will be merged into when they start. KubeVirt's webhook decides that at the creation of
+the VMI, by the labels that the VMI has then; what the preset would set, and whether it conflicts with the VM, is not
+read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..findings import Finding, Severity, Since
-from ..model.indexes.instancetypes import PRESETS
+from ..model.indexes.instancetypes import MERGED, PRESETS
 from ..model.kinds import virtual_machine_instance, virtual_machine_instance_preset
 from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ..model.kinds.virtual_machine_instance_preset import VirtualMachineInstancePreset
 from ..model.naming import listed, named
 from ..model.record import Ref
 from .base import Check, Family, Reason, Scope, View
@@ -44,17 +47,33 @@ def find(view: View) -> Iterator[Finding]:
     for vmi in view.all(VirtualMachineInstance):
         if not vmi.presets or vmi.final or vmi.deleting is not None:
             continue
+        gone = [each for each in vmi.presets if view.named(VirtualMachineInstancePreset, vmi.namespace, each) is None]
         vm = (Ref("VirtualMachine", vmi.namespace, vmi.name, vmi.vm_uid),) if vmi.vm_uid else ()
         yield Finding(
             reason="PresetInUse",
             severity=Severity.WARNING,
             subject=vmi.ref,
             related=vm,
-            message=f"VirtualMachineInstancePreset {named(vmi.presets)} was merged into it",
+            message=_message(vmi.presets, gone),
+            next=_REMADE if gone else "",
             since=vmi.created,
             since_source=Since.CREATION if vmi.created is not None else Since.FIRST_SEEN,
-            evidence=listed("presets", vmi.presets),
+            evidence=listed("presets", vmi.presets) | (listed("gone", gone) if gone else {}),
         )
+
+
+_REMADE = (
+    "Write what the VMI has of it into the VM's template, or into an instancetype and a preference, before the VM "
+    "starts again: the VMI is the last copy of it."
+)
+
+
+def _message(presets: Sequence[str], gone: Sequence[str]) -> str:
+    what = f"VirtualMachineInstancePreset {named(presets)} was merged into the VMI"
+    if not gone:
+        return what
+    which = f"{named(gone)} of them no longer exists" if len(presets) > 1 else "no longer exists"
+    return f"{what} and {which}: the VM's next start is without it"
 
 
 CHECK = Check(
@@ -64,6 +83,8 @@ CHECK = Check(
     scope=Scope("one VMI with a preset", PRESETS),
     reasons=REASONS,
     find=find,
+    joins=(MERGED,),
+    heeds={MERGED: (VirtualMachineInstancePreset,)},
     uses={virtual_machine_instance.KIND: "created deleting phase presets vm_uid"},
     about=(virtual_machine_instance.KIND, virtual_machine_instance_preset.KIND),
 )

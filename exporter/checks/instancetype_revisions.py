@@ -87,7 +87,7 @@ def find(view: View) -> Iterator[Finding]:
             severity=Severity.WARNING,
             subject=revision.ref,
             related=tuple(first),
-            message=f"{len(vms):,} VMs refer to it: {named([vm.name for vm in first], len(vms))}",
+            message=f"{len(vms):,} VMs refer to the ControllerRevision: {named([vm.name for vm in first], len(vms))}",
             evidence={"vms": len(vms), "owner": revision.owner_name},
         )
     if _orphaned(view, revision, needing):
@@ -119,7 +119,7 @@ def _orphan(view: View, revision: ControllerRevision) -> Finding:
         subject=revision.ref,
         related=(owner.ref,) if owner is not None and cause == "superseded" else (),
         vm=revision.owner_name if cause == "superseded" else "",
-        message=f"nothing needs this copy of {copied}: {why}",
+        message=f"Nothing needs this copy of {copied}: {why}",
         since=began,
         since_source=Since.CREATION if began is not None else Since.FIRST_SEEN,
         evidence={"cause": cause, "object": copied},

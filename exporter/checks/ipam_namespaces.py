@@ -132,21 +132,24 @@ _REASONS = {
 }
 
 _MESSAGES = {
-    "BadJson": "its spec.config can't be decoded: no launcher pod can be created in namespace {namespace}",
-    "SubnetsNotString": "subnets in its spec.config is not a string: no launcher pod can be created in "
+    "BadJson": "The NAD's spec.config can't be decoded: no launcher pod can be created in namespace {namespace}",
+    "SubnetsNotString": "Field subnets in the NAD's spec.config is not a string: no launcher pod can be created in "
     "namespace {namespace}",
-    "PersistentWithoutSubnets": "network {network} allows persistent IPs and has no subnets: it is not created",
-    "PersistentLocalnetWithoutSubnets": "network {network} allows persistent IPs and has no subnets: "
+    "PersistentWithoutSubnets": "Network {network} allows persistent IPs and has no subnets: "
+    "the network is not created",
+    "PersistentLocalnetWithoutSubnets": "Network {network} allows persistent IPs and has no subnets: "
     "its IPAMClaims stay empty",
-    "PersistentLayer3": "network {network} is layer 3 and can't have persistent IPs: OVN-Kubernetes rejects it",
-    "NameMismatch": "netAttachDefName in its spec.config is not {namespace}/{name}: OVN-Kubernetes rejects it",
-    "Conflist": "allowPersistentIPs is required both at the top of its spec.config and in the first plugin",
-    "NotOvn": "allowPersistentIPs is set, and its type is not ovn-k8s-cni-overlay: its IPAMClaims stay empty",
-    "OverlappingExcludes": "excluded, reserved or infrastructure ranges of network {network} overlap: "
-    "it is not created",
-    "ExcludeOutsideSubnets": "an excluded range of network {network} is outside its subnets: OVN-Kubernetes rejects it",
-    "ExcludesGateway": "an excluded range of network {network} covers its gateway or management address: "
-    "it is not created",
+    "PersistentLayer3": "Network {network} is layer 3 and can't have persistent IPs: OVN-Kubernetes rejects it",
+    "NameMismatch": "Field netAttachDefName in the NAD's spec.config is not {namespace}/{name}: OVN-Kubernetes "
+    "rejects it",
+    "Conflist": "Field allowPersistentIPs is required both at the top of the NAD's spec.config and in the first plugin",
+    "NotOvn": "Field allowPersistentIPs is set, and the NAD's type is not ovn-k8s-cni-overlay: its IPAMClaims "
+    "stay empty",
+    "OverlappingExcludes": "Excluded, reserved or infrastructure ranges of network {network} overlap: "
+    "the network is not created",
+    "ExcludeOutsideSubnets": "An excluded range of network {network} is outside its subnets: OVN-Kubernetes rejects it",
+    "ExcludesGateway": "An excluded range of network {network} covers its gateway or management address: "
+    "the network is not created",
 }
 
 
@@ -187,7 +190,7 @@ def _primaries(nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
             subject=each.ref,
             related=(ordered[0].ref,),
             network=each.network,
-            message=f"namespace {each.namespace} already has a primary network: {ordered[0].ref}",
+            message=f"Namespace {each.namespace} already has a primary network: {ordered[0].ref}",
         )
 
 
@@ -200,7 +203,7 @@ def _failed(defined: UserDefinedNetwork | ClusterUserDefinedNetwork) -> Finding:
         severity=_REASONS[reason].severities[0],
         subject=defined.ref,
         network=defined.network,
-        message=f"its condition {defined.failed} is False: {why}",
+        message=f"The network's condition {defined.failed} is False: {why}",
         since=defined.since,
         since_source=Since.CONDITION if defined.since is not None else Since.FIRST_SEEN,
         evidence={"condition": defined.failed, "conditionReason": defined.reason},

@@ -152,7 +152,7 @@ def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentD
                 subject=each.ref,
                 related=(ruler.ref,),
                 network=each.network,
-                message=f"it conflicts with {ruler.ref} of network {each.network} in {', '.join(keys)}; "
+                message=f"The NAD conflicts with {ruler.ref} of network {each.network} in {', '.join(keys)}; "
                 + (_BOTH if each.accepted else _LOSES if ruler.accepted else _EITHER),
                 evidence={"differs": list(keys), "accepted": each.accepted, "otherAccepted": ruler.accepted},
             )
@@ -191,7 +191,7 @@ def _disabled(subject: Ref, nads: list[NetworkAttachmentDefinition], members: _M
             subject=subject,
             related=tuple(each.ref for each in accepted[:NAMED] if each.ref != subject),
             network=members.network,
-            message=f"no NAD of network {members.network} allows persistent IPs, and {len(claims)} "
+            message=f"No NAD of network {members.network} allows persistent IPs, and {len(claims)} "
             f"{'IPAMClaims hold' if len(claims) > 1 else 'IPAMClaim holds'} addresses: those of stopped VMs can be "
             "allocated to others",
             evidence={"claims": len(claims), "first": claims[:NAMED]},

@@ -115,7 +115,7 @@ def find(view: View) -> Iterator[Finding]:
         yield _found("ControllerMissing", hook, what, tuple(nads))
     for each in hooks:
         if not each.trusted:
-            what = f"webhook {CLAIM_WEBHOOK} has no caBundle: the API server can't call it"
+            what = f"Webhook {CLAIM_WEBHOOK} has no caBundle: the API server can't call it"
             yield _found("WebhookUntrusted", each.ref, what)
 
 

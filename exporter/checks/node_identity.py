@@ -50,7 +50,7 @@ def find(view: View) -> Iterator[Finding]:
             subject=each.ref,
             node=each.name,
             related=tuple(other.ref for other in others),
-            message=f"it has the same system UUID as {who}: VMs can't be migrated between them",
+            message=f"The node has the same system UUID as {who}: VMs can't be migrated between them",
             group=group_id(view.partition),
             evidence={
                 "systemUUID": each.system_uuid,

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from ..findings import Finding, Severity, Since
+from ..model.naming import the
 from ..model.record import Ref
 from ..model.source import BY_ITSELF, FILE, SOURCE, UNDECODABLE, Source, SyncState, Undecodable
 from .advice import filled
@@ -92,7 +93,7 @@ def find(view: View) -> Iterator[Finding]:
             reason=reason,
             severity=severity,
             subject=Ref("Kind", "", source.name),
-            message=source.why,
+            message=f"Kind {source.name} can't be seen: {source.why}",
             since=source.since,
             since_source=Since.SOURCE,
             evidence={"kind": source.name, "resource": source.resource} | ({"serviceaccount": user[1]} if user else {}),
@@ -105,7 +106,8 @@ def find(view: View) -> Iterator[Finding]:
             reason="UndecodableObject",
             severity=Severity.WARNING,
             subject=undecodable.ref,
-            message=f"it can't be decoded: {undecodable.why}; checks that read its kind have no answer there",
+            message=f"{the(undecodable.ref.kind)} can't be decoded: {undecodable.why}; checks that read its "
+            "kind have no answer there",
             since=undecodable.first_seen,
             since_source=Since.SOURCE,
             commands=(_object(undecodable, resource),),

@@ -80,7 +80,7 @@ def _where(vm: VMReport) -> str:
 def _how(vm: VMReport) -> str:
     asked = f"; asked to leave since {vm.evacuation_since}" if vm.evacuation_since else ""
     probe = f"; {_probed(vm.probe)}" if vm.probe else ""
-    return f"{vm.why}{asked}{probe}{''.join(f'; finding {each.reason}' for each in vm.findings)}"
+    return f"{vm.why.removesuffix('.')}{asked}{probe}{''.join(f'; finding {each.reason}' for each in vm.findings)}"
 
 
 def _probed(probe: Probed) -> str:

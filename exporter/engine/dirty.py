@@ -15,9 +15,12 @@ from ..model.record import Record
 __all__ = ["CLUSTER", "Crowd", "affected", "concerned", "crowd", "crowds", "everything", "few"]
 
 Crowd: TypeAlias = tuple[Index | None, str]
-"""All that stands under a key of an index; without an index, in a namespace, or in the cluster."""
+"""All that stands under a key of an index; without an index, in a namespace, or after `*` in all partitions that begin
+with a text.
+"""
 
-CLUSTER: Crowd = (None, "*")
+_ALL = "*"
+CLUSTER: Crowd = (None, _ALL)
 _FEW = 16  # members that are as soon looked through as remembered
 
 
@@ -47,18 +50,24 @@ def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
 def crowds(check: Check, cluster: Cluster, change: Change) -> Iterator[Crowd]:
     """By what the change concerns other objects."""
     reach = check.reach[change.kind]
-    swayed = check.sways and any(
-        index in check.sways and _makes_a_difference(cluster, index, key, change) for index, key in change.moved
-    )
-    if check.scope is PER_CLUSTER or reach is Reach.CLUSTER or swayed:
+    swayed = {
+        check.sways[index] for index, key in _moved(check, change) if _makes_a_difference(cluster, index, key, change)
+    }
+    if check.scope is PER_CLUSTER or reach is Reach.CLUSTER or "" in swayed:
         yield CLUSTER
         return
+    yield from ((None, _ALL + beginning) for beginning in swayed)
     if reach is Reach.NAMESPACE:
         yield from ((None, record.namespace) for record in (change.after, change.before) if record is not None)
     for index, key in change.touched:
         heeded = index in check.joins and change.kind in check.heeds.get(index, (change.kind,))
         if index in check.weighs or (check.scope.several if index in check.scope.indexes else heeded):
             yield index, key
+
+
+def _moved(check: Check, change: Change) -> Iterator[tuple[Index, str]]:
+    """The keys of the indexes that sway the check."""
+    return (each for each in change.moved if each[0] in check.sways)
 
 
 def _makes_a_difference(cluster: Cluster, index: Index, key: str, change: Change) -> bool:
@@ -73,7 +82,7 @@ def few(check: Check, cluster: Cluster, of: Crowd) -> bool:
     if of == CLUSTER:
         return len(tuple(islice(everything(check, cluster), _FEW + 1))) <= _FEW
     if index is None:
-        return False  # a namespace
+        return False  # a namespace, or all that begin with a text
     index = _members_by(check, index)
     return cluster.shared_by(index, key) + cluster.depending(index, key) <= _FEW
 
@@ -83,6 +92,9 @@ def crowd(check: Check, cluster: Cluster, of: Crowd) -> Iterator[Iterable[str]]:
     index, key = of
     if of == CLUSTER:
         yield from ((partition,) for partition in everything(check, cluster))
+    elif index is None and key.startswith(_ALL):
+        beginning = key.removeprefix(_ALL)
+        yield from ((each,) if each.startswith(beginning) else () for each in everything(check, cluster))
     elif index is None:
         yield from _within(check, cluster, key)
     else:

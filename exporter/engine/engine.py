@@ -85,6 +85,7 @@ class Engine:
         self._graces = Graces()
         self._listeners: list[Listener] = []
         self._observers: list[Callable[[Change], None]] = []
+        self._unknowns: tuple[int, tuple[Unknown, ...]] = (0, ())  # of which version
         self._held = 0
         self._ready = False
         self._notified = (0, False)
@@ -166,10 +167,8 @@ class Engine:
         if before and not after:
             work.add_everything(now)
         elif after and not before:
-            work.pending.clear()
-            work.broken.clear()
             self._graces.forget(work.check.id)
-            self._publish(work.findings.clear(), ())
+            self._publish(work.drop(), ())
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -227,8 +226,18 @@ class Engine:
 
     def unknowns(self) -> list[Unknown]:
         """Where there is no answer, and why; what was found before stays open there."""
-        found = [unknown for work in self._work.values() for unknown in work.unknowns()]
-        return sorted(set(found))
+        version = self.unknown_version
+        if self._unknowns[0] != version:
+            every = (unknown for work in self._work.values() for unknown in work.blindness.unknowns)
+            self._unknowns = version, tuple(sorted(set(every)))
+        return list(self._unknowns[1])
+
+    @property
+    def unknown_version(self) -> int:
+        """Grows when there is no answer somewhere else than before, or for another reason."""
+        for work in self._work.values():
+            work.blindness  # noqa: B018 # is looked for anew where it has to be
+        return sum(work.blindness_version for work in self._work.values())
 
     def unknown_everywhere(self) -> set[str]:
         """The checks that have no answer for any partition, by their ids."""
@@ -242,7 +251,7 @@ class Engine:
         """Namespaces and the ids of the checks that have no answer for all that is in them. The first one of each check
         comes before the second one of any.
         """
-        each_of = {name: work.unknown_namespaces() for name, work in self._work.items()}
+        each_of = {name: work.blindness.namespaces for name, work in self._work.items()}
         for row in zip_longest(*each_of.values()):
             yield from ((namespace, name) for name, namespace in zip(each_of, row, strict=True) if namespace)
 
@@ -315,7 +324,7 @@ class Engine:
 
     def _take(self, work: Work, partition: str, answer: Answer, gone: list[Finding], come: list[Finding]) -> None:
         if answer.hidden_by:
-            work.broken.pop(partition, None)  # whether that is still so nobody knows
+            work.answered(partition)  # whether that is still so nobody knows
             work.defer(partition, answer.hidden_by)
             return
         work.evaluated.partitions += 1
@@ -324,11 +333,11 @@ class Engine:
             work.evaluated.errors += 1
         if answer.unknown:
             if work.holds(partition):
-                work.broken[partition] = answer.unknown
+                work.unanswered(partition, answer.unknown)
             else:
                 work.forget(partition)
             return
-        work.broken.pop(partition, None)
+        work.answered(partition)
         # What was there when we started may be old: after a restart its alert must not begin anew.
         initial = self._initial or not work.evaluated.once
         awaited = partial(work.awaited, partition)

@@ -27,6 +27,9 @@ class HiddenNamespaces:
     def __contains__(self, namespace: object) -> bool:
         return namespace in self._objects
 
+    def __bool__(self) -> bool:
+        return bool(self._objects)
+
     def count(self, namespace: str, more: int) -> None:
         """Takes in that there are so many more undecodable objects, or fewer, of the kinds that the check reads."""
         self._objects[namespace] += more

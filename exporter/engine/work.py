@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..checks.base import PER_CLUSTER, Check
 from ..evaluate import Answer, Standing, evaluating, hidden, standing
@@ -47,6 +47,13 @@ class _Running:
     evaluation: Generator[None, None, Answer]
 
 
+class Blindness(NamedTuple):
+    """Where a check has no answer: as it is said, and the namespaces in which there is none, each once."""
+
+    unknowns: tuple[Unknown, ...] = ()
+    namespaces: tuple[str, ...] = ()
+
+
 @dataclass
 class Work:
     check: Check
@@ -66,6 +73,8 @@ class Work:
         self._begun = False  # to answer: until then all is to be evaluated, and of changes only the first counts
         self._dirty_since: float | None = None
         self._running: _Running | None = None
+        self._blindness, self._blindness_kept = Blindness(), False
+        self.blindness_version = 0  # grows with each other `blindness`
 
     @property
     def standing(self) -> Standing:
@@ -75,7 +84,7 @@ class Work:
 
     def look_again(self) -> None:
         """After a change of how a kind is seen: the standing may be another."""
-        self._standing = None
+        self._standing, self._blindness_kept = None, False
 
     def answers(self, now: float) -> bool:
         """Whether the check can answer at all. Once it can for the first time, everything is dirty."""
@@ -90,6 +99,8 @@ class Work:
 
     def changed(self, change: Change, now: float) -> None:
         """Takes in a change of one object of a kind that the check reads."""
+        if (self.hidden_namespaces or self.broken) and self._moves(change):
+            self._blindness_kept = False
         if not self._begun:
             self._dirty_since = now if self._dirty_since is None else self._dirty_since
             return
@@ -124,10 +135,39 @@ class Work:
         yield from ((partition,) for partition in everything(self.check, self.cluster))
         yield from ((partition,) for partition in self.findings.partitions())
 
+    def _moves(self, change: Change) -> bool:
+        """Whether any object may be in other partitions after it, or in one more or less."""
+        if change.before is None or change.after is None:
+            return True
+        indexes = self.check.scope.indexes
+        if any(issubclass(change.kind, index.dependents) for index in indexes):
+            return True
+        return any(index in indexes for index, _ in change.moved)
+
+    def unanswered(self, partition: str, why: str) -> None:
+        """Takes in that there is no answer for a partition, although its objects can be read."""
+        if self.broken.get(partition) != why:
+            self.broken[partition], self._blindness_kept = why, False
+
+    def answered(self, partition: str) -> None:
+        """Takes in that nothing is known against its answer any more."""
+        if self.broken.pop(partition, None) is not None:
+            self._blindness_kept = False
+
+    def drop(self) -> tuple[Finding, ...]:
+        """Drops all that waits and was found, and gives what was open: there is nothing to check."""
+        self.pending.clear()
+        self.broken.clear()
+        self._blindness_kept = False
+        return self.findings.clear()
+
     def decodability_changed(self, before: Undecodable | None, after: Undecodable | None, now: float) -> None:
         """Takes in that an object can no longer be decoded, or that it can again."""
         either = before or after
-        if either is None or (before and after) or either.kind not in self._kinds:
+        if either is None or either.kind not in self._kinds:
+            return
+        self._blindness_kept = False
+        if before and after:
             return
         self.hidden_namespaces.count(either.namespace, 1 if after else -1)
         key = unreadable_in(either.kind, either.namespace)
@@ -202,7 +242,7 @@ class Work:
     def forget(self, partition: str) -> None:
         """Drops what waits for a partition of which nothing is there."""
         self.pending.discard(partition)
-        self.broken.pop(partition, None)
+        self.answered(partition)
 
     def awaited(self, partition: str, finding: Finding) -> str:
         """The other partition that has to say whether the finding is still there, since its subject is there now; empty
@@ -231,7 +271,17 @@ class Work:
         partition = self.findings.partition_of(fingerprint)
         return self.broken.get(partition, "") or self.hidden(partition)
 
-    def unknowns(self) -> Iterator[Unknown]:
+    @property
+    def blindness(self) -> Blindness:
+        """It is looked for once until something changed that it is made of."""
+        if not self._blindness_kept:
+            found = Blindness(tuple(self._unknowns()), tuple(self._unknown_namespaces()))
+            if found != self._blindness:
+                self._blindness, self.blindness_version = found, self.blindness_version + 1
+            self._blindness_kept = True
+        return self._blindness
+
+    def _unknowns(self) -> Iterator[Unknown]:
         """Where there is no answer, and why."""
         if self.standing.not_applicable:
             return
@@ -257,7 +307,7 @@ class Work:
             return 0
         return self.hidden_namespaces.places + sum(1 for each in self.broken if each not in self.hidden_namespaces)
 
-    def unknown_namespaces(self) -> Iterator[str]:
+    def _unknown_namespaces(self) -> Iterator[str]:
         """The namespaces of which objects are in a partition without an answer, each once; none where all have none."""
         if self.standing.not_applicable or self.unknown_everywhere:
             return

@@ -36,8 +36,15 @@ def selection(resource: Resource, query: Mapping[str, str]) -> Selection:
 
 def _split(selector: str) -> list[str]:
     """Parts between commas, except commas within parentheses."""
-    parts = re.split(r",(?![^(]*\))", selector)
-    return [part.strip() for part in parts if part.strip()]
+    parts: list[list[str]] = []
+    within = False
+    for piece in selector.split(","):
+        if within:
+            parts[-1].append(piece)
+        else:
+            parts.append([piece])
+        within = piece.rfind("(") > piece.rfind(")") or (within and ")" not in piece)
+    return [part for each in parts if (part := ",".join(each).strip())]
 
 
 def _label(text: str) -> Predicate:

@@ -8,9 +8,7 @@ the paths that are for tenants. Without an answer of the API server, and without
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
-import shlex
 import time
 from collections.abc import Callable, Collection, Iterable
 from hashlib import blake2b
@@ -21,9 +19,12 @@ from ..kube.errors import KubeError
 from ..kube.reviews import Attributes, Path, Resource, Reviews, User
 from .answers import error
 from .credentials import token_of
+from .descriptors import most_connections
 from .query import values_of
+from .refusals import binding, cluster_binding, denied, later, unknown
 from .remembered import BusyError, Outage, Remembered, Times
-from .strangers import Strangers
+from .rooms import Rooms, take
+from .strangers import Allowances
 from .viewer import EVERY_NAMESPACE, Visible, see
 
 __all__ = ["Access"]
@@ -38,18 +39,20 @@ _MOST_TENANTS = 256
 _MOST_NAMED = 50  # namespaces in one request
 _SEARCHES = 2  # tenants at once whose namespaces are looked for
 _AT_ONCE = 16  # namespaces of one tenant
-_RETRY_AFTER = 5  # seconds
-_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_BASIC = 'Basic realm="kubevirt-steward: the password is a token", charset="UTF-8"'
-_UNKNOWN = (
-    "a bearer token that the API server accepts is needed, such as that of `kubectl create token NAME -n NAMESPACE` "
-    "for a ServiceAccount; a browser takes it as the password, with any user name"
-)
+_WRONG = 50.0, 5.0  # tokens of one address at once, and a second
+_ASKED = 100.0, 10.0  # namespaces that one user names, at once and a second
+_SHARE = 8  # of the connections one user may have so small a part in use
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")  # of names
+_LONGEST_NAME = 63  # of a namespace
 _UNANSWERED = (
     "the API server could not be asked who you are and what you may see; try again in some seconds; "
     'if it stays so, event="access unknown" in the log of the steward says why'
 )
-_BUSY = "too many requests with tokens that are not known wait, or came from your address; try again in some seconds"
+_BUSY = (
+    "too many requests of yours or from your address wait, or ask for what the API server was not asked before; "
+    "try again in some seconds"
+)
+_FULL = "too many requests of yours are being answered; wait for their answers, or try again in some seconds"
 
 
 class Access:
@@ -76,16 +79,24 @@ class Access:
         times = times or Times()
         tokens, permissions = Outage("token", clock), Outage("access", clock)
         self._key = secrets.token_bytes(32)
-        self._users = Remembered[bytes, User | None](
-            lambda user: times.user if user else times.stranger, tokens, times, _MOST_TOKENS
-        )
-        self._decisions = Remembered[tuple[User, Attributes, str], bool](
-            lambda allowed: times.allowed if allowed else times.denied, permissions, times, _MOST_DECISIONS
-        )
+
+        def users() -> Remembered[bytes, User | None]:
+            return Remembered(lambda user: times.user if user else times.stranger, tokens, times, _MOST_TOKENS)
+
+        def decisions() -> Remembered[tuple[User, Attributes, str], bool]:
+            return Remembered(
+                lambda allowed: times.allowed if allowed else times.denied, permissions, times, _MOST_DECISIONS
+            )
+
+        self._users, self._decisions = users(), decisions()
+        # Of their own: whoever asks for anything else holds up no scrape, be it the first one.
+        self._scrapers, self._scrapes = users(), decisions()
         self._visible = Remembered[tuple[User, bool], frozenset[tuple[str, str]]](
             lambda names: times.namespaces if names else times.denied, permissions, times, _MOST_TENANTS
         )
-        self._strangers = Strangers(clock)
+        self._strangers, self._scraping = Allowances(*_WRONG, clock), Allowances(*_WRONG, clock)
+        self._naming = Allowances(*_ASKED, clock)
+        self._rooms = Rooms(max(2, most_connections() // _SHARE))
         self._searches = asyncio.Semaphore(_SEARCHES)
 
     async def __call__(self, request: web.Request) -> web.StreamResponse | None:
@@ -95,55 +106,67 @@ class Access:
             return None
         token = token_of(request)
         if token is None:
-            return _unknown(request)
+            return unknown(request)
         try:
-            user = await self._user(token, request.remote or "")
+            user = await self._user(token, request.remote or "", scrape=path == METRICS.path)
             if user is None:
-                return _unknown(request)
+                return unknown(request)
+            if not take(request, self._rooms, (user, path == METRICS.path)):
+                return later(request, 429, _FULL)
             return await self._decided(request, path, user)
         except BusyError:
-            return _later(request, 429, _BUSY)
+            return later(request, 429, _BUSY)
         except KubeError:
-            return _later(request, 503, _UNANSWERED)
+            return later(request, 503, _UNANSWERED)
 
     async def aclose(self) -> None:
         """From now on the API server is not asked."""
-        for each in (self._visible, self._decisions, self._users):
+        for each in (self._visible, self._decisions, self._users, self._scrapes, self._scrapers):
             await each.aclose()
 
-    async def _user(self, token: str, address: str) -> User | None:
+    async def _user(self, token: str, address: str, *, scrape: bool = False) -> User | None:
         key = blake2b(token.encode(), key=self._key, digest_size=32).digest()
-        known = self._users.knows(key)
+        users = self._scrapers if scrape else self._users
+        strangers = self._scraping if scrape else self._strangers
+        known = users.knows(key)
 
         async def ask() -> User | None:
             if known:
                 return await self._reviews.user(token, "known")
-            if not self._strangers.may_ask(address):
+            if not strangers.may_ask(address):
                 raise BusyError("too many wrong tokens came from there")
-            user = await self._reviews.user(token)
+            user = await self._reviews.user(token, "metrics" if scrape else "")
             if user is None:
-                self._strangers.was_wrong(address)
+                strangers.asked(address)
             return user
 
-        return await self._users.get(key, ask)
+        return await users.get(key, ask, address)
 
     async def _may(self, user: User, attributes: Attributes, uid: str = "") -> bool:
         """`uid` is that of the namespace, where it is about one."""
-        queue = "namespaces" if isinstance(attributes, Resource) and attributes.namespace else ""
-        return await self._decisions.get(
-            (user, attributes, uid), lambda: self._reviews.allowed(user, attributes, queue)
-        )
+        named = isinstance(attributes, Resource) and bool(attributes.namespace)
+        scrape = attributes == METRICS
+
+        async def ask() -> bool:
+            if named and not self._naming.may_ask(user.name):
+                raise BusyError("too many namespaces were asked for")
+            if named:
+                self._naming.asked(user.name)
+            return await self._reviews.allowed(user, attributes, "namespaces" if named else "metrics" if scrape else "")
+
+        decisions = self._scrapes if scrape else self._decisions
+        return await decisions.get((user, attributes, uid), ask, user.name)
 
     async def _decided(self, request: web.Request, path: str, user: User) -> web.StreamResponse | None:
         if path == METRICS.path:
             if await self._may(user, METRICS):
                 return None
-            return _denied(request, user, "get the path /metrics", _cluster_binding(user, "steward-metrics-reader"))
+            return denied(request, user, "get the path /metrics", cluster_binding(user, "steward-metrics-reader"))
         if await self._may(user, FINDINGS):
             return None
         wanted = "get findings.steward.kubevirt-steward.io"
         if path not in self._tenants:
-            return _denied(request, user, wanted, _cluster_binding(user, "steward-viewer"))
+            return denied(request, user, wanted, cluster_binding(user, "steward-viewer"))
         named = set(values_of(request, "namespace"))
         if len(named) > _MOST_NAMED:
             return error(request, 400, f"{len(named)} namespaces are too many for one request; {_MOST_NAMED} are not")
@@ -151,7 +174,7 @@ class Access:
         if visible.names is not None and not visible.names:
             where = "the namespaces asked for" if named else "any namespace"
             wanted = f"{wanted}, nor list virtualmachines.kubevirt.io in {where}"
-            return _denied(request, user, wanted, _binding(user))
+            return denied(request, user, wanted, binding(user))
         see(request, visible)
         return None
 
@@ -164,11 +187,11 @@ class Access:
     async def _all_of(self, user: User) -> Visible:
         if await self._may(user, _VMS):
             return EVERY_NAMESPACE
-        found = await self._visible.get((user, self._listed()), lambda: self._searched(user))
+        found = await self._visible.get((user, self._listed()), lambda: self._searched(user), user.name)
         return Visible(frozenset([name for name, uid in found if self._uid_of(name) == uid]))
 
     async def _lists(self, user: User, namespace: str) -> bool:
-        if not _NAMESPACE.fullmatch(namespace):
+        if not _is_name(namespace):
             return False
         return await self._may(user, _vms_in(namespace), self._uid_of(namespace))
 
@@ -184,45 +207,11 @@ class Access:
         return frozenset(found)
 
 
+def _is_name(text: str) -> bool:
+    """Whether a namespace can have it."""
+    ends = {text[:1], text[-1:]} <= _PLAIN
+    return 0 < len(text) <= _LONGEST_NAME and ends and _PLAIN.issuperset(text.replace("-", ""))
+
+
 def _vms_in(namespace: str) -> Resource:
     return Resource(_VMS.group, _VMS.resource, _VMS.verb, namespace)
-
-
-def _later(request: web.Request, status: int, sentence: str) -> web.Response:
-    response = error(request, status, sentence)
-    response.headers["Retry-After"] = str(_RETRY_AFTER)
-    return response
-
-
-def _unknown(request: web.Request) -> web.Response:
-    response = error(request, 401, _UNKNOWN)
-    response.headers.add("WWW-Authenticate", 'Bearer realm="kubevirt-steward"')
-    if not request.path.startswith("/api/") and request.path != METRICS.path:
-        response.headers.add("WWW-Authenticate", _BASIC)  # a browser then asks for it
-    return response
-
-
-def _denied(request: web.Request, user: User, what: str, command: str) -> web.Response:
-    return error(request, 403, f"{user.name} may not {what}; an admin of the cluster can grant it: {command}")
-
-
-def _cluster_binding(user: User, role: str) -> str:
-    return f"kubectl create clusterrolebinding {role}-{_short(user)} --clusterrole={role} {_subject(user)}"
-
-
-def _binding(user: User) -> str:
-    role = "kubevirt.io:view"
-    return f"kubectl create rolebinding view-vms-{_short(user)} -n NAMESPACE --clusterrole={role} {_subject(user)}"
-
-
-def _subject(user: User) -> str:
-    kind, _, rest = user.name.removeprefix("system:").partition(":")
-    if kind == "serviceaccount" and rest.count(":") == 1 and user.name.startswith("system:"):
-        return shlex.quote(f"--serviceaccount={rest}")
-    return shlex.quote(f"--user={user.name}")
-
-
-def _short(user: User) -> str:
-    """What of the name can be in the name of an object. ServiceAccounts of many namespaces have the same name."""
-    name = user.name.removeprefix("system:serviceaccount:")
-    return re.sub(r"[^a-z0-9]+", "-", name.lower())[:130].strip("-") or "user"

@@ -11,6 +11,7 @@ from ..engine.engine import Engine
 from .answers import json_error
 from .listing import Listing, Listings
 from .query import Parameters
+from .rooms import Rooms, owner_of
 from .sending import known_tags, matches, send, tagged, unchanged
 from .viewer import visible_to
 
@@ -18,6 +19,7 @@ __all__ = ["Findings"]
 
 _RETRY_AFTER = 5  # seconds
 _LOOK_AGAIN = 1.0  # seconds
+_SHARE = 16  # of all that may wait so small a part may be of one user
 
 
 class Findings:
@@ -28,6 +30,7 @@ class Findings:
         # Tenants may have half of them, so that they can't keep those out who see everything, such as the sidecar.
         self._most_waiting = {True: most_waiting // 2, False: most_waiting}
         self._waiting = {True: 0, False: 0}  # by whether a tenant does
+        self._rooms = Rooms(max(1, most_waiting // _SHARE))
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """With `wait` (seconds) the response is delayed while the generation is still the caller's: the parameter
@@ -43,13 +46,16 @@ class Findings:
         if wait:
             present = await listing.generation()
             if generation == present or self._is_known(request, present):
-                if not self._may_wait(tenant):
+                owner = owner_of(request)
+                if not self._may_wait(tenant) or (owner is not None and not self._rooms.enter(owner)):
                     return self._refused()
                 self._waiting[tenant] += 1
                 try:
                     await self._change(listing, present, wait)
                 finally:
                     self._waiting[tenant] -= 1
+                    if owner is not None:
+                        self._rooms.leave(owner)
         encoded = await listing.encoded(wanted)
         etag = tagged(request, f"{self._instance}.{encoded.generation}.{encoded.digest}")
         if matches(request, etag):

@@ -11,13 +11,12 @@ A browser that was given a token sends it along with what a foreign page asks fo
 from __future__ import annotations
 
 import ipaddress
-import re
 
 from aiohttp import web
 
 __all__ = ["Door"]
 
-_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\[\]:/@\s]+))(?::[0-9]{0,5})?")
+_MOST_DIGITS = 5  # of a port
 
 
 class Door:
@@ -40,14 +39,20 @@ class Door:
         if self._names and not self._ours(hosts[0]):
             names = " or ".join(sorted(self._names))
             return 421, f"{hosts[0][:100]!r} is not served here; ask for {names} or an IP address, or add it to hosts"
-        return _foreign(request, hosts[0])
+        return _unmet(request) or _foreign(request, hosts[0])
 
     def _ours(self, host: str) -> bool:
-        found = _HOST.fullmatch(host)
-        if found is None:
-            return False
-        name = (found[1] or found[2]).lower().rstrip(".")
-        return name in self._names or _is_address(name)
+        name = _without_port(host).lower().rstrip(".")
+        return bool(name) and (name in self._names or _is_address(name))
+
+
+def _unmet(request: web.BaseRequest) -> tuple[int, str] | None:
+    """What the request expects of a server, and this one does not do."""
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        return 415, "the body of a request is not decompressed; send it without Content-Encoding"
+    if request.headers.get("Expect", "100-continue").lower() != "100-continue":
+        return 417, "nothing but 100-continue can be expected; send the request without Expect"
+    return None
 
 
 def _foreign(request: web.BaseRequest, host: str) -> tuple[int, str] | None:
@@ -60,6 +65,19 @@ def _foreign(request: web.BaseRequest, host: str) -> tuple[int, str] | None:
     if origin is not None and origin.lower().partition("://")[2] != host.lower():
         return 403, f"a page of {origin[:100]!r} asked for this; open it in a tab of its own"
     return None
+
+
+def _without_port(host: str) -> str:
+    """Empty for what is no host."""
+    if host.startswith("["):
+        name, bracket, port = host[1:].partition("]")
+        sound = bool(bracket) and ":" in name
+    else:
+        name, colon, rest = host.partition(":")
+        port, sound = colon + rest, True
+    digits = port[1:]
+    sound = sound and (not port or port[0] == ":") and len(digits) <= _MOST_DIGITS
+    return name if sound and (not digits or (digits.isascii() and digits.isdecimal())) else ""
 
 
 def _is_address(text: str) -> bool:

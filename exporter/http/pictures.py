@@ -51,6 +51,7 @@ class Fleet:
 
     def __init__(self, engine: Engine, versions: Versions) -> None:
         self._engine, self._versions = engine, versions
+        self._surroundings: tuple[Hashable, Report | None] = (None, None)  # of which version
 
     @property
     def version(self) -> Hashable:
@@ -67,7 +68,12 @@ class Fleet:
         return reported(*self._versions.report_of(finding))
 
     def surroundings(self) -> Report:
-        return msgspec.structs.replace(surroundings(self._engine), reconcile=reconcile_of(self._versions.repairs))
+        version = self._versions.everything, self._engine.ready
+        before, made = self._surroundings
+        if made is None or before != version:
+            made = surroundings(self._engine)
+            self._surroundings = version, made
+        return msgspec.structs.replace(made, reconcile=reconcile_of(self._versions.repairs))
 
 
 class Tenant:
@@ -77,6 +83,7 @@ class Tenant:
         self._engine, self._versions, self._by_namespace, self._visible = engine, versions, by_namespace, visible
         self._checks = {check.id: check for check in engine.checks}
         self._shown: dict[str, tuple[Finding, Finding]] = {}  # by fingerprint: as it is, and as it is shown
+        self._unknown: tuple[int | None, tuple[Unknown, ...]] = (None, ())  # of which version
 
     @property
     def version(self) -> Hashable:
@@ -86,7 +93,7 @@ class Tenant:
     def reports(self) -> Hashable:
         """Of more than there is to be seen: what is made of it may be the same."""
         engine = self._engine
-        return self.version, engine.generation, engine.ready, tuple(self._unknowns()), self._versions.repairs.version
+        return self.version, engine.generation, engine.ready, engine.unknown_version, self._versions.repairs.version
 
     async def findings(self) -> Sequence[Finding]:
         shown: dict[str, tuple[Finding, Finding]] = {}
@@ -125,21 +132,27 @@ class Tenant:
         try:
             partition = self._engine.partition_of(finding)
         except KeyError:  # it has closed meanwhile
-            return withheld(finding, check.reasons[finding.reason].meaning, self._visible)
+            return withheld(finding, check.reasons[finding.reason].meaning)
         if (check.id, partition) not in proven:
             settings = self._engine.settings().get(check.id)
             proven[check.id, partition] = confined(check, self._engine.cluster, partition, settings, self._visible)
         found = proven[check.id, partition].get(finding.fingerprint)
         if found is not None and says_the_same(check, found, finding):
             return finding
-        return withheld(finding, check.reasons[finding.reason].meaning, self._visible)
+        return withheld(finding, check.reasons[finding.reason].meaning)
 
     def _namespaces(self) -> Iterable[str]:
         names = self._visible.names
         return self._by_namespace.namespaces() if names is None else sorted(names)
 
-    def _unknowns(self) -> Iterable[Unknown]:
+    def _unknowns(self) -> tuple[Unknown, ...]:
         """Which checks have no answer where, without the reasons, which name objects of anybody."""
+        version = self._engine.unknown_version
+        if self._unknown[0] != version:
+            self._unknown = version, tuple(self._made_unknowns())
+        return self._unknown[1]
+
+    def _made_unknowns(self) -> Iterable[Unknown]:
         for check in sorted(self._engine.unknown_everywhere()):
             yield Unknown(check, "", _UNKNOWN)
         places = sorted(self._engine.unknown_namespaces())

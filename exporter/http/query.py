@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,8 +14,8 @@ from ..views.findings import Filter
 __all__ = ["LONGEST_WAIT", "Parameters", "names_in", "values_of"]
 
 LONGEST_WAIT = 60  # seconds
-_SECONDS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{0,9})?)s?")
-_NUMBER = re.compile(r"[0-9]{1,18}")
+_MOST_DIGITS = 18  # of a whole number
+_MOST_OF_SECONDS = 9  # on each side of the point
 _SHOWN = 60  # characters of a value
 
 
@@ -53,17 +52,17 @@ class Parameters:
     def wait(request: web.BaseRequest) -> float:
         """Seconds."""
         text = _single(request, "wait") or "0"
-        found = _SECONDS.fullmatch(text)
-        if found is None:
+        seconds = _seconds(text)
+        if seconds is None:
             raise ValueError(f"wait={_quoted(text)} is not a number of seconds, such as 30")
-        if float(found[1]) > LONGEST_WAIT:
+        if seconds > LONGEST_WAIT:
             raise ValueError(f"wait={_quoted(text)} is not between 0 and {LONGEST_WAIT} seconds")
-        return float(found[1])
+        return seconds
 
     @staticmethod
     def number(request: web.BaseRequest, name: str) -> int | None:
         text = _single(request, name)
-        if text and not _NUMBER.fullmatch(text):
+        if text and not _are_digits(text, _MOST_DIGITS):
             raise ValueError(f"{name}={_quoted(text)} is not a whole number, such as 17")
         return int(text) if text else None
 
@@ -86,6 +85,18 @@ def values_of(request: web.BaseRequest, key: str) -> list[str]:
 
 def _given(request: web.BaseRequest, key: str) -> list[str]:
     return [value for value in request.query.getall(key, []) if value]
+
+
+def _seconds(text: str) -> float | None:
+    """Of a number with or without its unit, `s`; None for anything else."""
+    number = text.removesuffix("s")
+    whole, _, part = number.partition(".")
+    sound = _are_digits(whole, _MOST_OF_SECONDS) and (not part or _are_digits(part, _MOST_OF_SECONDS))
+    return float(number) if sound else None
+
+
+def _are_digits(text: str, most: int) -> bool:
+    return len(text) <= most and text.isascii() and text.isdecimal()
 
 
 def _single(request: web.BaseRequest, name: str) -> str:

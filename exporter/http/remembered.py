@@ -20,7 +20,9 @@ __all__ = ["BusyError", "Outage", "Remembered", "Times"]
 
 log = logging.getLogger(__name__)
 
-_MOST_WAITING = 32  # of requests that wait for a decision which was never made, and for one that was
+# Of requests that wait for a decision which was never made, and for one that was:
+_MOST_WAITING = 32  # for one address or user
+_MOST_IN_ALL = 128
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -85,11 +87,13 @@ class Remembered(Generic[Key, Value]):
         self._keep, self._outage, self._times, self._most = keep, outage, times, most
         self._tables: dict[bool, OrderedDict[Key, _Entry[Value]]] = {True: OrderedDict(), False: OrderedDict()}
         self._asking: dict[Key, asyncio.Task[Value]] = {}
-        self._waiting: Counter[bool] = Counter()  # by whether it is known
+        self._waiting: Counter[tuple[bool, str]] = Counter()  # by whether it is known, and for whom; "" is all
         self._closed = False
 
-    async def get(self, key: Key, ask: Callable[[], Awaitable[Value]]) -> Value:
-        """Raises KubeError where nothing is known that still holds, BusyError where too many wait already."""
+    async def get(self, key: Key, ask: Callable[[], Awaitable[Value]], who: str) -> Value:
+        """`who` is the address or user for which it is asked. Raises KubeError where nothing is known that still
+        holds, BusyError where too many wait already.
+        """
         now = self._outage.clock()
         entry = self._tables[True].get(key) or self._tables[False].get(key)
         if entry is not None and now < entry.until:
@@ -99,12 +103,12 @@ class Remembered(Generic[Key, Value]):
         if entry is not None and held and self._outage.recent(self._times.again):
             return entry.value
         known = entry is not None and held and bool(entry.value)
-        if self._waiting[known] >= _MOST_WAITING:
+        if self._waiting[known, who] >= _MOST_WAITING or self._waiting[known, ""] >= _MOST_IN_ALL:
             if entry is None or not known:
-                raise BusyError(f"{_MOST_WAITING} requests wait for a decision already")
+                raise BusyError("too many requests wait for a decision already")
             self._asked(key, ask)  # the answer is for the next request
             return entry.value
-        self._waiting[known] += 1
+        self._waiting.update([(known, who), (known, "")])
         try:
             # A client that leaves does not end what others wait for.
             return await asyncio.shield(self._asked(key, ask))
@@ -115,7 +119,9 @@ class Remembered(Generic[Key, Value]):
                 return entry.value
             raise
         finally:
-            self._waiting[known] -= 1
+            self._waiting.subtract([(known, who), (known, "")])
+            if not self._waiting[known, who]:
+                del self._waiting[known, who]
 
     def knows(self, key: Key) -> bool:
         """Whether it was true when it was asked for last."""

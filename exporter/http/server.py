@@ -12,6 +12,7 @@ from errno import EADDRNOTAVAIL
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
+from aiohttp.web_protocol import RequestPayloadError
 
 from ..background import alongside
 from ..engine.engine import Engine
@@ -20,9 +21,10 @@ from .certificates import Certificates
 from .connections import Connections
 from .descriptors import most_connections, quiet_about_descriptors
 from .door import Door
+from .rooms import leave
 from .sending import finish
 
-__all__ = ["Answered", "Guard", "Routes", "application", "build", "serving"]
+__all__ = ["Answered", "Guard", "Routes", "application", "build", "expected", "serving"]
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Guard = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
@@ -81,20 +83,31 @@ def application(
         app[_GUARD] = guard
     app.on_response_prepare.append(_add_headers)
     for path, handler in {**dict(zip(_HEALTH, (healthz, readyz), strict=True)), **routes}.items():
-        app.router.add_get(path, handler)
+        app.router.add_get(path, handler, expect_handler=expected)
     return app
+
+
+async def expected(request: web.Request) -> web.StreamResponse | None:
+    """Has a client go on that waits for that; who expects anything else is refused at the door."""
+    if request.headers["Expect"].lower() == "100-continue" and request.version >= (1, 1):
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0
+    return None
 
 
 @web.middleware
 async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
     connections = request.app[_CONNECTIONS]
     with connections[0].in_use(request) if connections else nullcontext():
-        with _counted(request) as count:
-            response = await _answered(request, handler)
-            count(response.status)
-        if not request.content.is_eof():
-            response.force_close()  # nobody reads the rest of its body
-        await finish(request, response)
+        try:
+            with _counted(request) as count:
+                response = await _answered(request, handler)
+                count(response.status)
+            if not request.content.is_eof():
+                response.force_close()  # nobody reads the rest of its body
+            await finish(request, response)
+        finally:
+            leave(request)
         return response
 
 
@@ -150,7 +163,7 @@ async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
 
 def _is_ours(record: logging.LogRecord) -> bool:
     """That somebody sends what is no HTTP is answered, and is nothing for the log."""
-    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError | RequestPayloadError))
 
 
 _LOG = logging.getLogger(__name__)

@@ -44,7 +44,7 @@ class Versions:
     @property
     def findings(self) -> Hashable:
         """Of the findings and of where there is no answer: most changes in the cluster alter neither."""
-        return self._published, tuple(self._engine.unknowns())
+        return self._published, self._engine.unknown_version
 
     @property
     def reports(self) -> Hashable:

@@ -28,6 +28,8 @@ __all__ = ["Transport"]
 _CONNECT_SECONDS = 10
 _RELOAD_SECONDS = 5.0  # at least between two loads of the credentials
 _ERROR_BYTES = 65536  # of an error response
+_REDIRECTS = {301, 302, 303, 307, 308}  # that aiohttp would follow
+_SHOWN = 200  # characters of where one leads to
 _TOKEN_SECONDS = 60.0
 _PLUGIN_SECONDS = 60.0
 _AGGREGATED = "/apis/subresources."  # answered by KubeVirt's virt-api, with the time of its node
@@ -186,7 +188,7 @@ class Transport:
         configuration = kube_client.Configuration()
         await self._loader(configuration)
         more = configuration.client_session_kwargs or {}
-        configuration.client_session_kwargs = {**more, "request_class": DatedRequest}
+        configuration.client_session_kwargs = {**more, "request_class": DatedRequest, "middlewares": (_as_answered,)}
         try:
             client = kube_client.ApiClient(configuration)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
@@ -198,6 +200,18 @@ class Transport:
         for session in [each for each in self._retired if not each.requests]:
             self._retired.discard(session)
             await session.client.close()
+
+
+async def _as_answered(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """The response, which is never a redirect: it would take the token, and what is written, to another server."""
+    response = await send(request)
+    if response.status in _REDIRECTS:
+        to = response.headers.get("Location", "")[:_SHOWN]
+        response.close()
+        raise StatusError(
+            response.status, f"it redirects to {to!r}, which is not followed; name the API server itself as the server"
+        )
+    return response
 
 
 async def _send(client: kube_client.ApiClient, request: _Request) -> aiohttp.ClientResponse:

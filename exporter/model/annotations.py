@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from .misfits import misfit
 from .nesting import whole
 from .record import Unreadable, epoch
 
@@ -41,7 +42,7 @@ def read(name: str, value: Note, decoder: msgspec.json.Decoder[T], faults: Fault
     try:
         return whole(written, decoder)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        faults.append(Unreadable(name, str(error)[:_LONGEST]))
+        faults.append(Unreadable(name, misfit(error)[:_LONGEST]))
         return None
 
 
@@ -51,5 +52,5 @@ def moment(name: str, value: Note, faults: Faults) -> float | None:
     try:
         return epoch(written)
     except ValueError as error:
-        faults.append(Unreadable(name, str(error)[:_LONGEST]))
+        faults.append(Unreadable(name, misfit(error)[:_LONGEST]))
         return None

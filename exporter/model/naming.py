@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["NAMED", "listed", "named", "shortened"]
+__all__ = ["NAMED", "listed", "named", "sentence", "shortened", "subject_first", "the"]
 
 NAMED = 10  # objects that one list of a finding or report names
 LONGEST = 253  # characters of a name
@@ -22,6 +22,38 @@ def listed(key: str, things: Sequence[object]) -> dict[str, Any]:
     """Evidence of a list that may be long: the first of it, and how many there are where that is not all."""
     more = {f"{key}InAll": len(things)} if len(things) > NAMED else {}
     return {key: list(things[:NAMED]), **more}
+
+
+_SHORT = {
+    "VirtualMachine": "VM",
+    "VirtualMachineInstance": "VMI",
+    "VirtualMachineInstanceReplicaSet": "replica set",
+    "VirtualMachinePool": "pool",
+    "NetworkAttachmentDefinition": "NAD",
+    "PodDisruptionBudget": "PDB",
+    "Pod": "pod",
+    "Node": "node",
+}
+
+
+def the(kind: str) -> str:
+    """`The VM`, to begin a sentence with about an object of this kind whose name stands beside it."""
+    return f"The {_SHORT.get(kind, kind)}"
+
+
+def subject_first(kind: str, clause: str) -> str:
+    """A clause about an object of this kind, which may call it `it`: as a text that begins with a noun."""
+    first, _, rest = clause.partition(" ")
+    if first == "it":
+        return f"{the(kind)} {rest}"
+    if first == "its":
+        return f"{the(kind)}'s {rest}"
+    return clause[:1].upper() + clause[1:] if first.isalpha() and first.islower() else clause
+
+
+def sentence(text: str) -> str:
+    """With a full stop, unless it ends already."""
+    return text if not text or text.endswith((".", "?", "!", "…")) else f"{text}."
 
 
 def shortened(text: str, most: int = LONGEST) -> str:

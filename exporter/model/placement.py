@@ -70,26 +70,39 @@ class Toleration(msgspec.Struct, frozen=True, gc=False):
             return False
         if self.key and self.key != taint.key:
             return False
-        return self.operator == "Exists" or (bool(self.key) and self.value == taint.value)
+        # Gt and Lt are of Kubernetes 1.35, behind a feature gate: what may be tolerated keeps nobody off.
+        return self.operator != "Equal" or (bool(self.key) and self.value == taint.value)
 
 
 class Placement(msgspec.Struct, frozen=True, gc=False):
-    """`terms` are alternatives, each of requirements on labels and, as `metadata.name`, on the node's name."""
+    """`terms` are alternatives, each of requirements on labels and, as `metadata.name`, on the node's name; a term
+    without any matches nothing.
+    """
 
     selector: tuple[Requirement, ...] = ()
     terms: tuple[tuple[Requirement, ...], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
 
+    @property
+    def valid(self) -> bool:
+        """Whether Kubernetes takes it: of a requirement that it refuses nobody knows what it would match."""
+        every = (*self.selector, *(each for term in self.terms for each in term))
+        return all(each.valid for each in every)
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Whether the scheduler puts such a pod on a node with the taint: NoExecute counts, for how long does not."""
+        return taint.effect == "PreferNoSchedule" or any(each.covers(taint) for each in self.tolerations)
+
     def obstacle(self, name: str, labels: Mapping[str, str], taints: tuple[Taint, ...]) -> str:
         """What first keeps the pod off the node, in a few words; empty if nothing does."""
         for taint in taints:
-            if taint.effect != "PreferNoSchedule" and not any(each.covers(taint) for each in self.tolerations):
+            if not self.tolerates(taint):
                 return f"taint {taint}"
         for requirement in self.selector:
             if not requirement.holds(labels):
                 return f"node selector {requirement}"
         facts = {**labels, "metadata.name": name}
-        if self.terms and not any(all(each.holds(facts) for each in term) for term in self.terms):
+        if self.terms and not any(term and all(each.holds(facts) for each in term) for term in self.terms):
             return "node affinity"
         return ""
 
@@ -109,7 +122,7 @@ def placement_of(wire: WirePlacement) -> Placement:
         tuple(
             requirements_of(term.match_expressions) + requirements_of(term.match_fields)
             for term in terms
-            if term is not None and (term.match_expressions or term.match_fields)  # an empty one matches nothing
+            if term is not None
         ),
         tuple(
             Toleration(each.key or "", each.operator or "Equal", each.value or "", each.effect or "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -29,6 +30,15 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
     operator: str
     values: tuple[str, ...] = ()
 
+    @property
+    def valid(self) -> bool:
+        """Whether Kubernetes takes it, by its operator and how many values that has."""
+        if self.operator in ("In", "NotIn"):
+            return bool(self.values)
+        if self.operator in ("Exists", "DoesNotExist"):
+            return not self.values
+        return self.operator in ("Gt", "Lt") and len(self.values) == 1 and _integer(self.values[0]) is not None
+
     def holds(self, labels: Mapping[str, str]) -> bool:
         """An unknown operator never holds."""
         value = labels.get(self.key)
@@ -41,9 +51,8 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
         return self._compares(value)
 
     def _compares(self, value: str | None) -> bool:
-        try:
-            left, right = int(value or ""), int(self.values[0])
-        except (ValueError, IndexError):
+        left, right = _integer(value or ""), _integer(self.values[0] if self.values else "")
+        if left is None or right is None:
             return False
         return left > right if self.operator == "Gt" else left < right if self.operator == "Lt" else False
 
@@ -53,6 +62,11 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
         if self.operator == "In" and len(self.values) == 1:
             return f"{self.key}={self.values[0]}"
         return f"{self.key} {self.operator} {', '.join(self.values)}"
+
+
+def _integer(text: str) -> int | None:
+    """As Go reads it: Python takes underscores and spaces too."""
+    return int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else None
 
 
 class Selector(msgspec.Struct, frozen=True, gc=False):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import field
+from msgspec import Raw, field
 
 from .firmware import WireFirmware, WireTPM
 from .record import Wire
 
 __all__ = [
     "WireCPU",
+    "WireCPUFeature",
     "WireDevice",
     "WireDevices",
     "WireDisk",
@@ -101,8 +102,14 @@ class WireNUMA(Wire, frozen=True, gc=False):
     guest_mapping_passthrough: Anything = None
 
 
+class WireCPUFeature(Wire, frozen=True, gc=False):
+    name: str | None = None
+    policy: str | None = None
+
+
 class WireCPU(Wire, frozen=True, gc=False):
     model: str | None = None
+    features: list[WireCPUFeature | None] | None = None
     sockets: int | None = None
     cores: int | None = None
     threads: int | None = None
@@ -170,6 +177,8 @@ class WireVMSpec(Wire, frozen=True, gc=False):
     domain: WireDomain | None = None
     architecture: str | None = None
     node_selector: dict[str, Any] | None = None
+    affinity: Raw = Raw()
+    tolerations: Raw = Raw()
     scheduler_name: str | None = None
     eviction_strategy: str | None = None
     priority_class_name: str | None = None

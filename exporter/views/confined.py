@@ -19,7 +19,6 @@ from ..evaluate import evaluate
 from ..findings import Finding, fingerprint
 from ..model.cluster import Cluster
 from ..model.kinds.kube_virt import KubeVirt
-from ..model.naming import NAMED
 from ..model.overlay import Edit, Overlay
 from ..model.reader import Seen
 from ..model.record import Record
@@ -94,14 +93,16 @@ def _completed(check: Check, found: Finding, finding: Finding) -> Finding:
     return advised(whole, check.reasons[found.reason])
 
 
-def withheld(finding: Finding, meaning: str, namespaces: Container[str]) -> Finding:
-    """Without all that may name something else; `meaning` is that of its reason."""
-    # Of too many the first are named: which of the tenant's are left out would say what others are called.
-    related = finding.related if len(finding.related) < NAMED else ()
+def withheld(finding: Finding, meaning: str) -> Finding:
+    """Without all that may name something else; `meaning` is that of its reason.
+
+    Nothing is related, not even what is the tenant's: of many only the first are named, and which of the tenant's are
+    left out would say what others are called.
+    """
     return msgspec.structs.replace(
         finding,
         message=meaning,
-        related=tuple(each for each in related if each.namespace in namespaces),
+        related=(),
         vm=finding.subject.name if finding.subject.kind in ("VirtualMachine", "VirtualMachineInstance") else "",
         node="",
         feature="",

@@ -17,6 +17,7 @@ from ..plan import Refused
 from ..remediation import Remediation
 from ..source import Found
 from ..witness import cluster_uid
+from .aimed import aimed
 from .desk import add_options, desk, finish, named
 from .gating import Gating
 from .shown import shown
@@ -55,7 +56,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         observed = await at.observed()
         found, remediation = named(observed, arguments.fingerprint, arguments.remediation)
         made = await at.planned(found, remediation)
-        say(shown([_repair(found, remediation, made)]))
+        say(aimed(shown([_repair(found, remediation, made)]), arguments))
         if isinstance(made, Refused) or made.plan.proposal is not None:
             return 1
         if arguments.plan and made.plan.hash != arguments.plan:
@@ -80,19 +81,19 @@ async def _run(arguments: argparse.Namespace) -> int:
                 return await gating.refused(found, remediation, confirmed, Mode.APPLY)
 
             result = await attempting.run(make, permit, mode=Mode.APPLY.value, by=lambda: by)
-    return ended(result, named_directory(arguments, at))
+    return ended(result, named_directory(arguments, at), arguments)
 
 
-def ended(result: Result, directory: Path | None) -> int:
+def ended(result: Result, directory: Path | None, arguments: argparse.Namespace) -> int:
     """Says how an attempt ended, and gives the exit code; `directory` is as of `taking_back`."""
     if result.state == State.DONE:
         back = taking_back(result.plan, result.attempt, directory) if result.plan is not None else ""
-        say(f"Done, attempt {result.attempt}. {back}\n")
+        say(f"Done, attempt {result.attempt}. {aimed(back, arguments)}\n")
         if result.why:
             complain(result.why)
         return 2 if result.why else 0
     what = f"refused, {result.refused}" if result.state == State.REFUSED else result.state
-    complain(f"{what}: {result.why}")
+    complain(aimed(f"{what}: {result.why}", arguments))
     return 2 if result.state == State.UNCLEAR else 1
 
 

@@ -18,6 +18,7 @@ from ..gates import GATES, Blocked
 from ..moments import moment
 from ..plan import Patch, Plan, Refused
 from ..source import Found
+from .aimed import aimed
 from .desk import Desk, add_options, desk, finish, named
 from .gating import Gating, first
 from .writing import add_ledger_option, known, who
@@ -60,7 +61,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             return 1
         gates = await Gating(at, observed, known(arguments, at)).blocked(found, remediation, made, Mode.APPROVE)
         if why := _in_vain(at, found, plan, gates):
-            complain(why)
+            complain(aimed(why, arguments))
             return 1
         until = time.time() + arguments.lasting
         text = write(plan, await who(at), until)
@@ -92,7 +93,7 @@ def _warn(arguments: argparse.Namespace, gates: tuple[Blocked, ...], until: floa
     for each in gates:
         late = each.until is not None and each.until >= until
         more = f"; the approval ends before, at {moment(until)}: give a longer --for" if late else ""
-        complain(f"it waits, {each.gate}: {each.why}{more}")
+        complain(aimed(f"it waits, {each.gate}: {each.why}{more}", arguments))
 
 
 async def _annotate(at: Desk, plan: Plan, whole: Any, name: str, text: str) -> int:

@@ -148,7 +148,9 @@ def named(observed: Observed, fingerprint: str, remediation: str | None) -> tupl
     matching = [each for each in observed.findings if each.hint.fingerprint.startswith(fingerprint)]
     if len(matching) != 1:
         what = "no finding has" if not matching else f"{len(matching)} findings have"
-        raise ValueError(f"{what} the fingerprint {fingerprint}; `steward reconcile plan` lists those with a repair")
+        gone = ", or it is gone" if not matching else ""
+        lists = "`steward reconcile plan` lists those with a repair"
+        raise ValueError(f"{what} the fingerprint {fingerprint}{gone}; {lists}")
     found = matching[0]
     chosen = [each for each in answering(found) if remediation in (None, each.id)]
     if len(chosen) == 1:

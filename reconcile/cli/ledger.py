@@ -18,9 +18,10 @@ from ..board import sentence
 from ..ledger import Entry, LedgerError, prove
 from ..moments import moment
 from ..plan import Delete
+from .aimed import aimed
 from .desk import add_options, configured, finish
 from .pages import Row, entries_about, newest, rows
-from .proof import accept, compare, report
+from .proof import accept, both, compare
 from .writing import add_ledger_option, directory_of, taking_back
 
 __all__ = ["add"]
@@ -85,7 +86,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return finish(compare(arguments))
     try:
         directory = _directory(arguments)
-        return report(prove(directory)) if arguments.verify else _listed(arguments, directory)
+        return both(directory, prove(directory)) if arguments.verify else _listed(arguments, directory)
     except (LedgerError, ValueError) as error:
         complain(str(error))
         return 2
@@ -112,7 +113,7 @@ def _listed(arguments: argparse.Namespace, directory: Path) -> int:
     if arguments.object:
         say(yaml_of(_created_again(own[0].whole or {})), "yaml")
         return 0
-    say(_structured(own, arguments.output) or _one(own, arguments.ledger), arguments.output)
+    say(_structured(own, arguments.output) or aimed(_one(own, arguments.ledger), arguments), arguments.output)
     return 0
 
 

@@ -46,6 +46,9 @@ def add(commands: Any) -> None:
 
 
 async def _run(arguments: argparse.Namespace, verb: str) -> int:
+    """Raises ValueError for an empty name: of a variable that is not set, it must not mean everything."""
+    if "" in (arguments.namespace, arguments.kind, arguments.name):
+        raise ValueError(f"a name is empty; to {verb} everything, give none")
     async with desk(arguments) as at:
         what, path = _object(arguments, at) or ("everything", await lease_path(at))
         by = await who(at)

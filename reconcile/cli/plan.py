@@ -16,6 +16,7 @@ from ..execute import Writer
 from ..plan import Refused
 from ..remediation import Remediation
 from ..source import Found
+from .aimed import aimed
 from .desk import Desk, add_options, answering, desk, finish
 from .gating import Gating, asked_as
 from .shown import shown
@@ -53,7 +54,7 @@ async def _run(arguments: argparse.Namespace) -> int:
             for remediation in answering(found)
             if arguments.remediation in (None, remediation.id)
         ]
-    say(written(repairs, arguments.output, shown), arguments.output)
+    say(written(repairs, arguments.output, lambda found: aimed(shown(found), arguments)), arguments.output)
     return 0
 
 

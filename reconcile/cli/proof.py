@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from exporter.cli.terminal import complain, say
 
 from ..annotations import PREFIX
+from ..by_hand import folder
 from ..execute import Outcome, Writer
 from ..ledger import Ledger, prove
 from ..ledger.proving import Proof
@@ -15,7 +17,7 @@ from .desk import desk
 from .leases import lease_path, travelling
 from .writing import directory_of, who
 
-__all__ = ["accept", "compare", "report"]
+__all__ = ["accept", "both", "compare"]
 
 _ALONE = (
     "That no entry after it is missing is known only with the Lease: --verify with --lease or --kubeconfig compares."
@@ -28,9 +30,21 @@ def report(proof: Proof, more: str = _ALONE) -> int:
         say("".join(f"{each}\n" for each in proof.wrong))
         return 1
     count = f"{proof.count} {'entry' if proof.count == 1 else 'entries'}"
-    range_of = f"{count}, unbroken from entry {proof.first} to entry {proof.last}" if proof.count else "No entries"
-    say(f"{range_of}, of {proof.whose}. {more}\n")
+    found = "No entries: is this the directory of the ledger?"
+    if proof.count:
+        found = f"{count}, unbroken from entry {proof.first} to entry {proof.last}, of {proof.whose}."
+    say(f"{' '.join(filter(None, (found, proof.cut, more)))}\n")
     return 0
+
+
+def both(directory: Path, proof: Proof, more: str = _ALONE) -> int:
+    """The same of the ledger and of what people did beside it, in the sidecar's pod."""
+    code = report(proof, more)
+    beside = folder(directory)
+    if not beside.is_dir():
+        return code
+    say(f"Beside it, what people did ({beside}): ")
+    return max(code, report(prove(beside), ""))
 
 
 async def compare(arguments: argparse.Namespace) -> int:
@@ -40,7 +54,7 @@ async def compare(arguments: argparse.Namespace) -> int:
         cluster, directory = await cluster_uid(at.reads), directory_of(arguments, at)
     proof = prove(directory)
     if proof.wrong:
-        return report(proof)
+        return both(directory, proof)
 
     def sum_at(seq: int) -> str | None:
         return next((entry.sum for entry in Ledger.read(directory) if entry.seq == seq), None)
@@ -52,7 +66,7 @@ async def compare(arguments: argparse.Namespace) -> int:
         say(f"{why}\n")
         return 1
     expected = (said or "").split()[1]
-    return report(proof, f"It is of this cluster, and the Lease was last held with it up to entry {expected}.")
+    return both(directory, proof, f"It is of this cluster, and the Lease was last held with it up to entry {expected}.")
 
 
 async def accept(arguments: argparse.Namespace) -> int:

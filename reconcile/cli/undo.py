@@ -7,7 +7,6 @@ import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from exporter.cli.terminal import complain, one_line, say
@@ -30,6 +29,7 @@ from ..taken import taken
 from ..undo import LOSSES, AnyUndo, Taken, Unaccepted
 from ..undos import undo_of
 from ..witness import cluster_uid
+from .aimed import aimed
 from .apply import ended
 from .desk import Desk, add_options, desk, finish
 from .pages import entries_about, history_of
@@ -95,7 +95,7 @@ async def _run(arguments: argparse.Namespace) -> int:
                 complain(f"nothing was taken back: {why}")
                 return 2
             result = await _carried_out(at, own, first.plan, ledger)
-    return _ended(result, own, named_directory(arguments, at))
+    return _ended(result, own, arguments, at)
 
 
 async def _carried_out(at: Desk, own: Taken, shown: Plan, ledger: Ledger) -> Result:
@@ -114,13 +114,14 @@ async def _carried_out(at: Desk, own: Taken, shown: Plan, ledger: Ledger) -> Res
     return await attempting.run(make, permit, mode=Mode.UNDO.value, by=lambda: own.by, undoes=own.attempt)
 
 
-def _ended(result: Result, own: Taken, directory: Path | None) -> int:
+def _ended(result: Result, own: Taken, arguments: argparse.Namespace, at: Desk) -> int:
     bound = own.plan.bound_to
-    paused = f"{bound} is paused; to resume it: steward reconcile resume {bound.kind} {bound.path}"
+    resume = f"steward reconcile resume {bound.kind} {bound.path}"
+    paused = aimed(f"{bound} is paused; to resume it: {resume}", arguments)
     if result.state == State.DONE:
         say(f"Taken back, attempt {result.attempt}. {paused}\n")
         return 0
-    code = ended(result, directory)
+    code = ended(result, named_directory(arguments, at), arguments)
     if isinstance(own.plan.step, Create):
         complain(paused)
     return code
@@ -159,12 +160,12 @@ def _lines(plan: Plan) -> Iterator[str]:
 
 
 def _refused(refused: Refused, own: Taken, arguments: argparse.Namespace, at: Desk) -> int:
-    complain(f"refused, {refused.precondition}: {refused.why}")
+    complain(aimed(f"refused, {refused.precondition}: {refused.why}", arguments))
     directory = named_directory(arguments, at)
     if isinstance(refused, Unaccepted):
         given = "".join(f" --accept {word}" for word in refused.words)
         ledger = f" --ledger {shlex.quote(str(directory))}" if directory is not None else ""
-        complain(f"to give that up: steward reconcile undo {own.attempt}{ledger}{given}")
+        complain(aimed(f"to give that up: steward reconcile undo {own.attempt}{ledger}{given}", arguments))
     if isinstance(own.plan.step, Delete):
         complain(recreating(own.attempt, directory))
     return 1

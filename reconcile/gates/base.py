@@ -94,7 +94,7 @@ class Situation:
     firing: frozenset[Alert] | None  # what the webhook knows; counts only where that is enabled
     ledger: str  # why it can't be written; empty where it can
     skew: Skew | None  # between our clock and the API server's
-    by_hand: Callable[[], Iterable[Attempt]]  # attempts of people without an end, which the ledger of ours has not
+    by_hand: Callable[[], Iterable[Attempt] | str]  # attempts of people without an end, not in our ledger; or why not
     storms: Mapping[str, Storm] = field(default_factory=dict)  # by namespace, of those that have one
     vms: Mapping[str, int | None] = field(default_factory=dict)  # their number by namespace, where it was asked for
 

@@ -88,8 +88,10 @@ def opted_in(ask: Ask, _: Situation, __: Config) -> str | None:
 
 def nothing_unclear(ask: Ask, situation: Situation, _: Config) -> str | None:
     """A request without an answer may still arrive: whatever is written to its object meanwhile may meet it."""
-    names = {*_names(ask)}
-    for attempt in (*situation.history.unfinished(), *situation.by_hand()):
+    names, by_hand = {*_names(ask)}, situation.by_hand()
+    if isinstance(by_hand, str):
+        return f"what of people's writes may still arrive can't be read: {by_hand}"
+    for attempt in (*situation.history.unfinished(), *by_hand):
         if found := names.intersection(attempt.writes):
             return (
                 f"what came of attempt {attempt.id}, begun at {moment(attempt.at)}, is not known, and it writes to "

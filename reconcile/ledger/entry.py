@@ -42,6 +42,7 @@ class Event(StrEnum):
     VERIFIED = "verified"  # the finding is gone
     PERSISTS = "persists"  # the finding is still there
     RETURNED = "returned"  # the finding was gone and is there again
+    TAKEN_BACK = "taken_back"  # by a person, in an attempt of the ledger beside this one
     PAUSED = "paused"
     RESUMED = "resumed"
     ACCEPTED = "accepted"  # the ledger is taken as it is, although it is not known to be the one that was written

@@ -15,6 +15,7 @@ __all__ = ["Proof", "prove", "verify"]
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong, one sentence each, and what was read: `count` entries, from `first` to `last` where there are any.
+    `cut` is a sentence where the last line has no end.
 
     That none is missing after the last one can't be seen here: the Lease has how far the ledger goes.
     """
@@ -25,6 +26,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     first: int = 0
     last: int = 0
     sum: str = ""  # of the last one
+    cut: str = ""
 
     @property
     def head(self) -> Head:
@@ -52,7 +54,9 @@ def prove(directory: Path) -> Proof:
             wrong = list(altered(there, sums(found)))
         except LedgerError as error:
             wrong = [str(error)]
-    return Proof(wrong=tuple(wrong), whose=whose, count=walk.count, first=walk.first, last=walk.last, sum=walk.sum)
+    return Proof(
+        wrong=tuple(wrong), whose=whose, count=walk.count, first=walk.first, last=walk.last, sum=walk.sum, cut=walk.cut
+    )
 
 
 class _Walk:
@@ -61,7 +65,7 @@ class _Walk:
     def __init__(self, there: dict[int, Path]) -> None:
         self._there = there
         self.count = self.first = self.last = 0
-        self.sum = ""
+        self.sum = self.cut = ""
 
     def wrong(self) -> list[str]:
         found: list[str] = []
@@ -81,7 +85,11 @@ class _Walk:
         found: list[str] = []
         for line in lines(path):
             if not line.ends and newest:
-                break  # being written
+                self.cut = (
+                    f"The last line of {path.name} has no end and is not counted: an entry is being written, or a "
+                    "write was interrupted."
+                )
+                break
             try:
                 self._took(chain.follow(line))
             except LedgerError as error:

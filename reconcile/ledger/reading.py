@@ -25,7 +25,10 @@ __all__ = [
     "read",
 ]
 
-REMEDY = "restore it from a backup, or move the directory aside to begin a new ledger"
+REMEDY = (
+    "restore it from a backup; a new one, in an empty directory, forgets limits, edit wars and attempts without an "
+    "end, and the sidecar takes it only once it is accepted (steward reconcile ledger --accept)"
+)
 _NAME = re.compile(r"ledger-(\d{6,})\.jsonl")
 
 

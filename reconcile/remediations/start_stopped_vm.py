@@ -173,10 +173,14 @@ def _made(finding: Finding, step: Patch, *, effect: str, undo: str, settles: boo
 
 _NOTED = Like(metadata=Like(annotations=Like(**{STOPPED_FOR_DRAIN: PRESENT})))
 _STARTED = Patched(
-    Field("/spec/runStrategy", was=Is("Halted"), to=Is("Always", "Manual", *_BY_ITSELF)),
+    Field("/spec/runStrategy", was=Is("Halted"), to=Is("Always", *_BY_ITSELF)),
     Field("/spec/running", was=Is(False), to=Is(True)),
     Field(_PATH),
     old=_NOTED,
+    new=Like(metadata=Like(annotations=Like(**{STOPPED_FOR_DRAIN: EMPTY}))),
+)
+_PREPARED = Patched(
+    Field("/spec/runStrategy", was=Is("Halted"), to=Is("Manual")), Field(_PATH, to=PRESENT), old=_NOTED, new=_NOTED
 )
 _ASKED = Patched(Field(REQUESTS, was=EMPTY, to=Each(Exactly(action="Start"), one=True)), old=_NOTED)
 REMEDIATION = Remediation(
@@ -196,7 +200,7 @@ REMEDIATION = Remediation(
     ),
     indexes=(VM, STOPPED, DRAINED_NODE),
     writes=(
-        Write("kubevirt.io", "virtualmachines", ("patch",), (_STARTED,)),
+        Write("kubevirt.io", "virtualmachines", ("patch",), (_STARTED, _PREPARED)),
         Write("kubevirt.io", "virtualmachines/status", ("patch",), (_ASKED,)),
     ),
     plan=_plan,

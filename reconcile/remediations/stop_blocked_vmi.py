@@ -144,11 +144,13 @@ def _undo(vm: VirtualMachine, whole: Mapping[str, Any]) -> str:
 
 
 _OPTED_IN = Like(metadata=Like(annotations=Like(**{_ALLOWED: "true"})))
+_NOTED = Like(metadata=Like(annotations=Like(**{STOPPED_FOR_DRAIN: PRESENT})))
 _TO_HALTED = Patched(
     Field("/spec/runStrategy", was=Is(*_STOPPED), to=Is("Halted")),
     Field("/spec/running", was=Is(True), to=Is(False)),
     Field(f"/metadata/annotations/{STOPPED_FOR_DRAIN.replace('/', '~1')}", to=PRESENT),
     old=_OPTED_IN,
+    new=_NOTED,
 )
 REMEDIATION = Remediation(
     id="stop_blocked_vmi",

@@ -15,6 +15,7 @@ import json
 import secrets
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -187,8 +188,11 @@ class ApiServer:
 
 
 def write_private(path: Path, content: str) -> None:
-    path.touch(mode=0o600)
-    path.write_text(content, encoding="utf-8")
+    """At once: whoever reads it meanwhile has all of it, as it is or as it was."""
+    made = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    made.touch(mode=0o600)
+    made.write_text(content, encoding="utf-8")
+    made.replace(path)
 
 
 def _ec_key() -> str:

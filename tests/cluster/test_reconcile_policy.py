@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from exporter.checks import all_checks
+from exporter.model.drain_stop import STOPPED_FOR_DRAIN
 from exporter.model.record import Ref
 from reconcile.accounts import ServiceAccount
 from reconcile.annotations import APPROVED_PLAN, PAUSED, RESUMED
@@ -233,11 +234,13 @@ def guest(**fields: Any) -> Object:
 
 def test_everything_else_is_refused(admin: Client, own: Client) -> None:
     allowed = {"annotations": {"steward.kubevirt-steward.io/stop-allowed": "true"}}
+    noted = {STOPPED_FOR_DRAIN: "Always"}
     for within, name, strategy, notes in (
         ("ns", "may", "Always", allowed),
         ("off", "may", "Always", allowed),
         ("ns", "may-not", "Always", {}),
         ("ns", "halted", "Halted", allowed),
+        ("ns", "drained", "Halted", {"annotations": allowed["annotations"] | noted}),
     ):
         made_of = fleet.vm(within, name)
         made_of["metadata"] |= notes
@@ -250,12 +253,13 @@ def test_everything_else_is_refused(admin: Client, own: Client) -> None:
     alone = IPAM_CLAIMS.path("ns", bare["metadata"]["name"])
     revisions = "/apis/apps/v1/namespaces/ns/controllerrevisions"
     bound = {"preconditions": {"uid": claim["metadata"]["uid"]}, "kind": "DeleteOptions", "apiVersion": "v1"}
-    stopped = spec(runStrategy="Halted", running=None)
+    halted = spec(runStrategy="Halted", running=None)
+    stopped = annotated(**noted) | halted
     started = annotated(**{PAUSED: "by alice"}) | spec(runStrategy="Always")
 
     taken = {
         "stop a VM that allows it": write(own, "PATCH", vm, stopped, OURS | {"dryRun": "All"}),
-        "take that back": write(own, "PATCH", VMS.path("ns", "halted"), started, OURS | {"dryRun": "All"}),
+        "take that back": write(own, "PATCH", VMS.path("ns", "drained"), started, OURS | {"dryRun": "All"}),
         "pause an object": write(own, "PATCH", alone, annotated(**{PAUSED: "edit war", RESUMED: None})),
         "renew": write(own, "POST", LEASE, lease("kubevirt-steward-reconcile")),
     }
@@ -288,7 +292,10 @@ def test_everything_else_is_refused(admin: Client, own: Client) -> None:
         "the end of a VM": write(own, "PATCH", vm, {"metadata": {"ownerReferences": owner("ConfigMap", "v1")}}),
         "a VM that does not allow its stop": write(own, "PATCH", VMS.path("ns", "may-not"), stopped),
         "a VM where it is off": write(own, "PATCH", VMS.path("off", "may"), stopped),
+        "a stop that says nothing of how it comes back": write(own, "PATCH", vm, halted),
         "a start": write(own, "PATCH", VMS.path("ns", "halted"), spec(runStrategy="Always")),
+        "a start that is not done with": write(own, "PATCH", VMS.path("ns", "drained"), spec(runStrategy="Always")),
+        "a start of what was not stopped for a drain": write(own, "PATCH", VMS.path("ns", "halted"), started),
         "RerunOnFailure": write(own, "PATCH", vm, spec(runStrategy="RerunOnFailure", running=None)),
         "a start of the status": write(
             own, "PATCH", f"{vm}/status", {"status": {"stateChangeRequests": [{"action": "Start"}]}}

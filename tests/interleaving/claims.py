@@ -40,13 +40,16 @@ class Claims:
     def released(self, ip: str, change: Change) -> Iterator[tuple[str, str]]:
         """To the network, because its IPAMClaim is gone."""
         if change.by.startswith("steward"):
-            for holder in (*self._pods_with({ip}), *self._claims_with({ip})):
+            assert change.before is not None
+            for holder in (*self._pods_with({ip}), *self._claims_with({ip}, change.before)):
                 yield "address in use", f"{ip} of {holder} is back in the pool"
 
-    def _claims_with(self, ips: set[str], but: str = "") -> Iterator[str]:
+    def _claims_with(self, ips: set[str], of: Obj, but: str = "") -> Iterator[str]:
+        """The IPAMClaims with one of the addresses in the network of that one."""
         for each in self.world.all("IPAMClaim"):
             name = meta_of(each)["name"]
-            if name != but and ips.intersection(each["status"].get("ips") or ()) and self.world.age(each) > SEEN:
+            has = each["spec"]["network"] == of["spec"]["network"] and ips.intersection(each["status"].get("ips") or ())
+            if name != but and has and self.world.age(each) > SEEN:
                 yield f"IPAMClaim {name}"
 
     def _pods_with(self, ips: set[str]) -> Iterator[str]:
@@ -155,7 +158,7 @@ class Claims:
         meta = meta_of(claim)
         name = meta.get("labels", {}).get("kubevirt.io/vm")
         ips = set(claim["status"].get("ips") or ())
-        for holder in (*self._pods_with(ips), *self._claims_with(ips, meta["name"])):
+        for holder in (*self._pods_with(ips), *self._claims_with(ips, claim, meta["name"])):
             yield "address in use", f"{holder} has an address of it"
         for pod in self.world.all("Pod"):
             refers = meta_of(pod)["labels"].get("reference") == meta["name"]

@@ -94,7 +94,7 @@ def test_two_that_run_with_one_uuid_are_a_warning_on_each(shared: Callable[..., 
     assert one["subject"] == {"kind": "VirtualMachine", "namespace": "ns", "name": "db", "uid": "vm-db"}
     assert one["evidence"] == {"uuid": ALIKE, "running": True, "others": ["b/ns/copy"], "holders": 2}
     assert one["group"] == two["group"] == group_id(ALIKE)
-    assert one["message"] == "its firmware UUID is also that of b/ns/copy (running)"
+    assert one["message"] == "The VM's firmware UUID is also that of b/ns/copy (running)."
     assert (one["since"], one["sinceSource"]) == (NOW, "firstSeen")
     assert one["next"].startswith("Stop the VM that should not run")
     assert one["commands"] == ["kubectl get virtualmachines.kubevirt.io -n ns db -o yaml"]
@@ -142,7 +142,7 @@ def test_what_identifies_nobody_is_not_shared(uuid: str, shared: Callable[..., l
 def test_names_that_two_clusters_share_give_one_uuid(shared: Callable[..., list[Any]]) -> None:
     both = shared([vm("db")], [vm("db", legacy("db"))])
     assert {f["evidence"]["hint"] for f in both} == {"legacy: both derive it from their name"}
-    assert all(f["message"].endswith("; legacy: both derive it from their name") for f in both)
+    assert all(f["message"].endswith("; legacy: both derive it from their name.") for f in both)
 
     three = shared([vm("db")], [vm("db")], [vm("copy", legacy("db"))])
     assert [f["evidence"].get("hint", "") for f in three] == [
@@ -161,7 +161,7 @@ def test_of_many_holders_those_of_other_clusters_and_that_run_are_named_first(
     assert len(found) == 31
     assert (found["db"]["evidence"]["holders"], len(found["db"]["evidence"]["others"])) == (31, 10)
     assert found["db"]["evidence"]["others"][0] == "a/ns/copy-7"
-    assert found["db"]["message"].endswith(" and 20 more")
+    assert found["db"]["message"].endswith(" and 20 more.")
     assert found["copy-3"]["evidence"]["others"][:2] == ["b/ns/db", "a/ns/copy-7"]
 
 

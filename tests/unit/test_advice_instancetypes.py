@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -45,9 +46,9 @@ def finding(reason: str, *rows: Row) -> Any:
     ],
 )
 def test_a_stopped_vm_cannot_start_and_one_that_runs_cannot_be_stopped(reason: str, rows: list[Row]) -> None:
-    assert finding(reason, KUBEVIRT, *rows).message.endswith("it cannot start")
+    assert finding(reason, KUBEVIRT, *rows).message.endswith("the VM cannot start.")
     uncontrolled = finding(reason, KUBEVIRT, RUNNING, *rows).message
-    assert uncontrolled.endswith("the VM can neither be stopped nor restarted through the VM object")
+    assert uncontrolled.endswith("the VM can neither be stopped nor restarted through the VM object.")
 
 
 def test_a_copy_that_another_vm_owns_is_left_to_it() -> None:
@@ -55,9 +56,41 @@ def test_a_copy_that_another_vm_owns_is_left_to_it() -> None:
     assert "If it belongs to another VM or to a snapshot, leave it to them" in found.next
 
 
+def first_shape() -> Row:
+    spec = b64encode(b'{"cpu":{"guest":1},"memory":{"guest":"1Gi"}}').decode()
+    data = {"apiVersion": "instancetype.kubevirt.io/v1alpha1", "spec": spec}
+    return {"kind": "ControllerRevision", "name": "rev", "vm": "db", "owner": "u1", "data": data}
+
+
+PINNED = vm(instancetype={"name": "small", "revisionName": "rev"})
+
+
+@pytest.mark.parametrize(
+    ("version", "revision", "said", "step"),
+    [
+        ("v1.2.2", copy("u1", "v1alpha2"), "KubeVirt 1.2 does not convert it", "Upgrade KubeVirt to a release from"),
+        ("v1.4.0", copy("u1", "v1alpha2"), "converts it with the VM's next event", "Annotate the VM"),
+        ("v1.4.0", first_shape(), "converts it with the VM's next event", "Annotate the VM"),
+        ("v1.6.3", copy("u1", "v1alpha2"), "converts and deletes it", "Remove revisionName from spec.instancetype"),
+        ("v1.6.3", first_shape(), "converts and deletes it", "Do not change the VM. Create a ControllerRevision"),
+    ],
+)
+def test_an_old_copy_of_a_pinned_vm(version: str, revision: Row, said: str, step: str) -> None:
+    found = finding("RevisionOutdated", KUBEVIRT | {"version": version}, PINNED, revision)
+    assert said in found.message
+    assert found.next.startswith(step)
+    assert any("annotate" in each for each in found.commands) == step.startswith("Annotate")
+    assert "NAMESPACE" not in " ".join(found.commands)
+
+
+def test_two_findings_on_one_copy_say_the_same_step() -> None:
+    rows = (KUBEVIRT | {"version": "v1.6.3"}, PINNED, first_shape())
+    assert finding("LabellessPin", *rows).next == finding("RevisionOutdated", *rows).next
+
+
 def test_an_orphaned_copy_is_not_said_to_have_a_successor() -> None:
     found = finding("OrphanedRevision", KUBEVIRT, vm(), copy("u1"))
-    assert found.message == "nothing needs this copy of small: VM db, which owns it, does not refer to it"
+    assert found.message == "Nothing needs this copy of small: VM db, which owns it, does not refer to it."
 
 
 def test_an_object_of_a_kind_that_the_matcher_no_longer_names_is_not_said_to_be_gone() -> None:
@@ -66,5 +99,14 @@ def test_an_object_of_a_kind_that_the_matcher_no_longer_names_is_not_said_to_be_
     found = finding(
         "ObjectGone", KUBEVIRT, RUNNING, vm(instancetype={"name": "small"}, instancetypeRef="rev"), namespaced
     )
-    without = "VirtualMachineClusterInstancetype small does not exist; the VM goes on with ControllerRevision rev"
+    without = "VirtualMachineClusterInstancetype small does not exist; the VM goes on with ControllerRevision rev."
     assert found.message == without
+
+
+def test_a_preset_that_is_gone_is_in_the_vmi_alone() -> None:
+    vmi = RUNNING | {"annotations": {"virtualmachinepreset.kubevirt.io/p": "kubevirt.io/v1"}}
+    preset = {"kind": "VirtualMachineInstancePreset", "name": "p", "selector": {"matchLabels": {"os": "linux"}}}
+    there, gone = finding("PresetInUse", KUBEVIRT, vm(), vmi, preset), finding("PresetInUse", KUBEVIRT, vm(), vmi)
+    assert there.message == "VirtualMachineInstancePreset p was merged into the VMI."
+    assert gone.message.endswith("no longer exists: the VM's next start is without it.")
+    assert gone.next.endswith("the VMI is the last copy of it.")

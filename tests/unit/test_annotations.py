@@ -22,7 +22,7 @@ ROWS: tuple[dict[str, Any], ...] = (
     {"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "ips": ["10.0.0.5/16"]},
 )
 LAUNCHER = {"kind": "Pod", "name": "launcher", "domain": "db", "claims": ["db.blue"]}
-SENTENCE = "Pod ns/launcher: annotation k8s.ovn.org/pod-networks could not be read: JSON is malformed"
+SENTENCE = "Pod ns/launcher: annotation k8s.ovn.org/pod-networks could not be read: the JSON is not well-formed"
 
 
 def drifted() -> Evaluation:
@@ -92,7 +92,7 @@ def test_a_finding_names_the_annotation_and_how_to_read_it() -> None:
     evaluation.evaluate()
     (finding,) = evaluation.engine.findings()
     assert finding.evidence == {"annotations": ["k8s.ovn.org/pod-networks"]}
-    assert finding.message.startswith("annotation k8s.ovn.org/pod-networks can't be read: ")
+    assert finding.message.startswith("Annotation k8s.ovn.org/pod-networks can't be read: ")
     assert finding.commands == ("kubectl get pods -n ns web -o yaml",)
     before = evaluation.engine.evaluated["annotations"].partitions
 

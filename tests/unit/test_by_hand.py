@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
+from exporter.__main__ import main
 from reconcile.board import Board
 from reconcile.by_hand import ByHand, folder
 from reconcile.cli.writing import opened
@@ -61,3 +62,42 @@ def test_a_ledger_that_was_altered_is_not_passed_over(tmp_path: Path) -> None:
     with pytest.raises(LedgerError), opened(tmp_path, "u1"):
         pass
     assert not folder(tmp_path).exists()
+
+
+def test_what_people_did_is_proven_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for each in (tmp_path, folder(tmp_path)):
+        with Ledger.open(each, clock=lambda: NOW) as ledger:
+            ledger.append(Event.PAUSED, scope="", why="a")
+            ledger.append(Event.PAUSED, scope="", why="b")
+    verify = ["reconcile", "ledger", "--ledger", str(tmp_path), "--verify"]
+    assert main(verify) == 0
+    assert capsys.readouterr().out.count("unbroken from entry 1 to entry 2") == 2
+    (file,) = folder(tmp_path).glob("*.jsonl")
+    file.write_text(file.read_text("utf-8").replace('"why":"a"', '"why":"c"'), encoding="utf-8")
+
+    assert main(verify) == 1
+    said = capsys.readouterr().out
+    assert said.count("unbroken from entry 1 to entry 2") == 1
+    assert f"Beside it, what people did ({folder(tmp_path)}): " in said
+    assert "was altered" in said
+
+
+def test_a_last_line_that_is_cut_off_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Ledger.open(tmp_path, clock=lambda: NOW) as ledger:
+        ledger.append(Event.PAUSED, scope="", why="a")
+        ledger.append(Event.PAUSED, scope="", why="b")
+    (file,) = tmp_path.glob("*.jsonl")
+    file.write_bytes(file.read_bytes()[:-50])
+
+    assert main(["reconcile", "ledger", "--ledger", str(tmp_path), "--verify"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("1 entry, unbroken from entry 1 to entry 1")
+    assert f"The last line of {file.name} has no end and is not counted" in said
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume"])
+@pytest.mark.parametrize("given", [["-n", ""], ["", "ns/db"], ["VirtualMachine", ""]])
+def test_an_empty_name_is_not_everything(verb: str, given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """As of a variable that is not set."""
+    assert main(["reconcile", verb, *given]) == 2
+    assert f"a name is empty; to {verb} everything, give none" in capsys.readouterr().err

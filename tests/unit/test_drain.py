@@ -174,7 +174,7 @@ def test_the_pod_that_a_migration_leaves_behind_and_the_one_that_comes() -> None
 
     coming = {**new, "name": "coming", "node": "node01", "migration": "uid-m", "phase": "Pending"}
     arriving = Drained(vmi, new, coming, migration("m", "a", "Scheduling", evacuates="node02"))
-    assert (arriving.reported(), arriving.one().why) == (("arriving", ""), "it is migrating here from node02")
+    assert (arriving.reported(), arriving.one().why) == (("arriving", ""), "The VMI is migrating here from node02.")
 
 
 def test_who_is_on_its_way_and_where_to() -> None:
@@ -188,7 +188,25 @@ def test_a_target_pod_that_finds_no_node() -> None:
     rows = [*guest("a", **LEAVING), migration("m", "a", "Scheduling", 1), target | {"unschedulable": "0/3 nodes"}]
     vm = Drained(*rows).one()
     assert (vm.state, vm.reason) == (DrainState.BLOCKED, "TargetUnschedulable")
-    assert vm.why == "no node takes the target pod of its migration: 0/3 nodes"
+    assert vm.why == "No node takes the target pod of the VMI's migration: 0/3 nodes."
+
+
+@pytest.mark.parametrize(
+    ("since", "state", "reason"),
+    [
+        ("2026-06-01T10:01:00Z", DrainState.BLOCKED, "MigrationHanging"),
+        ("2026-09-21T14:12:20Z", DrainState.MIGRATING, ""),
+    ],
+)
+def test_a_migration_is_under_way_until_it_hangs(since: str, state: DrainState, reason: str) -> None:
+    now = {"migrationUid": "uid-m", "sourceNode": "node01", "targetNode": "node02"}
+    made = migration("m", "a", "PreparingTarget", 1)
+    drained = Drained(*guest("a", migration=now, **LEAVING))
+    drained.seen(full(made | {"phaseSince": since}))
+    vm = drained.one()
+    assert (vm.state, vm.reason, vm.to) == (state, reason, "node02")
+    assert bool(vm.next) is bool(vm.commands) is bool(reason)
+    assert drain.exit_code(drained.take()) == (1 if reason else 0)
 
 
 def test_external_names_who_answers() -> None:
@@ -198,7 +216,7 @@ def test_external_names_who_answers() -> None:
     }
     vm = Drained(*guest("a", strategy="External", labels=labels, **LEAVING)).one()
     assert (vm.state, vm.to) == (DrainState.EXTERNAL, "KubevirtMachine capi/w1")
-    assert vm.why.startswith("it is asked to leave node01, KubeVirt leaves that to KubevirtMachine capi/w1")
+    assert vm.why.startswith("The VMI is asked to leave node01, KubeVirt leaves that to KubevirtMachine capi/w1")
     assert vm.evacuation_since == REQUESTED
 
 
@@ -262,11 +280,11 @@ def test_a_request_is_not_cancelled_where_kubevirt_does_not_serve_that(rows: lis
 def test_what_waits_while_nothing_runs_does_not_wait_for_its_turn() -> None:
     waiting = [*guest("a", **LEAVING), migration("m", "a", "Pending", 1)]
     vm = Drained(*waiting).one()
-    assert (vm.reason, vm.why) == ("MigrationQueued", "its migration waits, and no other one runs")
+    assert (vm.reason, vm.why) == ("MigrationQueued", "The VMI's migration waits, and no other one runs.")
     assert "virt-controller runs" in vm.next
     busy = [*guest("b", namespace="far", node="node02"), migration("o", "b", "Running", namespace="far")]
     vm = Drained(*waiting, *busy).one()
-    assert (vm.reason, vm.why) == ("MigrationQueued", "its migration waits for its turn")
+    assert (vm.reason, vm.why) == ("MigrationQueued", "The VMI's migration waits for its turn.")
     assert vm.next.startswith("Wait")
 
 

@@ -36,7 +36,7 @@ def test_what_pods_there_ask_for_is_not_free() -> None:
     vm = by_name(Drained(*sized("a", "5Gi"), *pods, nodes=nodes).take())["a"]
     assert (vm.state, vm.reason, vm.target) == (DrainState.BLOCKED, "NoTarget", "")
     assert vm.room == "1 node: 1 lacks memory (needs 5 GiB, most free 4 GiB)"
-    assert vm.why == f"no node can take it: {vm.room}"
+    assert vm.why == f"No node can take the VMI: {vm.room}."
     assert "Free capacity" in vm.next
 
 
@@ -46,7 +46,7 @@ def test_room_that_larger_vms_of_the_drain_take() -> None:
     found = by_name(view)
     assert (found["b"].state, found["b"].target) == (DrainState.WAITING, "n2")
     assert (found["a"].state, found["a"].reason) == (DrainState.BLOCKED, "NoRoomLeft")
-    assert found["a"].why.startswith("after the larger VMs of this drain no node can take it: 1 node: 1 lacks mem")
+    assert found["a"].why.startswith("After the larger VMs of this drain no node can take the VMI: 1 node: 1 lacks mem")
     assert drain.exit_code(view) == 1
 
 

@@ -41,7 +41,7 @@ class Large:
         for vm in vms:
             self.timer += 0.001
             self.looked_at += 1
-            yield Finding(reason="Odd", severity=Severity.INFO, subject=vm.ref, message=f"one of {len(vms)}")
+            yield Finding(reason="Odd", severity=Severity.INFO, subject=vm.ref, message=f"one of {len(vms)}.")
             yield None
 
     def seen(self, name: str) -> None:
@@ -61,7 +61,7 @@ def test_it_takes_several_turns_and_is_there_as_a_whole() -> None:
     assert large.found() == set()
     while large.engine.step():
         assert large.found() == set()
-    assert large.found() == {f"one of {VMS}"}
+    assert large.found() == {f"one of {VMS}."}
     assert large.engine.caught_up
     assert (large.looked_at, large.engine.evaluated["x"].partitions) == (VMS, 1)
 
@@ -72,7 +72,7 @@ def test_after_a_change_in_the_midst_of_it_it_begins_again() -> None:
     large.seen("another")
     while large.engine.step():
         assert large.found() == set()
-    assert large.found() == {f"one of {VMS + 1}"}
+    assert large.found() == {f"one of {VMS + 1}."}
 
 
 def test_after_a_change_elsewhere_it_is_not_lost() -> None:
@@ -83,7 +83,7 @@ def test_after_a_change_elsewhere_it_is_not_lost() -> None:
     large.intake.sync_state(KIND, SyncState.LIVE)
     while large.engine.step():
         pass
-    assert large.found() == {f"one of {VMS}"}
+    assert large.found() == {f"one of {VMS}."}
 
 
 def test_where_it_is_no_longer_applicable_nobody_waits_for_it() -> None:
@@ -106,7 +106,7 @@ async def _changes_arrive(large: Large) -> list[int]:
             large.begun.clear()
             large.seen(f"new-{number}")
         async with asyncio.timeout(5), large.engine.changed:
-            await large.engine.changed.wait_for(lambda: large.found() == {f"one of {VMS + 3}"})
+            await large.engine.changed.wait_for(lambda: large.found() == {f"one of {VMS + 3}."})
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):

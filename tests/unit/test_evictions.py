@@ -66,6 +66,68 @@ def test_a_migration_that_is_held_up_says_by_what(cause: str, rows: list[dict[st
     assert finding.commands
 
 
+PREPARES = "virt-handler on node02 to prepare the target"
+DEAD = {"kind": "Node", "name": "node02", "ready": False}
+HANDLER = {"kind": "Pod", "namespace": "kubevirt", "by": "DaemonSet", "labels": {"kubevirt.io": "virt-handler"}}
+
+
+@pytest.mark.parametrize(
+    ("phase", "cause", "waits", "rows"),
+    [
+        ("PreparingTarget", "TargetHandler", f"{PREPARES} (pod h2 is not Ready)", [{"node": "node02", "ready": False}]),
+        ("PreparingTarget", "TargetHandler", f"{PREPARES} (pod h2 is Ready)", [{"node": "node02"}]),
+        ("PreparingTarget", "TargetHandler", f"{PREPARES} (no pod of it is seen there)", []),
+        ("PreparingTarget", "TargetNode", f"{PREPARES} (node node02 is not Ready)", [{"node": "node02"}, DEAD]),
+        (
+            "TargetReady",
+            "SourceHandler",
+            "virt-handler on node01 to start it (pod h1 is not Ready)",
+            [{"ready": False}],
+        ),
+        ("Scheduled", "Unhandled", "virt-controller to hand it over to the target", []),
+        ("Scheduling", "Containers", "the containers of its target pod b on node02 to start", []),
+        ("Pending", "Volumes", "the pods of its plugged volumes on node02", [{"kind": "Pod", "hotplug": "a"}]),
+    ],
+)
+def test_a_migration_that_hangs_says_for_whom_it_waits(
+    phase: str, cause: str, waits: str, rows: list[dict[str, Any]]
+) -> None:
+    state = {"migrationUid": "m", "sourceNode": "node01", "targetNode": "node02"}
+    own = EVACUATION | {"name": "m", "uid": "m", "phase": phase, "created": BEGAN, "phaseSince": BEGAN}
+    there = [pod("a"), pod("b", node="node02", migration="m"), {"kind": "Node", "name": "node02"}, *rows]
+    named = [{"name": f"h{row.get('node', 'node01')[-1]}"} | (row if "kind" in row else HANDLER | row) for row in there]
+    finding = one("MigrationHanging", DRAINED, vmi(**REQUESTED, migration=state), own, *named)
+
+    assert finding.message == f"migration m is in phase {phase} and waits for {waits}"
+    assert (finding.since, finding.since_source) == (1789996200.0, "phaseTransition")
+    assert (finding.evidence["cause"], finding.evidence["phase"]) == (cause, phase)
+    assert (finding.evidence["targetPod"], finding.evidence["targetNode"]) == ("b", "node02")
+    assert {each.kind for each in finding.related} == {"VirtualMachineInstanceMigration", "Pod"}
+    ready = [row.get("ready", True) for row in rows if "node" in row or "ready" in row]
+    handled = cause == "SourceHandler" or phase == "PreparingTarget"
+    assert finding.evidence.get("virtHandlerReady") == (ready[0] if handled and ready else None)
+
+
+def test_what_hangs_is_looked_at_again_when_virt_handler_or_the_node_of_the_target_changes() -> None:
+    state = {"migrationUid": "m", "sourceNode": "node01", "targetNode": "node02"}
+    own = EVACUATION | {"name": "m", "uid": "m", "phase": "PreparingTarget", "phaseSince": BEGAN}
+    handler = HANDLER | {"name": "h", "node": "node02"}
+    evaluation = watched(DRAINED, vmi(**REQUESTED, migration=state), own, handler, {"kind": "Node", "name": "node02"})
+
+    def waits() -> str:
+        evaluation.evaluate()
+        (found,) = [each for each in evaluation.engine.findings() if each.reason == "MigrationHanging"]
+        return found.message.partition("(")[2]
+
+    assert waits() == "pod h is Ready)"
+    evaluation.seen(full(handler | {"ready": False}))
+    assert waits() == "pod h is not Ready)"
+    evaluation.gone("Pod", "kubevirt", "h")
+    assert waits() == "no pod of it is seen there)"
+    evaluation.gone("Node", "", "node02")
+    assert waits() == "node node02 does not exist)"
+
+
 @pytest.mark.parametrize(
     ("cause", "pdb"),
     [
@@ -179,7 +241,9 @@ def test_no_command_of_a_finding_has_a_word_left_to_fill_in(case: dict[str, Any]
         assert finding.next
         assert finding.commands
         for text in (finding.next, *finding.commands):
-            assert not re.search(r"\b(NAMESPACE|NAME|VMNAME|NODE|UID|PDB|EVACUATIONNODENAME)\b", text), finding
+            assert not re.search(r"\b(NAMESPACE|NAME|VMNAME|NODE|TARGETNODE|UID|PDB|EVACUATIONNODENAME)\b", text), (
+                finding
+            )
         assert "next" not in finding.evidence
 
 

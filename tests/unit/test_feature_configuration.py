@@ -110,7 +110,7 @@ def test_an_upgrade_to_1_9_names_all_that_it_switches_on() -> None:
     assert {each.reason for each in changes} == {"ChangesAtUpgrade"}
     sev = next(each for each in changes if each.feature == "WorkloadEncryptionSEV")
     assert sev.message == (
-        "WorkloadEncryptionSEV will be on in v1.9.0, unlike in v1.8.4: it is Beta, and on by default from then"
+        "WorkloadEncryptionSEV will be on in v1.9.0, unlike in v1.8.4: it is Beta, and on by default from then."
     )
     assert "WorkloadEncryptionSEV to disabledFeatureGates" in sev.next
 

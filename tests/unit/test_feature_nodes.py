@@ -10,24 +10,31 @@ import pytest
 from exporter.checks import feature_mismatch, feature_nodes, feature_storage
 from exporter.model.features.rules import RULES
 from exporter.model.index import Index
-from exporter.model.indexes.features import NEEDED, OFFERED, STATE, TAKES
+from exporter.model.indexes.features import LETS, NEEDED, OFFERED, STATE, TAKES
 from tests.evaluation import Evaluation
 from tests.rows import full
 
 Row = dict[str, Any]
 
 CHECKS = (feature_nodes.CHECK, feature_storage.CHECK)
-INDEXES = (NEEDED, OFFERED, STATE, TAKES)
+INDEXES = (LETS, NEEDED, OFFERED, STATE, TAKES)
 GATES = ["VSOCK", "CPUManager", "WorkloadEncryptionSEV"]
 CLUSTER, OWN = "VirtualMachineClusterInstancetype", "VirtualMachineInstancetype"
 PREFERS = ("VirtualMachineClusterPreference", "VirtualMachinePreference")
 SIZES: tuple[Row, ...] = (
     {"cpu": {"guest": 2}},
     {"cpu": {"guest": 2, "dedicatedCPUPlacement": True}},
+    {"cpu": {"guest": 2}, "nodeSelector": {"kubernetes.io/hostname": "node-b"}},
     {"cpu": {"guest": 2}, "gpus": [{"name": "g", "deviceName": "nvidia.com/T4"}]},
+)
+PLACES: tuple[Row, ...] = (
+    {},
+    {"nodeSelector": {"kubernetes.io/hostname": "node-a"}, "tolerations": [{"operator": "Exists"}]},
+    {"nodeSelector": {"kubevirt.io/sev": "true", "machine-type.node.kubevirt.io/q35": "true"}},
 )
 TASTES: tuple[Row, ...] = (
     {},
+    {"cpu": {"preferredCPUFeatures": [{"name": "vmx"}]}},
     {"devices": {"preferredTPM": {"persistent": True}}},
     {"machine": {"preferredMachineType": "q35"}},
 )
@@ -85,16 +92,18 @@ def a_change(dice: random.Random) -> Row:
             "allocatable": dice.choice(ALLOCATABLE),
             "cordoned": dice.random() < 0.2,
             "ready": dice.random() < 0.9,
+            "taints": dice.choice((["gpu:NoSchedule"], [], [])),
         }
     if made <= 9:
         row: Row = {"kind": "VirtualMachineInstance", "name": name, "domain": dice.choice(DOMAINS)}
         row |= {"node": dice.choice(("node-a", "node-b")), "phase": dice.choice(("Running", "Pending", "Failed"))}
-        row |= {"migratable": dice.choice((True, False))}
+        row |= {"migratable": dice.choice((True, False)), "spec": dice.choice(PLACES)}
         if dice.random() < 0.3:
             row |= {"over": {"status": {"machine": {"type": "pc-q35-9.2"}}}}
         return row | dice.choice(({"vm": f"u{name}"}, {"vm": f"u{name}"}, {}))
     row = {"kind": "VirtualMachine", "name": name, "uid": f"u{name}", "domain": dice.choice(DOMAINS)}
     row |= {"runStrategy": dice.choice(("Always", "Halted")), "deleting": dice.random() < 0.1}
+    row |= {"template": dice.choice(PLACES)}
     if dice.random() < 0.6:
         matcher = {"name": dice.choice("abc"), "kind": dice.choice((CLUSTER, OWN))}
         row |= {"instancetype": matcher | dice.choice(({}, {"revisionName": f"r-{dice.choice('abc')}"}))}
@@ -155,13 +164,17 @@ def test_a_node_that_has_other_counts_than_before_concerns_nobody() -> None:
     evaluation.seen(full(node | {"allocatable": {"devices.kubevirt.io/vhost-vsock": "1k", "cpu": "16"}}))
     evaluation.evaluate()
     done = evaluations(evaluation)
-    other = node | {"labels": node["labels"] | {"example.org/a": "2"}}
-    evaluation.seen(full(other | {"allocatable": {"devices.kubevirt.io/vhost-vsock": "999", "cpu": "15"}}))
+    counts = {"allocatable": {"devices.kubevirt.io/vhost-vsock": "999", "cpu": "15"}}
+    evaluation.seen(full(node | counts))
     evaluation.evaluate()
     assert evaluations(evaluation) == done
+    other = node | {"labels": node["labels"] | {"example.org/a": "2"}}
+    evaluation.seen(full(other | counts))
+    evaluation.evaluate()
+    assert evaluations(evaluation) == done + 1  # what is asked all in all, and not what one feature needs
     evaluation.seen(full(other | {"allocatable": {"devices.kubevirt.io/vhost-vsock": "0"}}))
     evaluation.evaluate()
-    assert evaluations(evaluation) == done + 1
+    assert evaluations(evaluation) == done + 3
 
 
 def evaluations(evaluation: Evaluation) -> int:

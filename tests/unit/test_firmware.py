@@ -187,7 +187,7 @@ def test_a_source_that_stays_halted_after_its_migration_is_named_with_what_to_do
 
 def test_a_source_that_is_being_deleted_ends_by_itself() -> None:
     for finding in _moved({"runStrategy": "Halted", "deleting": True}).values():
-        assert finding.message.endswith("until one of them is gone")
+        assert finding.message.endswith("until one of them is gone.")
         assert finding.next == "Nothing to do: it ends with the one that is being deleted or was migrated away."
 
 
@@ -278,7 +278,7 @@ def test_a_change_that_waits_tells_both_values_and_when_it_comes() -> None:
         "changeApplies": "on the next guest reboot",
         "changeLoses": "persistent TPM",
     }
-    assert finding.message.endswith("the next guest reboot changes its identity, and empties its persistent TPM")
+    assert finding.message.endswith("the next guest reboot changes its identity, and empties its persistent TPM.")
 
 
 @pytest.mark.parametrize(

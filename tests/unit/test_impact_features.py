@@ -388,12 +388,12 @@ def test_a_gate_is_switched_on_by_what_counts(
             (
                 "spec.configuration.cpuModel can't be 7: KubeVirt kubevirt/kubevirt is undecodable: "
                 "spec.configuration: "
-                "Expected `str | null`, got `int` - at `$.cpuModel`"
+                "cpuModel is a whole number where text is expected"
             ),
         ),
         (
             {"set": "migrations=7"},
-            "the API server would refuse spec.configuration: Expected `object | null`, got `int` - at `$.migrations`",
+            "the API server would refuse spec.configuration: migrations is a whole number where an object is expected",
         ),
     ],
 )

@@ -20,12 +20,13 @@ from reconcile.annotations import APPROVED_PLAN, PAUSED
 from reconcile.app import checks_of, kinds_of
 from reconcile.attempt import Attempts
 from reconcile.board import Board, Repair
+from reconcile.by_hand import ByHand, folder
 from reconcile.config import Config, model_of
 from reconcile.confirm import Hint
 from reconcile.execute import Writer
 from reconcile.following import Following
 from reconcile.history import History
-from reconcile.ledger import Entry, Ledger
+from reconcile.ledger import Entry, Event, Ledger
 from reconcile.metrics import Measures
 from reconcile.parts import Parts
 from reconcile.pauses import Pauses
@@ -212,9 +213,20 @@ def _made(
         skew=lambda: skew[0],
         timer=lambda: 0.0,
     )
-    verifying = Verifying(following, ledger, reads, kinds, checks.by_id, checks.settings, measures=measures, kept=kept)
+    by_hand = ByHand(ledger.directory, timer=lambda: timer[0])
+    verifying = Verifying(
+        following,
+        ledger,
+        reads,
+        kinds,
+        checks.by_id,
+        checks.settings,
+        measures=measures,
+        kept=kept,
+        takers=by_hand.takers,
+    )
     pauses = Pauses(history, ledger, reads, kinds, kept=kept)
-    sidecar = Sidecar(parts, source, ledger, leader, verifying, history, pauses)  # type: ignore[arg-type]
+    sidecar = Sidecar(parts, source, ledger, leader, verifying, history, pauses, by_hand=by_hand)  # type: ignore[arg-type]
     return Running(server, sidecar, board, ledger, leader, source, clock, skew, timer)  # type: ignore[arg-type]
 
 
@@ -486,6 +498,51 @@ async def test_what_somebody_reverts_three_times_is_left_alone(tmp_path: Path) -
             *(["intended", "done", "returned"] * 3),
             "paused",
         ]
+
+
+async def test_what_a_person_takes_back_is_not_said_to_be_reverted(tmp_path: Path) -> None:
+    vm = full({"kind": "VirtualMachine", "name": "db", "uid": "u1"})
+    nad = full({"kind": "NetworkAttachmentDefinition", "name": "blue"})
+    claim = full({"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "finalizers": []})
+    own = {"repair_ipam_claim_metadata": {"mode": "auto", "minAge": "0s"}}
+    async with on(tmp_path, {"remediations": own, "budgets": {"fleetShare": 1.0}}, vm, nad, claim) as running:
+        assert await running.run() == 1
+        (intended, _) = running.ledger.entries()
+        with Ledger.open(folder(running.ledger.directory), clock=lambda: running.clock[0]) as by_hand:
+            undo = by_hand.append(Event.INTENDED, plan=intended.plan, whole={}, mode="undo", undoes=intended.attempt)
+            running.clock[0] += 300
+            taken_back = {"finalizers": [], "annotations": {PAUSED: "taken back by alice"}}
+            running.server.patch("ipamclaims", "ns", "db.blue", {"metadata": taken_back})
+            assert await running.run() == 0
+            assert [each.event for each in running.ledger.entries()] == ["intended", "done"]  # nobody knows yet by whom
+            by_hand.append(Event.DONE, attempt=undo.attempt)
+
+        assert await running.run() == 0
+        assert [each.event for each in running.ledger.entries()] == ["intended", "done", "taken_back"]
+        running.clock[0] += 300
+        assert await running.run() == 0
+        assert len(list(running.ledger.entries())) == 3
+
+
+async def test_while_what_people_took_back_can_t_be_read_nobody_is_said_to_have_reverted_it(tmp_path: Path) -> None:
+    vm = full({"kind": "VirtualMachine", "name": "db", "uid": "u1"})
+    nad = full({"kind": "NetworkAttachmentDefinition", "name": "blue"})
+    claim = full({"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "finalizers": []})
+    own = {"repair_ipam_claim_metadata": {"mode": "auto", "minAge": "0s"}}
+    async with on(tmp_path, {"remediations": own, "budgets": {"fleetShare": 1.0}}, vm, nad, claim) as running:
+        assert await running.run() == 1
+        beside = folder(running.ledger.directory)
+        beside.mkdir()
+        (beside / "ledger-000001.jsonl").write_text("{broken\n", encoding="utf-8")
+        running.clock[0] += 300
+        running.server.patch("ipamclaims", "ns", "db.blue", {"metadata": {"finalizers": []}})
+        assert await running.run() == 0
+        assert [each.event for each in running.ledger.entries()] == ["intended", "done"]
+
+        (beside / "ledger-000001.jsonl").unlink()
+        assert await running.run() == 1
+        events = [each.event for each in running.ledger.entries()]
+        assert events == ["intended", "done", "returned", "intended", "done"]
 
 
 async def test_while_the_clocks_do_not_agree_nothing_is_written(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_a_finding_says_how_many_pdbs_there_are_beside_those_that_it_names() -> 
     evaluation = _evaluated("pdbs_and_vmis", 40)
     evaluation.evaluate()
     (found, *_) = (each for each in evaluation.engine.findings() if each.reason == "MultiplePDB")
-    assert found.message.startswith("PDBs pdb-0, pdb-1, pdb-10, pdb-11, pdb-12 and 35 more all select its pod")
+    assert found.message.startswith("PDBs pdb-0, pdb-1, pdb-10, pdb-11, pdb-12 and 35 more all select the VMI's pod")
     assert (len(found.evidence["pdbs"]), found.evidence["pdbsInAll"], len(found.related)) == (10, 40, 10)
 
 

@@ -187,8 +187,29 @@ async def test_what_a_person_left_blocks_until_it_can_t_arrive_any_more(tmp_path
     with Ledger.open(folder(tmp_path / "ledger"), clock=lambda: NOW) as ledger:
         made = [ledger.append(Event.INTENDED, plan=plan(fingerprint=each), mode="apply") for each in ("f1", "f2")]
         ledger.append(Event.DONE, attempt=made[0].attempt)
-        assert [each.id for each in by_hand.unfinished()] == [made[1].attempt]
+        assert open_of(by_hand) == [made[1].attempt]
         timer[0] = ARRIVES
-        assert [each.id for each in by_hand.unfinished()] == [made[1].attempt]
+        assert open_of(by_hand) == [made[1].attempt]
         timer[0] = ARRIVES + 1
         assert by_hand.unfinished() == []
+
+
+def open_of(by_hand: ByHand) -> list[str]:
+    found = by_hand.unfinished()
+    assert not isinstance(found, str)
+    return [each.id for each in found]
+
+
+async def test_what_a_person_left_that_can_t_be_read_blocks_until_it_can(tmp_path: Path) -> None:
+    """It may be of any object."""
+    own = folder(tmp_path / "ledger")
+    async with on(tmp_path, auto(), orphan("db")) as running:
+        own.mkdir(parents=True)
+        (own / "ledger-00000001.jsonl").write_text("{broken\n", encoding="utf-8")
+        await running.run()
+        assert (running.state(), running.gates()) == ("blocked", ["unclear"])
+        (why,) = [each.why for each in running.repair().blocked]
+        assert why.startswith(f"what of people's writes may still arrive can't be read: the ledger in {own}")
+
+        (own / "ledger-00000001.jsonl").unlink()
+        assert await running.run() == 1

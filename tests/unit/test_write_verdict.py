@@ -12,10 +12,10 @@ import pytest
 
 from exporter.model.record import Ref
 from reconcile.ledger import Entry, Event
-from reconcile.plan import Delete, Plan, Risk
 from tests.kubevirt.audit_history import AuditHistory
 from tests.kubevirt.write_verdict import Verdict
 from tests.manifests import Object
+from tests.repairs import plan
 
 SIDECAR = "system:serviceaccount:kubevirt:steward-reconcile"
 AHEAD = 3600.0
@@ -71,21 +71,8 @@ def entry(seq: int, what: Event, **more: Any) -> Entry:
 
 
 def intended(remediation: str = "delete_orphan_ipam_claim") -> Entry:
-    ref = Ref("IPAMClaim", "shop", "db.blue", "c")
-    plan = Plan(
-        remediation=remediation,
-        fingerprint="f",
-        check="ipam_claims",
-        reason="OrphanClaim",
-        subject=ref,
-        step=Delete(target=ref),
-        why="",
-        effect="",
-        risk=Risk.NONE,
-        undo="",
-        vm="db",
-    )
-    return entry(1, Event.INTENDED, plan=plan, request={"method": "DELETE", "path": PATH, "body": BODY})
+    made = plan(target=Ref("IPAMClaim", "shop", "db.blue", "c"), remediation=remediation)
+    return entry(1, Event.INTENDED, plan=made, request={"method": "DELETE", "path": PATH, "body": BODY})
 
 
 DONE = entry(2, Event.DONE)

@@ -7,10 +7,11 @@ External). Each step can get stuck in silence: a drain only repeats its request.
 A VMI has one reason at a time, the most specific one: StuckTerminating; where the webhook lets an eviction pass,
 UserPDB, MultiplePDB, RequestWithUnmanagedStrategy, LegacyTaintIgnored, WillShutDown; where it does not,
 StaleEvacuationRequest, ExternalAwaiting, NotMigratable or NotMigratableAfterRequest, MigrationFailing,
-TargetUnschedulable, MigrationPending, RequestOnSchedulableNode or RequestByWorkloadUpdate, MigrationQueued, NotStarted.
-Six stand beside another one: ExternalNoHandler, MigrationOverdue after an hour in the queue, NotMigratableWhileCordoned
-and PDBWhileCordoned after an hour of cordon, and, where its migrations fail, are held up or are not made,
-RequestOnSchedulableNode or RequestByWorkloadUpdate. A VMI that migrates and makes progress has none.
+MigrationHanging, TargetUnschedulable, MigrationPending, RequestOnSchedulableNode or RequestByWorkloadUpdate,
+MigrationQueued, NotStarted. Seven stand beside another one: ExternalNoHandler, MigrationOverdue after an hour in the
+queue, NotMigratableWhileCordoned and PDBWhileCordoned after an hour of cordon, MigrationHanging where those before it
+failed, and, where its migrations fail, hang, are held up or are not made, RequestOnSchedulableNode or
+RequestByWorkloadUpdate. A VMI that migrates and makes progress has none.
 
 A node counts as being drained if it has a drain taint; or if it is cordoned and something else shows it: a
 NodeMaintenance that is not being deleted, or, since the cordon, a VMI that was asked to leave it or a pod that was
@@ -22,7 +23,8 @@ after an hour. With KubeVirt's own taint its VMIs are migrated without a request
 Not seen here: KubeVirt before 1.5, whose webhook lets a second request pass; who asked for an eviction; evictions that
 were refused and left no trace, so that a drain that meets nothing but these looks like a cordon; the nodes that a
 volume is accessible from; since when a VMI is asked to leave, where KubeVirt is older than 1.7 and its managedFields
-were taken off.
+were taken off: there the time of its drain counts (a NodeMaintenance, the taint of the cordon, the request of another
+VMI), where one is known; a copy that makes no progress in post-copy, or with both time-outs of KubeVirt set to 0.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from ...model.departure import (
     node_context,
     orphans,
 )
-from ...model.indexes.nodes import HANDLER, NODE, PDB, REQUESTED, RUNNING
+from ...model.indexes.nodes import HANDLER, NODE, PDB, REQUESTED, RUNNING, TARGET
 from ...model.kinds import (
     kube_virt,
     kubevirt_machine,
@@ -120,7 +122,7 @@ CHECK = Check(
         kubevirt_machine.KIND,
     ),
     scope=Scope("one node", NODE),
-    joins=(PDB, HANDLER, REQUESTED, RUNNING),
+    joins=(PDB, HANDLER, REQUESTED, RUNNING, TARGET),
     reasons=REASONS,
     find=find,
     uses={

@@ -105,6 +105,13 @@ REASONS = {
         "No node takes the target pod of its migration.", _STUCK, "TargetUnschedulable", 60.0
     ),
     "MigrationPending": _reason("Its migration is held up; `cause` says by what.", _STUCK, "MigrationPending", 300.0),
+    "MigrationHanging": _reason(
+        "Its migration has a target pod and waits for somebody who does not act, which KubeVirt never ends; `cause`"
+        " says for whom.",
+        _STUCK,
+        "MigrationHanging",
+        300.0,
+    ),
     "RequestOnSchedulableNode": _reason(
         "The VMI is asked to leave a node that nobody drains, and is migrated again and again until it has left.",
         _LEFT,

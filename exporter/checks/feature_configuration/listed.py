@@ -64,7 +64,7 @@ def of_the_lists(kubevirt: KubeVirt, known: Effective, coming: Effective | None)
             reason="InertGate",
             severity=Severity.INFO,
             subject=kubevirt.ref,
-            message=f"hypervisors has no effect, since {_HYPERVISOR} is off: kvm is used",
+            message=f"Field hypervisors has no effect, since {_HYPERVISOR} is off: kvm is used",
             feature="hypervisors",
             group="hypervisors",
             evidence={"gate": _HYPERVISOR, "hypervisors": hypervisors},

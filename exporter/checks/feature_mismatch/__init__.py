@@ -4,8 +4,10 @@ KubeVirt never looks at VMs when somebody switches a feature off, and a VMI that
 (kubevirt/community#316). A VM counts with its instancetype and its preference applied; the KubeVirt object and its
 release say what the cluster allows. docs/features.md has all features, and how the reasons differ.
 
-Not seen here: what nodes support (feature_nodes), and StorageClasses (feature_storage); VMs that a tool outside of the
-cluster is about to create.
+Not seen here: what nodes support (feature_nodes), and StorageClasses (feature_storage); VMs that a tool outside of
+the cluster is about to create; an interface without any binding, which KubeVirt 1.9 refuses ("must have exactly one
+binding method or binding plugin") and earlier releases take: a preference may fill one in, and which bindings count
+differs by release.
 """
 
 from __future__ import annotations

@@ -18,9 +18,19 @@ _ENDS = {
 }
 
 
+# What its next start comes to: only a webhook refuses the VMI itself.
+_NEXT_START = {
+    Stage.ADMISSION: "such a VMI is refused at its next start",
+    Stage.EDIT: "every edit of the VM is refused",
+    Stage.CREATION: "such a VMI is refused at its next start",
+    Stage.POD: "its next VMI stays Pending, since KubeVirt makes no launcher pod for it",
+    Stage.SCHEDULING: "its next VMI stays in Scheduling, since no node takes its launcher pod",
+}
+
+
 def message(rule: Rule, stage: Stage, pair: Pair, state: State, whys: tuple[str, ...]) -> str:
     who = "The VM asks for" if pair.vmi is None or state.reason == "WillFailAtRestart" else "The VMI uses"
-    return f"{who} {rule.title}, and {_because(whys)}: {_end(rule, stage, pair, state)}{_answer(rule)}."
+    return f"{who} {rule.phrase}, and {_because(whys)}: {_end(rule, stage, pair, state)}{_answer(rule)}."
 
 
 def _because(whys: tuple[str, ...]) -> str:
@@ -49,7 +59,7 @@ def _end(rule: Rule, stage: Stage, pair: Pair, state: State) -> str:
 def _runs_on(stage: Stage) -> str:
     if stage in (Stage.LIVE, Stage.OBJECT):
         return "it is ignored"
-    return "it runs on, and such a VMI is refused at its next start"
+    return f"it runs on, and {_NEXT_START[stage]}"
 
 
 def _migratable(pair: Pair) -> bool:

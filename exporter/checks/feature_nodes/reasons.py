@@ -18,8 +18,8 @@ REASONS = {
         "can neither migrate nor start anew.",
         VMI,
         grace=_SWEPT,
-        next="Find out why no node offers it (a cordoned node, its virt-handler, a device plugin, the hardware), or "
-        "take the feature out of the VM.",
+        next="Find out why no node offers it (a cordoned node, a taint, its virt-handler, a device plugin, the "
+        "hardware), or take the feature or condition out of the VM.",
         commands=(READ_VMI, NODES, HANDLERS),
         alert="VMFeatureNoNode",
     ),
@@ -29,8 +29,8 @@ REASONS = {
         "nobody wants it to run.",
         VM,
         grace=_SWEPT,
-        next="Find out why no node offers it (a cordoned node, its virt-handler, a device plugin, the hardware), or "
-        "take the feature out of the VM.",
+        next="Find out why no node offers it (a cordoned node, a taint, its virt-handler, a device plugin, the "
+        "hardware), or take the feature or condition out of the VM.",
         commands=(READ_VM, NODES, HANDLERS),
         alert="VMFeatureNoNode",
     ),

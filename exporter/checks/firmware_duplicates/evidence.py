@@ -7,7 +7,7 @@ from typing import Any
 
 from ...model.firmware import legacy
 from ...model.kinds.kube_virt import KubeVirt
-from ...model.naming import NAMED, named
+from ...model.naming import NAMED, named, the
 from ..base import View
 from .keeper import Proposal, keeps_state
 from .members import Group, Member, Standing
@@ -23,17 +23,18 @@ _ORIGINS = {
 
 def message(group: Group, member: Member, standing: Standing) -> str:
     """One sentence, without the UUID."""
+    what = the(member.ref.kind)
     who = named([each.key for each in group.others(member, 1)], group.count(member), most=1)
     if standing is Standing.ENDS:
-        shares = f"it shares its firmware UUID with {who}"
+        shares = f"{what} shares its firmware UUID with {who}"
         if member in group.kept:
-            return f"{shares}: it was migrated away, and would collide again if it were started"
+            return f"{shares}: the former was migrated away, and would collide again if it were started"
         if group.kept and not member.deleting:
             return f"{shares}: {group.kept[0].key} was migrated away, and would collide again if it were started"
         return f"{shares}, until one of them is gone"
     if standing is Standing.RUNS_TOGETHER:
-        return f"it runs with the same firmware UUID as {who}"
-    return f"it has the same firmware UUID as {who}, and must not run at the same time"
+        return f"{what} runs with the same firmware UUID as {who}"
+    return f"{what} has the same firmware UUID as {who}, and must not run at the same time"
 
 
 def next_step(group: Group, member: Member, standing: Standing, proposal: Proposal) -> str:

@@ -11,6 +11,7 @@ from ...model.indexes.identities import LEGACY_NAME
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+from ...model.naming import the
 from ..base import View
 from .evidence import hints
 from .members import Group, Member
@@ -30,7 +31,7 @@ def legacy_derived(view: View, group: Group) -> Iterator[Finding]:
                 severity=Severity.INFO,
                 subject=member.ref,
                 group=group_id(view.partition),
-                message=_own(member) if own else _others(of),
+                message=_own(member) if own else _others(member, of),
                 next="" if own else f"Give it a UUID of its own before it runs beside {of}.",
                 evidence=_facts(view, group, member, of),
             )
@@ -52,13 +53,16 @@ def _has(view: View, member: Member) -> bool:
 
 def _own(member: Member) -> str:
     return (
-        f"its firmware UUID is derived from its name alone: any VM called {member.record.name}, "
+        f"{the(member.ref.kind)}'s firmware UUID is derived from its name alone: any VM called {member.record.name}, "
         "in another namespace or cluster, may have the same"
     )
 
 
-def _others(of: str) -> str:
-    return f"its firmware UUID is derived from the name {of}, not from its own: it was restored or copied from there"
+def _others(member: Member, of: str) -> str:
+    return (
+        f"{the(member.ref.kind)}'s firmware UUID is derived from the name {of}, not from its own: it was restored or "
+        "copied from there"
+    )
 
 
 def _facts(view: View, group: Group, member: Member, of: str) -> dict[str, object]:

@@ -38,7 +38,7 @@ def not_persisted(view: View, vm: VirtualMachine) -> Finding | None:
 def _evaluated(vm: VirtualMachine, release: tuple[int, int]) -> tuple[Severity, str, str, str]:
     """Severity, cause, message and, where it is not that of the reason, the next step."""
     cause = _cause(vm)
-    derived = "its spec has no firmware UUID: KubeVirt derives one from its name at each start"
+    derived = "The VM's spec has no firmware UUID: KubeVirt derives one from its name at each start"
     write = "Write the UUID in use into the spec, at the latest before an upgrade of KubeVirt."
     if not any(release):
         return Severity.INFO, cause, f"{derived}; KubeVirt's release is not known", write
@@ -46,9 +46,9 @@ def _evaluated(vm: VirtualMachine, release: tuple[int, int]) -> tuple[Severity, 
         return Severity.INFO, cause, derived, write
     if cause == _DISKS:
         wait = "Nothing to do: KubeVirt writes the UUID once the DataVolumes are ready."
-        return Severity.INFO, cause, "its spec gets its firmware UUID once its DataVolumes are ready", wait
+        return Severity.INFO, cause, "The VM's spec gets its firmware UUID once its DataVolumes are ready", wait
     why = f" ({cause})" if cause else ""
-    return Severity.WARNING, cause, f"KubeVirt does not write its firmware UUID into its spec{why}", ""
+    return Severity.WARNING, cause, f"KubeVirt does not write the VM's firmware UUID into its spec{why}", ""
 
 
 def _cause(vm: VirtualMachine) -> str:

@@ -8,6 +8,7 @@ from ...model.identity import next_boot
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.kinds.virtual_machine_pool import VirtualMachinePool
+from ...model.naming import the
 from ..base import View
 from ..firmware_duplicates.reasons import of_vmi
 
@@ -39,7 +40,7 @@ def spec_run_mismatch(vm: VirtualMachine, vmi: VirtualMachineInstance | None) ->
         severity=Severity.WARNING,
         subject=vm.ref,
         related=(vmi.ref,),
-        message=f"it runs with another firmware UUID than its spec has: {what}"
+        message=f"The VM runs with another firmware UUID than its spec has: {what}"
         + (", and empties its persistent TPM" if loses else ""),
         next="Put the running UUID back before the VM restarts: its persistent TPM is kept under it." if loses else "",
         evidence={name: fact for name, fact in facts.items() if fact},
@@ -47,8 +48,8 @@ def spec_run_mismatch(vm: VirtualMachine, vmi: VirtualMachineInstance | None) ->
 
 
 _INVALID = {
-    Invalid.MALFORMED: "its firmware UUID is not a valid UUID",
-    Invalid.PLACEHOLDER: "its firmware UUID is a placeholder, which other VMs may have too",
+    Invalid.MALFORMED: "firmware UUID is not a valid UUID",
+    Invalid.PLACEHOLDER: "firmware UUID is a placeholder, which other VMs may have too",
 }
 
 
@@ -65,7 +66,7 @@ def invalid_uuid(one: VirtualMachine | VirtualMachineInstance) -> Finding | None
         severity=Severity.WARNING,
         subject=one.ref,
         group=group_id(comparable(one.uuid)),
-        message=_INVALID[cause],
+        message=f"{the(one.ref.kind)}'s {_INVALID[cause]}",
         next=_LONE if lone else "",
         commands=of_vmi(one.ref),
         evidence={"uuid": one.uuid, "cause": cause.value},
@@ -84,6 +85,6 @@ def member_pins_uuid(view: View, vm: VirtualMachine) -> Finding | None:
         group=group_id(comparable(vm.uuid)),
         since=vm.created,
         since_source=Since.CREATION if vm.created is not None else Since.FIRST_SEEN,
-        message=f"it has its firmware UUID from the template of {pool.ref}, like all others of it",
+        message=f"The VM has its firmware UUID from the template of {pool.ref}, like all others of it",
         evidence={"uuid": vm.uuid, "pool": pool.name},
     )

@@ -33,7 +33,7 @@ def _lacks(content: VirtualMachineSnapshotContent, vm: VirtualMachine | None) ->
 
 
 def _called(content: VirtualMachineSnapshotContent) -> str:
-    return f"snapshot {content.snapshot}" if content.snapshot else "it"
+    return f"VirtualMachineSnapshot {content.snapshot}" if content.snapshot else "The snapshot's content"
 
 
 def _finding(content: VirtualMachineSnapshotContent, vm: VirtualMachine | None, reason: str, message: str) -> Finding:

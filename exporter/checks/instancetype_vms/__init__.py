@@ -7,8 +7,9 @@ at the VM's run strategy: a VM that runs then goes on running, and can be neithe
 
 A finding's group says whether it is about the VM's instancetype or its preference.
 
-Not seen here: what KubeVirt's webhooks answer; VMs that refer to an instancetype by labels of a volume that is to be
-created.
+Not seen here: what KubeVirt's webhooks answer; which instancetype the labels of a volume, PVC or DataSource name for
+a VM that is to be created: the webhook puts the name into the VM's spec, and InferencePending is what it has not
+looked at.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from ...findings import Finding, Severity, Since
 from ...model.identity import owned
 from ...model.instancetypes.matching import ROLES, Role, kind_of
@@ -12,11 +14,15 @@ from ...model.instancetypes.resolving import Mode, Resolution, resolve
 from ...model.kinds.kube_virt import KubeVirt
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ..advice import filled, values_of
 from ..base import View
-from ..instancetype_commands import RESOURCES
+from ..instancetype_commands import READ_OBJECT, RESOURCES
+from .reasons import REASONS
 
 __all__ = ["Context"]
 
+_CLUSTER_WIDE = tuple(role.cluster_wide for role in ROLES)
+_READ_CLUSTER_OBJECT = READ_OBJECT.replace(" -n NAMESPACE", "")
 _WANT_TO_RUN = ("Always", "Once", "RerunOnFailure")
 
 
@@ -76,7 +82,7 @@ class Context(NamedTuple):
             found = resolution.revision or (resolution.live if resolution.mode is Mode.UNVERSIONED else None)
             related = [found.ref] if found is not None else []
         facts |= evidence or {}
-        return Finding(
+        made = Finding(
             reason=reason,
             severity=severity,
             subject=self.vm.ref,
@@ -87,3 +93,9 @@ class Context(NamedTuple):
             evidence={name: fact for name, fact in facts.items() if fact not in ("", None)},
             group=role.value,
         )
+        commands = REASONS[reason].commands
+        if READ_OBJECT not in commands or facts.get("objectKind") not in _CLUSTER_WIDE:
+            return made
+        values = values_of(made)
+        fitting = (_READ_CLUSTER_OBJECT if each == READ_OBJECT else each for each in commands)
+        return msgspec.structs.replace(made, commands=tuple(filled(each, values) for each in fitting))

@@ -23,8 +23,8 @@ def field_conflict(context: Context, resolution: Resolution) -> Finding | None:
         "FieldConflict",
         Severity.CRITICAL,
         Role.INSTANCETYPE,
-        f"its template sets {named(paths)}, which its instancetype {resolution.reference.name} provides: KubeVirt "
-        "neither starts nor versions it",
+        f"The VM's template sets {named(paths)}, which its instancetype {resolution.reference.name} provides: KubeVirt "
+        "neither starts nor versions the VM",
         evidence={**listed("fields", paths), "condition": fields},
     )
 
@@ -42,7 +42,7 @@ def requirements_unmet(context: Context) -> Finding | None:
         "RequirementsUnmet",
         Severity.WARNING,
         Role.PREFERENCE,
-        f"it does not meet its preference {wanted.reference.name if wanted else ''}, so KubeVirt refuses its next "
-        f"edit: {why}",
+        f"The VM does not meet its preference {wanted.reference.name if wanted else ''}, so KubeVirt refuses its "
+        f"next edit: {why}",
         evidence={"refusal": f"failure checking preference requirements: {why}"},
     )

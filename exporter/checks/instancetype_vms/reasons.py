@@ -60,7 +60,8 @@ REASONS = {
         _BROKEN,
         next="Do not restart the VM, and do not delete its VMI, which is the last copy. Create the ControllerRevision "
         "again from another copy of the same object and generation; or let KubeVirt make a new one from the live "
-        "object, by which the VM's resources may change.",
+        "object, by which the VM's resources may change: remove revisionName from the VM's spec if it is there, then "
+        "controllerRevisionRef of the ROLE from its status by a patch of the subresource status.",
         commands=(READ_REFERENCE, ALL_REVISIONS, COPIES, READ_OBJECT),
         alert="VMInstancetypeMissing",
         remediation="restash_missing_revision",
@@ -77,8 +78,9 @@ REASONS = {
         (Severity.CRITICAL,),
         "KubeVirt's release cannot decode the object in the VM's ControllerRevision.",
         _BROKEN,
-        next="Let KubeVirt make a new ControllerRevision from the live object, by which the VM's resources may change. "
-        "Do not restart the VM before, and do not delete its VMI.",
+        next="Do not restart the VM, and do not delete its VMI. Let KubeVirt make a new ControllerRevision from the "
+        "live object, by which the VM's resources may change: remove revisionName from the VM's spec if it is there, "
+        "then controllerRevisionRef of the ROLE from its status by a patch of the subresource status.",
         commands=(READ_REFERENCE, READ_REVISION, READ_OBJECT),
         alert="VMInstancetypeMissing",
     ),

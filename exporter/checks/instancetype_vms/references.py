@@ -35,8 +35,8 @@ def broken(context: Context, resolution: Resolution) -> Finding | None:
             "FailureStands",
             Severity.WARNING,
             resolution.role,
-            f"KubeVirt reports {context.vm.failure}, although its {resolution.role.value} is there: the condition is "
-            "old, or virt-controller sees something else",
+            f"KubeVirt reports {context.vm.failure}, although the VM's {resolution.role.value} is there: the condition "
+            "is old, or virt-controller sees something else",
             since=context.vm.failed_since,
             source=Since.CONDITION,
             evidence={"condition": context.vm.failed},
@@ -49,7 +49,7 @@ def _undecodable(context: Context, resolution: Resolution, why: str) -> Finding:
         "RevisionUndecodable",
         Severity.CRITICAL,
         resolution.role,
-        f"KubeVirt cannot decode the {resolution.role.value} in ControllerRevision {resolution.revision_name}: "
+        f"KubeVirt cannot decode the VM's {resolution.role.value} in ControllerRevision {resolution.revision_name}: "
         f"{why}; {_consequence(context)}",
     )
 
@@ -57,7 +57,7 @@ def _undecodable(context: Context, resolution: Resolution, why: str) -> Finding:
 def _consequence(context: Context) -> str:
     if context.running:
         return "the VM can neither be stopped nor restarted through the VM object"
-    return "it cannot start"
+    return "the VM cannot start"
 
 
 def _unknown_kind(context: Context, resolution: Resolution) -> Finding:
@@ -66,7 +66,7 @@ def _unknown_kind(context: Context, resolution: Resolution) -> Finding:
         "UnknownKind",
         Severity.CRITICAL,
         role,
-        f"its matcher has the kind {written[:64]}, which is neither {role.namespaced} nor {role.cluster_wide}; "
+        f"The VM's matcher has the kind {written[:64]}, which is neither {role.namespaced} nor {role.cluster_wide}; "
         f"{_consequence(context)}",
         since=_reported(context, role),
         source=Since.CONDITION,
@@ -81,7 +81,8 @@ def _object_missing(context: Context, resolution: Resolution) -> Finding:
         "ObjectMissing",
         Severity.CRITICAL if context.needed else Severity.WARNING,
         role,
-        f"its {role.value} {resolution.kind} {name} does not exist, and it has no copy of it: {_consequence(context)}",
+        f"The VM's {role.value} {resolution.kind} {name} does not exist, and the VM has no copy of it: "
+        f"{_consequence(context)}",
         since=_reported(context, role),
         source=Since.CONDITION,
         evidence={"condition": condition},
@@ -94,12 +95,12 @@ def _revision_missing(context: Context, resolution: Resolution) -> Finding:
     live = "the live object is there" if resolution.live is not None else "the live object is gone as well"
     kept = _kept_by_status(context, resolution)
     if kept:
-        live = f"its status names {kept}, which is there: without the pin KubeVirt takes that"
+        live = f"the status names {kept}, which is there: without the pin KubeVirt takes that"
     return context.finding(
         "RevisionMissing",
         Severity.CRITICAL,
         role,
-        f"the ControllerRevision {name} that its {named} for its {role.value} does not exist ({live}): "
+        f"ControllerRevision {name}, which the VM's {named} for its {role.value}, does not exist ({live}): "
         f"{_consequence(context)}",
         since=_reported(context, role),
         source=Since.CONDITION,
@@ -130,7 +131,7 @@ def unversioned(context: Context, resolution: Resolution) -> Finding | None:
             "InferencePending",
             Severity.INFO,
             role,
-            f"its {role.value} is still to be inferred from volume {resolution.reference.volume}",
+            f"The VM's {role.value} is still to be inferred from volume {resolution.reference.volume}",
         )
     versioned = any(each is not None and each.revision for each in (context.vm.instancetype, context.vm.preference))
     if context.policy == "expandAll" or (context.policy == "expand" and not versioned):
@@ -138,7 +139,7 @@ def unversioned(context: Context, resolution: Resolution) -> Finding | None:
             "ExpandPending",
             Severity.WARNING,
             role,
-            f"KubeVirt's referencePolicy is {context.policy}, and it still refers to {role.value} "
+            f"KubeVirt's referencePolicy is {context.policy}, and the VM still refers to {role.value} "
             f"{resolution.reference.name}",
             since=context.vm.created,
             evidence={"referencePolicy": context.policy},
@@ -151,8 +152,8 @@ def unversioned(context: Context, resolution: Resolution) -> Finding | None:
         "Unversioned",
         Severity.WARNING,
         role,
-        f"it has no copy of its {role.value} {resolution.kind} {resolution.reference.name}: it changes with the live "
-        "object, and fails without it",
+        f"The VM has no copy of its {role.value} {resolution.kind} {resolution.reference.name}: it changes with the "
+        "live object, and fails without it",
         since=None if changing else context.vm.created,
         evidence={"condition": context.vm.failed},
     )
@@ -169,6 +170,6 @@ def stale_reference(context: Context, role: Role) -> Finding | None:
         "StaleReference",
         Severity.INFO,
         role,
-        f"its status refers to {role.value} {kept.status_name or '(unnamed)'}, and its spec {has}",
+        f"The VM's status refers to {role.value} {kept.status_name or '(unnamed)'}, and its spec {has}",
         evidence={"statusRevision": kept.revision},
     )

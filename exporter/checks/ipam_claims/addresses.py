@@ -44,7 +44,7 @@ def ip_outside_pool(ctx: ClaimContext) -> Finding | None:
         return ctx.finding(
             "IpOutsidePool",
             Severity.CRITICAL,
-            f"{what} (network {ctx.claim.network}: {subnets}); ovnkube-control-plane fails at its next start",
+            f"Address {what} (network {ctx.claim.network}: {subnets}); ovnkube-control-plane fails at its next start",
             subnets=subnets,
         )
     at, twice = _two_in_one_subnet(ctx)
@@ -118,8 +118,8 @@ def duplicate_ip(ctx: ClaimContext) -> Finding | None:
     return ctx.finding(
         "DuplicateIP",
         Severity.CRITICAL if live else Severity.WARNING,
-        f"{', '.join(ips)} of network {claim.network} {'are' if len(ips) > 1 else 'is'} also held by "
-        + ", ".join(sorted(str(holder.ref) for holder in holders)),
+        f"{'Addresses' if len(ips) > 1 else 'Address'} {', '.join(ips)} of network {claim.network} "
+        f"{'are' if len(ips) > 1 else 'is'} also held by " + ", ".join(sorted(str(holder.ref) for holder in holders)),
         _last_given(claim, holders),
         related=[holder.ref for holder in holders],
         address=ips[0],

@@ -16,6 +16,7 @@ from ...model.kinds.network_attachment_definition import NetworkAttachmentDefini
 from ...model.kinds.pod import REFERRED, Pod
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.naming import subject_first
 from ...model.pool import Place
 from ...model.record import Record, Ref
 from ..advice import advised
@@ -206,7 +207,7 @@ class ClaimContext:
             reason=reason,
             severity=severity,
             subject=claim.ref,
-            message=message,
+            message=subject_first("IPAMClaim", message),
             related=tuple(related),
             vm=self.owner.ref.name,
             network=claim.network,

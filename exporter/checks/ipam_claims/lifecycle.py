@@ -31,7 +31,7 @@ def foreign_claim(ctx: ClaimContext) -> Finding:
     running = [pod for pod in ctx.holders if pod.domain and pod.phase == "Running" and ctx.refers(pod)]
     if not running:
         return ctx.finding("ForeignClaim", Severity.INFO, "it has no finalizer, label or owner of KubeVirt")
-    what = f"{running[0].ref} uses it, and it has no finalizer, label or owner of KubeVirt"
+    what = f"{running[0].ref} uses the IPAMClaim, and that has no finalizer, label or owner of KubeVirt"
     next_step = "Add the finalizer kubevirt.io/persistent-ipam, the label and the owner reference of the VM."
     if ctx.claim.deleting is not None:
         what += ": its addresses are released once it is gone"
@@ -78,7 +78,7 @@ def stuck_terminating(ctx: ClaimContext) -> Finding | None:
         holder = owner.running_vmi or ctx.users[0].ref
         return _stuck(ctx, "OwnerDeleting", Severity.INFO, f"{owner.ref} {state}, and {holder} still exists")
     if owner.state is OwnerState.DELETING:
-        what = f"{owner.ref} has stopped, and the finalizer {FINALIZER} of this IPAMClaim blocks its deletion"
+        what = f"{owner.ref} has stopped, and the finalizer {FINALIZER} blocks the deletion of the IPAMClaim"
         return _stuck(ctx, "BlocksOwnerDeletion", Severity.CRITICAL, what, _blocked_since(ctx))
     return _stuck(ctx, "OwnerGone", Severity.WARNING, _gone(ctx))
 
@@ -110,7 +110,7 @@ def foreign_finalizer(ctx: ClaimContext) -> Finding | None:
     others = [each for each in ctx.claim.finalizers if each != FINALIZER]
     if ctx.claim.deleting is None or not others or (ctx.terminating and left_in_namespace(ctx)):
         return None
-    what = f"finalizers other than KubeVirt's block its deletion: {', '.join(others)}"
+    what = f"finalizers other than KubeVirt's block the deletion of the IPAMClaim: {', '.join(others)}"
     return ctx.finding("StuckTerminatingForeignFinalizer", Severity.WARNING, what, (ctx.claim.deleting, Since.DELETION))
 
 
@@ -120,7 +120,7 @@ def owner_uid_mismatch(ctx: ClaimContext) -> Finding | None:
     if owner.state is not OwnerState.REPLACED or owner.replacement is None:
         return None
     now = owner.replacement
-    use = f"{ctx.users[0].ref} uses its addresses" if ctx.in_use else "it is stopped"
+    use = f"{ctx.users[0].ref} uses the IPAMClaim's addresses" if ctx.in_use else "the VM is stopped"
     next_step = ""
     if claim.deleting is not None and ctx.users:
         next_step = "Keep the finalizer and the VM running; agree on a stop with its owner."
@@ -198,5 +198,5 @@ def unlabelled_claim(ctx: ClaimContext) -> Finding | None:
 
 def _held(claim: IPAMClaim) -> str:
     if not claim.hosts:
-        return "it holds no address"
-    return f"it still holds {', '.join(claim.hosts)} of network {claim.network}"
+        return "the IPAMClaim holds no address"
+    return f"the IPAMClaim still holds {', '.join(claim.hosts)} of network {claim.network}"

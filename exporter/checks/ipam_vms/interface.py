@@ -140,7 +140,7 @@ class Interface:
             reason=reason,
             severity=severity,
             subject=self.vm.ref,
-            message=f"interface {self.network}: {message}",
+            message=f"Interface {self.network}: {message}",
             related=(self.nad.ref,) if self.nad else (),
             network=self.nad.network if self.nad else "",
             next=next_step,

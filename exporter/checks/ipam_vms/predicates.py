@@ -37,7 +37,7 @@ def missing_claim(interface: Interface) -> Finding | None:
     cause, words, next_step = _cause(interface)
     what = f"IPAMClaim {interface.claim_name} does not exist{words}"
     if waiting:
-        what += f"; {waiting[0].ref} refers to it, and gets no address or loses it when it stops"
+        what += f"; {waiting[0].ref} refers to that, and gets no address or loses its address when it stops"
     return interface.finding(
         "MissingClaim",
         Severity.CRITICAL if waiting else Severity.WARNING,
@@ -57,7 +57,7 @@ def _cause(interface: Interface) -> tuple[str, str, str]:
         words = f", because the NAD of interface {broken} is missing or can't be decoded"
         return "NadMissing", words, f"Repair or create the NAD of interface {broken} first."
     if _too_long(interface):
-        words = ", because its VM's name is too long for its label"
+        words = ", because the VM's name is too long for its label"
         return "NameTooLong", words, "Create the VM again under a shorter name, with the same disks."
     other = interface.siblings.of_another
     if other:
@@ -108,7 +108,7 @@ def name_collision(interface: Interface) -> Finding | None:
     return interface.finding(
         "NameCollision",
         Severity.CRITICAL if running or (len(own) > 1 and interface.runs) else Severity.WARNING,
-        f"its IPAMClaim has the name {interface.claim_name}, like that of {whose}: they share it, and so one address",
+        f"the IPAMClaim has the name {interface.claim_name}, like that of {whose}: they share it, and so one address",
         others=[other.name for other in others],
     )
 
@@ -148,7 +148,7 @@ def _conflict(interface: Interface, requested: list[str]) -> str:
     held = {ip.partition("/")[0] for ip in claim.ips} if claim is not None else set()
     missing = [address for address in requested if address not in held] if held else []
     if claim is not None and missing:
-        return f"the VM requests {named(missing)}, and its IPAMClaim holds {named(claim.ips)}"
+        return f"the VM requests {named(missing)}, and the IPAMClaim holds {named(claim.ips)}"
     if sorted(":" in each for each in requested) != sorted(":" in each for each in nad.subnets):
         return f"the VM requests {named(requested)}, which is not one address of each subnet ({named(nad.subnets)})"
     pool = pool_of(nad)

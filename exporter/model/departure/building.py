@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from ..naming import NAMED
+from ..naming import NAMED, sentence, subject_first
 from ..since import Time
 from .remedies import NOTHING, REMEDIES
 from .shape import Departure, DrainState
@@ -28,7 +28,7 @@ def of(
     values: dict[str, str] | None = None,
     **evidence: object,
 ) -> Departure:
-    """`case` picks one of the remedies of a reason."""
+    """`why` is a clause about the VMI, and made a sentence. `case` picks one of the remedies of a reason."""
     vmi, node = own.vmi, own.node
     shared = _SHARED.get(reason, reason)
     remedy = REMEDIES.get(f"{shared}/{case}") or REMEDIES.get(shared, NOTHING)
@@ -37,7 +37,7 @@ def of(
         vmi,
         state,
         reason,
-        why,
+        sentence(subject_first("VirtualMachineInstance", why)),
         remedy,
         values=named | {"EVACUATIONNODENAME": vmi.evacuation} | (values or {}),
         since=own.since if since is None else since,

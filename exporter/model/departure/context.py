@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..eviction import cordoned, drain_taints, kubevirt_taint
-from ..indexes.nodes import HANDLER, NODE, PDB, RUNNING
+from ..indexes.nodes import HANDLER, NODE, PDB, RUNNING, TARGET
 from ..kinds.kube_virt import KubeVirt
 from ..kinds.node import CORDON, Node
 from ..kinds.node_maintenance import NodeMaintenance
@@ -24,7 +24,7 @@ from .signs import signs, standing
 
 __all__ = ["INDEXES", "DrainContext", "NodeContext", "drain_context", "node_context"]
 
-INDEXES = (NODE, PDB, RUNNING, HANDLER)  # a reader has to know them
+INDEXES = (NODE, PDB, RUNNING, HANDLER, TARGET)  # a reader has to know them
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The departure of a VMI that KubeVirt has to migrate.
 
-The order: migrations that fail; the one that is open; none at all. So a reason stays while attempts come and go.
+The order: migrations that fail; the one that is open, which hangs, is held up or is under way; none at all. So a reason
+stays while attempts come and go.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMig
 from ..naming import named
 from ..since import Since, Time
 from .building import of, text
+from .hanging import hanging
 from .shape import Departure, DrainState
 from .vmi import VMIContext
 
@@ -21,18 +23,20 @@ _FAILING = 2  # evacuations in a row that failed: one alone is tried again and s
 _LONGEST_NAME = 63  # KubeVirt's migration webhook puts the name into a label
 _SAME_HOST = "same host"  # what libvirt says where source and target have one system UUID
 _HELD = {
-    "migrationRejectedByResourceQuota": ("Quota", "the namespace's ResourceQuota has no room for its target pod"),
-    "migrationBlockedByBackup": ("Backup", "a backup of it runs"),
-    "migrationBlockedByUtilityVolumes": ("UtilityVolumes", "utility volumes are attached to it"),
+    "migrationRejectedByResourceQuota": ("Quota", "the namespace's ResourceQuota has no room for the target pod"),
+    "migrationBlockedByBackup": ("Backup", "a backup of the VMI runs"),
+    "migrationBlockedByUtilityVolumes": ("UtilityVolumes", "utility volumes are attached to the VMI"),
 }
 
 
 def migrated(own: VMIContext) -> Departure:
     vmi = own.vmi
-    useless = _on_schedulable_node(own)
+    useless, hangs = _on_schedulable_node(own), hanging(own)
     if own.asked and len(own.failed) >= _FAILING:
         given_up = useless is not None and not vmi.outdated and own.cancels
-        return _beside(_failing(own, given_up=given_up), useless)
+        return _beside(_beside(_failing(own, given_up=given_up), useless), hangs)
+    if hangs is not None:
+        return _beside(hangs, useless)
     if vmi.migrating and own.migrating:
         to = vmi.migration.target if vmi.migration is not None else ""
         return of(own, DrainState.MIGRATING, "", f"it is migrating{f' to {to}' if to else ''}", to=to)
@@ -61,14 +65,14 @@ def _failing(own: VMIContext, *, given_up: bool) -> Departure:
     """Reported as long as none has succeeded, whatever the newest attempt is doing."""
     newest, last = own.failed[0], own.vmi.migration
     failure = newest.failure or (last.failure if last is not None and last.uid == newest.uid else "")
-    waiting = _unschedulable(own, own.open)
+    waiting = _unschedulable(own)
     why = f"{len(own.failed)} migrations in a row failed" + (f": {failure}" if failure else "")
     case = ""
     if _SAME_HOST in failure.lower():
         case = "SameHost"
     elif waiting is not None:
         case = "Unschedulable"
-        why += f"; now no node takes its target pod: {waiting.unschedulable}"
+        why += f"; now no node takes the target pod: {waiting.unschedulable}"
     elif given_up:
         case = "GivenUp"
     return of(
@@ -86,19 +90,19 @@ def _failing(own: VMIContext, *, given_up: bool) -> Departure:
     )
 
 
-def _unschedulable(own: VMIContext, migration: VirtualMachineInstanceMigration | None) -> Pod | None:
-    """The target pod, where no node takes it."""
-    target = (pod for pod in own.pods if migration is not None and pod.migration == migration.uid)
-    return next((pod for pod in target if pod.phase == "Pending" and pod.unschedulable), None)
+def _unschedulable(own: VMIContext) -> Pod | None:
+    """The target pod of its open migration, where no node takes it."""
+    pod = own.target
+    return pod if pod is not None and pod.phase == "Pending" and pod.unschedulable else None
 
 
 def _held(own: VMIContext, migration: VirtualMachineInstanceMigration) -> Departure | None:
     """Its open migration, where something else than its turn holds it up."""
-    pod = _unschedulable(own, migration)
+    pod = _unschedulable(own)
     began = _began(migration)
     if pod is not None:
         # KubeVirt gives the attempt up after 300 seconds, and makes the next.
-        why = f"no node takes the target pod of its migration: {pod.unschedulable}"
+        why = f"no node takes the target pod of the VMI's migration: {pod.unschedulable}"
         made = of(
             own,
             DrainState.BLOCKED,
@@ -124,7 +128,7 @@ def _cause(own: VMIContext, migration: VirtualMachineInstanceMigration) -> tuple
     for condition in migration.rejections:
         return _HELD[condition]
     if own.others:
-        return "MultiplePods", f"another pod of it has not ended: {named(own.others)}"
+        return "MultiplePods", f"another pod of the VMI has not ended: {named(own.others)}"
     if not migration.phase:
         return "Unhandled", "virt-controller has not looked at it"
     if own.failed and own.asked:
@@ -227,14 +231,16 @@ def _unasked(own: VMIContext) -> Departure:
     if len(own.vmi.name) > _LONGEST_NAME:
         return of(own, DrainState.BLOCKED, "NameTooLong", f"it can't be migrated: {_too_long(own)}")
     if own.unended is not None:
-        return of(own, DrainState.BLOCKED, "NotEnded", f"KubeVirt would make no migration of it: {_not_ended(own)}")
+        return of(
+            own, DrainState.BLOCKED, "NotEnded", f"KubeVirt would make no migration of the VMI: {_not_ended(own)}"
+        )
     if left := [pod.name for pod in own.besides if pod.deleting is None]:
-        why = f"KubeVirt waits until it has one pod, and another has not ended: {named(left)}"
+        why = f"KubeVirt waits until the VMI has one pod, and another has not ended: {named(left)}"
         return of(own, DrainState.BLOCKED, "SeveralPods", why)
     if own.node.node is not None and not own.node.node.ready:
         return of(own, DrainState.UNKNOWN, "", "its node is not Ready, so whether it can be migrated is not known")
     if own.pod is None:
-        return of(own, DrainState.UNKNOWN, "", "no launcher pod of it is seen on the node")
+        return of(own, DrainState.UNKNOWN, "", "its launcher pod is not seen on the node")
     return of(own, DrainState.WAITING, "", "it migrates when it is evicted")
 
 

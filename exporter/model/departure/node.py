@@ -29,16 +29,18 @@ def _others(node: NodeContext) -> Iterator[Departure]:
         if vmi is None:
             yield _orphan(pod, node)
         elif vmi.final or pod.deleting is not None:
-            why = "its VMI has ended" if vmi.final else "it is being deleted"
+            why = "The pod's VMI has ended." if vmi.final else "The pod is being deleted."
             yield Departure(pod, DrainState.TERMINATING, why=why)
         elif not vmi.node or _arrives(pod, vmi):
             if vmi.uid not in once:
-                why = f"it is migrating here from {vmi.node}"
+                why = f"The VMI is migrating here from {vmi.node}."
                 arriving = Departure(vmi, DrainState.ARRIVING, why=why, strategy=vmi.strategy, vmi=vmi)
                 yield arriving if vmi.node else departure(vmi, node)
             once.add(vmi.uid)
         else:
-            yield Departure(pod, DrainState.TERMINATING, why=f"its VMI runs on {vmi.node}; this pod is left over")
+            yield Departure(
+                pod, DrainState.TERMINATING, why=f"The pod's VMI runs on {vmi.node}; this pod is left over."
+            )
 
 
 def _strays(node: NodeContext) -> Iterator[tuple[Pod, VirtualMachineInstance | None]]:
@@ -61,19 +63,19 @@ def orphans(node: NodeContext) -> Iterator[Departure]:
 
 
 def _orphan(pod: Pod, node: NodeContext) -> Departure:
-    made = Departure(pod, DrainState.TERMINATING, why="its VMI is gone, and it is being deleted")
+    made = Departure(pod, DrainState.TERMINATING, why="The pod's VMI is gone, and the pod is being deleted.")
     if pod.deleting is not None:
         return made
     if pod.phase != "Running":
         return replace(
-            made, state=DrainState.UNKNOWN, why=f"it does not run yet, and its VMI {pod.domain} is not there"
+            made, state=DrainState.UNKNOWN, why=f"The pod does not run yet, and its VMI {pod.domain} is not there."
         )
     names = {"NAMESPACE": pod.namespace, "NAME": pod.name, "VMNAME": pod.domain, "UID": pod.uid}
     return replace(
         made,
         state=DrainState.BLOCKED,
         reason="OrphanLauncherPod",
-        why=f"it runs, and its VMI {pod.domain} does not exist: evictions of it are refused",
+        why=f"The pod runs, and its VMI {pod.domain} does not exist: evictions of it are refused.",
         remedy=REMEDIES["OrphanLauncherPod"],
         values=names | {"NODE": node.name},
         evidence={"vmi": pod.domain, "vmiUid": pod.vmi_uid},

@@ -28,6 +28,8 @@ _LIMITS = "kubectl get kubevirts.kubevirt.io -A -o jsonpath='{.items[*].spec.con
 _PODS = "kubectl get pods -n NAMESPACE -o wide"
 _EVENTS = "kubectl get events -n NAMESPACE --sort-by=.lastTimestamp"
 _QUOTAS = "kubectl get resourcequotas -n NAMESPACE -o yaml"
+_HANDLERS = "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"
+_NODES = "kubectl get nodes -o wide"
 _CONTROLLER = "kubectl get pods -A -l kubevirt.io=virt-controller"
 _ON_NODE = "kubectl get pods -A -o wide --field-selector spec.nodeName=NODE"
 _PDBS = "kubectl get poddisruptionbudgets.policy -n NAMESPACE -o yaml"
@@ -121,6 +123,28 @@ REMEDIES = {
     "MigrationPending/Backoff": Remedy(
         "Find out why the last migration failed; KubeVirt tries again by itself.", (_MIGRATIONS, _EVENTS)
     ),
+    "MigrationHanging": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _MIGRATIONS, _EVENTS)),
+    "MigrationHanging/Volumes": Remedy(
+        "Find out why the pods of its plugged volumes do not start at the target.", (_PODS, _EVENTS)
+    ),
+    "MigrationHanging/Containers": Remedy(
+        "Find out why the containers of its target pod do not start.", (_PODS, _EVENTS)
+    ),
+    "MigrationHanging/TargetEnding": Remedy(
+        "Find out why its target pod does not end; KubeVirt fails the migration once it has.", (_PODS, _NODES, _EVENTS)
+    ),
+    "MigrationHanging/TargetHandler": Remedy(
+        "Bring virt-handler on node TARGETNODE back, or restart it: the migration goes on once it answers.",
+        (_HANDLERS, _MIGRATIONS, _EVENTS),
+    ),
+    "MigrationHanging/TargetNode": Remedy(
+        "Bring node TARGETNODE back, or delete it if it is lost: KubeVirt then fails the migration and makes the next.",
+        (_NODES, _PODS, _MIGRATIONS),
+    ),
+    "MigrationHanging/SourceHandler": Remedy(
+        "Bring virt-handler on node NODE back, or restart it: the migration goes on once it answers.",
+        (_HANDLERS, _MIGRATIONS, _EVENTS),
+    ),
     "RequestOnSchedulableNode": Remedy(_GIVEN_UP, (_VMI, _CANCEL)),
     "RequestOnSchedulableNode/Kept": Remedy(
         "Wait for the first migration that succeeds, which clears the evacuation request; it can't be cancelled.",
@@ -136,7 +160,7 @@ REMEDIES = {
     "NotStarted/MultiplePods": Remedy("Find out why its other pod does not end.", (_PODS,)),
     "NotStarted/NotEnded": Remedy(_NOT_ENDED, (_VMI, _MIGRATE)),
     "NotStarted/NotRetried": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _MIGRATIONS, _EVENTS)),
-    "NotStarted/NameTooLong": Remedy(f"It can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,)),
+    "NotStarted/NameTooLong": Remedy(f"The VMI can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,)),
     "UserPDB": Remedy("Make more pods of PodDisruptionBudget PDB ready, or ask its owner to change it.", (_PDBS,)),
     "UserPDB/SyncFailed": Remedy(
         "Ask the owner of PodDisruptionBudget PDB for an integer minAvailable lower than the number of its pods.",
@@ -159,7 +183,7 @@ REMEDIES = {
     ),
     # What only a drain says, beforehand.
     "NotEvaluated": Remedy("Wait until it runs, and check that virt-handler runs on its node.", (_VMI, _ON_NODE)),
-    "NameTooLong": Remedy(f"It can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,)),
+    "NameTooLong": Remedy(f"The VMI can't be migrated under this name: {_CONSENT} stop the VM.", (_STOP,)),
     "NotEnded": Remedy(_NOT_ENDED, (_VMI, _MIGRATE)),
     "SeveralPods": Remedy("Find out why its other pod does not end.", (_PODS,)),
     "NoTarget": Remedy(_ROOM, ("kubectl describe nodes",)),

@@ -15,6 +15,7 @@ from ..selecting import ENOUGH
 from ..since import UNKNOWN, Since, Time
 from .building import of, text
 from .context import NodeContext
+from .hanging import hanging
 from .migrations import migrated
 from .shape import Departure, DrainState
 from .vmi import VMIContext
@@ -54,13 +55,15 @@ def departure(vmi: VirtualMachineInstance, node: NodeContext) -> Departure:
 def _terminating(own: VMIContext) -> Departure:
     """Whether it takes too long is for who knows the time."""
     seconds = own.vmi.termination
+    until = (own.vmi.deleting or 0.0) + seconds
     return of(
         own,
         DrainState.TERMINATING,
         "StuckTerminating",
-        f"it was deleted, and its guest has {seconds} seconds to shut down",
+        f"it was deleted at {text(own.vmi.deleting)}, and its guest may take {seconds} seconds to shut down, until "
+        f"{text(until)}",
         due=own.node.closed,
-        since=((own.vmi.deleting or 0.0) + seconds, Since.DELETION),
+        since=(until, Since.DELETION),
         pods=[pod.name for pod in own.pods],
     )
 
@@ -71,14 +74,14 @@ def _terminating(own: VMIContext) -> Departure:
 def _let_through(own: VMIContext) -> Departure:
     vmi, node, verdict = own.vmi, own.node, own.verdict
     if not node.drain.seen(PodDisruptionBudget):
-        return of(own, DrainState.UNKNOWN, "", "PDBs decide whether it may be evicted, and they can't be seen")
+        return of(own, DrainState.UNKNOWN, "", "PDBs decide whether the VMI may be evicted, and they can't be seen")
     if verdict.answer in (Answer.PDB, Answer.PDBS):
         return _pdbs(own)
     default = "" if vmi.strategy else ", by KubeVirt's default"
     because = f"its strategy is {own.strategy}{default}" + ("" if own.strategy == "None" else f", and {_unable(own)}")
     if vmi.evacuation:
         if own.migrating:
-            return of(own, DrainState.MIGRATING, "", "it is migrating")
+            return hanging(own) or of(own, DrainState.MIGRATING, "", "it is migrating")
         why = f"{because}: nobody migrates it, and its next eviction shuts it down"
         return of(
             own,
@@ -91,8 +94,8 @@ def _let_through(own: VMIContext) -> Departure:
     if node.kubevirt_taint:
         return _taint_ignored(own)
     if verdict.answer is Answer.PASSES:
-        return of(own, DrainState.UNKNOWN, "", "no launcher pod of it is seen on the node")
-    why = f"an eviction of its pod shuts the guest down: {because}"
+        return of(own, DrainState.UNKNOWN, "", "its launcher pod is not seen on the node")
+    why = f"an eviction of the VMI's pod shuts its guest down: {because}"
     case = "Migratable" if vmi.migratable == "True" else ""
     return of(own, DrainState.SHUTS_DOWN, "WillShutDown", why, case)
 
@@ -104,7 +107,7 @@ def _pdbs(own: VMIContext) -> Departure:
     values = {"PDB": names[-1]}
     if refusal is None:
         which = named(names) if len(found) <= ENOUGH else f"{', '.join(names[:5])} and at least {ENOUGH - 5} more"
-        why = f"PDBs {which} all select its pod: an eviction fails with an error, and a drain gives up"
+        why = f"PDBs {which} all select the VMI's pod: an eviction fails with an error, and a drain gives up"
         made = of(
             own,
             DrainState.BLOCKED,
@@ -120,7 +123,7 @@ def _pdbs(own: VMIContext) -> Departure:
     (pdb,) = found
     paused = own.vmi.paused and refusal is Refusal.INSUFFICIENT_PODS
     counts = f"; it wants {pdb.desired} of {pdb.expected} pods ready, and {pdb.healthy} are" if pdb.expected else ""
-    why = f"PDB {pdb.name} refuses the eviction of its pod: it {_WHY_REFUSED[refusal]}{counts}"
+    why = f"PDB {pdb.name} refuses the eviction of the VMI's pod: it {_WHY_REFUSED[refusal]}{counts}"
     made = of(
         own,
         DrainState.BLOCKED,
@@ -169,7 +172,8 @@ def _stale_request(own: VMIContext) -> Departure:
     if vmi.migration is not None:
         times.append(own.unended or (vmi.migration.ended, Since.PHASE))
     known = [each for each in times if each[0] is not None]
-    what = f"it is asked to leave {vmi.evacuation}{', which does not exist' if gone else ''} and is on {vmi.node}"
+    asked = f"node {vmi.evacuation}, which does not exist" if gone else vmi.evacuation
+    what = f"it is on {vmi.node} and asked to leave {asked}"
     return of(
         own,
         DrainState.BLOCKED,
@@ -182,9 +186,9 @@ def _stale_request(own: VMIContext) -> Departure:
 
 
 def _external(own: VMIContext) -> Departure:
-    vmi, handler = own.vmi, own.vmi.handler
-    if own.migrating:
-        return of(own, DrainState.MIGRATING, "", "it is migrating", to=_target(own))
+    vmi, handler, hangs = own.vmi, own.vmi.handler, hanging(own)
+    if hangs is not None or own.migrating:
+        return hangs or of(own, DrainState.MIGRATING, "", "it is migrating", to=_target(own))
     to = f"KubevirtMachine {handler}" if handler else vmi.owner
     state = DrainState.EXTERNAL if to else DrainState.BLOCKED
     if own.open is not None:
@@ -222,9 +226,9 @@ def _awaiting(own: VMIContext, state: DrainState, to: str) -> Departure:
 def _refused(own: VMIContext) -> Departure:
     vmi, node = own.vmi, own.node
     if own.migrating:
-        return of(own, DrainState.MIGRATING, "", "it is migrating", to=_target(own))
+        return hanging(own) or of(own, DrainState.MIGRATING, "", "it is migrating", to=_target(own))
     if own.verdict.answer is Answer.NOT_EVALUATED:
-        why = "whether it can be migrated is not known yet, and until then evictions of its pod are refused"
+        why = "whether the VMI can be migrated is not known yet, and until then evictions of its pod are refused"
         return of(own, DrainState.UNKNOWN, "NotEvaluated", why)
     hindrance = ": ".join(filter(None, (vmi.hindrance, vmi.hindered))) or "no reason given"
     case = "" if vmi.vm_uid else "Standalone"

@@ -51,6 +51,12 @@ class VMIContext:
         """The newest migration that has not finished."""
         return next((each for each in self.migrations if not each.finished), None)
 
+    @cached_property
+    def target(self) -> Pod | None:
+        """The target pod of that migration, where it has one that has not ended."""
+        made = self.open
+        return next((pod for pod in self.pods if made is not None and pod.migration == made.uid), None)
+
     @property
     def migrating(self) -> bool:
         if self.open is not None and self.open.phase not in ("", "Pending"):
@@ -138,7 +144,10 @@ class VMIContext:
         if vmi.asked[0] is not None:
             return vmi.asked
         tried = [each.created for each in self.evacuations if each.created is not None]
-        return (min(tried), Since.CREATION) if tried else UNKNOWN
+        if tried:
+            return min(tried), Since.CREATION
+        # Whoever drains a node cordons it, and evicts at once: KubeVirt before 1.7 writes no other time into a request.
+        return self.node.since if vmi.evacuation == self.node.name else UNKNOWN
 
     @property
     def in_turns(self) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ..kinds.kube_virt import EVEN_PARITY, KubeVirt
+from ..misfits import misfit
 from ..remembered import remembered
 from .gates import NEWEST, Gates, states_of
 from .settings import (
@@ -211,6 +212,11 @@ class Effective:
         return self.settings.cpu_model or ""
 
     @cached_property
+    def node_selectors(self) -> Mapping[str, str]:
+        """What all launcher pods select, unless the VMI's own selector says otherwise."""
+        return {key: str(value or "") for key, value in (self._developer.node_selectors or {}).items()}
+
+    @cached_property
     def obsolete_cpu_models(self) -> frozenset[str]:
         """Those that no node offers; those that are listed take the place of KubeVirt's own."""
         return frozenset(self.settings.obsolete_cpu_models or OBSOLETE_CPU_MODELS)
@@ -330,7 +336,7 @@ def _made(configuration: str, version: Version, annotations: tuple[str, ...], ar
     try:
         of = settings(configuration)
     except msgspec.DecodeError as error:
-        return str(error)
+        return misfit(error)
     developer = of.developer or Developer()
     enabled, disabled = (
         _listed(gates, version) for gates in (developer.feature_gates, developer.disabled_feature_gates)

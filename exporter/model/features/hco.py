@@ -19,6 +19,7 @@ REVERTED = "HCO reverts a direct edit of KubeVirt."
 _PATCH = "the annotation kubevirt.kubevirt.io/jsonpatch"
 _ENABLED, _DISABLED = "state Enabled (true in v1beta1)", "state Disabled (false in v1beta1)"
 _PASST = "the annotation hco.kubevirt.io/deployPasstNetworkBinding"
+_HCO = "HCO itself"
 _AIE = "the annotation hco.kubevirt.io/deployAIE"
 
 
@@ -41,6 +42,10 @@ class Way(Struct, frozen=True, gc=False):
         written = "" if on is None else self.on if on else self.off
         if on is not None and not written:
             return f"HyperConverged {HYPERCONVERGED} has no way to have it {'on' if on else 'off'}."
+        if self.place == _HCO:
+            return (
+                f"HyperConverged {HYPERCONVERGED} always has it on: if it is off, find out why HCO does not reconcile."
+            )
         entry = f'entry "{self.name}" of {self.place}' if self.name else self.place
         return f"In HyperConverged {HYPERCONVERGED}, {entry} decides it{f': {written}' if written else ''}."
 
@@ -80,7 +85,7 @@ _GATES = {
     "ExternalNetResourceInjection": _section("the network resources injector", "deploy it", "do not deploy it"),
     "SecureExecution": _section("the presence of an s390x node for workloads", "have one", "have none"),
     **dict.fromkeys(_AIE_GATES, _section(_AIE, '"true"', "leave it out")),
-    **dict.fromkeys(_ALWAYS, _section("HCO itself", "it always is")),
+    **dict.fromkeys(_ALWAYS, _section(_HCO, "always")),
 }
 
 

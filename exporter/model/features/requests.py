@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from .._instancetype import Kept, Sizing, Tuning
+from ..demand import Demand, applied
 from ..firmware import WireBootloader, WireEFI, WireFirmware, WireTPM
 from ..instancetypes import specs
 from ..instancetypes.contributions import contributions
@@ -23,7 +24,7 @@ from .asks import asks_of, shared
 from .rule import IGNITION, SIDECARS, Asking, Request
 from .rules.networks import IMPLICIT
 
-__all__ = ["alike", "requests_of"]
+__all__ = ["alike", "demanded_by", "requests_of"]
 
 
 def requests_of(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = None) -> tuple[Request, ...]:
@@ -36,6 +37,14 @@ def requests_of(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = None
     return _together(vm.asks, vm.shape, added.texts)
 
 
+def demanded_by(vm: VirtualMachine, find: Find, kubevirt: KubeVirt | None = None) -> Demand:
+    """What it asks of its node beside features, as far as KubeVirt can tell."""
+    if vm.shape is None or not (vm.instancetype or vm.preference):
+        return vm.demand
+    added = contributions(vm, find, kubevirt)
+    return _demanded(vm.demand, added.texts) if any(text is not None for text in added.texts) else vm.demand
+
+
 def alike(before: Kept | None, after: Kept | None) -> bool:
     """Whether VMs ask for the same, whichever of the two their instancetype or preference is; None: it is not there."""
     return _said(before) == _said(after)
@@ -44,16 +53,31 @@ def alike(before: Kept | None, after: Kept | None) -> bool:
 _NO_INSTANCETYPE, _NO_PREFERENCE = specs.Instancetype(), specs.Preference()
 
 
+@remembered(20_000)
+def _demanded(own: Demand, texts: tuple[str | None, str | None]) -> Demand:
+    sized, tuned = texts
+    return applied(
+        own,
+        specs.instancetype(sized) if sized is not None else None,
+        specs.preference(tuned) if tuned is not None else None,
+    )
+
+
 def _said(kept: Kept | None) -> specs.Instancetype | specs.Preference | None:
-    """Without what no request comes from; None where nothing is left."""
+    """Without what nodes are not asked for; None where nothing is left."""
     if isinstance(kept, Sizing):
         gives = kept.gives
         cpu = msgspec.structs.replace(gives.cpu, guest=None, max_sockets=None)
         rest = {"memory": _NO_INSTANCETYPE.memory, "io_threads": None, "io_threads_policy": None}
-        left = msgspec.structs.replace(gives, cpu=cpu, node_selector=None, scheduler_name=None, **rest)
+        left = msgspec.structs.replace(gives, cpu=cpu, scheduler_name=None, **rest)
         return left if left != _NO_INSTANCETYPE else None
     if isinstance(kept, Tuning):
-        sizes = {"cpu": None, "prefer_spread_socket_to_core_ratio": None, "requirements": None}
+        features = kept.prefers.cpu.preferred_cpu_features if kept.prefers.cpu is not None else None
+        sizes = {
+            "cpu": specs.features_alone(features),
+            "prefer_spread_socket_to_core_ratio": None,
+            "requirements": None,
+        }
         other = msgspec.structs.replace(kept.prefers, **sizes)
         return other if other != _NO_PREFERENCE else None
     return None

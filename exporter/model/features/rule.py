@@ -11,6 +11,7 @@ import msgspec
 from ..kinds.storage_class import StorageClass
 from ..vm_spec import WireCPU, WireDevices, WireDomain, WireVMSpec
 from .configuration import Effective
+from .fields import FIELDS
 
 __all__ = ["IGNITION", "SIDECARS", "Asking", "Ground", "Migrates", "Request", "Rule", "Severities", "Stage", "once"]
 
@@ -165,6 +166,12 @@ class Rule:
     compares: bool = False
     common: bool = False
     storage: bool = False
+
+    @property
+    def phrase(self) -> str:
+        """The feature in words, and the field of the API by which it is asked for."""
+        field = FIELDS.get(self.id, "")
+        return f"{self.title} ({field})" if field else self.title
 
     def why(self, ground: Ground, parameter: str) -> str:
         """Why it is not allowed; empty where it is."""

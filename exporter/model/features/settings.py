@@ -38,6 +38,7 @@ class Developer(Wire, frozen=True):
     cpu_allocation_ratio: int | None = None
     pvc_tolerance: int | None = field(name="pvcTolerateLessSpaceUpToPercent", default=None)
     cluster_profiler: bool | None = None
+    node_selectors: dict[str, Any] | None = None
     use_emulation: bool | None = None
 
 

@@ -1,4 +1,4 @@
-"""What a node has to offer to VMs by what they ask for, and which nodes offer it.
+"""What a node has to offer to VMs by what they ask for, one thing at a time and all in all, and which nodes offer it.
 
 What VMs ask for is read through their instancetype and preference, which may be in a ControllerRevision, and through
 their VMI: while a VM has one, that needs the node. Keys of what nodes offer are the texts of `Rule.nodes`.
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from hashlib import blake2b
 from sys import intern
 from zlib import crc32
 
 from .._instancetype import Kept
-from ..features.requests import alike, requests_of
+from ..demand import Demand
+from ..features.requests import alike, demanded_by, requests_of
 from ..features.rule import Request
 from ..features.rules import BY_ID
 from ..identity import owned
@@ -29,9 +31,11 @@ from .instancetypes import REVISION
 from .networks import VM
 
 __all__ = [
+    "LETS",
     "NEEDED",
     "OFFERED",
     "OFFERS_HARDWARE_TYPES",
+    "PLACE",
     "STATE",
     "TAKES",
     "Need",
@@ -45,6 +49,9 @@ Need = tuple[str, str, str]
 
 OFFERS_HARDWARE_TYPES = "hardware types"
 """The key of `TAKES` with the nodes that say which hardware types they emulate: KubeVirt before 1.6 writes none."""
+
+PLACE = "place "
+"""How the keys of `NEEDED` begin under which all VMs and VMIs stand that ask the same of their node, all in all."""
 
 _SCHEDULABLE = ("kubevirt.io/schedulable", "true")
 _HARDWARE = "machine-type.node.kubevirt.io/"
@@ -91,24 +98,34 @@ def _needed(record: Record, lookup: Lookup) -> Iterable[str]:
     if isinstance(record, VirtualMachine):
         if record.deleting is not None or owned(_vmi(record, lookup), record) is not None:
             return ()
-        return _in_part(_things(requests_of(record, lookup)), record)
+        asks = requests_of(record, lookup)
+        return _keys(_things(asks), _place(demanded_by(record, lookup), needs(asks)), record)
     if isinstance(record, VirtualMachineInstance) and not record.final:
         vm = lookup(VirtualMachine, record.namespace, record.name) if record.vm_uid else None
         leaves = isinstance(vm, VirtualMachine) and vm.uid == record.vm_uid and vm.deleting is not None
-        return () if leaves else _in_part(_things(record.asks, record.emulated), record)
+        if leaves:
+            return ()
+        things = _things(record.asks, record.emulated)
+        return _keys(things, _place(record.demand, needs(record.asks, record.emulated)), record)
     return ()
 
 
+@remembered(20_000)
+def _place(demand: Demand, needed: tuple[Need, ...]) -> str:
+    return PLACE + blake2b(repr((demand, needed)).encode(), digest_size=12).hexdigest()
+
+
 _PARTS = 256  # in which all that need the same thing are divided: that may be the whole fleet
+_PLACE_PARTS = 32  # and all that ask for the same: a node that changes concerns each of these
 _PART = " for VMs of part "
 
 
-def _in_part(things: tuple[str, ...], record: Record) -> tuple[str, ...]:
+def _keys(things: tuple[str, ...], place: str, record: Record) -> tuple[str, ...]:
     part = crc32(f"{record.namespace}/{record.name}".encode()) % _PARTS
-    return tuple([_named(thing, part) for thing in things])
+    return (*[_named(thing, part) for thing in things], _named(place, part % _PLACE_PARTS))
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=20_000)
 def _named(thing: str, part: int) -> str:
     return f"{thing}{_PART}{part}"
 
@@ -175,6 +192,15 @@ def _takes(record: Record, _: Lookup) -> Iterable[str]:
     return ("", OFFERS_HARDWARE_TYPES) if says else ("",)
 
 
+def _lets(record: Record, _: Lookup) -> Iterable[str]:
+    if not isinstance(record, Node):
+        return ()
+    taints = tuple((each.key, each.value, each.effect) for each in record.taints)
+    offered = tuple(name for name, amount in record.allocatable if amount > 0)
+    open_for = (record.unschedulable, record.ready, record.deleting is None)
+    return ("", f"{record.name} {hash((record.label_pairs, taints, offered, open_for)):x}")
+
+
 def _referred(record: Record, lookup: Lookup) -> Iterable[str]:
     """Of a VM that gets the live object, and no copy. Whatever kind that is: two of one name cost more, and alter
     nothing.
@@ -237,6 +263,8 @@ NEEDED = Index(
 OFFERED = Index("what a node offers", _offered, of=(Node,))
 # The nodes that take launcher pods, under the empty key.
 TAKES = Index("node that takes launcher pods", _takes, of=(Node,))
+# All nodes under the empty key, and each by what decides which pods it takes.
+LETS = Index("which pods a node takes", _lets, of=(Node,))
 # VMs that keep state in a volume that KubeVirt makes, with their VMIs, which concern each other.
 STATE = Index(
     "VM with state of TPM or EFI",

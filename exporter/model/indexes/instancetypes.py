@@ -11,11 +11,12 @@ from ..instancetypes.resolving import Mode, reference, resolve, target
 from ..kinds.controller_revision import ControllerRevision
 from ..kinds.virtual_machine import VirtualMachine
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
+from ..kinds.virtual_machine_instance_preset import VirtualMachineInstancePreset
 from ..kinds.virtual_machine_pool import VirtualMachinePool
 from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ..record import Record
 
-__all__ = ["OBJECT", "POOLS", "PRESETS", "REVISION", "UNVERSIONED", "USERS", "object_key", "revision_key"]
+__all__ = ["MERGED", "OBJECT", "POOLS", "PRESETS", "REVISION", "UNVERSIONED", "USERS", "object_key", "revision_key"]
 
 
 def object_key(kind: str, namespace: str, name: str) -> str:
@@ -96,6 +97,11 @@ def _presets(record: Record, _: Lookup) -> Iterable[str]:
     return (f"{record.namespace}/{record.name}",) if preset else ()
 
 
+def _merged(record: Record, _: Lookup) -> Iterable[str]:
+    names = record.presets if isinstance(record, VirtualMachineInstance) else (record.name,)
+    return {f"{record.namespace}/{name}" for name in names}
+
+
 _STARTED = Index("VMI of a saved spec", _started, of=(VirtualMachineInstance,), namespaced=True)
 # An instancetype or preference, and who depends on it: VMs, and pools, whose templates refer to it.
 OBJECT = Index(
@@ -122,3 +128,5 @@ UNVERSIONED = Index(
 )
 POOLS = Index("pool with an instancetype or preference", _pools, of=(VirtualMachinePool,), namespaced=True)
 PRESETS = Index("VMI with a preset", _presets, of=(VirtualMachineInstance,), namespaced=True)
+# A preset, and the VMIs that it was merged into.
+MERGED = Index("preset", _merged, of=(VirtualMachineInstance, VirtualMachineInstancePreset), namespaced=True)

@@ -9,14 +9,14 @@ from ..index import Index, Lookup
 from ..kinds.kubevirt_machine import KubevirtMachine
 from ..kinds.node import Node
 from ..kinds.node_maintenance import NodeMaintenance
-from ..kinds.pod import Pod
+from ..kinds.pod import Pod, Role
 from ..kinds.pod_disruption_budget import PodDisruptionBudget
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..record import Record
 from .networks import vm_key
 
-__all__ = ["HANDLER", "NODE", "PDB", "REQUESTED", "RUNNING", "SYSTEM_UUID"]
+__all__ = ["HANDLER", "NODE", "PDB", "REQUESTED", "RUNNING", "SYSTEM_UUID", "TARGET"]
 
 
 def _parts(record: Record, _: Lookup) -> Iterable[str]:
@@ -66,6 +66,17 @@ def _running(record: Record, _: Lookup) -> Iterable[str]:
     return ("",) if isinstance(record, VirtualMachineInstance) and record.evacuation and not record.final else ()
 
 
+def _targets(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, Node):
+        return (record.name,)
+    if isinstance(record, Pod):
+        return (record.node,) if record.role is Role.HANDLER and record.node else ()
+    if isinstance(record, VirtualMachineInstance) and record.migration is not None and not record.final:
+        last = record.migration
+        return (last.target,) if last.target and last.ended is None else ()
+    return ()
+
+
 def _handlers(record: Record, _: Lookup) -> Iterable[str]:
     if isinstance(record, KubevirtMachine):
         return (f"{record.namespace}/{record.name}",)
@@ -108,5 +119,12 @@ RUNNING = Index(
     _running,
     of=(Node, VirtualMachineInstance, VirtualMachineInstanceMigration),
     dependents=(VirtualMachineInstance, Node),
+)
+# A node with its virt-handler; VMIs that migrate to it only listen.
+TARGET = Index(
+    "target of a migration",
+    _targets,
+    of=(Node, Pod, VirtualMachineInstance),
+    dependents=(VirtualMachineInstance,),
 )
 SYSTEM_UUID = Index("system UUID", _system_uuids, of=(Node,))

@@ -17,9 +17,9 @@ from ..nesting import cut
 from ..quantity import amount
 from ..record import Wire
 from ..remembered import remembered
-from ..vm_spec import WireDevice, WireNUMA
+from ..vm_spec import WireCPUFeature, WireDevice, WireNUMA
 
-__all__ = ["Instancetype", "Preference", "canonical", "instancetype", "preference", "tree"]
+__all__ = ["Instancetype", "Preference", "canonical", "features_alone", "instancetype", "preference", "tree"]
 
 Quantity = str | int | float | None
 
@@ -67,6 +67,7 @@ class _SpreadOptions(Wire, frozen=True, gc=False):
 class _PreferredCPU(Wire, frozen=True, gc=False):
     preferred_cpu_topology: str | None = field(name="preferredCPUTopology", default=None)
     spread_options: _SpreadOptions | None = None
+    preferred_cpu_features: list[WireCPUFeature | None] | None = field(name="preferredCPUFeatures", default=None)
 
 
 class _PreferredEFI(Wire, frozen=True, gc=False):
@@ -126,6 +127,11 @@ class Preference(Wire, frozen=True):
     prefer_spread_socket_to_core_ratio: int | None = None
     requirements: _Requirements | None = None
     annotations: dict[str, Any] | None = None
+
+
+def features_alone(features: list[WireCPUFeature | None] | None) -> _PreferredCPU | None:
+    """The CPU's part of a preference that says nothing else of it."""
+    return _PreferredCPU(preferred_cpu_features=features) if features else None
 
 
 _LONGEST = 64 << 10  # characters of a spec in which is looked for what is as good as absent: more has nobody

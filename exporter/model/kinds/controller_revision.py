@@ -12,8 +12,10 @@ import msgspec
 from msgspec import field
 
 from ..instancetypes import specs
+from ..instancetypes.first_shape import VERSION, first_shape
 from ..instancetypes.matching import WireMatcher, pins_of
 from ..kind import ApiKind
+from ..misfits import misfit
 from ..naming import shortened
 from ..nesting import decoded
 from ..record import Record, Wire, WireMeta, WireOwner, epoch, identity
@@ -81,6 +83,7 @@ class Stash(msgspec.Struct, frozen=True, gc=False):
     kind: str = ""
     spec: str = ""  # canonical text (instancetypes/specs.py)
     why: str = ""
+    nameless: bool = False  # of the first shape (instancetypes/first_shape.py)
 
     @property
     def labelled(self) -> bool:
@@ -126,13 +129,19 @@ def _labels_of(labels: _Labels) -> tuple[str, str, str, int, str]:
 @remembered()
 def _stash(labels: tuple[str, str, str, int, str], raw: bytes) -> Stash | None:
     """None where neither the labels nor the data are about an instancetype or preference."""
+    if (first := first_shape(raw)) is not None:
+        return _sized(labels, _Saved(api_version=VERSION, kind=first.kind, spec=first.spec), nameless=True)
     try:
         saved = decoded(_SAVED, raw or b"null")
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return Stash(*labels, why=shortened(str(error))) if labels[0] else None
+        return Stash(*labels, why=shortened(misfit(error))) if labels[0] else None
     about = saved is not None and (saved.api_version or "").partition("/")[0] == _GROUP
     if saved is None or not about:
         return Stash(*labels, why=f"it holds no object of {_GROUP}") if labels[0] else None
+    return _sized(labels, saved)
+
+
+def _sized(labels: tuple[str, str, str, int, str], saved: _Saved, *, nameless: bool = False) -> Stash:
     kind, version = intern(shortened(saved.kind or "")), intern(shortened(saved.api_version or ""))
     try:
         spec = specs.canonical(saved.spec)
@@ -141,8 +150,8 @@ def _stash(labels: tuple[str, str, str, int, str], raw: bytes) -> Stash | None:
         else:
             specs.instancetype(spec)
     except ValueError as error:  # of JSON too
-        return Stash(*labels, version, kind, why=shortened(str(error)))
-    return Stash(*labels, version, kind, spec)
+        return Stash(*labels, version, kind, why=shortened(misfit(error)))
+    return Stash(*labels, version, kind, spec, nameless=nameless)
 
 
 _SAVED = msgspec.json.Decoder(_Saved | None)

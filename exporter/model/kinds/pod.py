@@ -64,7 +64,8 @@ class Role(StrEnum):
 
     LAUNCHER = "launcher"
     HOTPLUG = "hotplug"  # holds a volume that was plugged into a running VM
-    DAEMON = "daemon"  # of a DaemonSet: a drain leaves it
+    HANDLER = "handler"  # virt-handler, of a DaemonSet
+    DAEMON = "daemon"  # of another DaemonSet: a drain leaves it
     MIRROR = "mirror"  # of the kubelet itself: a drain leaves it
     OTHER = "other"
 
@@ -150,7 +151,9 @@ def _role(meta: _Meta, labels: dict[str, str | None], controller: WireOwner) -> 
         return Role.HOTPLUG
     if meta.annotations is not None and meta.annotations.mirror is not None:
         return Role.MIRROR
-    return Role.DAEMON if controller.kind == "DaemonSet" else Role.OTHER
+    if controller.kind != "DaemonSet":
+        return Role.OTHER
+    return Role.HANDLER if labels.get("kubevirt.io") == "virt-handler" else Role.DAEMON
 
 
 def _requests(spec: _Spec) -> Amounts:

@@ -7,6 +7,7 @@ from sys import intern
 from msgspec import Raw, field
 
 from ..annotations import Note
+from ..demand import Demand, demand_of
 from ..drain_stop import STOPPED_FOR_DRAIN, DrainStop, set_by, stop_of
 from ..features.asks import asks_of
 from ..features.rule import IGNITION, SIDECARS, Asking, Request
@@ -97,6 +98,7 @@ class VirtualMachine(Record, frozen=True, gc=False):
     preference: Reference | None
     shape: Shape | None  # what its template sets itself, where it has one of the two
     asks: tuple[Request, ...]  # features, of its template as it is written
+    demand: Demand  # of its node, beside features
     start_requested: bool  # by somebody, and not done yet
     settled: bool  # its status has the same run strategy: what that starts at once has been started
     drain_stop: DrainStop | None  # that it was stopped for the drain of a node, by its annotation
@@ -195,6 +197,7 @@ def _reduce(wire: _VirtualMachine) -> VirtualMachine:
         preference=preference,
         shape=shape_of(spec.template) if instancetype or preference else None,
         asks=asks_of(_asking(spec, status, strategy)),
+        demand=demand_of(template),
         start_requested=bool(requested and requested[0] and requested[0].action == "Start"),
         settled=bool(strategy) and status.run_strategy == strategy,
         drain_stop=stop,

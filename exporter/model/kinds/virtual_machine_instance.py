@@ -10,6 +10,7 @@ import msgspec
 from msgspec import field
 
 from ..annotations import Faults, Note, read
+from ..demand import Demand, demand_of
 from ..features.asks import asks_of
 from ..features.rule import IGNITION, SIDECARS, Asking, Request
 from ..firmware import WireFirmware, identifying
@@ -83,6 +84,8 @@ class _MigrationState(Wire, frozen=True, gc=False):
     failure_reason: str | None = None
     source_node: str | None = None
     target_node: str | None = None
+    target_node_domain_ready_timestamp: WireTime = None
+    mode: str | None = None
 
 
 class _Volume(Wire, frozen=True, gc=False):
@@ -126,6 +129,8 @@ class Migration(msgspec.Struct, frozen=True, gc=False):
     failure: str
     source: str
     target: str
+    arrived: float | None  # when the guest was seen to run at the target
+    mode: str  # PreCopy, PostCopy or Paused; empty where it has none yet
 
 
 class VirtualMachineInstance(Record, frozen=True, gc=False):
@@ -158,6 +163,7 @@ class VirtualMachineInstance(Record, frozen=True, gc=False):
     generation: str  # of its VM when it started: what ends the name of the ControllerRevision with the VM's spec
     presets: tuple[str, ...]  # the VirtualMachineInstancePresets that were merged into it
     asks: tuple[Request, ...]  # features
+    demand: Demand  # of its node, beside features
     emulated: str  # the hardware type that it runs with, of which its spec may have an alias; empty where not known
     blocked: str  # why virt-controller or the scheduler makes no progress with it, while it is pending
     unreadable: tuple[Unreadable, ...] = ()
@@ -236,6 +242,8 @@ def _migration(state: _MigrationState | None) -> Migration | None:
         (state.failure_reason or "")[:256],
         intern(state.source_node or ""),
         intern(state.target_node or ""),
+        epoch(state.target_node_domain_ready_timestamp),
+        intern(state.mode or ""),
     )
 
 
@@ -326,6 +334,7 @@ def _reduce(wire: _VirtualMachineInstance) -> VirtualMachineInstance:
         termination=_SHUTDOWN if period is None else max(period, 0),
         presets=_presets(meta.annotations),
         asks=asks_of(_asking(spec, notes, status)),
+        demand=demand_of(spec),
         emulated=intern((status.machine and status.machine.type) or ""),
         blocked=_blocked(status.phase or "", conditions),
         unreadable=tuple(faults),

@@ -21,6 +21,8 @@ _VMIS = (
             "MigrationFailing": "Its migrations fail: read the message of the last one.",
             "TargetUnschedulable": "No node takes its target pod: free capacity, or relax what it asks of a node.",
             "MigrationPending": "Its migration is held up: `steward check` says by what.",
+            "MigrationHanging": "Its migration has a target pod and does not go on, and KubeVirt does not end it:"
+            " `steward check` says whom it waits for.",
             "MigrationOverdue": "Its migration has waited for its turn for an hour: look at those that run.",
             "NotStarted": "No migration was made: check that virt-controller runs.",
         },

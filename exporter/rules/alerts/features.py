@@ -9,6 +9,15 @@ __all__ = ["AREA"]
 _OF_KUBEVIRT = ("kind", "namespace", "name", "feature", "reason")
 _OF_FEATURE = ("feature", "reason")
 _HOW_MANY = "({{ $labels.reason }}): {{ $value }}"
+# All that a VM asks of a node together has no feature's name.
+_WITHOUT_A_NODE = (
+    '{{ if eq $labels.feature "placement" }}that no node can take, by all that they ask of it{{ else }}whose feature'
+    " {{ $labels.feature }} no node offers that takes launcher pods{{ end }}"
+)
+_WITHOUT_ANOTHER = (
+    '{{ if eq $labels.feature "placement" }}that no node can take but their own{{ else }}whose feature'
+    " {{ $labels.feature }} no node offers but their own{{ end }}"
+)
 _NAMES_THEM = "`steward check --feature {{ $labels.feature }}` lists them and says what to do about each."
 
 AREA = Area(
@@ -87,15 +96,15 @@ AREA = Area(
             description="",
             wait="15m",  # a node may be away for maintenance
             says={
-                "NoNodeSupports": "VMIs whose feature {{ $labels.feature }} no node offers that takes launcher pods:"
+                "NoNodeSupports": f"VMIs {_WITHOUT_A_NODE}:"
                 " {{ $value }}. Pending ones are not scheduled; those that run can neither migrate nor start anew."
                 " Uncordon a node that offers it, find out why nodes do not, or take the feature out of the VMs."
                 f" {_NAMES_THEM}",
-                "NoNodeForStart": "VMs whose feature {{ $labels.feature }} no node offers that takes launcher pods, and"
+                "NoNodeForStart": f"VMs {_WITHOUT_A_NODE}, and"
                 " that can't start: {{ $value }}. Uncordon a node that offers it, find out why nodes do not, or take"
                 f" the feature out of the VMs. {_NAMES_THEM}",
-                "NoMigrationTarget": "VMIs that count as live-migratable, and whose feature {{ $labels.feature }} no"
-                " node offers but their own: {{ $value }}. Their migration fails, and a drain of their node hangs. Have"
+                "NoMigrationTarget": f"VMIs that count as live-migratable, and {_WITHOUT_ANOTHER}:"
+                " {{ $value }}. Their migration fails, and a drain of their node hangs. Have"
                 f" another node offer it, or plan to shut them down for the drain. {_NAMES_THEM}",
             },
         ),

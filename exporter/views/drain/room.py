@@ -13,18 +13,17 @@ from dataclasses import dataclass, field
 import msgspec
 
 from ...model.cluster import Cluster
-from ...model.eviction import cordoned
 from ...model.indexes.nodes import NODE
 from ...model.kinds.node import Node
 from ...model.kinds.pod import Pod
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...model.node_sets import closed
 from ...model.placement import Placement
 from ...model.quantity import Amounts
 from ...model.selector import Requirement
 
 __all__ = ["Place", "Rooms", "placement_on_moving"]
 
-_SCHEDULABLE = "kubevirt.io/schedulable"  # virt-handler's heartbeat, without which KubeVirt puts nothing there
 _SLICE = 100  # nodes looked at between two looks at the event loop
 _MOST_REASONS = 6
 
@@ -89,7 +88,7 @@ class Rooms:
         """`leaving` are the nodes that are drained together: none of them takes anything. The cluster keeps NODE."""
         self._cluster = cluster
         self._nodes = sorted((n for n in cluster.all(Node) if n.name not in leaving), key=lambda node: node.name)
-        self._closed = [_closed(node) for node in self._nodes]
+        self._closed = [closed(node) for node in self._nodes]
         self._kept_off: dict[Placement, list[str]] = {}
         self._whole: dict[str, dict[str, float]] = {}
         self._left: dict[str, dict[str, float]] = {}
@@ -142,17 +141,6 @@ class Rooms:
                     left[name] = left.get(name, 0.0) - amount
             self._left[node.name], self._whole[node.name] = left, dict(left)
         return left
-
-
-def _closed(node: Node) -> str:
-    """What keeps every VM off it."""
-    if node.deleting is not None:
-        return "being deleted"
-    if cordoned(node):
-        return "cordoned"
-    if not node.ready:
-        return "not Ready"
-    return "" if node.labels.get(_SCHEDULABLE) == "true" else f"without label {_SCHEDULABLE}=true"
 
 
 def _worded(obstacle: str) -> str:

@@ -41,6 +41,7 @@ from ...model.kinds.node import Node
 from ...model.kinds.pod import Pod
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...model.naming import sentence, subject_first
 from ...model.reader import ClusterView, Reading
 from ...model.record import Record, Ref
 from ...model.source import FILE, Source, Undecodable
@@ -226,12 +227,13 @@ def _vm(departure: Departure, places: dict[Key, Place], shown: dict[Key, list[Sh
     findings = tuple(shown.get(_key(subject), ()))
     if departure.state is DrainState.WAITING and not departure.reason and place.why:
         departure = _without_room(departure, place)
-    ends = departure.state is DrainState.TERMINATING
-    # What is being deleted has a reason once it takes too long, and that only the check knows.
-    advised = not ends or any(each.reason == departure.reason for each in findings)
+    ends, goes_on = departure.state is DrainState.TERMINATING, departure.state is DrainState.MIGRATING
+    # What is being deleted or migrates has a reason once it takes too long, and that only the check knows.
+    lasts = any(each.reason == departure.reason for each in findings)
+    advised = lasts or not (ends or goes_on)
     return VMReport(
         vm=subject.ref,
-        state=departure.state,
+        state=DrainState.BLOCKED if goes_on and lasts else departure.state,
         strategy=departure.strategy,
         reason=departure.reason if advised else "",
         why=departure.why,
@@ -250,7 +252,7 @@ def _vm(departure: Departure, places: dict[Key, Place], shown: dict[Key, list[Sh
 def _without_room(departure: Departure, place: Place) -> Departure:
     reason = "NoRoomLeft" if place.alone else "NoTarget"
     after = "after the larger VMs of this drain " if place.alone else ""
-    why = f"{after}no node can take it: {place.why}"
+    why = sentence(subject_first("", f"{after}no node can take the VMI: {place.why}"))
     return replace(departure, state=DrainState.BLOCKED, reason=reason, why=why, remedy=REMEDIES[reason])
 
 

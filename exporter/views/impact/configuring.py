@@ -18,6 +18,7 @@ from ...model.features.settings import problems
 from ...model.features.versions import Version, parse
 from ...model.kinds import kube_virt
 from ...model.kinds.kube_virt import KubeVirt, changed
+from ...model.misfits import misfit
 from ...model.overlay import Edit
 from ...model.source import UNREADABLE, Source, Undecodable
 from .paths import Tree, assigned, named, put, shortened, written
@@ -120,7 +121,7 @@ class _Draft:
         try:
             self.record = changed(self.record, configuration=msgspec.json.encode(tree).decode())
         except msgspec.DecodeError as error:
-            raise ValueError(f"the API server would refuse spec.configuration: {error}") from None
+            raise ValueError(f"the API server would refuse spec.configuration: {misfit(error)}") from None
         self.tree = tree
 
 

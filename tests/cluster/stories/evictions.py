@@ -158,6 +158,19 @@ def _unschedulable(stage: Stage) -> Values:
     return _values(stage)
 
 
+def _hanging(stage: Stage) -> Values:
+    """Nobody prepares the target of its migration."""
+    _node(stage)
+    vmi = _vmi(stage, "LiveMigrate", evacuation=stage.namespace)
+    migration = _migration(stage, "kubevirt-evacuation-0", "PreparingTarget")
+    reached = [{"phase": "PreparingTarget", "phaseTransitionTimestamp": REQUESTED}]
+    stage.client.update({**migration, "status": {**migration["status"], "phaseTransitionTimestamps": reached}})
+    target = f"{stage.namespace}-target"
+    state = {"migrationUid": migration["metadata"]["uid"], "sourceNode": stage.namespace, "targetNode": target}
+    stage.client.update({**vmi, "status": {**vmi["status"], "migrationState": state}})
+    return _values(stage, TARGETNODE=target)
+
+
 def _not_migratable(stage: Stage) -> Values:
     _node(stage, taint=DRAIN)
     return _values(stage, _vmi(stage, "LiveMigrate", migratable=False))
@@ -315,6 +328,7 @@ STORIES = [
     Story(STUCK, "MigrationFailing", _stuck("Failed", "Failed", "Pending"), leaves=nothing),
     Story(STUCK, "TargetUnschedulable", _unschedulable, leaves=nothing),
     Story(STUCK, "MigrationPending", _stuck(""), leaves=nothing),
+    Story(STUCK, "MigrationHanging", _hanging, leaves=nothing),
     Story(STUCK, "MigrationOverdue", _stuck("Pending"), leaves=nothing),
     Story(STUCK, "NotStarted", _stuck(), leaves=nothing),
     Story(STUCK, "NotStarted", _unended, (acts.MIGRATE,), leaves=_migrates),

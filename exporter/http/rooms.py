@@ -1,0 +1,52 @@
+"""How many requests of one user are answered at once: whoever opens many connections can't keep the others out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+
+from aiohttp import web
+
+__all__ = ["Rooms", "leave", "owner_of", "take"]
+
+_OWNER = web.RequestKey[Hashable]("owner")
+_LEAVE = web.RequestKey[Callable[[], None]]("leave")
+
+
+class Rooms:
+    """One room for each owner, of the same size."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._inside: Counter[Hashable] = Counter()
+
+    def enter(self, owner: Hashable) -> bool:
+        """Whether there was a place; whoever got one has to leave."""
+        if self._inside[owner] >= self._most:
+            return False
+        self._inside[owner] += 1
+        return True
+
+    def leave(self, owner: Hashable) -> None:
+        self._inside[owner] -= 1
+        if not self._inside[owner]:
+            del self._inside[owner]
+
+
+def take(request: web.BaseRequest, rooms: Rooms, owner: Hashable) -> bool:
+    """A place for a request, until it is answered; False where there is none."""
+    if not rooms.enter(owner):
+        return False
+    request[_OWNER], request[_LEAVE] = owner, lambda: rooms.leave(owner)
+    return True
+
+
+def leave(request: web.BaseRequest) -> None:
+    """Gives back its place, if it has one."""
+    if _LEAVE in request:
+        request[_LEAVE]()
+
+
+def owner_of(request: web.BaseRequest) -> Hashable | None:
+    """Whose request it is; None where nobody is asked who they are."""
+    return request.get(_OWNER)

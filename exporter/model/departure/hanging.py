@@ -1,0 +1,163 @@
+"""A migration that hangs after its target pod was made: it waits for somebody who does not act, and nothing ends it.
+
+What KubeVirt ends by itself, from 1.5 to 1.9 (kubevirt/kubevirt):
+- a target pod that is Pending and not being deleted: after 300 seconds where no node takes it, else after 900; one in
+  another phase never (`handlePendingPodTimeout` in pkg/virt-controller/watch/migration/migration.go);
+- a migration whose target pod has ended or is gone (`updateStatus` there);
+- a copy that makes no progress or takes too long, by `progressTimeout` and `completionTimeoutPerGiB` of its settings, 0
+  being never; not in post-copy, which would lose the guest (pkg/virt-launcher/virtwrap/live-migration-source.go).
+
+Every other step waits without an end (`processMigrationPhase` in migration.go): Pending for the pods of plugged
+volumes, Scheduling for the containers of the target pod, Scheduled for virt-controller, PreparingTarget for
+virt-handler at the target, which publishes where it listens (`updateStatus` in pkg/virt-handler/migration-target.go, up
+to 1.5 in vm.go), TargetReady for virt-handler of the source, which starts it (migration-source.go beside it). While it
+runs, only the source reports that it failed (`setMigrationProgressStatus`), and only the target that the guest has come
+(`ackMigrationCompletion`). A migration that was handed over and is deleted is aborted once it runs, and not before.
+
+Not seen here: a copy without progress where both time-outs are 0, or in post-copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..indexes.nodes import TARGET
+from ..kinds.node import Node
+from ..kinds.pod import Pod, Role
+from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ..record import Record
+from ..since import Since, Time
+from .building import of
+from .shape import Departure, DrainState
+from .vmi import VMIContext
+
+__all__ = ["hanging"]
+
+_POST_COPY = "PostCopy"
+
+
+@dataclass(frozen=True)
+class _Wait:
+    """What the migration waits for. `since` is given where that is not when it came into its phase."""
+
+    cause: str
+    whom: str
+    since: Time | None = None
+    evidence: Mapping[str, object] = field(default_factory=dict)
+
+
+def hanging(own: VMIContext) -> Departure | None:
+    """Of a VMI whose open migration is in a step that nothing ends. Whether it takes too long is for who knows the
+    time: each migration goes through these steps, within seconds.
+    """
+    migration = own.open
+    waits = _waits(own, migration) if migration is not None else None
+    if migration is None or waits is None:
+        return None
+    pod, node = own.target, _target_node(own)
+    deleted = "" if migration.deleting is None else "; it was deleted, which counts once it runs"
+    made = of(
+        own,
+        DrainState.MIGRATING,
+        "MigrationHanging",
+        f"migration {migration.name} is in phase {migration.phase} and waits for {waits.whom}{deleted}",
+        waits.cause,
+        since=waits.since or _began(migration, pod),
+        to=node,
+        values={"TARGETNODE": node},
+        migration=migration.name,
+        phase=migration.phase,
+        cause=waits.cause,
+        targetPod=pod.name if pod is not None else "",
+        targetNode=node,
+    )
+    related = (migration.ref, *((pod.ref,) if pod is not None else ()))
+    return replace(made, evidence=dict(made.evidence) | dict(waits.evidence), related=related)
+
+
+def _began(migration: VirtualMachineInstanceMigration, pod: Pod | None) -> Time:
+    if migration.phase_since is not None:
+        return migration.phase_since, Since.PHASE
+    return (pod.created if pod is not None else migration.created), Since.FIRST_SEEN
+
+
+def _waits(own: VMIContext, migration: VirtualMachineInstanceMigration) -> _Wait | None:
+    phase, pod = migration.phase, own.target
+    if phase == "Running":
+        return _while_it_runs(own, migration)
+    if phase == "TargetReady":
+        return _virt_handler(own, own.node.name, "SourceHandler", "to start it")
+    if phase == "PreparingTarget":
+        return _virt_handler(own, _target_node(own), "TargetHandler", "to prepare the target")
+    if phase in ("Pending", "Scheduling", "Scheduled") and pod is not None and pod.deleting is not None:
+        return _Wait("TargetEnding", f"the target pod {pod.name} to end, which is being deleted")
+    if phase == "Scheduled":
+        return _Wait("Unhandled", "virt-controller to hand it over to the target")
+    if phase in ("Pending", "Scheduling") and pod is not None and pod.phase == "Running":
+        return _for_its_target_pod(own, pod, phase)
+    return None  # its target pod is not made yet, or KubeVirt gives it up
+
+
+def _for_its_target_pod(own: VMIContext, pod: Pod, phase: str) -> _Wait:
+    if own.plugged():
+        return _Wait("Volumes", f"the pods of the plugged volumes on {pod.node}")
+    if phase == "Pending":
+        return _Wait("Unhandled", f"virt-controller, though the target pod {pod.name} runs on {pod.node}")
+    return _Wait("Containers", f"the containers of the target pod {pod.name} on {pod.node} to start")
+
+
+def _while_it_runs(own: VMIContext, migration: VirtualMachineInstanceMigration) -> _Wait | None:
+    last = own.vmi.migration
+    if last is None or last.uid != migration.uid:
+        return None
+    if last.ended is not None:
+        failed = "virt-controller to end it: by the status of the VMI it has failed"
+        return _Wait("Unhandled", failed, (last.ended, Since.PHASE)) if last.failed else None
+    if last.arrived is not None and last.mode != _POST_COPY:
+        waits = _virt_handler(own, _target_node(own), "TargetHandler", "to acknowledge that the guest has come")
+        return replace(waits, since=(last.arrived, Since.PHASE))
+    waits = _virt_handler(own, own.node.name, "SourceHandler", "to report how it goes")
+    # Since when it can't report is not known; while it can, the time-outs of KubeVirt hold.
+    silent = waits.evidence.get("virtHandlerReady") is False
+    return replace(waits, since=(migration.phase_since, Since.FIRST_SEEN)) if silent else None
+
+
+# -- the nodes
+
+
+def _target_node(own: VMIContext) -> str:
+    pod, migration, last = own.target, own.open, own.vmi.migration
+    named = last.target if last is not None and migration is not None and last.uid == migration.uid else ""
+    return named or (pod.node if pod is not None else "")
+
+
+def _virt_handler(own: VMIContext, name: str, cause: str, what: str) -> _Wait:
+    """It waits for virt-handler of a node. A pod that is not seen proves nothing: a dump may lack its namespace."""
+    if not name:
+        return _Wait("Unhandled", "a target that the status of the VMI does not name")
+    source = name == own.node.name
+    there: Iterable[Record] = own.node.pods if source else own.node.drain.view.sharing(TARGET, name)
+    node = own.node.node if source else own.node.drain.view.named(Node, "", name)
+    own_pods = (each for each in there if isinstance(each, Pod) and _is_handler(own, each, name))
+    pods = sorted(own_pods, key=lambda pod: (not pod.ready, pod.name))
+    evidence: dict[str, object] = {}
+    if pods:
+        ready = pods[0].ready
+        evidence = {"virtHandler": f"{pods[0].namespace}/{pods[0].name}", "virtHandlerReady": ready}
+        state = f"pod {pods[0].name} is {'' if ready else 'not '}Ready"
+    else:
+        state = "no pod of it is seen there"
+    if node is None or not node.ready:
+        cause = "SourceHandler" if source else "TargetNode"
+        state = f"node {name} {'does not exist' if node is None else 'is not Ready'}"
+        evidence["nodeReady"] = False
+    return _Wait(cause, f"virt-handler on {name} {what} ({state})", evidence=evidence)
+
+
+def _is_handler(own: VMIContext, pod: Pod, node: str) -> bool:
+    """KubeVirt's own: anybody may label a pod so."""
+    kubevirt = own.node.kubevirt
+    if pod.role is not Role.HANDLER or pod.node != node:
+        return False
+    return kubevirt is None or pod.namespace == kubevirt.namespace

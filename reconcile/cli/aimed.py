@@ -1,0 +1,18 @@
+"""Commands that a text tells a person to run next: for the same cluster as the one that they ran."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+
+__all__ = ["aimed"]
+
+_ASKING = re.compile(r"steward reconcile (?:apply|approve|pause|plan|resume|undo)\b(?:[^;,`\n]*[^;,`\n\s.])?")
+
+
+def aimed(text: str, arguments: argparse.Namespace) -> str:
+    """A text in which each command that asks a cluster has the kubeconfig and the context of this one."""
+    given = (("--kubeconfig", arguments.kubeconfig), ("--context", arguments.context))
+    own = "".join(f" {option} {shlex.quote(value)}" for option, value in given if value)
+    return _ASKING.sub(lambda found: found.group() + own, text) if own else text
