@@ -159,10 +159,9 @@ def evaluating(
     found: list[Finding] = []
     try:
         for finding in check.find(View(cluster, check, partition, settings, seen)):
-            if finding is None:
-                yield
-            else:
+            if finding is not None:
                 found.append(finding)
+            yield
     except UnansweredError as error:
         return Answer(unknown=str(error), unread=error.ref, seen=seen)
     except Exception as error:  # noqa: BLE001 # whatever a check raises, its partition has no answer

@@ -40,12 +40,13 @@ _REASONS = {
 _SEVERITY = {Standing.RUNS_TOGETHER: Severity.WARNING, Standing.MAY_COLLIDE: Severity.INFO}
 
 
-def find(view: View) -> Iterator[Finding]:
-    group = group_of(view, view.sharing(SERIAL, view.partition), lambda _: None)
+def find(view: View) -> Iterator[Finding | None]:
+    group = yield from group_of(view, view.sharing(SERIAL, view.partition), lambda _: None)
     for member in group.members:
         standing = group.standing(member)
         if standing in _SEVERITY:
             yield _finding(view, group, member, standing)
+        yield None
 
 
 def _finding(view: View, group: Group, member: Member, standing: Standing) -> Finding:

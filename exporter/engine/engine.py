@@ -22,14 +22,13 @@ from itertools import zip_longest
 from typing import Any, Protocol, cast
 
 from ..checks.base import PER_FLEET, Check
-from ..evaluate import Answer
 from ..findings import Finding, Unknown
 from ..model.cluster import Change
 from ..model.reader import Reader, cluster_of
 from ..model.record import Record
 from ..model.source import Source, SyncState, Undecodable
 from .graces import Graces
-from .work import Evaluated, Work, work_on
+from .work import Ended, Evaluated, Work, work_on
 
 __all__ = ["Delays", "Engine", "Evaluated", "Listener"]
 
@@ -313,16 +312,17 @@ class Engine:
         """Evaluates what is due of a check, until time is up; whether more is due."""
         begun = now = self.timer()
         before = started - self.settle
-        for each in work.evaluations(before, new=not self._awaited) if now - started < _SLICE else ():
+        for each in work.evaluations(before, self._clock, new=not self._awaited) if now - started < _SLICE else ():
             if each is not None:
-                self._take(work, *each, gone, come)
+                self._take(work, each, gone, come)
             now = self.timer()
             if now - started >= _SLICE:
                 break
         work.evaluated.seconds += now - begun
         return not work.worked_off(before)
 
-    def _take(self, work: Work, partition: str, answer: Answer, gone: list[Finding], come: list[Finding]) -> None:
+    def _take(self, work: Work, ended: Ended, gone: list[Finding], come: list[Finding]) -> None:
+        partition, answer, found = ended
         if answer.hidden_by:
             work.answered(partition)  # whether that is still so nobody knows
             work.defer(partition, answer.hidden_by)
@@ -341,7 +341,7 @@ class Engine:
         # What was there when we started may be old: after a restart its alert must not begin anew.
         initial = self._initial or not work.evaluated.once
         awaited = partial(work.awaited, partition)
-        entry = work.findings.evaluated(partition, answer.findings, self._clock(), initial=initial, awaited=awaited)
+        entry = work.findings.take(partition, found, self._clock(), initial=initial, awaited=awaited)
         gone += entry.gone
         come += entry.come
         self._graces.put(work.check.id, partition, entry.due)

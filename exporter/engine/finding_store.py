@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import TypeAlias
 
 import msgspec
 
@@ -10,7 +11,10 @@ from ..checks.advice import advised
 from ..checks.base import Check
 from ..findings import Finding, Since, fingerprint
 
-__all__ = ["Entry", "FindingStore"]
+__all__ = ["Complete", "Entry", "FindingStore"]
+
+Complete: TypeAlias = dict[str, tuple[Finding, Finding]]
+"""The findings of a partition by fingerprint: each as the check found it, and complete."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -66,27 +70,56 @@ class FindingStore:
         initial: bool = False,
         awaited: Callable[[Finding], str] = lambda _: "",
     ) -> Entry:
-        """Takes in what was found in a partition just now.
+        """Takes in what was found in a partition just now: `completing` and `take`, without pauses."""
+        made = self.completing(partition, found, now)
+        while True:
+            try:
+                next(made)
+            except StopIteration as ended:
+                return self.take(partition, ended.value, now, initial=initial, awaited=awaited)
+
+    def completing(self, partition: str, found: Iterable[Finding], now: float) -> Generator[None, None, Complete]:
+        """What was found in a partition just now, by fingerprint, made complete; with pauses, since of some there are
+        thousands. It is to be taken in as long as nothing else was.
+        """
+        known = {finding.fingerprint: finding for finding in self._here(partition)}
+        whole: Complete = {}
+        for finding in found:
+            key = fingerprint(self._check.id, finding)
+            whole[key] = finding, self._complete(key, finding, known.get(key), now)
+            yield
+        return whole
+
+    def _here(self, partition: str) -> tuple[Finding, ...]:
+        return self._open.get(partition, ()) + self._early.get(partition, ())
+
+    def take(
+        self,
+        partition: str,
+        found: Complete,
+        now: float,
+        *,
+        initial: bool = False,
+        awaited: Callable[[Finding], str] = lambda _: "",
+    ) -> Entry:
+        """Takes in the findings of a partition as they are complete.
 
         In an `initial` evaluation what has no known beginning does not wait for its grace, unless its reason is
         `lasting`: it may be old already, though no older than the time that it gives. What is no longer found here is
         kept by the partition that is `awaited`, if there is one: its evaluation says whether the finding is gone or has
         only moved.
         """
-        before, early = self._open.get(partition, ()), self._early.get(partition, ())
-        fresh = {fingerprint(self._check.id, finding): finding for finding in found}
-        if not fresh and not before and not early:
+        if not found and not self.holds(partition):
             return _NOTHING
-        for key in fresh:
-            before += self._taken(self._open, partition, key)
-            early += self._taken(self._early, partition, key)
-        known = {finding.fingerprint: finding for finding in (*before, *early)}
-        whole = {key: self._complete(key, each, known.get(key), now) for key, each in fresh.items()}
+        moved_here = self._move(found, partition)
+        shown = {finding.fingerprint: finding for finding in self._open.get(partition, ())}
+        known = shown | {finding.fingerprint: finding for finding in self._early.get(partition, ())}
+        whole = {key: each for key, (_, each) in found.items()}
+        whole |= {key: self._complete(key, found[key][0], known[key], now) for key in moved_here}
         dues = {key: self._due(each) for key, each in whole.items()}
         if initial:
-            dues |= {key: self._due(fresh[key]) for key, each in whole.items() if self._may_be_old(each)}
+            dues |= {key: self._due(found[key][0]) for key, each in whole.items() if self._may_be_old(each)}
         # What is open stays open while it is found, whatever happens to the clock.
-        shown = {finding.fingerprint: finding for finding in before}
         after = {key: each for key, each in whole.items() if dues[key] <= now or key in shown}
         _keep(self._open, partition, tuple(after.values()))
         _keep(self._early, partition, tuple(each for key, each in whole.items() if key not in after))
@@ -104,14 +137,20 @@ class FindingStore:
             min((due for key, due in dues.items() if key not in after), default=None),
         )
 
-    def _taken(self, table: dict[str, tuple[Finding, ...]], partition: str, key: str) -> tuple[Finding, ...]:
-        """What was found elsewhere and is found here now (its object changed its VM), off its old place."""
-        partition_before = self._partitions.get(key, partition)
-        if partition_before == partition:
-            return ()
-        there = table.get(partition_before, ())
-        _keep(table, partition_before, tuple(each for each in there if each.fingerprint != key))
-        return tuple(each for each in there if each.fingerprint == key)
+    def _move(self, keys: Iterable[str], partition: str) -> set[str]:
+        """Brings here what was found elsewhere and is found here now (its object changed its VM); which those are."""
+        moved: dict[str, set[str]] = {}
+        for key in keys:
+            place = self._partitions.get(key, partition)
+            if place != partition:
+                moved.setdefault(place, set()).add(key)
+        for place, own in moved.items():
+            for table in (self._open, self._early):
+                there = table.get(place, ())
+                come = tuple(each for each in there if each.fingerprint in own)
+                _keep(table, place, tuple(each for each in there if each.fingerprint not in own))
+                _keep(table, partition, table.get(partition, ()) + come)
+        return {key for own in moved.values() for key in own}
 
     def _complete(self, key: str, finding: Finding, earlier: Finding | None, now: float) -> Finding:
         since, source = finding.since, finding.since_source

@@ -14,11 +14,11 @@ from ..findings import Finding, Unknown
 from ..model.cluster import Change, Cluster
 from ..model.source import UNREADABLE, Undecodable, unreadable_in
 from .dirty import CLUSTER, Crowd, concerned, crowd, crowds, everything, few
-from .finding_store import FindingStore
+from .finding_store import Complete, FindingStore
 from .hidden import MOST, HiddenNamespaces
 from .pending import Pending
 
-__all__ = ["Evaluated", "Work"]
+__all__ = ["Ended", "Evaluated", "Work"]
 
 
 class _Nothing:
@@ -38,13 +38,21 @@ class Evaluated:
     once: bool = False  # all that was there when the check could first answer
 
 
+class Ended(NamedTuple):
+    """What an evaluation of a partition has come to, with its findings as they are kept."""
+
+    partition: str
+    answer: Answer
+    found: Complete
+
+
 @dataclass(slots=True)
 class _Running:
     """An evaluation in the midst of a partition: of thousands of objects, for which one turn is not enough."""
 
     partition: str
     due: float  # no later than then it was due
-    evaluation: Generator[None, None, Answer]
+    evaluation: Generator[None, None, Ended]
 
 
 class Blindness(NamedTuple):
@@ -179,9 +187,10 @@ class Work:
         if self.holds(partition):
             self.pending.defer(partition, unreadable_in(hidden_by.kind, hidden_by.namespace))
 
-    def evaluations(self, before: float, *, new: bool = True) -> Iterator[tuple[str, Answer] | None]:
-        """Evaluates what became dirty no later than `before`: a partition and its answer, or None where nothing is
-        known yet and others may have their turn. Without `new` no other partition is begun.
+    def evaluations(self, before: float, clock: Callable[[], float], *, new: bool = True) -> Iterator[Ended | None]:
+        """Evaluates what became dirty no later than `before`: the outcome of a partition, or None where nothing is
+        known yet and others may have their turn. Without `new` no other partition is begun. `clock` gives seconds
+        since 1970.
         """
         due = self.pending.due(before)
         while True:
@@ -192,16 +201,19 @@ class Work:
                 if partition is None:
                     yield None
                     continue
-                evaluation = evaluating(self.check, self.cluster, partition, self.settings, known=self.standing)
-                self._running = _Running(partition, before, evaluation)
+                self._running = _Running(partition, before, self._evaluating(partition, clock()))
             running = self._running
             try:
                 next(running.evaluation)
             except StopIteration as ended:
                 self._running = None
-                yield running.partition, ended.value
+                yield ended.value
             else:
                 yield None
+
+    def _evaluating(self, partition: str, now: float) -> Generator[None, None, Ended]:
+        answer = yield from evaluating(self.check, self.cluster, partition, self.settings, known=self.standing)
+        return Ended(partition, answer, (yield from self.findings.completing(partition, answer.findings, now)))
 
     @property
     def runs(self) -> bool:

@@ -148,7 +148,8 @@ def answered(evaluation: Evaluation) -> Known:
 
 
 def long_after(evaluation: Evaluation) -> None:
-    """All graces are over, so that what is open depends on nothing that was there before."""
+    """All graces of what is found are over, so that what is open depends on nothing that was there before."""
+    evaluation.evaluate()
     evaluation.now += 366 * 86400.0
 
 
@@ -179,9 +180,12 @@ def wrong(evaluation: Evaluation, thing: Object, todo: list[Mutation]) -> Iterat
         first = known(evaluation)
 
 
+_FREE = {(each,) for each in ("labels", "annotations", "matchLabels", "nodeSelector", "nodeSelectors", "requests")}
+
+
 def free(path: Path) -> bool:
     """Whether the last step is an element of a list or a key of a map that users fill, where null is a value."""
-    return isinstance(path[-1], int) or path[-2:-1] in {("labels",), ("annotations",), ("matchLabels",), ("requests",)}
+    return isinstance(path[-1], int) or path[-2:-1] in _FREE
 
 
 Seen = set[tuple[str, Path, str, str]]

@@ -34,6 +34,7 @@ BESIDE = ("ExternalNoHandler", "MigrationOverdue", "NotMigratableWhileCordoned",
 IF_DRAINED = {"NotMigratableIfDrained": ("NotMigratable",), "PDBIfDrained": ("UserPDB", "MultiplePDB")}
 # Found beside another reason, or alone.
 OR_BESIDE = ("RequestOnSchedulableNode", "RequestByWorkloadUpdate")
+HANGING = ("MigrationHanging",)  # beside the failures before it, and with one of those above beside it
 # What a drain says before anybody asks a VMI to leave: no finding of the check.
 BEFOREHAND = ("NotEvaluated", "NameTooLong", "NotEnded", "SeveralPods", "ExternalNoHandler")
 PLANNED = ("NoTarget", "NoRoomLeft")
@@ -48,6 +49,12 @@ IN_TIME = {
 LASTS = {"MigrationHanging": DrainState.MIGRATING}
 
 
+def one_of_each(found: list[Finding]) -> dict[tuple[str, Ref], Finding]:
+    by_subject = {(f.node, f.subject): f for f in found}
+    assert len(by_subject) == len(found)
+    return by_subject
+
+
 class Surfaces(Evaluation):
     """The three over one cluster."""
 
@@ -60,12 +67,11 @@ class Surfaces(Evaluation):
         """The one of each VMI and orphaned pod that says what becomes of it, by node."""
         self.evaluate()
         found = [f for f in self.engine.findings() if f.reason not in BESIDE and f.subject.kind != "Node"]
-        alone = [f for f in found if f.reason not in OR_BESIDE]
-        by_subject = {(f.node, f.subject): f for f in alone}
-        assert len(by_subject) == len(alone)
-        others = [f for f in found if f.reason in OR_BESIDE]
-        assert len({(f.node, f.subject) for f in others}) == len(others)
-        return {(f.node, f.subject): f for f in others} | by_subject
+        said: dict[tuple[str, Ref], Finding] = {}
+        others = [f for f in found if f.reason not in (*OR_BESIDE, *HANGING)]
+        for group in ([f for f in found if f.reason in reasons] for reasons in (OR_BESIDE, HANGING)):
+            said |= one_of_each(group)
+        return said | one_of_each(others)
 
     def reports(self) -> dict[tuple[str, Ref], VMReport]:
         self.evaluate()

@@ -85,8 +85,8 @@ HANDLER = {"kind": "Pod", "namespace": "kubevirt", "by": "DaemonSet", "labels": 
             [{"ready": False}],
         ),
         ("Scheduled", "Unhandled", "virt-controller to hand it over to the target", []),
-        ("Scheduling", "Containers", "the containers of its target pod b on node02 to start", []),
-        ("Pending", "Volumes", "the pods of its plugged volumes on node02", [{"kind": "Pod", "hotplug": "a"}]),
+        ("Scheduling", "Containers", "the containers of the target pod b on node02 to start", []),
+        ("Pending", "Volumes", "the pods of the plugged volumes on node02", [{"kind": "Pod", "hotplug": "a"}]),
     ],
 )
 def test_a_migration_that_hangs_says_for_whom_it_waits(
@@ -98,7 +98,7 @@ def test_a_migration_that_hangs_says_for_whom_it_waits(
     named = [{"name": f"h{row.get('node', 'node01')[-1]}"} | (row if "kind" in row else HANDLER | row) for row in there]
     finding = one("MigrationHanging", DRAINED, vmi(**REQUESTED, migration=state), own, *named)
 
-    assert finding.message == f"migration m is in phase {phase} and waits for {waits}"
+    assert finding.message == f"Migration m is in phase {phase} and waits for {waits}."
     assert (finding.since, finding.since_source) == (1789996200.0, "phaseTransition")
     assert (finding.evidence["cause"], finding.evidence["phase"]) == (cause, phase)
     assert (finding.evidence["targetPod"], finding.evidence["targetNode"]) == ("b", "node02")
@@ -117,7 +117,7 @@ def test_what_hangs_is_looked_at_again_when_virt_handler_or_the_node_of_the_targ
     def waits() -> str:
         evaluation.evaluate()
         (found,) = [each for each in evaluation.engine.findings() if each.reason == "MigrationHanging"]
-        return found.message.partition("(")[2]
+        return found.message.partition("(")[2].removesuffix(".")
 
     assert waits() == "pod h is Ready)"
     evaluation.seen(full(handler | {"ready": False}))

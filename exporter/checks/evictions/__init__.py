@@ -37,8 +37,9 @@ from ...model.departure import (
     Departure,
     NodeContext,
     departure,
-    departures,
     drain_context,
+    each_departure,
+    in_order,
     node_context,
     orphans,
 )
@@ -61,14 +62,13 @@ from .residual import residual
 __all__ = ["CHECK"]
 
 
-def find(view: View) -> Iterator[Finding]:
+def find(view: View) -> Iterator[Finding | None]:
     context = node_context(drain_context(view), view.partition)
-    if context.closed:
-        found = departures(context)
-    else:
-        # Most nodes are so: nothing but a request can be in the way of an eviction that nobody is seen to ask for.
-        asked = (vmi for vmi in context.vmis if vmi.evacuation and vmi.deleting is None)
-        found = [*orphans(context), *(departure(vmi, context) for vmi in asked)]
+    found: list[Departure] = []
+    for each in each_departure(context) if context.closed else _asked(context):
+        found.append(each)
+        yield None
+    found = in_order(found)
     for each in found:
         reasons = () if context.draining or not context.closed else _IF_DRAINED.get(each.reason, ())
         for reason in reasons:
@@ -77,6 +77,13 @@ def find(view: View) -> Iterator[Finding]:
             yield from _findings(each, context)
     if context.draining:
         yield from residual(context, found)
+
+
+def _asked(context: NodeContext) -> Iterator[Departure]:
+    """Of a node that nobody wants to be empty, as most are: only a request can be in the way of an eviction there."""
+    yield from orphans(context)
+    asked = (vmi for vmi in context.vmis if vmi.evacuation and vmi.deleting is None)
+    yield from (departure(vmi, context) for vmi in asked)
 
 
 # What a drain that nobody is seen to make would meet: at once, and once the node has been cordoned for an hour.

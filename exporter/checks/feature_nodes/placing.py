@@ -42,11 +42,9 @@ class _Want(NamedTuple):
 
 
 class _Ground(NamedTuple):
-    """`known` is a text where nobody knows the configuration, and then `kubevirt` may be None."""
-
     view: View
-    kubevirt: KubeVirt | None
-    known: Effective | str
+    kubevirt: KubeVirt
+    known: Effective
     nodes: NodeSets
 
 
@@ -56,14 +54,14 @@ def unplaced(view: View) -> Iterator[Finding]:
     nodes = view.derived(LETS, "", lambda: NodeSets(each for each in view.sharing(LETS, "") if isinstance(each, Node)))
     if not records or not nodes.taking:
         return
-    found = chosen(view.all(KubeVirt))
-    kubevirt = None if isinstance(found, str) else found
-    ground = _Ground(view, kubevirt, found if isinstance(found, str) else Effective.of(found), nodes)
+    kubevirt = chosen(view.all(KubeVirt))
+    known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
+    if isinstance(kubevirt, str) or isinstance(known, str):
+        raise UnansweredError(str(known))  # its node selectors may rule out any node
+    ground = _Ground(view, kubevirt, known, nodes)
     want = _want(view, records[0], None)
     if all(_suited(ground, want._replace(of_vm=of_vm)) for of_vm in (True, False)):
         return
-    if isinstance(ground.known, str):
-        raise UnansweredError(ground.known)
     things: dict[tuple[Need, ...], tuple[str, ...]] = {}
     for record in records:
         want = _want(view, record, kubevirt)
@@ -86,15 +84,13 @@ def _want(view: View, record: Record, kubevirt: KubeVirt | None) -> _Want:
 def _things(ground: _Ground, needed: tuple[Need, ...]) -> tuple[str, ...]:
     """What is asked of nodes for features: without what is refused anyway, and reported for that."""
     view, known = ground.view, ground.known
-    if isinstance(known, str):
-        return tuple(dict.fromkeys(thing for thing, _, _ in needed))
     rules = dict.fromkeys(rule for _, rule, _ in needed)
     found = (thing for rule in rules for things in asked(view, BY_ID[rule], needed, known).values() for thing in things)
     return tuple(dict.fromkeys(selected(thing, known) for thing in found))
 
 
 def _asked(ground: _Ground, want: _Want, things: tuple[str, ...]) -> Asked | None:
-    return pod_of(want.demand, things, ground.known if isinstance(ground.known, Effective) else None, want.of_vm)
+    return pod_of(want.demand, things, ground.known, want.of_vm)
 
 
 def _suited(ground: _Ground, want: _Want) -> bool:
@@ -111,8 +107,7 @@ def _moving(ground: _Ground, demand: Demand, *, again: bool = False) -> Moving:
     """`again`: it was migrated before, and its pod says what CPU that fixed. So does a CPU feature that it requires:
     KubeVirt takes the pod's selector of one for the trace of a migration.
     """
-    known = ground.known
-    same_vendor = isinstance(known, Effective) and known.version.release >= _SAME_VENDOR
+    same_vendor = ground.known.version.release >= _SAME_VENDOR
     return Moving(demand.model == "host-model" and not demand.features and not again, same_vendor)
 
 

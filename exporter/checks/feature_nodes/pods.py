@@ -22,27 +22,24 @@ _CPU_FEATURE, _REALTIME = "cpu-feature.node.kubevirt.io/", "kubevirt.io/realtime
 _OBSOLETE = "node-labeller.kubevirt.io/obsolete-host-model"
 
 
-def pod_of(demand: Demand, things: tuple[str, ...], known: Effective | None, of_vm: bool) -> Asked | None:
-    """None where nobody knows what its placement comes to. Without a configuration it is what is asked under any; of a
-    VM it is what its VMI will ask for, which gets the cluster's architecture and CPU model where it names none.
+def pod_of(demand: Demand, things: tuple[str, ...], known: Effective, of_vm: bool) -> Asked | None:
+    """None where nobody knows what its placement comes to. Of a VM it is what its VMI will ask for, which gets the
+    cluster's architecture and CPU model where it names none.
     """
     if demand.placement is None:
         return None
-    release = known.version.release if known is not None else (0, 0)
-    configured = tuple(sorted(known.node_selectors.items())) if known is not None else ()
-    architecture = known.default_architecture if known is not None and of_vm and not _crossed(known) else ""
+    configured = tuple(sorted(known.node_selectors.items()))
+    architecture = known.default_architecture if of_vm and not _crossed(known) else ""
     model = demand.model or (_default_model(known, things) if of_vm else "host-model")
-    return _pod(demand, things, configured, architecture, model, release < _WITH_VALUES)
+    return _pod(demand, things, configured, architecture, model, known.version.release < _WITH_VALUES)
 
 
 def _crossed(known: Effective) -> bool:
     return known.on("CrossArchitectureVirtualization")
 
 
-def _default_model(known: Effective | None, things: tuple[str, ...]) -> str:
+def _default_model(known: Effective, things: tuple[str, ...]) -> str:
     """Empty where it depends on the architecture, and that is not known."""
-    if known is None:
-        return ""
     if known.cpu_model:
         return known.cpu_model
     native = next((thing.removeprefix(NATIVE) for thing in things if thing.startswith(NATIVE)), "")

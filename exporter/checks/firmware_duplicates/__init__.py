@@ -45,11 +45,11 @@ _REASON = {
 }
 
 
-def find(view: View) -> Iterator[Finding]:
+def find(view: View) -> Iterator[Finding | None]:
     records = tuple(view.sharing(IDENTITY, view.partition))
     if not records:
         return
-    group = group_of(view, records, partial(_silent, view))
+    group = yield from group_of(view, records, partial(_silent, view))
     yield from _shared(view, group)
     yield from legacy_derived(view, group)
 

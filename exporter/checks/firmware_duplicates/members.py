@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -98,14 +98,6 @@ class Group:
     moving: dict[str, frozenset[str]]  # the other ends of a member's migration, with which it shares it meanwhile
     kept: tuple[Member, ...] = ()  # VMs that were migrated away and are not being deleted: started, they collide again
 
-    @classmethod
-    def of(cls, view: View, members: Iterable[Member]) -> Group:
-        present = sorted((each for each in members if not each.awaited), key=lambda each: each.place)
-        moving, left = _migrations(view, present) if len(present) > 1 else ({}, frozenset())
-        ending = {each.key for each in present if each.deleting or each.key in left}
-        kept = tuple(each for each in present if each.key in left and each.vm is not None and not each.deleting)
-        return cls(tuple(present), frozenset(ending), moving, kept)
-
     @cached_property
     def live(self) -> tuple[Member, ...]:
         return tuple(each for each in self.members if each.key not in self.ending)
@@ -152,9 +144,10 @@ class Group:
 
 def group_of(
     view: View, records: Iterable[Record], silent: Callable[[VirtualMachine], VirtualMachineInstance | None]
-) -> Group:
-    """The group of the records under one value. `silent` gives the VMI by which a VM runs with the value though the
-    VMI does not report it."""
+) -> Generator[None, None, Group]:
+    """Returns the group of the records under one value, and pauses after each. `silent` gives the VMI by which a VM
+    runs with the value though the VMI does not report it.
+    """
     vms: dict[str, VirtualMachine] = {}
     vmis: dict[str, VirtualMachineInstance] = {}
     for record in records:
@@ -163,11 +156,22 @@ def group_of(
             vms[key] = record
         elif isinstance(record, VirtualMachineInstance):
             vmis[key] = record
-    vmis |= {key: vmi for key, vm in vms.items() if key not in vmis and (vmi := silent(vm)) is not None}
-    return Group.of(view, (Member(vms.get(key), vmis.get(key)) for key in vms.keys() | vmis.keys()))
+        yield
+    for key, vm in vms.items():
+        if key not in vmis and (vmi := silent(vm)) is not None:
+            vmis[key] = vmi
+        yield
+    members = (Member(vms.get(key), vmis.get(key)) for key in vms.keys() | vmis.keys())
+    present = sorted((each for each in members if not each.awaited), key=lambda each: each.place)
+    moving, left = yield from _migrations(view, present if len(present) > 1 else [])
+    ending = {each.key for each in present if each.deleting or each.key in left}
+    kept = tuple(each for each in present if each.key in left and each.vm is not None and not each.deleting)
+    return Group(tuple(present), frozenset(ending), moving, kept)
 
 
-def _migrations(view: View, members: list[Member]) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
+def _migrations(
+    view: View, members: list[Member]
+) -> Generator[None, None, tuple[dict[str, frozenset[str]], frozenset[str]]]:
     """Of migrations between two members: which ends belong together, and which sources were migrated away."""
     sent: dict[str, list[tuple[Member, Migration]]] = defaultdict(list)
     received: dict[str, list[tuple[Member, Migration]]] = defaultdict(list)
@@ -175,6 +179,7 @@ def _migrations(view: View, members: list[Member]) -> tuple[dict[str, frozenset[
         for record in view.sharing(VM, member.key):
             if isinstance(record, Migration) and record.pairing:
                 (sent if record.sends else received)[record.pairing].append((member, record))
+        yield
     moving: dict[str, set[str]] = defaultdict(set)
     left: set[str] = set()
     for pairing in sent.keys() & received.keys():

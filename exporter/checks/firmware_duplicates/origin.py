@@ -19,7 +19,7 @@ from .members import Group, Member
 __all__ = ["legacy_derived"]
 
 
-def legacy_derived(view: View, group: Group) -> Iterator[Finding]:
+def legacy_derived(view: View, group: Group) -> Iterator[Finding | None]:
     """Of each member that has the UUID now, where it derives from its own or another VM's name."""
     names = {_name(record) for record in view.sharing(LEGACY_NAME, view.partition)}
     for member in group.members:
@@ -35,6 +35,7 @@ def legacy_derived(view: View, group: Group) -> Iterator[Finding]:
                 next="" if own else f"Give it a UUID of its own before it runs beside {of}.",
                 evidence=_facts(view, group, member, of),
             )
+        yield None
 
 
 def _name(record: object) -> str:

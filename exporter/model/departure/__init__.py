@@ -9,7 +9,7 @@ Pure; whether another node has room for a VMI is not asked here.
 from __future__ import annotations
 
 from .context import INDEXES, DrainContext, NodeContext, drain_context, node_context
-from .node import departures, orphans
+from .node import departures, each_departure, in_order, orphans
 from .remedies import REMEDIES, Remedy
 from .shape import Departure, DrainState
 from .states import departure
@@ -25,6 +25,8 @@ __all__ = [
     "departure",
     "departures",
     "drain_context",
+    "each_departure",
+    "in_order",
     "node_context",
     "orphans",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ..kinds.pod import Pod
@@ -12,13 +12,21 @@ from .remedies import REMEDIES
 from .shape import Departure, DrainState
 from .states import departure
 
-__all__ = ["departures", "orphans"]
+__all__ = ["departures", "each_departure", "in_order", "orphans"]
 
 
 def departures(node: NodeContext) -> list[Departure]:
     """Each VMI once, by namespace and name, and the launcher pods that belong to none of them."""
-    found = [departure(vmi, node) for vmi in node.vmis]
-    found += _others(node)
+    return in_order(each_departure(node))
+
+
+def each_departure(node: NodeContext) -> Iterator[Departure]:
+    """The same one by one, in no order: on a node there may be thousands."""
+    yield from (departure(vmi, node) for vmi in node.vmis)
+    yield from _others(node)
+
+
+def in_order(found: Iterable[Departure]) -> list[Departure]:
     return sorted(found, key=lambda each: (each.subject.namespace, each.subject.name))
 
 

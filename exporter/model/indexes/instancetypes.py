@@ -98,8 +98,9 @@ def _presets(record: Record, _: Lookup) -> Iterable[str]:
 
 
 def _merged(record: Record, _: Lookup) -> Iterable[str]:
-    names = record.presets if isinstance(record, VirtualMachineInstance) else (record.name,)
-    return {f"{record.namespace}/{name}" for name in names}
+    if isinstance(record, VirtualMachineInstance):
+        return {f"{record.namespace}/{name}" for name in record.presets}
+    return (f"{record.namespace}/{record.name}",) if isinstance(record, VirtualMachineInstancePreset) else ()
 
 
 _STARTED = Index("VMI of a saved spec", _started, of=(VirtualMachineInstance,), namespaced=True)
