@@ -80,13 +80,15 @@ class FindingStore:
 
     def completing(self, partition: str, found: Iterable[Finding], now: float) -> Generator[None, None, Complete]:
         """What was found in a partition just now, by fingerprint, made complete; with pauses, since of some there are
-        thousands. It is to be taken in as long as nothing else was.
+        thousands. One that is as before is the same object. It is to be taken in as long as nothing else was.
         """
         known = {finding.fingerprint: finding for finding in self._here(partition)}
         whole: Complete = {}
         for finding in found:
             key = fingerprint(self._check.id, finding)
-            whole[key] = finding, self._complete(key, finding, known.get(key), now)
+            earlier = known.get(key)
+            made = self._complete(key, finding, earlier, now)
+            whole[key] = finding, earlier if earlier is not None and earlier == made else made
             yield
         return whole
 
@@ -115,7 +117,9 @@ class FindingStore:
         shown = {finding.fingerprint: finding for finding in self._open.get(partition, ())}
         known = shown | {finding.fingerprint: finding for finding in self._early.get(partition, ())}
         whole = {key: each for key, (_, each) in found.items()}
-        whole |= {key: self._complete(key, found[key][0], known[key], now) for key in moved_here}
+        for key in moved_here:
+            made = self._complete(key, found[key][0], known[key], now)
+            whole[key] = known[key] if known[key] == made else made
         dues = {key: self._due(each) for key, each in whole.items()}
         if initial:
             dues |= {key: self._due(found[key][0]) for key, each in whole.items() if self._may_be_old(each)}
@@ -132,8 +136,8 @@ class FindingStore:
             table[place] = (*table.get(place, ()), known[key])
         self._partitions.update(dict.fromkeys(whole, partition), **moved)
         return Entry(
-            tuple(finding for key, finding in shown.items() if after.get(key) != finding and key not in moved),
-            tuple(finding for key, finding in after.items() if shown.get(key) != finding),
+            tuple(finding for key, finding in shown.items() if after.get(key) is not finding and key not in moved),
+            tuple(finding for key, finding in after.items() if shown.get(key) is not finding),
             min((due for key, due in dues.items() if key not in after), default=None),
         )
 

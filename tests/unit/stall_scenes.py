@@ -270,6 +270,21 @@ def _node(name: str, label: str) -> Row:
     return {"kind": "Node", "name": name, "labels": {"kubevirt.io/schedulable": "true", label: "true"}}
 
 
+def _contents_of_one_vm(n: int) -> list[Row]:
+    made = {"kind": "VirtualMachineSnapshotContent", "source": "db", "uuid": _UUID}
+    return [_vm(), *(made | {"name": f"content-{each}", "snapshot": f"s{each}"} for each in range(n))]
+
+
+def _pods_of_one_claim(n: int) -> list[Row]:
+    given = {"claims": ["db.blue"], "addresses": {"ns/blue": ["10.0.0.5/16"]}}
+    pods = [_pod(name=f"pod-{each}", vmi=f"i{each}", **given) for each in range(n)]
+    return [_nad(subnets="10.0.0.0/8"), _vm(networks={"blue": "blue"}), _claim(), *pods]
+
+
+def _claims_and_pods_of_one_vm(n: int) -> list[Row]:
+    return [*_claims_of_one_vm(n), *(_pod(name=f"pod-{each}", vmi=f"i{each}") for each in range(n))]
+
+
 SCENES: dict[str, Callable[[int], list[dict[str, Any]]]] = {
     scene.__name__.removeprefix("_"): lambda n, scene=scene: [full(row) for row in scene(n)]  # type: ignore[misc]
     for scene in (
@@ -306,5 +321,8 @@ SCENES: dict[str, Callable[[int], list[dict[str, Any]]]] = {
         _letters_of_one_matcher,
         _presets_of_one_vmi,
         _vms_that_no_node_is_for,
+        _contents_of_one_vm,
+        _pods_of_one_claim,
+        _claims_and_pods_of_one_vm,
     )
 }

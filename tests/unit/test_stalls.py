@@ -138,4 +138,4 @@ def test_a_cordon_costs_the_same_however_many_vms_need_what_the_node_offers() ->
         evaluation.seen(full(node | {"cordoned": True}))
         return _lines(evaluation.evaluate)
 
-    assert cordoned(400) <= 1.1 * cordoned(20)
+    assert cordoned(3000) <= 1.1 * cordoned(1000)

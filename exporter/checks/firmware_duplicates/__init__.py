@@ -60,8 +60,10 @@ def _silent(view: View, vm: VirtualMachine) -> VirtualMachineInstance | None:
     return vmi if vmi is not None and not vmi.identity and next_boot(vm) == view.partition else None
 
 
-def _shared(view: View, group: Group) -> Iterator[Finding]:
-    proposal = keeper(group.live, view.partition) if len(group.live) > 1 else Proposal(None, "")
+def _shared(view: View, group: Group) -> Iterator[Finding | None]:
+    proposal = Proposal(None, "")
+    if len(group.live) > 1:
+        proposal = yield from keeper(group.live, view.partition)
     for member in group.members:
         standing = group.standing(member)
         if standing is None:

@@ -5,7 +5,7 @@ Whether anything outside identifies a VM by its UUID can't be seen, and does not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
@@ -50,8 +50,10 @@ _ORDER: tuple[tuple[Callable[[Member, str], Any], str], ...] = (
 )
 
 
-def keeper(members: Sequence[Member], uuid: str) -> Proposal:
-    """The proposal for those that share a UUID; none where two of them would lose something with a new one."""
+def keeper(members: Sequence[Member], uuid: str) -> Generator[None, None, Proposal]:
+    """Returns the proposal for those that share a UUID, with pauses; none where two of them would lose something with
+    a new one.
+    """
     if sum(map(keeps_state, members)) > 1:
         return Proposal(None, "more than one has a persistent TPM, which a new UUID empties")
     if sum(map(_critical, members)) > 1:
@@ -63,4 +65,5 @@ def keeper(members: Sequence[Member], uuid: str) -> Proposal:
         left = [each for each, found in zip(left, ranks, strict=True) if found == best]
         if len(left) == 1:
             return Proposal(left[0], why)
+        yield
     return Proposal(None, "there is nothing to choose from")

@@ -11,9 +11,9 @@ from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.vm_networks import claim_name
 from ..base import View
 
-__all__ = ["Common"]
+__all__ = ["MOST_PODS", "Common"]
 
-_MOST = 100  # launcher pods of one VM that are compared with each of its claims; a VM that migrates has two
+MOST_PODS = 100  # of one VM, or of one claim, that are compared with a claim; a VM that migrates has two
 
 
 class Common:
@@ -29,7 +29,7 @@ class Common:
         key = vm_key(namespace, name)
         if key not in self._launchers:
             pods = (each for each in self._view.sharing(VM, key) if isinstance(each, Pod))
-            self._launchers[key] = nsmallest(_MOST, pods, key=lambda each: each.name)
+            self._launchers[key] = nsmallest(MOST_PODS, pods, key=lambda each: each.name)
         return self._launchers[key]
 
     def interfaces(self, vm: VirtualMachine | VirtualMachineInstance, claim: str) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from heapq import nsmallest
 from itertools import chain
 from typing import Any
 
@@ -21,7 +22,7 @@ from ...model.pool import Place
 from ...model.record import Record, Ref
 from ..advice import advised
 from ..base import View
-from .common import Common
+from .common import MOST_PODS, Common
 from .owner import ClaimOwner, OwnerState, owner_of
 from .pressure import utilisation
 from .reasons import REASONS
@@ -221,9 +222,9 @@ class ClaimContext:
 
 
 def _pods(*found: Iterable[Record]) -> list[Pod]:
-    """Those that are pods, each once, by their names."""
+    """Those that are pods, each once, by their names; of very many the first ones."""
     pods = {(pod.namespace, pod.name): pod for pod in chain(*found) if isinstance(pod, Pod)}
-    return [pods[place] for place in sorted(pods)]
+    return [pods[place] for place in nsmallest(MOST_PODS, pods)]
 
 
 def referred_to(view: View, namespace: str, key: str) -> NetworkAttachmentDefinition | None:

@@ -134,7 +134,7 @@ class NodeContext:
     def launchers_of(self) -> dict[str, list[Pod]]:
         """The launcher pods by the uid of their VMI, in order."""
         found: dict[str, list[Pod]] = defaultdict(list)
-        for each in sorted(self.launchers, key=lambda pod: pod.ref):
+        for each in sorted(self.launchers, key=lambda pod: (pod.namespace, pod.name)):
             found[each.vmi_uid].append(each)
         return found
 

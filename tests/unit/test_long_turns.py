@@ -1,0 +1,95 @@
+"""However many objects there are about one VM, node, network or value: the event loop goes on."""
+
+from __future__ import annotations
+
+import gc
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from exporter.checks import all_checks
+from exporter.checks.base import PER_FLEET
+from exporter.engine.engine import Engine
+from exporter.engine.intake import Intake
+from exporter.kube.decode import Decoder
+from exporter.model.reader import Reading
+from exporter.model.source import SyncState
+from exporter.views import drain
+from tests.evaluation import NOW, api_kinds
+from tests.unit.stall_scenes import SCENES
+
+_CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]
+_SIZE = 5000
+_LONGEST = 0.05  # seconds of CPU between two looks at the event loop
+_ATTEMPTS = 3  # a busy host makes a turn longer, and never shorter
+
+
+class Turns:
+    """An engine as the steward runs it, whose turns are timed by the CPU that they take."""
+
+    def __init__(self, things: list[dict[str, Any]]) -> None:
+        readers = [Reading("test", (), tuple(drain.READER.indexes))]
+        self.engine = Engine(_CHECKS, clock=lambda: NOW, timer=time.thread_time, readers=readers, initial=True)
+        self.intake, self.kinds = Intake(self.engine, lambda: NOW), api_kinds()
+        self._decoders = {name: Decoder(kind) for name, kind in self.kinds.items()}
+        self.longest = 0.0
+        for kind in self.kinds.values():
+            self.intake.sync_state(kind, SyncState.LIVE)
+        for thing in things:
+            self.seen(thing)
+        self.evaluate()
+
+    def _timed(self, work: Callable[[], bool]) -> bool:
+        began = time.thread_time()
+        more = work()
+        self.longest = max(self.longest, time.thread_time() - began)
+        return more
+
+    def seen(self, thing: dict[str, Any]) -> None:
+        name, line = thing["kind"], json.dumps(thing).encode()
+        self._timed(lambda: bool(self.intake.seen(self.kinds[name], self._decoders[name].object(line))))
+
+    def gone(self, thing: dict[str, Any]) -> None:
+        kind, meta = self.kinds[thing["kind"]], thing["metadata"]
+        self._timed(lambda: bool(self.intake.gone(kind, meta.get("namespace", ""), meta["name"])))
+
+    def evaluate(self) -> None:
+        while self._timed(self.engine.step):
+            pass
+
+
+@contextmanager
+def collected_as_in_the_steward() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 5, 1000)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+def longest(scene: str) -> float:
+    things = SCENES[scene](_SIZE)
+    with collected_as_in_the_steward():
+        turns = Turns(things)
+        for thing in (things[0], things[-1]):  # what all share, and one of the many
+            turns.gone(thing)
+            turns.evaluate()
+            turns.seen(thing)
+            turns.evaluate()
+    return turns.longest
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_no_turn_is_long(scene: str) -> None:
+    taken: list[float] = []
+    while not taken or (min(taken) >= _LONGEST and len(taken) < _ATTEMPTS):
+        taken.append(longest(scene))
+    assert min(taken) < _LONGEST, [round(each, 3) for each in taken]
