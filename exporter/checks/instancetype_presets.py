@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..findings import Finding, Severity, Since
-from ..model.indexes.instancetypes import MERGED, PRESETS
+from ..model.indexes.instancetypes import MERGED, MOST_PRESETS, PRESETS
 from ..model.kinds import virtual_machine_instance, virtual_machine_instance_preset
 from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ..model.kinds.virtual_machine_instance_preset import VirtualMachineInstancePreset
@@ -47,7 +47,8 @@ def find(view: View) -> Iterator[Finding]:
     for vmi in view.all(VirtualMachineInstance):
         if not vmi.presets or vmi.final or vmi.deleting is not None:
             continue
-        gone = [each for each in vmi.presets if view.named(VirtualMachineInstancePreset, vmi.namespace, each) is None]
+        looked_for = vmi.presets[:MOST_PRESETS]
+        gone = [each for each in looked_for if view.named(VirtualMachineInstancePreset, vmi.namespace, each) is None]
         vm = (Ref("VirtualMachine", vmi.namespace, vmi.name, vmi.vm_uid),) if vmi.vm_uid else ()
         yield Finding(
             reason="PresetInUse",

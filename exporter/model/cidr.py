@@ -10,6 +10,8 @@ from ipaddress import IPv4Address, IPv6Address
 from itertools import pairwise
 from typing import NamedTuple
 
+from .remembered import remembered
+
 __all__ = ["NONE", "SIX", "Block", "blocks", "covered", "number", "overlap", "parse_block", "parse_entry"]
 
 SIX = 1 << 128
@@ -62,6 +64,7 @@ def parse_entry(text: str) -> int:
     return number(host) if int(prefix) <= (128 if ":" in host else 32) else NONE
 
 
+@remembered(20_000)
 def parse_block(text: str) -> Block | None:
     address = parse_entry(text.strip())
     if address == NONE:

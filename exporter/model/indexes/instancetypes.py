@@ -16,7 +16,18 @@ from ..kinds.virtual_machine_pool import VirtualMachinePool
 from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 from ..record import Record
 
-__all__ = ["MERGED", "OBJECT", "POOLS", "PRESETS", "REVISION", "UNVERSIONED", "USERS", "object_key", "revision_key"]
+__all__ = [
+    "MERGED",
+    "MOST_PRESETS",
+    "OBJECT",
+    "POOLS",
+    "PRESETS",
+    "REVISION",
+    "UNVERSIONED",
+    "USERS",
+    "object_key",
+    "revision_key",
+]
 
 
 def object_key(kind: str, namespace: str, name: str) -> str:
@@ -97,9 +108,12 @@ def _presets(record: Record, _: Lookup) -> Iterable[str]:
     return (f"{record.namespace}/{record.name}",) if preset else ()
 
 
+MOST_PRESETS = 100  # of one VMI that are looked for
+
+
 def _merged(record: Record, _: Lookup) -> Iterable[str]:
     if isinstance(record, VirtualMachineInstance):
-        return {f"{record.namespace}/{name}" for name in record.presets}
+        return {f"{record.namespace}/{name}" for name in record.presets[:MOST_PRESETS]}
     return (f"{record.namespace}/{record.name}",) if isinstance(record, VirtualMachineInstancePreset) else ()
 
 
