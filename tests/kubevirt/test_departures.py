@@ -58,6 +58,39 @@ def test_by_its_taint_kubevirt_migrates_what_nobody_asks_to_leave(stage: Stage, 
     assert stage.migrations("old") == []
 
 
+def test_a_cordon_is_no_drain_until_something_shows_one(stage: Stage, exporter: Exporter) -> None:
+    """On a node with nothing but VMs and daemons, where evictions that are refused leave no trace."""
+    stage.orders.fixed.add(stage.key("licence"))
+    with stage.only_on(NODE):
+        for name in ("licence", "db"):
+            stage.running(name, eviction="LiveMigrate")
+    story = Story(exporter, stage)
+    stage.cordon(NODE)
+    story.comes_to({"licence": "NotMigratableWhileCordoned"})
+    before = stage.vmi("licence")
+    refused = stage.evict("licence")
+    assert (refused.code, "is not live-migratable" in refused.message) == (429, True)
+    after = stage.vmi("licence")
+    assert before is not None
+    assert after is not None
+    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+    assert story.blocked() == {"licence": "NotMigratableWhileCordoned"}
+
+    stage.orders.holds.add(stage.key("db"))
+    stage.evict("db")
+    story.comes_to({"licence": "NotMigratable"}, lambda: stage.phases("db") == ["Running"])
+    stage.orders.holds.clear()
+    stage.wait_moved("db", NODE)
+    story.comes_to({"licence": "NotMigratableWhileCordoned"})  # what was asked to leave has left
+
+    stage.taint(NODE, "medik8s.io/drain")
+    story.comes_to({"licence": "NotMigratable"})
+    stage.untaint(NODE)
+    story.comes_to({"licence": "NotMigratableWhileCordoned"})
+    stage.uncordon(NODE)
+    story.comes_to({})
+
+
 def test_what_its_status_says_to_be_migrating_is_not_asked_again(stage: Stage, exporter: Exporter) -> None:
     with stage.only_on(NODE):
         stage.running("db", eviction="LiveMigrate")

@@ -112,9 +112,10 @@ def _waits(own: VMIContext, migration: VirtualMachineInstanceMigration) -> _Wait
 def _for_its_target_pod(own: VMIContext, pod: Pod, phase: str) -> _Wait:
     if own.plugged():
         return _Wait("Volumes", f"the pods of the plugged volumes on {pod.node}")
-    if phase == "Pending":
+    if phase == "Pending" or pod.lagging == "":
         return _Wait("Unhandled", f"virt-controller, though the target pod {pod.name} runs on {pod.node}")
-    return _Wait("Containers", f"the containers of the target pod {pod.name} on {pod.node} to start")
+    containers = f"container {pod.lagging}" if pod.lagging else "the containers"
+    return _Wait("Containers", f"{containers} of the target pod {pod.name} on {pod.node} to start")
 
 
 def _while_it_runs(own: VMIContext, migration: VirtualMachineInstanceMigration) -> _Wait | None:

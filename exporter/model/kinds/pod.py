@@ -10,13 +10,14 @@ from sys import intern
 
 from msgspec import field
 
+from .._containers import WireContainerStatus, lagging, started
 from .._pod_networks import GIVEN, REFERRED, SELECTED, WireNetworks, networks_of
 from ..annotations import Faults, Note
 from ..cidr import number
 from ..kind import ApiKind
 from ..placement import ANYWHERE, Placement, WirePlacement, placement_of
 from ..quantity import Amounts, amounts_of, plus
-from ..record import Record, Unreadable, Wire, WireCondition, WireMeta, WireOwner, WireTime, epoch, identity
+from ..record import Record, Unreadable, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
 
 __all__ = ["GIVEN", "KIND", "REFERRED", "Pod", "Role"]
 
@@ -48,22 +49,10 @@ class _Spec(WirePlacement, frozen=True, gc=False):
     overhead: dict[str, str | int | float | None] | None = None
 
 
-class _Running(Wire, frozen=True, gc=False):
-    started_at: WireTime = None
-
-
-class _State(Wire, frozen=True, gc=False):
-    running: _Running | None = None
-
-
-class _ContainerStatus(Wire, frozen=True, gc=False):
-    state: _State | None = None
-
-
 class _Status(Wire, frozen=True, gc=False):
     phase: str | None = None
     conditions: list[WireCondition | None] | None = None
-    container_statuses: list[_ContainerStatus | None] | None = None
+    container_statuses: list[WireContainerStatus | None] | None = None
 
 
 class _Pod(Wire, frozen=True, gc=False):
@@ -106,6 +95,7 @@ class Pod(Record, frozen=True, gc=False):
     evicted: float | None  # when its eviction was granted, 0 where no time is given; None where it was not
     scheduled: float | None  # when it got its node
     started: float | None  # when the last of its containers that run started, of a launcher pod
+    lagging: str | None  # its first container that KubeVirt waits for (_containers.py), of a launcher pod
     unschedulable: str  # what the scheduler says, of a pod that finds no node; empty otherwise
     migration: str  # the uid of the migration that it is, or was, the target of
     label_pairs: tuple[tuple[str, str], ...]  # of a launcher pod; `labels` has them whole
@@ -187,11 +177,6 @@ def _evicted(disrupted: WireCondition) -> float | None:
     return (epoch(disrupted.last_transition_time) or 0.0) if granted else None
 
 
-def _started(statuses: list[_ContainerStatus | None] | None) -> float | None:
-    running = (each.state.running for each in statuses or () if each and each.state)
-    return max(filter(None, (epoch(each.started_at) for each in running if each)), default=None)
-
-
 def _reduce(wire: _Pod) -> Pod | None:
     meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
     phase = status.phase or ""
@@ -227,7 +212,8 @@ def _reduce(wire: _Pod) -> Pod | None:
         ready=conditions.get("Ready", WireCondition()).status == "True",
         evicted=_evicted(conditions.get("DisruptionTarget", WireCondition())),
         scheduled=epoch(scheduled.last_transition_time) if scheduled.status == "True" else None,
-        started=_started(status.container_statuses) if launcher else None,
+        started=started(status.container_statuses) if launcher else None,
+        lagging=lagging(status.container_statuses) if launcher else None,
         unschedulable=(scheduled.message or "Unschedulable")[:512] if scheduled.reason == "Unschedulable" else "",
         migration=migration,
         label_pairs=_label_pairs(labels, own) if launcher else (),
