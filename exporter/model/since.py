@@ -16,6 +16,7 @@ class Since(StrEnum):
     WRITE = "managedFields"  # when the writer of a field wrote last
     PHASE = "phaseTransition"  # of a migration
     TAINT = "timeAdded"  # of a node's taint
+    START = "startedAt"  # of a pod's container
     SOURCE = "source"  # of the steward's own sources
 
 

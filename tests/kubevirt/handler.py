@@ -48,7 +48,7 @@ def _step(vmi: Object, world: World) -> str | None:
     status, orders = vmi["status"], world.orders
     if status["phase"] not in ("Scheduled", "Running"):
         return None
-    if status["nodeName"] not in world.alive:
+    if status["nodeName"] not in world.handled:
         return _prepare_target(status, world)
     if key(vmi) in orders.crashes:
         status["phase"] = "Failed"
@@ -99,7 +99,7 @@ def _prepare_target(status: Object, world: World) -> str | None:
     """The target of a migration that virt-controller has set up listens, if there is one; answers with its node."""
     state: Object = status.get("migrationState") or {}
     target = state.get("targetNode")
-    if target not in world.alive or not state.get("targetPod") or state.get("targetNodeAddress") or _is_over(state):
+    if target not in world.handled or not state.get("targetPod") or state.get("targetNodeAddress") or _is_over(state):
         return None
     state.update(targetNodeAddress="10.0.0.1", targetDirectMigrationNodePorts=PORTS)
     return str(target)
@@ -114,7 +114,7 @@ def _migrate(vmi: Object, world: World) -> str | None:
     if target := _prepare_target(vmi["status"], world):
         return target
     state: Object = vmi["status"].get("migrationState") or {}
-    if not state.get("targetNodeAddress") or _is_over(state) or state["targetNode"] not in world.alive:
+    if not state.get("targetNodeAddress") or _is_over(state) or state["targetNode"] not in world.handled:
         return None
     if not state.get("startTimestamp"):
         state.update(startTimestamp=now(), mode="PreCopy")

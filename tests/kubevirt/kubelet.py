@@ -14,8 +14,8 @@ from functools import partial
 
 from tests.cluster.client import Client
 from tests.cluster.resources import LEASES, NODES, PODS, Resource
-from tests.kubevirt.orders import World, condition, now, true
-from tests.kubevirt.scheduler import place
+from tests.kubevirt.orders import World, condition, launched, now, true
+from tests.kubevirt.scheduler import TARGET, place
 from tests.manifests import Object
 
 __all__ = ["Kubelet"]
@@ -41,11 +41,11 @@ class Kubelet:
     def steps(self, world: World) -> Iterator[Callable[[], None]]:
         """What there is to do, or to look into; each can be done or fail on its own."""
         for name, node in world.alive.items():
-            yield partial(self._beat, name, node)
+            yield partial(self._beat, name, node, handled=name in world.handled)
         for pod in world.pods:
             yield partial(self._step, pod, world)
 
-    def _beat(self, name: str, node: Object) -> None:
+    def _beat(self, name: str, node: Object, *, handled: bool) -> None:
         """The leases and heartbeats of a kubelet and of virt-handler, and the status."""
         if not true(node, "Ready"):
             ready = condition("Ready", reason="KubeletReady") | {"lastHeartbeatTime": now()}
@@ -62,7 +62,8 @@ class Kubelet:
             "spec": spec,
         }
         self._client.apply(lease, manager="kubelet")
-        if SCHEDULABLE in node["metadata"].get("labels", {}):  # virt-handler is there; it undoes what its silence did
+        # Where virt-handler is, it undoes what its silence did.
+        if handled and SCHEDULABLE in node["metadata"].get("labels", {}):
             meta = {"annotations": {"kubevirt.io/heartbeat": now()}, "labels": {SCHEDULABLE: "true"}}
             self._client.patch(NODES, None, name, {"metadata": meta})
         self._beats[name] = time.monotonic()
@@ -82,11 +83,11 @@ class Kubelet:
             if phase in FINAL or not _has_guest(pod, world):
                 self._delete(pod)
         elif phase == "Pending":
-            self._run(pod)
+            self._run(pod, ready=_gets_ready(pod, world))
         elif phase == "Running" and _guest_is_over(pod, world):
             self._end(pod)
-        elif phase == "Running" and not true(pod, "Ready"):  # its node was away
-            self._run(pod)
+        elif phase == "Running" and true(pod, "Ready") != _gets_ready(pod, world):  # or its node was away
+            self._run(pod, ready=_gets_ready(pod, world))
 
     def _schedule(self, pod: Object, world: World) -> None:
         node = place(pod, world)
@@ -103,7 +104,7 @@ class Kubelet:
             row = condition("PodScheduled", "False", reason="Unschedulable", message=why)
             self._patch_status(PODS, pod, {"phase": "Pending", "conditions": [*rows, row]})
 
-    def _run(self, pod: Object) -> None:
+    def _run(self, pod: Object, *, ready: bool) -> None:
         spec = pod["spec"]
         address = self._address(pod)
         init = [
@@ -115,9 +116,11 @@ class Kubelet:
             "podIPs": [{"ip": address}],
             "hostIP": "10.0.0.1",
             "startTime": now(),
-            "conditions": [condition(each) for each in CONDITIONS],
+            "conditions": [condition(each, "True" if ready or "Ready" not in each else "False") for each in CONDITIONS],
             "initContainerStatuses": init,
-            "containerStatuses": [_container(each) for each in spec["containers"]],
+            "containerStatuses": [
+                _container(each) | {"ready": ready or each["name"] == "compute"} for each in spec["containers"]
+            ],
         }
         self._patch_status(PODS, pod, status)
 
@@ -164,6 +167,13 @@ def _container(container: Object, *, ended: bool = False) -> Object:
         "restartCount": 0,
         "state": state,
     }
+
+
+def _gets_ready(pod: Object, world: World) -> bool:
+    labels, orders = pod["metadata"].get("labels", {}), world.orders
+    if labels.get("kubevirt.io") == "virt-handler":
+        return pod["spec"]["nodeName"] not in orders.silent
+    return TARGET not in labels or launched(pod) not in orders.unready
 
 
 def _has_guest(pod: Object, world: World) -> bool:

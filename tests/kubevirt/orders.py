@@ -25,7 +25,9 @@ class Orders:
     powers_off: set[Key] = field(default_factory=set)  # its guest shuts itself down
     crashes: set[Key] = field(default_factory=set)  # its guest ends in failure, at once
     stay_requested: set[Key] = field(default_factory=set)  # its eviction is requested again just as its migration ends
+    unready: set[Key] = field(default_factory=set)  # the target pod of its migration runs and never gets ready
     dead: set[str] = field(default_factory=set)  # nodes that do nothing and report nothing
+    silent: set[str] = field(default_factory=set)  # nodes whose virt-handler does nothing, and is not ready
 
     def forget(self, namespace: str) -> None:
         """Takes away the orders on VMIs of a namespace."""
@@ -46,6 +48,11 @@ class World:
     @property
     def alive(self) -> dict[str, Object]:
         return {name: node for node in self.nodes if (name := node["metadata"]["name"]) not in self.orders.dead}
+
+    @property
+    def handled(self) -> set[str]:
+        """The nodes whose virt-handler acts."""
+        return self.alive.keys() - self.orders.silent
 
     def vmi_of(self, pod: Object) -> Object | None:
         """The VMI that a launcher pod was made for."""

@@ -13,7 +13,15 @@ import pytest
 from tests.kubevirt.installation import VERSION
 
 __all__ = [
-    *("EVACUATE_CANCEL", "EVICTION_REQUESTED", "MISSING_SIZE_TAKEN", "POOLS_BETA", "RELEASE", "SERIAL"),
+    *(
+        "EVACUATE_CANCEL",
+        "EVICTION_REQUESTED",
+        "MISSING_SIZE_TAKEN",
+        "OLD_SIZES_GONE",
+        "POOLS_BETA",
+        "RELEASE",
+        "SERIAL",
+    ),
     *("UUID_OF_ITS_OWN", "UUID_WRITTEN", "Release", "Trait", "lacks", "needs", "release"),
 ]
 
@@ -71,6 +79,11 @@ MISSING_SIZE_TAKEN = Trait(
     "takes and changes VMs whose instancetype, preference or revision is missing, and reports it in their status,",
     "pkg/instancetype/webhooks/vm/admitter.go, pkg/instancetype/controller/vm/controller.go",
     since=("1.6.0",),
+)
+OLD_SIZES_GONE = Trait(
+    "decodes no revision of an instancetype or preference but those of v1beta1",
+    "pkg/instancetype/compatibility/compatibility.go",
+    since=("1.7.0",),
 )
 UUID_OF_ITS_OWN = Trait(
     "gives a new VM a random firmware UUID",

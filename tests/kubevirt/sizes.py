@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -96,6 +98,31 @@ class Sizes:
         meta = {"namespace": self.stage.namespace, "name": name}
         owned = {**meta, "ownerReferences": [{"apiVersion": VMS.api_version, **owner}]}
         self.stage.client.create({**self._copied(model), "metadata": owned})
+
+    def first_shape(self, name: str, vm: str, spec: Object) -> None:
+        """A revision of the VM as KubeVirt 0.56 and 0.57 made them: the spec alone, in base64, and no labels."""
+        own = self.vm(vm)
+        owner = {"kind": "VirtualMachine", "name": vm, "uid": own["metadata"]["uid"], "controller": True}
+        meta = {"namespace": self.stage.namespace, "name": name}
+        self.stage.client.create(
+            {
+                "apiVersion": CONTROLLER_REVISIONS.api_version,
+                "kind": "ControllerRevision",
+                "metadata": {**meta, "ownerReferences": [{"apiVersion": VMS.api_version, **owner}]},
+                "revision": 0,
+                "data": {
+                    "apiVersion": f"{GROUP}/v1alpha1",
+                    "spec": base64.b64encode(json.dumps(spec).encode()).decode(),
+                },
+            }
+        )
+
+    def refer(self, name: str, matcher: Object, revision: str) -> None:
+        """Has the status of a VM name a revision of its instancetype."""
+        ref = {"name": matcher["name"], "controllerRevisionRef": {"name": revision}}
+        path, kind = VMS.path(self.stage.namespace, name, "status"), "application/merge-patch+json"
+        patch = {"status": {"instancetypeRef": ref}}
+        self.stage.client.connection.request("PATCH", path, patch, content_type=kind)
 
     def ownerless(self, model: str) -> str:
         """A copy that nothing needs."""

@@ -13,6 +13,7 @@ from typing import Any
 from tests.cluster.client import ApiError, Client
 from tests.cluster.resources import EVENTS, NAMESPACES, NODES, PODS, VMIMS, VMIS, VMS, Resource
 from tests.kubevirt.control_plane import ControlPlane
+from tests.kubevirt.installation import NAMESPACE as KUBEVIRT
 from tests.kubevirt.installation import NODES as VM_NODES
 from tests.kubevirt.orders import Key, Orders, true
 from tests.manifests import Object
@@ -227,6 +228,11 @@ class Stage:
         what = f"{node} is {'ready' if ready else 'not ready'}"
         wait_until(lambda: true(self.client.get(NODES, None, node), "Ready") == ready, PATIENCE, what)
 
+    def virt_handlers(self, node: str) -> dict[str, bool]:
+        """The pods of virt-handler on a node, and whether each is ready."""
+        found = self.client.list(PODS, KUBEVIRT, labelSelector="kubevirt.io=virt-handler")["items"]
+        return {each["metadata"]["name"]: true(each, "Ready") for each in found if each["spec"].get("nodeName") == node}
+
     def evacuation(self, name: str) -> str:
         """The node that the VMI is requested to leave; empty without such a request."""
         status: Object = self.client.get(VMIS, self.namespace, name).get("status", {})
@@ -265,6 +271,7 @@ class Stage:
         for node in list(self._tainted):
             self.untaint(node)
         self.orders.dead.clear()
+        self.orders.silent.clear()
         self.orders.forget(self.namespace)
         for vm in self.client.list(VMS, self.namespace)["items"]:
             self.client.delete(VMS, self.namespace, vm["metadata"]["name"], gracePeriodSeconds=0)

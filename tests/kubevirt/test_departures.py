@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -19,10 +19,11 @@ from tests.kubevirt.installation import NODES as VM_NODES
 from tests.kubevirt.orders import now
 from tests.kubevirt.stage import Answer, Stage
 from tests.kubevirt.story import Story
+from tests.manifests import Object
 from tests.waiting import wait_until
 
 NODE = VM_NODES[0]
-DRAIN_TAINT = "kubevirt.io/drain"
+DRAIN_TAINT, CORDON_TAINT = "kubevirt.io/drain", "node.kubernetes.io/unschedulable"
 
 
 @pytest.fixture
@@ -56,6 +57,39 @@ def test_by_its_taint_kubevirt_migrates_what_nobody_asks_to_leave(stage: Stage, 
     stage.wait_moved("db", NODE)
     story.comes_to(stays)
     assert stage.migrations("old") == []
+
+
+def test_a_cordon_is_no_drain_until_something_shows_one(stage: Stage, exporter: Exporter) -> None:
+    """On a node with nothing but VMs and daemons, where evictions that are refused leave no trace."""
+    stage.orders.fixed.add(stage.key("licence"))
+    with stage.only_on(NODE):
+        for name in ("licence", "db"):
+            stage.running(name, eviction="LiveMigrate")
+    story = Story(exporter, stage)
+    stage.cordon(NODE)
+    story.comes_to({"licence": "NotMigratableWhileCordoned"})
+    before = stage.vmi("licence")
+    refused = stage.evict("licence")
+    assert (refused.code, "is not live-migratable" in refused.message) == (429, True)
+    after = stage.vmi("licence")
+    assert before is not None
+    assert after is not None
+    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+    assert story.blocked() == {"licence": "NotMigratableWhileCordoned"}
+
+    stage.orders.holds.add(stage.key("db"))
+    stage.evict("db")
+    story.comes_to({"licence": "NotMigratable"}, lambda: stage.phases("db") == ["Running"])
+    stage.orders.holds.clear()
+    stage.wait_moved("db", NODE)
+    story.comes_to({"licence": "NotMigratableWhileCordoned"})  # what was asked to leave has left
+
+    stage.taint(NODE, "medik8s.io/drain")
+    story.comes_to({"licence": "NotMigratable"})
+    stage.untaint(NODE)
+    story.comes_to({"licence": "NotMigratableWhileCordoned"})
+    stage.uncordon(NODE)
+    story.comes_to({})
 
 
 def test_what_its_status_says_to_be_migrating_is_not_asked_again(stage: Stage, exporter: Exporter) -> None:
@@ -114,15 +148,52 @@ def test_the_time_of_a_request_is_that_of_its_writer_where_no_condition_tells(
     since = now()
     stage.evict("db")
     stage.wait_evacuation("db", source)
-    before = stage.client.get(VMIS, stage.namespace, "db")
-    rows = before["status"]["conditions"]
-    before["status"]["conditions"] = [row for row in rows if row["type"] != "EvictionRequested"]
-    objects = [before, stage.client.get(NODES, None, source), stage.client.get(KUBEVIRTS, NAMESPACE, "kubevirt")]
-    dump = tmp_path / "dump.json"
-    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
+    dump = dumped(stage, without_condition(stage.client.get(VMIS, stage.namespace, "db")), tmp_path)
     main(["drain", source, "--from", str(dump), "--complete", "-o", "json"])
     (vm,) = json.loads(capsys.readouterr().out)["nodes"][0]["vms"]
     assert abs(moment(vm["evacuationSince"]) - moment(since)) <= 2
+
+
+def test_an_external_vm_is_waited_for_since_the_cordon_where_nothing_else_tells(
+    stage: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where managedFields are taken off too, the taint by kube-controller-manager says since when."""
+    source = stage.running("db", eviction="External")["status"]["nodeName"]
+    since = now()
+    stage.cordon(source)
+    stage.evict("db")
+    stage.wait_evacuation("db", source)
+    added = wait_until(lambda: tainted(stage, source), 30, f"{source} has the taint of its cordon")
+    assert 0 <= moment(added) - moment(since) <= 10
+    vmi = without_condition(stage.client.get(VMIS, stage.namespace, "db"))
+    vmi["metadata"].pop("managedFields", None)
+    dump = dumped(stage, vmi, tmp_path)
+    for minutes, awaited in ((14, []), (16, [("ExternalAwaiting", added)])):
+        at = datetime.fromtimestamp(moment(added) + 60 * minutes, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        main(["check", "--from", str(dump), "--complete", "--reason", "ExternalAwaiting", "-o", "json", "--now", at])
+        found = json.loads(capsys.readouterr().out)["findings"]
+        assert [(each["reason"], each["since"]) for each in found] == awaited
+        assert [each["sinceSource"] for each in found] == ["timeAdded"] * len(awaited)
+
+
+def without_condition(vmi: Object) -> Object:
+    rows = vmi["status"]["conditions"]
+    return vmi | {"status": vmi["status"] | {"conditions": [row for row in rows if row["type"] != "EvictionRequested"]}}
+
+
+def tainted(stage: Stage, node: str) -> str:
+    """Since when a node has the taint of its cordon; empty while it has none."""
+    taints = stage.client.get(NODES, None, node)["spec"].get("taints", [])
+    return next((str(each.get("timeAdded", "")) for each in taints if each["key"] == CORDON_TAINT), "")
+
+
+def dumped(stage: Stage, vmi: Object, folder: Path) -> Path:
+    """A file with a VMI, its node and the KubeVirt object."""
+    node = stage.client.get(NODES, None, vmi["status"]["nodeName"])
+    objects = [vmi, node, stage.client.get(KUBEVIRTS, NAMESPACE, "kubevirt")]
+    dump = folder / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
+    return dump
 
 
 def moment(text: str) -> float:

@@ -15,7 +15,7 @@ from tests.cluster.exporter import Exporter, grant
 from tests.cluster.resources import VMIS, VMS
 from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.orders import true
-from tests.kubevirt.releases import MISSING_SIZE_TAKEN, lacks, needs
+from tests.kubevirt.releases import MISSING_SIZE_TAKEN, OLD_SIZES_GONE, lacks, needs
 from tests.kubevirt.shell import run
 from tests.kubevirt.sizes import CLUSTER_INSTANCETYPE, INSTANCETYPE, KINDS, PREFERENCE, Sizes, sized
 from tests.kubevirt.stage import Answer, Stage
@@ -291,6 +291,35 @@ def test_a_pinned_revision_without_labels_is_taken_away_by_kubevirt_or_stops_it(
     wait_found(exporter, stage, *rests)
     assert stage.act("new", "start") == Answer()
     stage.wait_running("new")
+
+
+@needs(OLD_SIZES_GONE)
+def test_a_revision_of_the_first_shape_stops_its_vm_pinned_or_not(
+    kubevirt: ControlPlane, exporter: Exporter, stage: Stage, sizes: Sizes, shell: Shell
+) -> None:
+    """One that only the status names KubeVirt would not take, and fails at the conversion before that."""
+    small, vms = sizes.small(), ("pinned", "loose")
+    undecodable = [(vm, "RevisionUndecodable", "critical") for vm in vms]
+    needed = (small["name"], "DeletableInUse", "warning")
+    with kubevirt.without("virt-controller"):
+        stage.vm("pinned", instancetype={**small, "revisionName": "first-pinned"})
+        stage.vm("loose", instancetype=small)
+        for vm in vms:
+            sizes.first_shape(f"first-{vm}", vm, {"cpu": {"guest": 1}, "memory": {"guest": "64Mi"}})
+        sizes.refer("loose", small, "first-loose")
+        run_commands(shell, *wait_found(exporter, stage, *undecodable, needed))
+        assert [stage.refusal(vm) for vm in vms] == ["", ""]
+    why = {"pinned": "FailedFindInstancetype", "loose": "FailedCreate"}
+    for vm, reason in why.items():
+        sizes.wait_failure(vm, reason)
+        assert "Object 'Kind' is missing" in (sizes.failure(vm) or "")[1]
+    assert [stage.vmi(vm) for vm in vms] == [None, None]
+    assert sizes.ref("loose") == "first-loose"
+    wait_found(exporter, stage, *undecodable, needed)
+
+    sizes.forget("loose")
+    stage.wait_running("loose")
+    wait_found(exporter, stage, undecodable[0])
 
 
 def test_what_becomes_of_an_instancetype_after_its_vm_has_a_revision_is_information(

@@ -138,7 +138,8 @@ CHECK = Check(
             "migratable migration node outdated owner paused phase strategy termination vm_uid"
         ),
         pod.KIND: (
-            "created deleting domain evicted label_pairs migration node owner phase ready role unschedulable vmi_uid"
+            "created deleting domain evicted label_pairs lagging migration node owner phase ready role started "
+            "unschedulable vmi_uid"
         ),
         node.KIND: "ready taints unschedulable",
         kube_virt.KIND: "assumed drain_taint evicts_outdated per_cluster per_node strategy version",

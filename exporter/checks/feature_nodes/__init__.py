@@ -65,7 +65,9 @@ CHECK = Check(
     find=find,
     uses={
         virtual_machine.KIND: "asks deleting demand instancetype preference run_strategy settled shape start_requested",
-        virtual_machine_instance.KIND: "asks blocked demand emulated migratable migration node phase strategy vm_uid",
+        virtual_machine_instance.KIND: (
+            "asks blocked deleting demand emulated migratable migration node phase strategy vm_uid"
+        ),
         node.KIND: "allocatable deleting label_pairs ready taints unschedulable",
     },
     about=(virtual_machine.KIND,),

@@ -8,6 +8,7 @@ from typing import TypeGuard
 from ...findings import Severity
 from ...model.features.configuration import Effective
 from ...model.features.rule import Ground, Rule
+from ...model.features.versions import Version
 from ...model.indexes.features import OFFERED, OFFERS_HARDWARE_TYPES, TAKES, Need
 from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
@@ -18,7 +19,7 @@ from ..feature_mismatch.states import Pair
 __all__ = ["NATIVE", "asked", "may_migrate", "offerers", "related", "selected", "state", "then"]
 
 NATIVE = "label kubernetes.io/arch="
-_HARDWARE_TYPES = (1, 6)  # the first release that selects nodes by the hardware types that they emulate
+_HARDWARE_TYPES = Version(1, 5, 1)  # the first release that selects nodes by the hardware types that they emulate
 _CPU_MANAGER = "label kubevirt.io/cpumanager=true"
 _OLD_CPU_MANAGER, _LAST_WITH_OLD = "label cpumanager=true", (1, 7)  # what launcher pods select up to this release
 
@@ -55,7 +56,7 @@ def asked(view: View, rule: Rule, wanted: tuple[Need, ...], known: Effective) ->
     if not rule.since <= release <= rule.until or not rule.on(known):
         return {}
     if rule.id == "emulated_machines" and (
-        release < _HARDWARE_TYPES or not tuple(view.sharing(TAKES, OFFERS_HARDWARE_TYPES))
+        known.version < _HARDWARE_TYPES or not tuple(view.sharing(TAKES, OFFERS_HARDWARE_TYPES))
     ):
         return {}
     found: dict[str, list[str]] = {}

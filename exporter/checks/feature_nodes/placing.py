@@ -14,6 +14,7 @@ from ...model.eviction import strategy_of
 from ...model.features.configuration import Effective, chosen
 from ...model.features.requests import demanded_by, requests_of
 from ...model.features.rules import BY_ID
+from ...model.features.versions import Version
 from ...model.indexes.features import LETS, NEEDED, Need, needs
 from ...model.kinds.kube_virt import KubeVirt
 from ...model.kinds.node import CORDON, Node
@@ -29,7 +30,8 @@ from .pods import pod_of
 __all__ = ["unplaced"]
 
 _FEATURE = "placement"
-_SAME_VENDOR = (1, 8)  # in all releases from then on a target has the source's CPU vendor
+# A target has the source's CPU vendor in 1.6 and in 1.7 from these on, and in all later releases.
+_SAME_VENDOR = (Version(1, 6, 4), Version(1, 7, 1))
 _NATURE = "node.kubernetes.io/"  # taints that say how the node is: that a pod is there does not mean it tolerates them
 
 
@@ -107,8 +109,13 @@ def _moving(ground: _Ground, demand: Demand, *, again: bool = False) -> Moving:
     """`again`: it was migrated before, and its pod says what CPU that fixed. So does a CPU feature that it requires:
     KubeVirt takes the pod's selector of one for the trace of a migration.
     """
-    same_vendor = ground.known.version.release >= _SAME_VENDOR
+    same_vendor = _keeps_vendor(ground.known.version)
     return Moving(demand.model == "host-model" and not demand.features and not again, same_vendor)
+
+
+def _keeps_vendor(version: Version) -> bool:
+    first = next((each for each in _SAME_VENDOR if each.release == version.release), _SAME_VENDOR[-1])
+    return version >= first
 
 
 def _lacking(ground: _Ground, record: Record, pod: Asked | None, demand: Demand) -> Finding | None:

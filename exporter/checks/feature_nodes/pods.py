@@ -17,6 +17,7 @@ __all__ = ["pod_of"]
 
 _ARCHITECTURE = "kubernetes.io/arch"
 _LABEL, _RESOURCE = "label ", "resource "
+_CROSSED = "label kubevirt.io/vm-arch-"
 _SEV, _WITH_VALUES = "kubevirt.io/sev", (1, 6)  # before, the labels of SEV had no value
 _CPU_FEATURE, _REALTIME = "cpu-feature.node.kubevirt.io/", "kubevirt.io/realtime"
 _OBSOLETE = "node-labeller.kubevirt.io/obsolete-host-model"
@@ -29,13 +30,18 @@ def pod_of(demand: Demand, things: tuple[str, ...], known: Effective, of_vm: boo
     if demand.placement is None:
         return None
     configured = tuple(sorted(known.node_selectors.items()))
-    architecture = known.default_architecture if of_vm and not _crossed(known) else ""
+    architecture = _architecture(known, things, of_vm)
     model = demand.model or (_default_model(known, things) if of_vm else "host-model")
     return _pod(demand, things, configured, architecture, model, known.version.release < _WITH_VALUES)
 
 
-def _crossed(known: Effective) -> bool:
-    return known.on("CrossArchitectureVirtualization")
+def _architecture(known: Effective, things: tuple[str, ...], of_vm: bool) -> str | None:
+    """The cluster's, which a VM gets that names none. None where architectures are crossed: KubeVirt then takes the
+    label of the node's own out of the selector, whoever put it there.
+    """
+    if known.on("CrossArchitectureVirtualization") and (of_vm or any(each.startswith(_CROSSED) for each in things)):
+        return None
+    return known.default_architecture if of_vm else ""
 
 
 def _default_model(known: Effective, things: tuple[str, ...]) -> str:
@@ -51,7 +57,7 @@ def _pod(
     demand: Demand,
     things: tuple[str, ...],
     configured: tuple[tuple[str, str], ...],
-    architecture: str,
+    architecture: str | None,
     model: str,
     bare: bool,
 ) -> Asked | None:
@@ -59,10 +65,12 @@ def _pod(
     if placement is None:
         return None
     labels = [thing.removeprefix(_LABEL).rpartition("=") for thing in things if thing.startswith(_LABEL)]
-    native = next((value for key, _, value in labels if key == _ARCHITECTURE), architecture.lower())
+    native = next((value for key, _, value in labels if key == _ARCHITECTURE), (architecture or "").lower())
     chosen = {_ARCHITECTURE: Requirement(_ARCHITECTURE, "In", (native,))} if native else {}
     chosen |= {key: Requirement(key, "In", (value,)) for key, value in configured}
     chosen |= {each.key: each for each in placement.selector}
+    if architecture is None:
+        chosen.pop(_ARCHITECTURE, None)
     for key, _, value in labels:
         if key != _ARCHITECTURE:
             chosen[key] = Requirement(key, "In", (value, "") if bare and key.startswith(_SEV) else (value,))

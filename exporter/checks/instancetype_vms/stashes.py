@@ -155,7 +155,7 @@ def drifted(context: Context, resolution: Resolution) -> Finding | None:
     paths = differing(stash.spec, live.spec)
     differs = f"it differs in {'at least ' if len(paths) > MOST_PATHS else ''}{named(paths)}"
     differs = differs if paths else "both are equal"
-    if stash.object_uid != live.uid:
+    if stash.object_uid and stash.object_uid != live.uid:
         return context.finding(
             "ObjectRecreated",
             Severity.INFO,

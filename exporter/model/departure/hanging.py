@@ -14,6 +14,9 @@ to 1.5 in vm.go), TargetReady for virt-handler of the source, which starts it (m
 runs, only the source reports that it failed (`setMigrationProgressStatus`), and only the target that the guest has come
 (`ackMigrationCompletion`). A migration that was handed over and is deleted is aborted once it runs, and not before.
 
+The wait for a pod is counted from when it runs: before, the migration may have waited for its turn, and the pod for its
+images. While a backup runs (from 1.8 on) a migration stays Pending though its target pod runs; that is no hanging one.
+
 Not seen here: a copy without progress where both time-outs are 0, or in post-copy.
 """
 
@@ -35,6 +38,7 @@ from .vmi import VMIContext
 __all__ = ["hanging"]
 
 _POST_COPY = "PostCopy"
+_BEFORE = ("Pending", "Scheduling")  # the phases before its target pod is ready
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,11 @@ def hanging(own: VMIContext) -> Departure | None:
 
 def _began(migration: VirtualMachineInstanceMigration, pod: Pod | None) -> Time:
     if migration.phase_since is not None:
-        return migration.phase_since, Since.PHASE
+        times: list[Time] = [(migration.phase_since, Since.PHASE)]
+        if migration.phase in _BEFORE and pod is not None:
+            # Before that it may have waited for its turn, and its target pod for images.
+            times += [(pod.created, Since.CREATION), (pod.started, Since.START)]
+        return max(times, key=lambda each: each[0] or 0.0)
     return (pod.created if pod is not None else migration.created), Since.FIRST_SEEN
 
 
@@ -90,11 +98,13 @@ def _waits(own: VMIContext, migration: VirtualMachineInstanceMigration) -> _Wait
         return _virt_handler(own, own.node.name, "SourceHandler", "to start it")
     if phase == "PreparingTarget":
         return _virt_handler(own, _target_node(own), "TargetHandler", "to prepare the target")
-    if phase in ("Pending", "Scheduling", "Scheduled") and pod is not None and pod.deleting is not None:
+    if phase in (*_BEFORE, "Scheduled") and pod is not None and pod.deleting is not None:
         return _Wait("TargetEnding", f"the target pod {pod.name} to end, which is being deleted")
     if phase == "Scheduled":
         return _Wait("Unhandled", "virt-controller to hand it over to the target")
-    if phase in ("Pending", "Scheduling") and pod is not None and pod.phase == "Running":
+    if phase == "Pending" and own.holding:
+        return None
+    if phase in _BEFORE and pod is not None and pod.phase == "Running":
         return _for_its_target_pod(own, pod, phase)
     return None  # its target pod is not made yet, or KubeVirt gives it up
 
@@ -102,9 +112,10 @@ def _waits(own: VMIContext, migration: VirtualMachineInstanceMigration) -> _Wait
 def _for_its_target_pod(own: VMIContext, pod: Pod, phase: str) -> _Wait:
     if own.plugged():
         return _Wait("Volumes", f"the pods of the plugged volumes on {pod.node}")
-    if phase == "Pending":
+    if phase == "Pending" or pod.lagging == "":
         return _Wait("Unhandled", f"virt-controller, though the target pod {pod.name} runs on {pod.node}")
-    return _Wait("Containers", f"the containers of the target pod {pod.name} on {pod.node} to start")
+    containers = f"container {pod.lagging}" if pod.lagging else "the containers"
+    return _Wait("Containers", f"{containers} of the target pod {pod.name} on {pod.node} to start")
 
 
 def _while_it_runs(own: VMIContext, migration: VirtualMachineInstanceMigration) -> _Wait | None:
@@ -118,8 +129,10 @@ def _while_it_runs(own: VMIContext, migration: VirtualMachineInstanceMigration) 
         waits = _virt_handler(own, _target_node(own), "TargetHandler", "to acknowledge that the guest has come")
         return replace(waits, since=(last.arrived, Since.PHASE))
     waits = _virt_handler(own, own.node.name, "SourceHandler", "to report how it goes")
-    # Since when it can't report is not known; while it can, the time-outs of KubeVirt hold.
-    silent = waits.evidence.get("virtHandlerReady") is False
+    # Since when it can't report is not known; while it can, the time-outs of KubeVirt hold. Where virt-handler of the
+    # target is seen, that of the source would be too.
+    missing = not _handlers(own, own.node.name) and _handlers(own, _target_node(own))
+    silent = waits.evidence.get("virtHandlerReady") is False or missing
     return replace(waits, since=(migration.phase_since, Since.FIRST_SEEN)) if silent else None
 
 
@@ -137,10 +150,8 @@ def _virt_handler(own: VMIContext, name: str, cause: str, what: str) -> _Wait:
     if not name:
         return _Wait("Unhandled", "a target that the status of the VMI does not name")
     source = name == own.node.name
-    there: Iterable[Record] = own.node.pods if source else own.node.drain.view.sharing(TARGET, name)
     node = own.node.node if source else own.node.drain.view.named(Node, "", name)
-    own_pods = (each for each in there if isinstance(each, Pod) and _is_handler(own, each, name))
-    pods = sorted(own_pods, key=lambda pod: (not pod.ready, pod.name))
+    pods = _handlers(own, name)
     evidence: dict[str, object] = {}
     if pods:
         ready = pods[0].ready
@@ -153,6 +164,13 @@ def _virt_handler(own: VMIContext, name: str, cause: str, what: str) -> _Wait:
         state = f"node {name} {'does not exist' if node is None else 'is not Ready'}"
         evidence["nodeReady"] = False
     return _Wait(cause, f"virt-handler on {name} {what} ({state})", evidence=evidence)
+
+
+def _handlers(own: VMIContext, name: str) -> list[Pod]:
+    """The pods of virt-handler that are seen on a node, those that are ready first."""
+    there: Iterable[Record] = own.node.pods if name == own.node.name else own.node.drain.view.sharing(TARGET, name)
+    pods = (each for each in there if isinstance(each, Pod) and _is_handler(own, each, name))
+    return sorted(pods, key=lambda pod: (not pod.ready, pod.name))
 
 
 def _is_handler(own: VMIContext, pod: Pod, node: str) -> bool:

@@ -44,7 +44,7 @@ def migrated(own: VMIContext) -> Departure:
         held = _held(own, own.open)
         if held is not None:
             return _beside(held, useless)
-        if own.migrating:
+        if own.migrating or own.target is not None:
             return of(own, DrainState.MIGRATING, "", f"its migration {own.open.name} is {own.open.phase}")
     if useless is not None and own.open is not None:
         return useless
@@ -125,8 +125,10 @@ def _held(own: VMIContext, migration: VirtualMachineInstanceMigration) -> Depart
 
 
 def _cause(own: VMIContext, migration: VirtualMachineInstanceMigration) -> tuple[str, str]:
-    for condition in migration.rejections:
+    for condition in own.holding:
         return _HELD[condition]
+    if own.target is not None:
+        return "", ""  # it has had its turn
     if own.others:
         return "MultiplePods", f"another pod of the VMI has not ended: {named(own.others)}"
     if not migration.phase:

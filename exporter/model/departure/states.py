@@ -212,6 +212,7 @@ def _awaiting(own: VMIContext, state: DrainState, to: str) -> Departure:
         state,
         "ExternalAwaiting",
         f"it is asked to leave {vmi.node}, KubeVirt leaves that to {who}{until}, and it is still there",
+        since=own.taken_up,
         to=to,
         handler=handler,
         deadline=deadline,

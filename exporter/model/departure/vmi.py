@@ -18,9 +18,12 @@ from .context import NodeContext
 __all__ = ["VMIContext"]
 
 _CANCEL = (1, 7)  # the first release that serves evacuate/cancel
+_QUOTA = "migrationRejectedByResourceQuota"
 _STARTS_ALL = (1, 9)  # the first release that makes all migrations at once; before, as many as the limits let run
 
 
+# Seconds that cluster-api-provider-kubevirt takes for a VMI from when it sees its request, and after which it is late.
+_ITS_OWN, _LATE = 600.0, 60.0
 # Seconds: KubeVirt tries again at once. What failed longer before the next attempt was of an earlier drain, where
 # nothing tells when this one began.
 _ONE_DRAIN = 3600.0
@@ -56,6 +59,12 @@ class VMIContext:
         """The target pod of that migration, where it has one that has not ended."""
         made = self.open
         return next((pod for pod in self.pods if made is not None and pod.migration == made.uid), None)
+
+    @property
+    def holding(self) -> tuple[str, ...]:
+        """The conditions that hold that migration up. That of a quota stays after the target pod is made."""
+        found = self.open.rejections if self.open is not None else ()
+        return tuple(each for each in found if each != _QUOTA or self.target is None)
 
     @property
     def migrating(self) -> bool:
@@ -167,6 +176,14 @@ class VMIContext:
         if self.vmi.handler:
             found = self.node.drain.view.sharing(HANDLER, self.vmi.handler)
         return next((each.deadline for each in found if isinstance(each, KubevirtMachine)), None)
+
+    @property
+    def taken_up(self) -> Time:
+        """Since when its controller has it in hand, as its deadline says where it began late; else since it was asked
+        to leave.
+        """
+        began, asked = (self.deadline or 0.0) - _ITS_OWN, self.since[0]
+        return (began, Since.FIRST_SEEN) if began > (asked or 0.0) + _LATE else self.since
 
     def plugged(self) -> list[str]:
         """Its hotplug pods: they can't be evicted before it has left."""

@@ -48,7 +48,7 @@ Need = tuple[str, str, str]
 """What a node has to offer, and the request (rule, parameter) that it is for."""
 
 OFFERS_HARDWARE_TYPES = "hardware types"
-"""The key of `TAKES` with the nodes that say which hardware types they emulate: KubeVirt before 1.6 writes none."""
+"""The key of `TAKES` with the nodes that say which hardware types they emulate: KubeVirt before 1.5.1 writes none."""
 
 PLACE = "place "
 """How the keys of `NEEDED` begin under which all VMs and VMIs stand that ask the same of their node, all in all."""
@@ -100,7 +100,7 @@ def _needed(record: Record, lookup: Lookup) -> Iterable[str]:
             return ()
         asks = requests_of(record, lookup)
         return _keys(_things(asks), _place(demanded_by(record, lookup), needs(asks)), record)
-    if isinstance(record, VirtualMachineInstance) and not record.final:
+    if isinstance(record, VirtualMachineInstance) and not record.final and record.deleting is None:
         vm = lookup(VirtualMachine, record.namespace, record.name) if record.vm_uid else None
         leaves = isinstance(vm, VirtualMachine) and vm.uid == record.vm_uid and vm.deleting is not None
         if leaves:
@@ -226,7 +226,8 @@ def _same_asked(before: Record | None, after: Record | None) -> bool:
 def _same_needed(before: Record | None, after: Record | None) -> bool:
     if isinstance(before, VirtualMachineInstance) and isinstance(after, VirtualMachineInstance):
         # While it lives the VM of it needs nothing itself.
-        return not before.final and not after.final and before.vm_uid == after.vm_uid
+        lives = before.deleting is None and after.deleting is None
+        return lives and not before.final and not after.final and before.vm_uid == after.vm_uid
     if isinstance(before, VirtualMachine) and isinstance(after, VirtualMachine):
         return before.uid == after.uid and (before.deleting is None) == (after.deleting is None)
     return _same_asked(before, after)

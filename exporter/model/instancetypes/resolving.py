@@ -20,7 +20,7 @@ from ..kinds.virtual_machine_instancetype import VirtualMachineInstancetype
 from ..kinds.virtual_machine_pool import VirtualMachinePool
 from ..kinds.virtual_machine_preference import VirtualMachinePreference
 from ..record import Record
-from .matching import Reference, Role, kind_of
+from .matching import ROLES, Reference, Role, kind_of
 
 __all__ = [
     "LIVE",
@@ -122,6 +122,8 @@ def resolve(vm: VirtualMachine, role: Role, find: Find, kubevirt: KubeVirt | Non
         kept = _kept(role, wanted, Mode.REVISION, kind, found, find, vm.namespace)
         if kept.revision is None or _of(kept.revision) == wanted.name or takes_any(kubevirt):
             return kept
+        if kubevirt is not None and wanted.name == wanted.status_name and _stops(kept.revision, kubevirt):
+            return kept
     if wanted.volume and not wanted.name:
         return Resolution(role, wanted, Mode.INFERRED, kind, None, None, "")
     failure = Failure.KIND if not kind else Failure.OBJECT if found is None else None
@@ -154,6 +156,19 @@ def takes_any(kubevirt: KubeVirt | None) -> bool:
     return kubevirt is not None and kubevirt.patch in ((1, 5, 0), (1, 5, 1))
 
 
+def _stops(revision: ControllerRevision, kubevirt: KubeVirt) -> bool:
+    """Whether KubeVirt, which would not take it, fails at it: since 1.5 it converts what the status names and has no
+    label of the newest version, before it looks what that is of (pkg/instancetype/upgrade).
+    """
+    stash = revision.stash
+    converts = kubevirt.release >= _CONVERTS_STATUS_SINCE and kubevirt.reference_policy == "reference"
+    if not converts or (stash is not None and stash.object_version == _NEWEST):
+        return False
+    return all(undecodable(revision, role, kubevirt.release) for role in ROLES)
+
+
+_CONVERTS_STATUS_SINCE = (1, 5)
+_NEWEST = "v1beta1"
 _OLD = ("v1alpha1", "v1alpha2")
 _KNOWN = ("v1", "v1beta1")
 _OLD_UNTIL = (1, 7)

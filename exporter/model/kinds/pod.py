@@ -8,8 +8,9 @@ from __future__ import annotations
 from enum import StrEnum
 from sys import intern
 
-from msgspec import field
+from msgspec import Raw, field
 
+from .._containers import UNSAID, containers_of
 from .._pod_networks import GIVEN, REFERRED, SELECTED, WireNetworks, networks_of
 from ..annotations import Faults, Note
 from ..cidr import number
@@ -51,6 +52,7 @@ class _Spec(WirePlacement, frozen=True, gc=False):
 class _Status(Wire, frozen=True, gc=False):
     phase: str | None = None
     conditions: list[WireCondition | None] | None = None
+    container_statuses: Raw = Raw()
 
 
 class _Pod(Wire, frozen=True, gc=False):
@@ -92,6 +94,8 @@ class Pod(Record, frozen=True, gc=False):
     ready: bool
     evicted: float | None  # when its eviction was granted, 0 where no time is given; None where it was not
     scheduled: float | None  # when it got its node
+    started: float | None  # of the target of a migration: when the last of its containers that run started
+    lagging: str | None  # and the first one that KubeVirt waits for (_containers.py)
     unschedulable: str  # what the scheduler says, of a pod that finds no node; empty otherwise
     migration: str  # the uid of the migration that it is, or was, the target of
     label_pairs: tuple[tuple[str, str], ...]  # of a launcher pod; `labels` has them whole
@@ -191,6 +195,7 @@ def _reduce(wire: _Pod) -> Pod | None:
     scheduled = conditions.get("PodScheduled", WireCondition())
     fields, faults = identity(meta), Faults()
     networks = networks_of(fields[0], notes, faults)
+    containers = containers_of(status.container_statuses) if migration else UNSAID
     return Pod(
         *fields,
         role=role,
@@ -208,6 +213,8 @@ def _reduce(wire: _Pod) -> Pod | None:
         ready=conditions.get("Ready", WireCondition()).status == "True",
         evicted=_evicted(conditions.get("DisruptionTarget", WireCondition())),
         scheduled=epoch(scheduled.last_transition_time) if scheduled.status == "True" else None,
+        started=containers.started,
+        lagging=containers.lagging,
         unschedulable=(scheduled.message or "Unschedulable")[:512] if scheduled.reason == "Unschedulable" else "",
         migration=migration,
         label_pairs=_label_pairs(labels, own) if launcher else (),
