@@ -317,6 +317,9 @@ class Stage:
                 self.unhold(resource, name)
         for each in self.client.list(PODS, self.namespace)["items"]:
             self.client.remove(PODS, self.namespace, each["metadata"]["name"])
+        for each in self.client.list(NADS, self.namespace)["items"]:
+            if not each["metadata"].get("finalizers"):  # those of UDNs OVN-Kubernetes removes
+                self.client.delete(NADS, self.namespace, each["metadata"]["name"])
         self.plane.heal()
         for each in self.client.list(CUDNS)["items"]:
             if self.namespace in each["metadata"]["name"]:
