@@ -60,7 +60,7 @@ test-kubevirt: $(VENV)/.dev ## against KubeVirt's own control plane, KUBEVIRT=1.
 	$(BIN)/pytest tests/kubevirt
 
 test-networks: $(VENV)/.dev ## against the networks' own controllers, STEWARD_OVNKUBE=… STEWARD_IPAM_CONTROLLER=… (CONTRIBUTING.md); as root or in a user namespace; not part of check
-	@echo "make test-networks: a quarter of an hour; without the two programs every test is skipped, and says which is missing"
+	@echo "make test-networks: 20 minutes on two cores; without the two programs every test is skipped, and says which is missing"
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kube-controller-manager
 	$(BIN)/pytest tests/networks
 

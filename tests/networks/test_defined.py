@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import NADS, NAMESPACES, UDNS
 from tests.networks.conftest import MakeStage
@@ -134,6 +136,18 @@ def test_a_network_that_keeps_addresses_needs_the_flag(stage: Stage, findings: F
     findings.wait_none("FlagOff")
     stage.run("db")
     assert stage.wait_ips("db.blue")
+
+
+def test_without_the_flag_networks_that_keep_addresses_keep_the_control_plane_from_starting(
+    stage: Stage, findings: Findings
+) -> None:
+    """Then no condition says so: the network's is of before."""
+    stage.udn("blue", ["192.168.200.0/24"])
+    with pytest.raises(RuntimeError, match="ended with status"):
+        stage.plane.restart_ovn(*OVN_FLAGS)
+    assert "allows persistent IPs but missing the claims reconciler" in stage.plane.ovn.said()
+    findings.wait("ControlPlaneNotReady")
+    assert findings.of("blue") == set()
 
 
 def test_a_network_whose_name_is_taken_is_not_made(stage: Stage, findings: Findings) -> None:
