@@ -9,7 +9,6 @@ ipam-extensions binds its ports on all addresses, so all of it is in a network n
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import re
 import shutil
@@ -18,9 +17,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import trustme
-
-from tests.cluster.apiserver import ApiServer, Setup, write_private
+from tests.cluster.apiserver import ApiServer, Setup
 from tests.cluster.client import Client
 from tests.cluster.custom_resources import crds, install
 from tests.cluster.process import Process, answers, free_ports
@@ -29,9 +26,9 @@ from tests.kubevirt.network import Network
 from tests.manifests import Object
 from tests.networks import binaries
 from tests.networks.controller import Controller, Place
+from tests.networks.webhook import HOOK, Webhook
 
 __all__ = [
-    "HOOK",
     "IPAM_ACCOUNT",
     "IPAM_NAMESPACE",
     "NODES",
@@ -47,11 +44,9 @@ OVN_NAMESPACE, IPAM_NAMESPACE = "ovn-kubernetes", "kubevirt-ipam-controller-syst
 IPAM_ACCOUNT = f"system:serviceaccount:{IPAM_NAMESPACE}:kubevirt-ipam-controller-manager"
 OVN_ACCOUNT = f"system:serviceaccount:{OVN_NAMESPACE}:ovnkube-cluster-manager"
 NODES = ("node01", "node02")
-HOOK = "kubevirt-ipam-controller-mutating-webhook-configuration"
 CONTROLLERS = "garbage-collector-controller,namespace-controller"
 PERSISTENT = "--enable-persistent-ips"
 OVN_FLAGS = ("--enable-multi-network", "--enable-network-segmentation")
-HEALTH, WEBHOOK, METRICS = 8081, 9443, 8080  # ipam-extensions binds them on all addresses
 READY = re.compile(r"^ovnkube_clustermanager_ready_duration_seconds (?!0$)", re.MULTILINE)
 # As the manifests of ipam-extensions grant it: it can't delete a claim.
 IPAM_ROLE: list[Object] = [
@@ -87,6 +82,7 @@ class ControlPlane:
         self.folder = Path(tempfile.mkdtemp(prefix="steward-networks-"))
         self._ends.callback(shutil.rmtree, self.folder, ignore_errors=True)
         self._network = Network(())
+        self._webhook = Webhook(self.folder / "webhook")
         (self._ovn_port,) = free_ports(1)
         (self._health_port,) = free_ports(1)
 
@@ -165,28 +161,12 @@ class ControlPlane:
 
     def hook(self) -> None:
         """Registers the webhook, as the manifests of ipam-extensions and cert-manager do."""
-        self._hook({"caBundle": self._ca_bundle()})
+        self.admin.apply(self._webhook.registered(trusted=True))
 
     def distrust(self) -> None:
         """As if nothing had put the CA's certificate into its registration."""
         self.unhook()
-        self._hook({})
-
-    def _hook(self, trust: Object) -> None:
-        webhook = {
-            "name": "ipam-claims.k8s.cni.cncf.io",
-            "admissionReviewVersions": ["v1"],
-            "clientConfig": {"url": f"https://127.0.0.1:{WEBHOOK}/mutate-v1-pod", **trust},
-            "failurePolicy": "Fail",
-            "matchPolicy": "Equivalent",
-            "objectSelector": {"matchLabels": {"kubevirt.io": "virt-launcher"}},
-            "rules": [
-                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["pods"]}
-            ],
-            "sideEffects": "None",
-        }
-        kind = {"apiVersion": MUTATING_WEBHOOKS.api_version, "kind": "MutatingWebhookConfiguration"}
-        self.admin.apply({**kind, "metadata": {"name": HOOK}, "webhooks": [webhook]})
+        self.admin.apply(self._webhook.registered(trusted=False))
 
     def unhook(self) -> None:
         self.admin.remove(MUTATING_WEBHOOKS, None, HOOK)
@@ -224,23 +204,9 @@ class ControlPlane:
         return [
             *self._network.within,
             *("env", f"KUBECONFIG={config}", binaries.ipam_controller()),
-            *("--certificates-dir", self._certificates()),
+            *("--certificates-dir", self._webhook.folder),
             *("--health-probe-bind-address", f"127.0.0.1:{self._health_port}", *flags),
         ]
-
-    def _certificates(self) -> Path:
-        folder = self.folder / "webhook"
-        if not folder.exists():
-            folder.mkdir()
-            authority = trustme.CA()
-            issued = authority.issue_cert("127.0.0.1")
-            authority.cert_pem.write_to_path(folder / "ca.crt")
-            issued.cert_chain_pems[0].write_to_path(folder / "tls.crt")
-            write_private(folder / "tls.key", issued.private_key_pem.bytes().decode())
-        return folder
-
-    def _ca_bundle(self) -> str:
-        return base64.b64encode((self._certificates() / "ca.crt").read_bytes()).decode()
 
     def _start_controller_manager(self) -> None:
         config, (port,) = self.server.kubeconfig(CONTROLLER_MANAGER), free_ports(1)

@@ -13,9 +13,10 @@ from tests.cluster.client import ApiError
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import NADS, VMS
 from tests.manifests import Object
+from tests.networks.annotations import given
 from tests.networks.conftest import MakeStage
 from tests.networks.findings import Findings
-from tests.networks.stage import Stage, given
+from tests.networks.stage import Stage
 from tests.waiting import wait_until
 
 

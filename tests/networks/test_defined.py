@@ -8,10 +8,11 @@ import pytest
 
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import NADS, NAMESPACES, UDNS
+from tests.networks.annotations import given
 from tests.networks.conftest import MakeStage
 from tests.networks.control_plane import OVN_FLAGS, PERSISTENT
 from tests.networks.findings import Findings
-from tests.networks.stage import Stage, given
+from tests.networks.stage import Stage
 from tests.waiting import wait_until
 
 PRIMARY = {"k8s.ovn.org/primary-user-defined-network": ""}

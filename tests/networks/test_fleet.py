@@ -7,8 +7,9 @@ from typing import Any
 from exporter.model.vm_networks import claim_name
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import IPAM_CLAIMS, VMS
+from tests.networks.annotations import given, selections
 from tests.networks.findings import Findings
-from tests.networks.stage import FINALIZER, Stage, given, selections
+from tests.networks.stage import FINALIZER, Stage
 from tests.waiting import wait_until
 
 

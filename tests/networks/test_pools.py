@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from tests.networks.annotations import given
 from tests.networks.findings import Findings
-from tests.networks.stage import Stage, given
+from tests.networks.stage import Stage
 from tests.waiting import wait_until
 
 FAILS = "failed to start cluster manager"

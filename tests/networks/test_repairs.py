@@ -9,9 +9,10 @@ from tests.cluster.repair_faults import KUBEVIRT, LATER, settings
 from tests.cluster.repair_ground import ACCOUNT, Ground
 from tests.cluster.resources import IPAM_CLAIMS, NAMESPACES, VMS
 from tests.cluster.sidecar import Sidecar
+from tests.networks.annotations import given
 from tests.networks.control_plane import IPAM_ACCOUNT, ControlPlane
 from tests.networks.findings import Findings
-from tests.networks.stage import FINALIZER, Stage, given
+from tests.networks.stage import FINALIZER, Stage
 from tests.waiting import wait_until
 
 SIX = "192.168.200.0/29"  # addresses

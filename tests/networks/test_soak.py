@@ -12,8 +12,9 @@ from typing import Any
 
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import IPAM_CLAIMS, VMS
+from tests.networks.annotations import given
 from tests.networks.findings import Findings
-from tests.networks.stage import Stage, given
+from tests.networks.stage import Stage
 
 MINUTES = float(os.environ.get("STEWARD_NETWORK_MINUTES", "0.5"))
 SEED = int(os.environ.get("STEWARD_NETWORK_SEED", "20"))
