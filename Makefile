@@ -9,7 +9,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 EPOCH = $${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint types contracts test test-unit test-python test-rules test-kubevirt test-repairs test-runbooks \
+.PHONY: help demo check lint types contracts test test-unit test-python test-rules test-kubevirt test-networks test-repairs test-runbooks \
   fuzz mutants generate verify lock audit sbom wheel image test-image clean
 
 help: ## list the targets
@@ -58,6 +58,11 @@ test-kubevirt: $(VENV)/.dev ## against KubeVirt's own control plane, KUBEVIRT=1.
 	$(BIN)/python -m tests.tools.build etcd kube-apiserver kubectl kube-controller-manager \
 	  virt-operator virt-api virt-controller resource-generator
 	$(BIN)/pytest tests/kubevirt
+
+test-networks: $(VENV)/.dev ## against the networks' own controllers, STEWARD_OVNKUBE=… STEWARD_IPAM_CONTROLLER=… (CONTRIBUTING.md); as root or in a user namespace; not part of check
+	@echo "make test-networks: 20 minutes on two cores; without the two programs every test is skipped, and says which is missing"
+	$(BIN)/python -m tests.tools.build etcd kube-apiserver kube-controller-manager
+	$(BIN)/pytest tests/networks
 
 test-repairs: $(VENV)/.dev ## repairs that are killed at every step, replicas, storms: a quarter of an hour; not part of check
 	REPAIRS=all $(BIN)/pytest tests/cluster/test_repair_crashes.py tests/cluster/test_repair_replicas.py \

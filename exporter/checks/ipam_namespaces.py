@@ -68,12 +68,14 @@ _REASONS = {
     ),
     "MultiplePrimary": _reason(
         Severity.CRITICAL,
-        "The namespace has more than one primary network: OVN-Kubernetes rejects the second.",
+        "The namespace has more than one primary network: OVN-Kubernetes rejects the second, and ovnkube-control-plane "
+        "fails at its next start.",
         "Make one of the two networks secondary, or delete it.",
     ),
     "PersistentWithoutSubnets": _reason(
         Severity.CRITICAL,
-        "A layer-2 network allows persistent IPs and has no subnets: it is not created.",
+        "A layer-2 network allows persistent IPs and has no subnets: it is not created, and ovnkube-control-plane "
+        "fails at its next start.",
         "Add the subnets to spec.config of the NAD, or remove allowPersistentIPs.",
     ),
     "PersistentLocalnetWithoutSubnets": _reason(
@@ -110,7 +112,8 @@ _REASONS = {
     ),
     "OverlappingExcludes": _reason(
         Severity.CRITICAL,
-        "Excluded, reserved or infrastructure ranges overlap: the network is not created.",
+        "Excluded, reserved or infrastructure ranges overlap: the network is not created, and ovnkube-control-plane "
+        "fails at its next start.",
         "Change the excluded, reserved and infrastructure ranges so that they do not overlap.",
     ),
     "ExcludeOutsideSubnets": _reason(
@@ -120,7 +123,8 @@ _REASONS = {
     ),
     "ExcludesGateway": _reason(
         Severity.CRITICAL,
-        "An excluded range covers the gateway or management address of a primary network: it is not created.",
+        "An excluded range covers the gateway or management address of a primary network: it is not created, and "
+        "ovnkube-control-plane fails at its next start.",
         "Start the excluded range after the gateway and management addresses.",
     ),
     "NetworkNotCreated": _reason(
@@ -131,12 +135,14 @@ _REASONS = {
     ),
 }
 
+# Such a network is tried again and again while the control plane runs; while it starts each failure ends it.
+_FAILS = "ovnkube-control-plane fails at its next start"
+_NEVER_CREATED = f"the network is not created, and {_FAILS}"
 _MESSAGES = {
     "BadJson": "The NAD's spec.config can't be decoded: no launcher pod can be created in namespace {namespace}",
     "SubnetsNotString": "Field subnets in the NAD's spec.config is not a string: no launcher pod can be created in "
     "namespace {namespace}",
-    "PersistentWithoutSubnets": "Network {network} allows persistent IPs and has no subnets: "
-    "the network is not created",
+    "PersistentWithoutSubnets": "Network {network} allows persistent IPs and has no subnets: " + _NEVER_CREATED,
     "PersistentLocalnetWithoutSubnets": "Network {network} allows persistent IPs and has no subnets: "
     "its IPAMClaims stay empty",
     "PersistentLayer3": "Network {network} is layer 3 and can't have persistent IPs: OVN-Kubernetes rejects it",
@@ -146,10 +152,10 @@ _MESSAGES = {
     "NotOvn": "Field allowPersistentIPs is set, and the NAD's type is not ovn-k8s-cni-overlay: its IPAMClaims "
     "stay empty",
     "OverlappingExcludes": "Excluded, reserved or infrastructure ranges of network {network} overlap: "
-    "the network is not created",
+    + _NEVER_CREATED,
     "ExcludeOutsideSubnets": "An excluded range of network {network} is outside its subnets: OVN-Kubernetes rejects it",
     "ExcludesGateway": "An excluded range of network {network} covers its gateway or management address: "
-    "the network is not created",
+    + _NEVER_CREATED,
 }
 
 
@@ -190,7 +196,7 @@ def _primaries(nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
             subject=each.ref,
             related=(ordered[0].ref,),
             network=each.network,
-            message=f"Namespace {each.namespace} already has a primary network: {ordered[0].ref}",
+            message=f"Namespace {each.namespace} already has a primary network: {ordered[0].ref}; {_FAILS}",
         )
 
 

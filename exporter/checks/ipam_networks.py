@@ -1,8 +1,8 @@
 """Networks of OVN-Kubernetes whose NADs conflict, that no longer allow persistent IPs, or that run out of addresses.
 
 A network is known by the `name` inside the configuration of its NADs, and several namespaces may have a NAD of it.
-They must agree: where they do not, pods on the rejected NADs hang, and at its next start the control plane may choose
-otherwise or fail. No object says which of them is in effect; the one that has a network ID most likely is.
+They must agree: where they do not, pods on the rejected NADs hang, and the control plane fails at its next start. No
+object says which of them is in effect; the one that has a network ID most likely is.
 
 A pod gets an address of every subnet of a network, so the fullest subnet decides how full the network is. The
 addresses of IPAMClaims and of pods are counted, each once.
@@ -63,7 +63,8 @@ _WITHOUT = Family(
 _REASONS = {
     "NetworkConfigConflict": Reason(
         (Severity.CRITICAL,),
-        "Two NADs of one network conflict: pods on one of them hang, and ovnkube-control-plane may fail to start.",
+        "Two NADs of one network conflict: pods on one of them hang, and ovnkube-control-plane fails at its next "
+        "start.",
         _CONFLICT,
         next="Do not restart ovnkube-control-plane; agree on the settings and write them into all NADs of the network.",
         commands=(
@@ -158,9 +159,10 @@ def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentD
             )
 
 
-_LOSES = "OVN-Kubernetes has not accepted it, and pods on it hang"
-_EITHER = "OVN-Kubernetes accepts one of them, and pods on the other hang"
-_BOTH = "OVN-Kubernetes has accepted both at some time, and will reject one at its next start"
+_FAILS = "; ovnkube-control-plane fails at its next start"
+_LOSES = "OVN-Kubernetes has not accepted it, and pods on it hang" + _FAILS
+_EITHER = "OVN-Kubernetes accepts one of them, and pods on the other hang" + _FAILS
+_BOTH = "OVN-Kubernetes has accepted both at some time, and pods on one of them hang" + _FAILS
 
 
 def _without_addresses(subject: Ref, ruler: NetworkAttachmentDefinition) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ program, in a network of their own. virt-operator installs the other two as ever
 their pods, and in that of the job in which the operator makes its install strategy, is started here. So webhooks,
 subresources, evictions, migrations, owners and the end of namespaces are KubeVirt's and Kubernetes' own.
 
-Not there: virt-handler, guests, consoles, exports, CDI, networks and their controllers (write IPAMClaims yourself).
+Not there: virt-handler, guests, consoles, exports, CDI, networks and their controllers (tests/networks has those).
 """
 
 from __future__ import annotations

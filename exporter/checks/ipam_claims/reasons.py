@@ -136,6 +136,7 @@ REASONS = {
         "The VM is gone, and garbage collection has not deleted the IPAMClaim; critical where 90 % of the network's "
         "addresses are in use.",
         _ORPHANED,
+        grace=10 * MINUTE,  # it comes after the VM is gone, and takes its time in a large cluster
         next="Check garbage collection; if it works, verify that the VM is NotFound and delete the IPAMClaim.",
         commands=(*_OWNER, "kubectl get apiservices.apiregistration.k8s.io"),
         alert="VMIPAMClaimLeftBehind",

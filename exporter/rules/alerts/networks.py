@@ -69,7 +69,7 @@ AREA = Area(
             critical=("NetworkConfigConflict",),
             summary=f"NAD {{object}} conflicts with another NAD of {_IN}",
             description=f"NAD {{object}} of {_IN} has other settings than another NAD of that network: pods on the"
-            " rejected one hang, and the network's control plane may fail at its next start. Do not restart it; agree"
+            " rejected one hang, and the network's control plane fails at its next start. Do not restart it; agree"
             " on the settings and write them into all NADs of the network.",
             wait="10m",  # NADs of one network are changed one after the other
         ),

@@ -1,0 +1,234 @@
+"""A namespace of VMs on networks with persistent IPs: what KubeVirt writes of them is written here, and nothing else.
+
+A VM that is started gets its VMI and its launcher pod; the pod runs once OVN-Kubernetes has given it an address on each
+of its networks, as a kubelet would have it. Claims, references, addresses and their end are the controllers' own.
+
+A network is the cluster's, so each stage has one of its own name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from exporter.demo import objects, pods
+from tests.cluster import fleet
+from tests.cluster.client import ApiError
+from tests.cluster.resources import (
+    CUDNS,
+    IPAM_CLAIMS,
+    NADS,
+    NAMESPACES,
+    PODS,
+    VMIS,
+    VMS,
+)
+from tests.manifests import Object
+from tests.networks.annotations import CLAIM_OF_PRIMARY, SELECTED, given, referred, selection, selections
+from tests.networks.claims import Claims
+from tests.networks.control_plane import NODES
+from tests.networks.nads import PATIENCE
+from tests.waiting import wait_until
+
+__all__ = ["FINALIZER", "Stage"]
+
+FINALIZER = objects.IPAM_FINALIZER
+
+
+class Stage(Claims):
+    # VMs
+
+    def vm(self, name: str, networks: Mapping[str, str] | None = None, **template: Any) -> Object:
+        """A stopped VM; `networks` are its interfaces with the NADs that they are on, or `pod`."""
+        made = fleet.vm(self.namespace, name, networks or {"blue": "blue"})
+        made["metadata"]["finalizers"] = list(objects.FINALIZERS["VirtualMachine"])
+        if template:
+            made["spec"]["template"]["metadata"] = template
+        return self.client.create(made)
+
+    def begin(self, name: str) -> Object:
+        """Its VMI, and its launcher pod on a node: it is not known yet whether the pod gets its addresses."""
+        self.vmi(name)
+        return self.pod(name)
+
+    def vmi(self, name: str) -> Object:
+        vm = self.client.get(VMS, self.namespace, name)
+        template = vm["spec"]["template"]
+        owners, held = [objects.owner_of(vm)], objects.FINALIZERS["VirtualMachineInstance"]
+        notes = (template.get("metadata") or {}).get("annotations")
+        return self.client.make(
+            objects.vmi(
+                self.namespace,
+                name,
+                template["spec"],
+                phase="Scheduling",
+                owners=owners,
+                finalizers=held,
+                annotations=notes,
+            )
+        )
+
+    def pod(self, name: str, node: str = NODES[0], **annotations: str) -> Object:
+        """A launcher pod of the VMI. Raises ApiError where the webhook rejects it."""
+        vmi = self.client.get(VMIS, self.namespace, name)
+        asked = [selection(self.namespace, each) for each in vmi["spec"].get("networks", ()) if "multus" in each]
+        notes = ({SELECTED: json.dumps(asked)} if asked else {}) | annotations
+        made = self._pod(
+            pods.launcher(
+                self.namespace,
+                f"virt-launcher-{name}-{secrets.token_hex(3)}",
+                name,
+                phase="Pending",
+                vmi_uid=vmi["metadata"]["uid"],
+                owners=[objects.owner_of(vmi)],
+                annotations=notes,
+            )
+        )
+        # Scheduling takes longer than ipam-extensions does. What OVN-Kubernetes finds without its claim it tries again,
+        # half a minute later.
+        with contextlib.suppress(TimeoutError):
+            wait_until(lambda: all(map(self.claim, referred(made))), 2, "the claims are there")
+        return self._bind(made, node)
+
+    def _bind(self, pod: Object, node: str) -> Object:
+        name = pod["metadata"]["name"]
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+        self.client.connection.request("POST", PODS.path(self.namespace, name, "binding"), body)
+        return self.client.get(PODS, self.namespace, name)
+
+    def plain_pod(self, name: str, nad: str = "blue", **selection: Any) -> Object:
+        """One that is no VM's, on a NAD; `selection` goes into its entry of the NAD."""
+        asked = {SELECTED: json.dumps([{"namespace": self.namespace, "name": nad, **selection}])}
+        return self._pod(pods.pod(self.namespace, name, node=NODES[1], phase="Pending", annotations=asked))
+
+    def _pod(self, pod: Object) -> Object:
+        made = self.client.create(pod)
+        self._status(PODS, made["metadata"]["name"], pod["status"])
+        return made
+
+    def runs_plain(self, name: str, nad: str = "blue", **selection: Any) -> Object:
+        """Such a pod, once it runs."""
+        pod = self.wait_given(self.plain_pod(name, nad, **selection))
+        self._status(PODS, pod["metadata"]["name"], {"phase": "Running"})
+        return pod
+
+    def again(self, pod: Object) -> Object:
+        """The pod as it is now."""
+        return self.client.get(PODS, self.namespace, pod["metadata"]["name"])
+
+    def start(self, name: str) -> Object:
+        """Returns with its launcher pod when that runs, with an address on each of its networks."""
+        return self.runs(name, self.begin(name))
+
+    def runs(self, name: str, pod: Object) -> Object:
+        """Waits for its addresses; then it runs."""
+        pod = self.wait_given(pod)
+        self._status(PODS, pod["metadata"]["name"], {"phase": "Running"})
+        there = {"phase": "Running", "nodeName": pod["spec"]["nodeName"]}
+        there["activePods"] = {pod["metadata"]["uid"]: pod["spec"]["nodeName"]}
+        self.client.patch(VMIS, self.namespace, name, {"status": there})
+        if self.client.find(VMS, self.namespace, name) is not None:
+            self._status(VMS, name, {"conditions": [{"type": "Ready", "status": "True"}]})
+        return self.client.get(PODS, self.namespace, pod["metadata"]["name"])
+
+    def run(self, name: str, networks: Mapping[str, str] | None = None) -> Object:
+        """A new VM that runs."""
+        self.vm(name, networks)
+        return self.start(name)
+
+    def migrate(self, name: str) -> Object:
+        """As a live migration ends: another pod has it, the one of before is completed, and goes."""
+        (source,) = self.pods(name)
+        target = self.pod(name, next(node for node in NODES if node != source["spec"]["nodeName"]))
+        target = self.runs(name, target)
+        self.end(source)
+        return target
+
+    def pods(self, name: str) -> list[Object]:
+        """Its launcher pods that are not completed."""
+        found = self.client.list(PODS, self.namespace)["items"]
+        return [
+            each
+            for each in found
+            if each["metadata"].get("annotations", {}).get("kubevirt.io/domain") == name
+            and each["status"]["phase"] not in ("Succeeded", "Failed")
+        ]
+
+    def end(self, pod: Object, phase: str = "Succeeded") -> None:
+        """A pod completes, and is deleted."""
+        self._status(PODS, pod["metadata"]["name"], {"phase": phase})
+        self.client.remove(PODS, self.namespace, pod["metadata"]["name"])
+
+    def stop(self, name: str) -> None:
+        for pod in self.pods(name):
+            self.end(pod)
+        if self.client.find(VMIS, self.namespace, name) is not None:
+            self.client.delete(VMIS, self.namespace, name)
+            self.unhold(VMIS, name)
+            self.wait_gone(VMIS, name)
+        self._stopped(name)
+
+    def restart(self, name: str) -> Object:
+        self.stop(name)
+        return self.start(name)
+
+    def delete(self, name: str, policy: str = "Background") -> None:
+        """As KubeVirt deletes a VM: its VMI first. It may still wait for its claims: `wait_gone` waits for it."""
+        self.client.delete(VMS, self.namespace, name, propagationPolicy=policy)
+        self.stop(name)
+        self.unhold(VMS, name, objects.FINALIZERS["VirtualMachine"][0])
+
+    def takes(self, pod: str, ips: list[str], nad: str = "blue") -> None:
+        """Waits until a pod that waited has these addresses."""
+        self.touch(PODS, pod)
+        waited = self.wait_given(self.client.get(PODS, self.namespace, pod))
+        assert given(waited)[f"{self.namespace}/{nad}"] == ips
+
+    # What the controllers do
+
+    def wait_given(self, pod: Object, seconds: float = PATIENCE) -> Object:
+        """The pod, once OVN-Kubernetes has given it an address on each of its networks."""
+        name = pod["metadata"]["name"]
+        wanted = {f"{each['namespace']}/{each['name']}" for each in selections(pod)}
+        if CLAIM_OF_PRIMARY in pod["metadata"]["annotations"]:
+            wanted.add(f"{self.namespace}/{self.primary}")
+
+        def there() -> Object | None:
+            now = self.client.get(PODS, self.namespace, name)
+            return now if wanted <= set(given(now)) else None
+
+        return wait_until(there, seconds, f"{name} has addresses on {', '.join(sorted(wanted)) or 'its network'}")
+
+    # The end
+
+    def clear(self) -> None:
+        """Takes away all, so that no network of this stage is left to fail over."""
+        for resource in (VMS, VMIS, IPAM_CLAIMS):
+            for each in self.client.list(resource, self.namespace)["items"]:
+                name = each["metadata"]["name"]
+                with contextlib.suppress(ApiError):  # one that meanwhile went with its owner
+                    self.client.delete(resource, self.namespace, name)
+                self.unhold(resource, name)
+        for each in self.client.list(PODS, self.namespace)["items"]:
+            self.client.remove(PODS, self.namespace, each["metadata"]["name"])
+        for each in self.client.list(NADS, self.namespace)["items"]:
+            if not each["metadata"].get("finalizers"):  # those of UDNs OVN-Kubernetes removes
+                self.client.delete(NADS, self.namespace, each["metadata"]["name"])
+        self.plane.heal()
+        for each in self.client.list(CUDNS)["items"]:
+            if self.namespace in each["metadata"]["name"]:
+                self.client.delete(CUDNS, None, each["metadata"]["name"])
+        self.client.delete(NAMESPACES, None, self.namespace)
+        wait_until(lambda: self.client.find(NAMESPACES, None, self.namespace) is None, 60, f"{self.namespace} is gone")
+
+    def _stopped(self, name: str) -> None:
+        """What KubeVirt says of a VM without a VMI."""
+        if self.client.find(VMS, self.namespace, name) is not None:
+            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            condition = {"type": "Ready", "status": "False", "reason": "VMINotExists", "lastTransitionTime": now}
+            self._status(VMS, name, {"conditions": [condition]})
