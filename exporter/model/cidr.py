@@ -6,7 +6,7 @@ One integer stands for an address of either family: IPv6 is counted from SIX on.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv6Address
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -34,8 +34,10 @@ class Block(NamedTuple):
         return 6 if self.first >= SIX else 4
 
     def __str__(self) -> str:
-        address = IPv6Address(self.first - SIX) if self.version == 6 else IPv4Address(self.first)
-        return f"{address}/{self.prefix}"
+        one = self.first
+        if self.version == 6:
+            return f"{IPv6Address(one - SIX)}/{self.prefix}"
+        return f"{one >> 24}.{one >> 16 & 255}.{one >> 8 & 255}.{one & 255}/{self.prefix}"
 
 
 def number(text: str) -> int:

@@ -17,8 +17,9 @@ from ...model.departure import (
     DrainContext,
     DrainState,
     NodeContext,
-    departures,
     drain_context,
+    each_departure,
+    in_order,
     node_context,
 )
 from ...model.departure.context import INDEXES as OF_DEPARTURES
@@ -85,7 +86,7 @@ def take(cluster: Cluster, nodes: Iterable[str], findings: Iterable[Finding], ge
 def steps(
     cluster: Cluster, nodes: Iterable[str], findings: Iterable[Finding], generation: int
 ) -> Generator[None, None, Drain]:
-    """Of nodes that are there, drained together; stops after every few, so that others get their turn."""
+    """Of nodes that are there, drained together; stops after every VM, so that others get their turn."""
     unseen = tuple(_unseen(cluster))
     context = drain_context(ClusterView(cluster, READER), frozenset(each.kind for each in unseen))
     asked = [] if _ALL_STAND_ON & context.unseen else [cluster.get(Node, "", name) for name in dict.fromkeys(nodes)]
@@ -94,15 +95,21 @@ def steps(
     contexts: dict[str, NodeContext] = {}
     for each in there:
         contexts[each.name] = node_context(context, each.name)
-        found[each.name] = departures(contexts[each.name])
-        yield
+        leaving: list[Departure] = []
+        for departure in each_departure(contexts[each.name]):
+            leaving.append(departure)
+            yield
+        found[each.name] = in_order(leaving)
     places = yield from _plan(cluster, there, found)
     shown = _shown(findings)
     reports = []
     for each in there:
         moved = _evacuated(cluster, each)
-        reports.append(_node(contexts[each.name], each, found[each.name], moved, places, shown))
-        yield
+        vms: list[VMReport] = []
+        for departure in found[each.name]:
+            vms.append(_vm(departure, places, shown))
+            yield
+        reports.append(_node(contexts[each.name], each, vms, moved, shown))
     namespaces = {each.subject.namespace for all_ in found.values() for each in all_}
     down = webhook_down(cluster.all(EndpointSlice), context.kubevirt)
     return Drain(
@@ -193,12 +200,11 @@ def _evacuated(cluster: Cluster, node: Node) -> int:
 def _node(
     context: NodeContext,
     node: Node,
-    found: list[Departure],
+    found: list[VMReport],
     evacuated: int,
-    places: dict[Key, Place],
     shown: dict[Key, list[Shown]],
 ) -> NodeReport:
-    vms = sorted((_vm(each, places, shown) for each in found), key=lambda vm: _ORDER[vm.state])
+    vms = sorted(found, key=lambda vm: _ORDER[vm.state])
     counts: dict[str, int] = {}
     for vm in vms:
         counts[vm.state] = counts.get(vm.state, 0) + 1
