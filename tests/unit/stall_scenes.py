@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 from tests.rows import full
 
-__all__ = ["SCENES"]
+__all__ = ["SCENES", "crowd"]
 
 Row = dict[str, Any]
 
@@ -326,3 +327,12 @@ SCENES: dict[str, Callable[[int], list[dict[str, Any]]]] = {
         _claims_and_pods_of_one_vm,
     )
 }
+
+_LARGEST = 1_500_000  # bytes of an object that etcd takes
+
+
+def crowd(scene: str, size: int) -> list[Row]:
+    """As many as that, or as many as one object can have."""
+    while max(len(json.dumps(each)) for each in SCENES[scene](size)) > _LARGEST:
+        size //= 2
+    return SCENES[scene](size)

@@ -20,11 +20,10 @@ from exporter.model.reader import Reading
 from exporter.model.source import SyncState
 from exporter.views import drain
 from tests.evaluation import NOW, api_kinds
-from tests.unit.stall_scenes import SCENES
+from tests.unit.stall_scenes import SCENES, crowd
 
 _CHECKS = [check for check in all_checks() if check.scope is not PER_FLEET]
 _SIZE = 5000
-_LARGEST = 1_500_000  # bytes
 _LONGEST = 0.05  # seconds of CPU between two looks at the event loop
 # A single object of so many entries is taken in at once, and so is what a NAD's going means for 10,000 pods and claims.
 _LONGER = {"excludes", "subnets_and_excludes", "interfaces_of_one_vm", "leftover_claims_and_pods", "pods_of_one_claim"}
@@ -82,17 +81,8 @@ def collected_as_in_the_steward() -> Iterator[None]:
         gc.unfreeze()
 
 
-def things_of(scene: str) -> list[dict[str, Any]]:
-    """As many as there may be: etcd takes no object of more than 1.5 MB."""
-    size, things = _SIZE, SCENES[scene](_SIZE)
-    while max(len(json.dumps(each)) for each in things) > _LARGEST:
-        size //= 2
-        things = SCENES[scene](size)
-    return things
-
-
 def longest(scene: str) -> float:
-    things = things_of(scene)
+    things = crowd(scene, _SIZE)
     with collected_as_in_the_steward():
         turns = Turns(things)
         for thing in (things[0], things[-1]):  # what all share, and one of the many
