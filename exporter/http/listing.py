@@ -193,7 +193,7 @@ class Listings:
 
     def uid_of(self, namespace: str) -> str:
         """Empty for one that is not known."""
-        found = self._engine.cluster.get(Namespace, "", namespace)
+        found = self._engine.cluster.get(Namespace, namespace, namespace)
         return found.uid if found is not None else ""
 
     def of(self, visible: Visible | None) -> Listing:

@@ -245,6 +245,18 @@ async def test_what_two_namespaces_share_is_shown_to_who_asks_for_both_and_costs
     assert len(evaluated) <= 2 * len(partitions)
 
 
+def test_a_namespace_that_was_made_anew_has_another_uid() -> None:
+    """By it a decision on a namespace is not one on another that has its name later."""
+    evaluation = Evaluation(CHECKS)
+    every = listings(evaluation.engine)
+    assert every.uid_of("shop") == ""
+    for uid in ("u1", "u2"):
+        evaluation.seen(full({"kind": "Namespace", "name": "shop", "uid": uid}))
+        assert every.uid_of("shop") == uid
+        evaluation.gone("Namespace", "shop", "shop")
+    assert every.uid_of("shop") == ""
+
+
 def test_nothing_is_related_to_what_is_withheld_however_many_there_are() -> None:
     def refs(*namespaces: str) -> tuple[Ref, ...]:
         return tuple(Ref("VirtualMachine", each, f"vm-{at}", str(at)) for at, each in enumerate(namespaces))
