@@ -110,7 +110,7 @@ async def run(
         ends.push_async_callback(transport.close)
         ledger = ends.enter_context(_ledger(config, clock))
         keep = config.edit_war.within.total_seconds()
-        following, history = Following(keep=keep), History(keep=keep, clock=clock)
+        following, history = Following(keep=keep), History(keep=keep, returns=config.edit_war.returns, clock=clock)
         ledger.recall(history=history, following=following)
         history.forget(clock())
         board, reads, writer = Board(), ApiReads(transport), Writer(transport)

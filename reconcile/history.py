@@ -13,6 +13,7 @@ import msgspec
 
 from .ledger.entry import Entry, Event
 from .outcomes import Attempt, Failures, Pause, Return, War, attempt_of
+from .returns import Returns
 
 __all__ = ["Attempt", "Failures", "History", "Pause", "War"]
 
@@ -35,6 +36,7 @@ class _Known(msgspec.Struct, frozen=True):
     approvals: dict[str, float]
     unfinished: list[str] = []
     in_use: dict[str, float] = {}
+    returns: int = 1
 
 
 class History:
@@ -43,9 +45,11 @@ class History:
     A reader of the ledger: `seq` is the number of the last entry.
     """
 
-    def __init__(self, *, keep: float = _KEPT, clock: Callable[[], float] | None = None) -> None:
-        """`keep` is for how many seconds a repair that held may come back; `clock` is for what is carried."""
-        self._keep, self._clock = keep, clock
+    def __init__(self, *, keep: float = _KEPT, returns: int = 1, clock: Callable[[], float] | None = None) -> None:
+        """`keep` is for how many seconds a repair that held may come back, and `returns` how often in that time makes
+        an edit war: what is too old to be part of one is forgotten. `clock` is for what is carried.
+        """
+        self._keep, self._war, self._clock = keep, returns, clock
         self.seq = 0
         self._followed: set[str] = set()  # attempts of which it is still to be seen what became of them
         self._attempts: dict[str, Attempt] = {}
@@ -53,7 +57,7 @@ class History:
         self._in_use: dict[str, float] = {}  # when something was found to use what a write released
         self._executed: dict[str, Attempt] = {}  # those of the last day, but for what surely wrote nothing
         self._failed: dict[str, dict[str, float]] = {}  # by remediation: attempts since the last success
-        self._returned: dict[str, list[Return]] = {}  # by fingerprint, target and subject
+        self._returned = Returns()
         self._paused: dict[str, Pause] = {}
         self._approvals: dict[str, float] = {}
         # Gates ask the same of each of thousands of repairs; forgotten with each change.
@@ -108,15 +112,12 @@ class History:
         elif entry.event is Event.VERIFIED:
             failed.clear()
         elif entry.event is Event.RETURNED:
-            found = Return(entry.at, attempt.id, attempt.target, attempt.subject, entry.why)
-            for key in {attempt.fingerprint, attempt.target, attempt.subject}:
-                self._returned.setdefault(key, []).append(found)
+            self._returned.add(attempt, entry.at, entry.why)
 
     def _resume(self, scope: str) -> None:
         """A person who resumes an object has settled whose it is: what came back before no longer counts."""
         self._paused.pop(scope, None)
-        for key, found in list(self._returned.items()):
-            self._returned[key] = [each for each in found if scope not in (each.target, each.subject)]
+        self._returned.resume(scope)
 
     def forget(self, now: float) -> None:
         """Drops what is too old to matter; to be called now and then."""
@@ -135,6 +136,7 @@ class History:
         self._followed &= self._attempts.keys()
         self._approvals = {text: at for text, at in self._approvals.items() if at > now - _KEPT}
         self._in_use = {key: at for key, at in self._in_use.items() if at > now - _DAY}
+        self._returned.forget(now - _KEPT, self._war, self._keep, self._paused)
 
     def carried(self) -> bytes:
         if self._clock is not None:
@@ -147,17 +149,19 @@ class History:
                 list(self._executed),
                 list(self._followed),
                 self._failed,
-                self._returned,
+                self._returned.kept,
                 self._paused,
                 self._approvals,
                 list(self._open),
                 self._in_use,
+                self._war,
             )
         )
 
     def fits(self, carried: bytes) -> bool:
         try:
-            return msgspec.json.decode(carried, type=_Known).keep >= self._keep
+            known = msgspec.json.decode(carried, type=_Known)
+            return known.keep >= self._keep and known.returns <= self._war
         except msgspec.MsgspecError:
             return False  # of another version
 
@@ -167,7 +171,7 @@ class History:
         self._attempts = {each.id: each for each in known.attempts}
         self._executed = {key: self._attempts[key] for key in known.executed if key in self._attempts}
         self._followed = set(known.followed)
-        self._failed, self._returned = known.failed, known.returned
+        self._failed, self._returned = known.failed, Returns(known.returned)
         self._paused, self._approvals = known.paused, known.approvals
         self._open = {key: self._attempts[key] for key in known.unfinished if key in self._attempts}
         self._in_use = known.in_use
@@ -227,27 +231,15 @@ class History:
 
         `keys` are a fingerprint, and targets or subjects as in "Kind namespace/name"; a return counts for any of them.
         """
-        found = sorted({each for key in keys if key for each in self._returned.get(key, ())})
-        for first, last in zip(found, found[returns - 1 :], strict=False):
-            if last.at - first.at <= within:
-                return War(len(found), found[-1].at, found[-1].why)
-        return None
+        return self._returned.war(keys, returns, within)
 
     def wars(self, returns: int, within: float) -> dict[str, War]:
         """All that is fought over, by what the last of the repairs was about, as in "Kind namespace/name"."""
-        found = {}
-        for key, each in self._returned.items():
-            if (war := self.edit_war([key], returns, within)) is not None:
-                found[max(each).target] = war
-        return found
+        return self._returned.wars(returns, within)
 
     def pauses_since(self) -> dict[str, float]:
         """What is paused, and since when: since it was, or since what was repaired of it came back once more."""
-        found = {scope: pause.at for scope, pause in self._paused.items()}
-        for each in (each for rows in self._returned.values() for each in rows):
-            for scope in {each.target, each.subject} & found.keys():
-                found[scope] = max(found[scope], each.at)
-        return found
+        return self._returned.last({scope: pause.at for scope, pause in self._paused.items()})
 
     @property
     def pauses(self) -> int:

@@ -23,6 +23,7 @@ from ..model.kinds.namespace import Namespace
 from ..views.findings import Filter, FindingReport, Report, field_of, order
 from .by_namespace import ByNamespace
 from .pictures import Fleet, Picture, Tenant
+from .proofs import Proofs
 from .shared import MOST_SIZE, Shared, Versions
 from .viewer import Visible
 
@@ -183,7 +184,7 @@ class Listings:
     def __init__(self, engine: Engine, versions: Versions) -> None:
         self._engine, self._versions = engine, versions
         self._everything = Listing(engine, Fleet(engine, versions))
-        self._by_namespace = ByNamespace(engine)
+        self._by_namespace, self._proofs = ByNamespace(engine), Proofs(engine)
         self._tenants: OrderedDict[Visible, TenantListing] = OrderedDict()
 
     def namespaces(self) -> set[str]:
@@ -192,7 +193,7 @@ class Listings:
 
     def uid_of(self, namespace: str) -> str:
         """Empty for one that is not known."""
-        found = self._engine.cluster.get(Namespace, "", namespace)
+        found = self._engine.cluster.get(Namespace, namespace, namespace)
         return found.uid if found is not None else ""
 
     def of(self, visible: Visible | None) -> Listing:
@@ -200,7 +201,7 @@ class Listings:
         if visible is None:
             return self._everything
         if visible not in self._tenants:
-            picture = Tenant(self._engine, self._versions, self._by_namespace, visible)
+            picture = Tenant(self._engine, self._versions, (self._by_namespace, self._proofs), visible)
             self._tenants[visible] = TenantListing(self._engine, picture)
         self._tenants.move_to_end(visible)
         while len(self._tenants) > _MOST_TENANTS:

@@ -15,11 +15,12 @@ from ..engine.engine import Engine
 from ..findings import Finding, Unknown
 from ..model.source import Undecodable
 from ..repairs import Repair
-from ..views.confined import confined, says_the_same, withheld
+from ..views.confined import withheld
 from ..views.findings import FindingReport, Report, reported, surroundings, undecodable_report
 from ..views.fleet import UNSEEN_FLEET
 from ..views.repairs import reconcile_of
 from .by_namespace import ByNamespace
+from .proofs import Proofs
 from .shared import Versions
 from .viewer import Visible
 
@@ -27,9 +28,6 @@ __all__ = ["Fleet", "Picture", "Tenant"]
 
 _SLICE = 0.004  # seconds between two looks at the event loop
 _UNKNOWN = "the check has no answer now; an admin of the cluster can see why"
-
-
-_Proven = dict[tuple[str, str], dict[str, Finding]]  # by check and partition
 
 
 class Picture(Protocol):
@@ -79,8 +77,10 @@ class Fleet:
 class Tenant:
     """The findings of some namespaces, and nothing of others. The generation is filled in by whoever lists them."""
 
-    def __init__(self, engine: Engine, versions: Versions, by_namespace: ByNamespace, visible: Visible) -> None:
-        self._engine, self._versions, self._by_namespace, self._visible = engine, versions, by_namespace, visible
+    def __init__(self, engine: Engine, versions: Versions, kept: tuple[ByNamespace, Proofs], visible: Visible) -> None:
+        """`kept` is shared by all tenants."""
+        self._engine, self._versions, self._visible = engine, versions, visible
+        self._by_namespace, self._proofs = kept
         self._checks = {check.id: check for check in engine.checks}
         self._shown: dict[str, tuple[Finding, Finding]] = {}  # by fingerprint: as it is, and as it is shown
         self._unknown: tuple[int | None, tuple[Unknown, ...]] = (None, ())  # of which version
@@ -97,12 +97,11 @@ class Tenant:
 
     async def findings(self) -> Sequence[Finding]:
         shown: dict[str, tuple[Finding, Finding]] = {}
-        proven: _Proven = {}
         began = time.monotonic()
         for namespace in self._namespaces():
             for finding in self._by_namespace.of(namespace):
                 before, after = self._shown.get(finding.fingerprint, (None, finding))
-                shown[finding.fingerprint] = finding, after if before is finding else self._of(finding, proven)
+                shown[finding.fingerprint] = finding, after if before is finding else self._of(finding)
                 if time.monotonic() - began > _SLICE:
                     await asyncio.sleep(0)
                     began = time.monotonic()
@@ -124,22 +123,16 @@ class Tenant:
             fleet=UNSEEN_FLEET,
         )
 
-    def _of(self, finding: Finding, proven: _Proven) -> Finding:
-        """As it may be shown. `proven` has the partitions that were evaluated, each once for all its findings."""
+    def _of(self, finding: Finding) -> Finding:
+        """As it may be shown."""
         if self._visible.names is None:
             return finding
-        check = self._checks[finding.check]
         try:
-            partition = self._engine.partition_of(finding)
-        except KeyError:  # it has closed meanwhile
-            return withheld(finding, check.reasons[finding.reason].meaning)
-        if (check.id, partition) not in proven:
-            settings = self._engine.settings().get(check.id)
-            proven[check.id, partition] = confined(check, self._engine.cluster, partition, settings, self._visible)
-        found = proven[check.id, partition].get(finding.fingerprint)
-        if found is not None and says_the_same(check, found, finding):
-            return finding
-        return withheld(finding, check.reasons[finding.reason].meaning)
+            if self._proofs.shows(finding, self._visible):
+                return finding
+        except KeyError:
+            pass  # it has closed meanwhile
+        return withheld(finding, self._checks[finding.check].reasons[finding.reason].meaning)
 
     def _namespaces(self) -> Iterable[str]:
         names = self._visible.names

@@ -54,6 +54,8 @@ class WireInterface(Wire, frozen=True, gc=False):
     name: str | None = None
     state: str | None = None
     bridge: Anything = None
+    masquerade: Anything = None
+    sriov: Anything = None
     slirp: Anything = None
     passt: Anything = None
     macvtap: Anything = None

@@ -23,7 +23,7 @@ from ..model.overlay import Edit, Overlay
 from ..model.reader import Seen
 from ..model.record import Record
 
-__all__ = ["confined", "says_the_same", "withheld"]
+__all__ = ["Traced", "says_the_same", "traced", "withheld"]
 
 _PUBLIC = {"KubeVirt", "Node", "StorageClass", "VirtualMachineClusterInstancetype", "VirtualMachineClusterPreference"}
 """The kinds without a namespace whose objects name none, and no object in one."""
@@ -33,38 +33,53 @@ class _OutsideError(Exception):
     """The check reads what is not the tenant's: there is no need to go on."""
 
 
+class Traced(msgspec.Struct, frozen=True):
+    """What was found in a partition, by fingerprint, and the namespaces of all that was read for it; empty text is for
+    what is of none and not public. Where it is not `whole` these are some of the namespaces, and nothing is found.
+    """
+
+    found: dict[str, Finding]
+    read: frozenset[str]
+    whole: bool
+
+    def beyond(self, namespaces: Container[str]) -> bool:
+        """Whether some of it was read of none of these."""
+        return not all(each in namespaces for each in self.read)
+
+
 class _Objects(dict[tuple[str, str, str], Record | None]):
     def __init__(self, namespaces: Container[str]) -> None:
         super().__init__()
         self._namespaces = namespaces
+        self.read: set[str] = set()
         self.outside = False
 
     def __setitem__(self, key: tuple[str, str, str], record: Record | None) -> None:
         kind, namespace, _ = key
-        if not (namespace in self._namespaces if namespace else kind in _PUBLIC):
-            self.outside = True
-            raise _OutsideError
+        if namespace or kind not in _PUBLIC:
+            self.read.add(namespace)
+            if not namespace or namespace not in self._namespaces:
+                self.outside = True
+                raise _OutsideError
         super().__setitem__(key, record)
 
 
-def confined(
-    check: Check, cluster: Cluster, partition: str, settings: Any, namespaces: Container[str]
-) -> dict[str, Finding]:
-    """What the check finds in the partition, by fingerprint, if all of it follows from objects of these namespaces, and
-    from public ones; else nothing.
+def traced(check: Check, cluster: Cluster, partition: str, settings: Any, namespaces: Container[str]) -> Traced:
+    """What the check finds in the partition, and of which namespaces it reads for that, beside what is public.
 
     Not of a check that concludes from what is nowhere in the cluster: no list of what was read has that. The first
-    object from elsewhere ends the evaluation, so it costs little where many share something.
+    object that is of none of these namespaces ends the evaluation, so it costs little where many share something.
     """
     if check.scope.whole:
-        return {}
+        return Traced({}, frozenset([""]), whole=True)
     objects = _Objects(namespaces)
     seen = Seen(objects)
     found = evaluate(check, _without_its_name(cluster), partition, settings, seen=seen).findings
+    if objects.outside:
+        return Traced({}, frozenset(objects.read), whole=False)
     named = [key.rpartition(" ")[2] for _, key in seen.shared] + [f"{place}/" for _, place in seen.lists if place]
-    if objects.outside or any("/" in each and each.partition("/")[0] not in namespaces for each in named):
-        return {}
-    return {fingerprint(check.id, each): each for each in found}
+    read = objects.read.union(each.partition("/")[0] for each in named if "/" in each)
+    return Traced({fingerprint(check.id, each): each for each in found}, frozenset(read), whole=True)
 
 
 def says_the_same(check: Check, found: Finding, finding: Finding) -> bool:

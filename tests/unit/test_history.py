@@ -130,6 +130,69 @@ def test_an_edit_war_lasts_until_a_person_resumes_the_object() -> None:
     assert got.edit_war(["f1"], 1, DAY) is not None
 
 
+def returned_in(namespace: str, number: int, at: float) -> list[Entry]:
+    claim = Ref("IPAMClaim", namespace, "db.blue", "u")
+    return [
+        *written(number, at, "done", "verified", "returned", target=claim, fingerprint=f"f-{namespace}", why="flux")
+    ]
+
+
+def test_of_namespaces_that_come_and_go_only_what_is_fought_over_is_kept() -> None:
+    def churned(namespaces: int) -> History:
+        got = History(keep=DAY, returns=3)
+        began = NOW - 100 * DAY
+        for at in range(3):
+            for each in returned_in("war", at, began + at):
+                got.add(each)
+        for at in range(namespaces):
+            for each in returned_in(f"ns-{at}", 10 + at, began + at):
+                got.add(each)
+        got.forget(NOW)
+        return got
+
+    few, many = churned(10), churned(1000)
+    for got in (few, many):
+        assert got.edit_war(["f-war"], 3, DAY) is not None
+        assert got.edit_war(["f-ns-1"], 1, DAY) is None
+    # What differs is the number of the last entry.
+    assert abs(len(many.carried()) - len(few.carried())) < 10
+
+
+def test_a_return_is_kept_while_it_may_be_part_of_an_edit_war() -> None:
+    got = History(keep=90 * DAY, returns=2)
+    for each in returned_in("shop", 1, NOW - 89 * DAY):
+        got.add(each)
+    got.forget(NOW)
+    for each in returned_in("shop", 2, NOW):
+        got.add(each)
+    assert got.edit_war(["f-shop"], 2, 90 * DAY) is not None
+    got.forget(NOW + 1000 * DAY)
+    assert got.edit_war(["f-shop"], 2, 90 * DAY) is not None  # until a person resumes the object
+
+    alone = History(keep=DAY, returns=1)
+    for each in returned_in("shop", 1, NOW - 1000 * DAY):
+        alone.add(each)
+    alone.forget(NOW)
+    assert alone.edit_war(["f-shop"], 1, DAY) is not None
+
+
+def test_returns_that_a_stricter_setting_counts_are_read_again() -> None:
+    loose, strict = History(keep=DAY, returns=3), History(keep=DAY, returns=2)
+    assert not strict.fits(loose.carried())
+    assert loose.fits(strict.carried())
+
+
+def test_what_a_person_resumed_leaves_nothing() -> None:
+    got = History()
+    before = len(got.carried())
+    for at in range(100):
+        for each in returned_in(f"ns-{at}", at, NOW - 100 * DAY):
+            got.add(each)
+        got.add(entry("resumed", scope=f"IPAMClaim ns-{at}/db.blue"))
+    got.forget(NOW)
+    assert len(got.carried()) < before + 20
+
+
 def test_pauses_are_those_that_nobody_resumed() -> None:
     got = history(entry("paused", by="ann", why="w"), entry("paused", scope="shop"), entry("resumed", scope="shop"))
     pause = got.paused("")

@@ -157,6 +157,26 @@ def test_an_upgrade_names_who_uses_the_gates_and_what_it_heals() -> None:
     assert (exit_code(impact), impact.beforehand) == (0, ())
 
 
+def test_an_upgrade_names_interfaces_that_have_not_exactly_one_binding() -> None:
+    vms = [
+        *vm("unbound", interfaces({})),
+        *vm("twice", interfaces({"bridge": {}, "masquerade": {}}), running=True),
+        *vm("once", interfaces({"masquerade": {}}), running=True),
+    ]
+    impact = impact_of(evaluation_of(kubevirt(), *vms), upgrade_to="1.9.0")
+    assert bites(impact) == {
+        ("breaks", "ns/twice", "interface_binding", "NotEditable", "at the next edit"),
+        ("breaks", "ns/unbound", "interface_binding", "StoppedRequestsDisabled", "at the next edit"),
+    }
+    assert {each.answer for each in impact.findings} == {"must have exactly one binding method or binding plugin"}
+    assert exit_code(impact) == 1
+
+
+def interfaces(binding: Row) -> Row:
+    pod = {"networks": [{"name": "default", "pod": {}}]}
+    return {"domain": {"devices": {"interfaces": [{"name": "default", **binding}]}}, "template": pod}
+
+
 def test_a_downgrade_is_called_one_and_breaks_who_needs_the_newer_release() -> None:
     evaluation = evaluation_of(kubevirt("v1.9.0"), *vm("db", REBOOT, running=True))
     impact = impact_of(evaluation, upgrade_to="1.8")

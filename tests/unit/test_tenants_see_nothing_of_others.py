@@ -137,8 +137,8 @@ WITHHELD = {"evictions", "firmware_duplicates", "firmware_serials", "instancetyp
 WHOLE = {check.id for check in CHECKS} - OF_THE_CLUSTER - WITHHELD
 
 
-async def test_many_findings_of_one_partition_cost_one_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever makes clones of one VM must not hold up everybody by looking at them."""
+def counting(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The partitions that are evaluated from now on, to find what a tenant may read."""
     evaluated: list[str] = []
 
     def counted(check: Check, cluster: Any, partition: str, *rest: Any, **options: Any) -> Any:
@@ -146,8 +146,18 @@ async def test_many_findings_of_one_partition_cost_one_evaluation(monkeypatch: p
         return evaluate(check, cluster, partition, *rest, **options)
 
     monkeypatch.setattr(confined, "evaluate", counted)
-    (check,) = (each for each in CHECKS if each.id == "firmware_duplicates")
-    evaluation = Evaluation([check])
+    return evaluated
+
+
+def named(check_id: str) -> Check:
+    (check,) = (each for each in CHECKS if each.id == check_id)
+    return check
+
+
+async def test_many_findings_of_one_partition_cost_one_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever makes clones of one VM must not hold up everybody by looking at them."""
+    evaluated = counting(monkeypatch)
+    evaluation = Evaluation([named("firmware_duplicates")])
     evaluation.seen(full({"kind": "KubeVirt", "name": "kubevirt", "version": "v1.6.2"}))
     shared = "5a9fc181-957e-5c32-9e5a-2de5e9673531"
     for at in range(50):
@@ -159,6 +169,92 @@ async def test_many_findings_of_one_partition_cost_one_evaluation(monkeypatch: p
     assert len(seen["findings"]) >= 50
     assert any(each["evidence"] for each in seen["findings"])
     assert len(evaluated) == len(set(evaluated)) <= 2
+
+
+def asking(namespace: str, binding: str) -> dict[str, Any]:
+    """A stopped VM that asks for a binding that KubeVirt has discontinued."""
+    interfaces = [{"name": "default", binding: {}}]
+    return full(
+        {
+            "kind": "VirtualMachine",
+            "namespace": namespace,
+            "name": "db",
+            "uid": f"u-{namespace}",
+            "runStrategy": "Halted",
+            "domain": {"devices": {"interfaces": interfaces}},
+            "networks": {"default": "pod"},
+        }
+    )
+
+
+async def test_other_subsets_of_a_tenants_namespaces_cost_no_further_evaluation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evaluated = counting(monkeypatch)
+    evaluation = Evaluation([named("feature_mismatch")])
+    evaluation.seen(full({"kind": "KubeVirt", "name": "kubevirt", "namespace": "kubevirt", "version": "v1.8.4"}))
+    places = [f"ns-{at}" for at in range(10)]
+    for place in places:
+        evaluation.seen(asking(place, "slirp"))
+    evaluation.evaluate()
+    every = listings(evaluation.engine)
+
+    async def features(*subset: str) -> dict[str, str]:
+        seen = await report(every.of(Visible(frozenset(subset))))
+        return {each["subject"]["namespace"]: each.get("feature", "") for each in seen["findings"]}
+
+    for left_out in places:
+        subset = [each for each in places if each != left_out]
+        assert await features(*subset) == dict.fromkeys(subset, "slirp")
+    assert sorted(evaluated) == sorted(set(evaluated))
+    assert len(evaluated) == len(places)
+
+    evaluated.clear()
+    evaluation.seen(asking("ns-3", "macvtap"))
+    evaluation.evaluate()
+    assert await features(*places[3:5]) == {"ns-3": "macvtap", "ns-4": "slirp"}
+    assert await features(*places[2:4]) == {"ns-2": "slirp", "ns-3": "macvtap"}
+    assert len(evaluated) == 1
+
+
+async def test_what_two_namespaces_share_is_shown_to_who_asks_for_both_and_costs_two_evaluations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever asks for one of them first changes nothing of that, nor how often they ask."""
+    evaluated = counting(monkeypatch)
+    evaluation = Evaluation([named("firmware_duplicates")])
+    evaluation.seen(full({"kind": "KubeVirt", "name": "kubevirt", "version": "v1.6.2"}))
+    shared = "5a9fc181-957e-5c32-9e5a-2de5e9673531"
+    for place in ("a", "b"):
+        vm = {"namespace": place, "name": "clone", "uuid": shared}
+        evaluation.seen(full({"kind": "VirtualMachine", "uid": f"u-{place}", **vm}))
+        evaluation.seen(full({"kind": "VirtualMachineInstance", "uid": f"i-{place}", "vm": f"u-{place}", **vm}))
+    evaluation.evaluate()
+    partitions = {evaluation.engine.partition_of(each) for each in evaluation.engine.findings()}
+    every = listings(evaluation.engine)
+
+    async def whole(*subset: str) -> set[bool]:
+        seen = await report(every.of(Visible(frozenset(subset))))
+        assert {each["subject"]["namespace"] for each in seen["findings"]} == set(subset) & {"a", "b"}
+        return {bool(each["evidence"]) for each in seen["findings"]}
+
+    for more in ("c", "d", "e"):
+        assert await whole("a", more) == {False}
+        assert await whole("b", more) == {False}
+        assert await whole("a", "b", more) == {True}
+    assert len(evaluated) <= 2 * len(partitions)
+
+
+def test_a_namespace_that_was_made_anew_has_another_uid() -> None:
+    """By it a decision on a namespace is not one on another that has its name later."""
+    evaluation = Evaluation(CHECKS)
+    every = listings(evaluation.engine)
+    assert every.uid_of("shop") == ""
+    for uid in ("u1", "u2"):
+        evaluation.seen(full({"kind": "Namespace", "name": "shop", "uid": uid}))
+        assert every.uid_of("shop") == uid
+        evaluation.gone("Namespace", "shop", "shop")
+    assert every.uid_of("shop") == ""
 
 
 def test_nothing_is_related_to_what_is_withheld_however_many_there_are() -> None:

@@ -5,9 +5,8 @@ KubeVirt never looks at VMs when somebody switches a feature off, and a VMI that
 release say what the cluster allows. docs/features.md has all features, and how the reasons differ.
 
 Not seen here: what nodes support (feature_nodes), and StorageClasses (feature_storage); VMs that a tool outside of
-the cluster is about to create; an interface without any binding, which KubeVirt 1.9 refuses ("must have exactly one
-binding method or binding plugin") and earlier releases take: a preference may fill one in, and which bindings count
-differs by release.
+the cluster is about to create; an interface without any binding before KubeVirt 1.9, which takes it and whose
+virt-handler never gets such a VMI started ("undefined binding method").
 """
 
 from __future__ import annotations

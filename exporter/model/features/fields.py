@@ -35,6 +35,7 @@ FIELDS = {
     "hotplug_volumes": "status.volumeStatus[].hotplugVolume",
     "hyperv_strict": "spec.domain.features.hyperv",
     "ignition": "annotation kubevirt.io/ignitiondata",
+    "interface_binding": _INTERFACES,
     "macvtap": f"{_INTERFACES}.macvtap",
     "multi_arch": "spec.architecture",
     "net_dra": "spec.networks[].resourceClaim",

@@ -22,7 +22,7 @@ from ..remembered import remembered
 from ..vm_spec import WireCPU, WireDevices, WireDomain, WireFeatures, WireVMSpec
 from .asks import asks_of, shared
 from .rule import IGNITION, SIDECARS, Asking, Request
-from .rules.networks import IMPLICIT
+from .rules.networks import IMPLICIT, ON_POD_NETWORK
 
 __all__ = ["alike", "demanded_by", "requests_of"]
 
@@ -95,6 +95,8 @@ def _together(own: tuple[Request, ...], shape: Shape, texts: tuple[str | None, s
         kept |= _placed(own, shape, preference)
         if _detached(shape, preference):
             kept -= {("bridge_on_pod_network", IMPLICIT), ("default_network_interface", "")}
+        if preference.devices is not None and preference.devices.preferred_interface_masquerade is not None:
+            kept -= {("interface_binding", ON_POD_NETWORK)}
     # What the template says of its networks and its hardware type, a spec without any would say otherwise.
     return shared(tuple(sorted(kept | {request for request in more if request[0] not in _OF_TEMPLATE})))
 

@@ -90,6 +90,7 @@ class _PreferredDevices(Wire, frozen=True, gc=False):
     preferred_tpm: _PreferredTPM | None = field(name="preferredTPM", default=None)
     preferred_autoattach_pod_interface: bool | None = None
     preferred_video_type: str | None = None
+    preferred_interface_masquerade: Any = None
 
 
 class _PreferredFeatures(Wire, frozen=True, gc=False):

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 
+from ...vm_spec import WireInterface
 from ..configuration import Effective
 from ..rule import Asking, Ground, Migrates, Rule, Severities, Stage
 
-__all__ = ["RULES"]
+__all__ = ["IMPLICIT", "ON_POD_NETWORK", "RULES"]
 
 IMPLICIT = "implicit"
 """The parameter of a VM that has neither networks nor interfaces, and so gets KubeVirt's default."""
+ON_POD_NETWORK = "on the pod network"
+"""The parameter of an interface without any binding that a preference can bring one to."""
+
+_BINDINGS = attrgetter("bridge", "masquerade", "sriov", "passt_binding", "binding")
+_DISCONTINUED = attrgetter("slirp", "passt", "macvtap")
 
 
 def _by_default(vm: Asking) -> bool:
@@ -34,6 +40,23 @@ def _default(vm: Asking) -> Iterable[str]:
 
 def _bindings(vm: Asking) -> Iterable[str]:
     return {each.binding.name for each in vm.interfaces if each.binding is not None and each.binding.name}
+
+
+def _bound_wrongly(vm: Asking) -> Iterable[str]:
+    """Where not exactly one binding is given; those that are discontinued have rules of their own."""
+    return {_where(vm, each) for each in vm.interfaces if not _bound(each)}
+
+
+def _bound(interface: WireInterface) -> bool:
+    given = sum(each is not None for each in _BINDINGS(interface))
+    return given == 1 or (not given and any(each is not None for each in _DISCONTINUED(interface)))
+
+
+def _where(vm: Asking, interface: WireInterface) -> str:
+    if any(each is not None for each in _BINDINGS(interface)):
+        return ""
+    network = next((each for each in vm.spec.networks or () if each is not None and each.name == interface.name), None)
+    return ON_POD_NETWORK if network is not None and network.pod is not None else ""
 
 
 def _claimed(vm: Asking) -> Iterable[str]:
@@ -85,6 +108,10 @@ def _until_listed(gate: str) -> Callable[[Effective], Stage]:
         return Stage.CREATION
 
     return stage
+
+
+def _not_one(_ground: Ground, _parameter: str) -> str:
+    return "KubeVirt takes exactly one binding of each interface since release 1.9"
 
 
 def _discontinued(_ground: Ground, _parameter: str) -> str:
@@ -148,6 +175,14 @@ RULES = (
         migrates=Migrates.DEGRADED,
         since=(1, 9),
         message="portRanges is specified on interface but the PortRangesSpec feature gate is not enabled",
+    ),
+    Rule(
+        "interface_binding",
+        "an interface with no binding or several",
+        _bound_wrongly,
+        refused=_not_one,
+        since=(1, 9),
+        message="must have exactly one binding method or binding plugin",
     ),
     Rule(
         "net_dra",
