@@ -60,7 +60,8 @@ def confined(
         return {}
     objects = _Objects(namespaces)
     seen = Seen(objects)
-    found = evaluate(check, _without_its_name(cluster), partition, settings, seen=seen).findings
+    answer = evaluate(check, _without_its_name(cluster), partition, settings, seen=seen)
+    found = () if answer.unknown else answer.findings
     named = [key.rpartition(" ")[2] for _, key in seen.shared] + [f"{place}/" for _, place in seen.lists if place]
     if objects.outside or any("/" in each and each.partition("/")[0] not in namespaces for each in named):
         return {}
