@@ -13,6 +13,7 @@ from exporter.engine.dirty import everything
 from exporter.evaluate import Outcome, evaluate
 from exporter.findings import Severity, fingerprint
 from exporter.model.kind import ApiKind
+from exporter.model.record import epoch
 from exporter.model.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full
@@ -27,7 +28,13 @@ TWICE: list[dict[str, Any]] = [
     {"kind": "IPAMClaim", "name": "web.blue", "vm": "web", "owner": "u2", "ips": ["10.0.0.5/24"]},
 ]
 _TWICE_FOUND = [("ns", name, "DuplicateIP", "warning") for name in ("db.blue", "web.blue")]
-POD: dict[str, Any] = {"kind": "Pod", "name": "x", "domain": "db", "claims": ["db.blue"], "addresses": {"ns/blue": ["10.0.0.5/24"]}}
+POD: dict[str, Any] = {
+    "kind": "Pod",
+    "name": "x",
+    "domain": "db",
+    "claims": ["db.blue"],
+    "addresses": {"ns/blue": ["10.0.0.5/24"]},
+}
 
 Found = dict[str, str]
 
@@ -142,3 +149,16 @@ def test_nothing_is_evaluated_while_a_kind_is_about_to_be_there() -> None:
     evaluation.sync_state("Deployment", SyncState.BEHIND)
     evaluation.seen(full({"kind": "IPAMClaim", "name": "c.blue", "vm": "c", "owner": "u", "ips": ["10.0.0.5/24"]}))
     assert evaluation.found() == _TWICE_FOUND
+
+
+def test_what_waits_for_its_grace_does_not_open_while_nobody_knows_whether_it_is_still_so() -> None:
+    left = full({"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "deleting": True})
+    evaluation = Evaluation([CLAIMS], now=epoch(left["metadata"]["deletionTimestamp"]) or 0.0, initial=False)
+    evaluation.seen(left)
+    assert evaluation.found() == []
+    evaluation.sync_state("Pod", SyncState.STALE)
+    evaluation.now += 3600
+    evaluation.seen({**left, "metadata": {**left["metadata"], "resourceVersion": "99"}})
+    assert evaluation.found() == []
+    evaluation.sync_state("Pod", SyncState.LIVE)
+    assert evaluation.found() == [("ns", "db.blue", "StuckTerminatingOwnerGone", "warning")]
