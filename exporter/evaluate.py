@@ -5,7 +5,8 @@ and a repair is confirmed by it. Pure: no clock, no client.
 
 A check has one of four answers. *Findings* or *none* need all that it reads: listed, current, and readable. It is *not
 applicable* where the cluster does not serve what it is about. Else it is *unknown*, with the reason: could not see is
-never the same as not there.
+never the same as not there. What follows from the objects of the other kinds alone is found even where one kind can't
+be seen; the answer is unknown then too, since there may be more.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from typing import Any
 import msgspec
 
 from .checks.base import Check, View
+from .checks.partial import PartialView
 from .findings import Finding
 from .model.cluster import Cluster
 from .model.kind import Kind
 from .model.reader import Seen
-from .model.record import Ref, UnansweredError
-from .model.source import UNREADABLE, Source, Undecodable, not_served, unreadable_in
+from .model.record import Record, Ref, UnansweredError, UnseenError
+from .model.source import UNREADABLE, Source, SyncState, Undecodable, not_served, unreadable_in
 
 __all__ = ["Answer", "Outcome", "Standing", "evaluate", "evaluating", "hidden", "standing", "undecodables"]
 
@@ -37,6 +39,7 @@ class Outcome(StrEnum):
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """`unknown` and `not_applicable` say why, and are empty otherwise. `error` is what the check raised, `hidden_by`
     the undecodable object that leaves the partition without an answer, `unread` one of which a fact can't be read.
+    A `partial` one was made without a kind that can't be seen: it is unknown, and may have findings.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -45,6 +48,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     error: Exception | None = None
     hidden_by: Undecodable | None = None
     unread: Ref | None = None
+    partial: bool = False
     seen: Seen | None = None
 
     @property
@@ -59,17 +63,26 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a check can answer at all, as far as that depends on what is served and seen.
 
-    `unseen` has a sentence for each kind that can't be seen; `waiting` says that a kind is about to catch up with what
-    was missed, so that there is no new answer for the moment.
+    `unseen` has a sentence for each kind that can't be seen, and `blind` the types of their records; `waiting` says
+    that a kind is about to be there, or to catch up with what was missed, so that there is no new answer for the
+    moment.
+    `aimless`: what can't be seen is what the check is about, or decides what its partitions are.
     """
 
     not_applicable: str = ""
     unseen: tuple[str, ...] = ()
+    blind: frozenset[type[Record]] = frozenset()
     waiting: bool = False
+    aimless: bool = False
 
     @property
     def answers(self) -> bool:
         return not (self.not_applicable or self.unknown)
+
+    @property
+    def evaluates(self) -> bool:
+        """Whether it can answer, or find what follows from what can be seen."""
+        return not (self.not_applicable or self.waiting or self.aimless)
 
     @property
     def unknown(self) -> str:
@@ -81,15 +94,18 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 def standing(check: Check, cluster: Cluster) -> Standing:
     if why := not_served(cluster, check.about):
         return Standing(not_applicable=why)
-    unseen, waiting = [], False
+    unseen: dict[type[Record], str] = {}
+    waiting = False
     for kind in check.reads:
         source = _source(cluster, kind)
         if kind.record in _OWN or (source is not None and source.current):
             continue
-        waiting = True
+        waiting = waiting or (source is not None and (source.readable or source.sync_state is SyncState.STARTING))
         if source is None or not source.readable:
-            unseen.append(f"{kind.name}: {source.why if source is not None else 'nobody looks for it'}")
-    return Standing(unseen=tuple(unseen), waiting=waiting)
+            unseen[kind.record] = f"{kind.name}: {source.why if source is not None else 'nobody looks for it'}"
+    by = check.scope.by.passed if check.scope.by is not None else frozenset()
+    aimless = any(kind in unseen for kind in (*by, *(kind.record for kind in check.about)))
+    return Standing(unseen=tuple(unseen.values()), blind=frozenset(unseen), waiting=waiting, aimless=aimless)
 
 
 def undecodables(check: Check, cluster: Cluster) -> Iterator[Undecodable]:
@@ -152,22 +168,28 @@ def evaluating(
     known = known or standing(check, cluster)
     if known.not_applicable:
         return Answer(not_applicable=known.not_applicable)
-    if known.unknown:
+    if not known.evaluates:
         return Answer(unknown=known.unknown)
+    partial = bool(known.blind)
     if undecodable := hidden(check, cluster, partition):
-        return Answer(unknown=undecodable.sentence, hidden_by=undecodable)
+        return Answer(unknown=undecodable.sentence, hidden_by=undecodable, partial=partial)
+    view = View(cluster, check, partition, settings, seen)
+    if known.blind:
+        view = PartialView(cluster, check, partition, settings, seen, unseen=known.blind)
     found: list[Finding] = []
     try:
-        for finding in check.find(View(cluster, check, partition, settings, seen)):
+        for finding in check.find(view):
             if finding is not None:
                 found.append(finding)
             yield
+    except UnseenError:
+        pass  # what was found before that holds
     except UnansweredError as error:
-        return Answer(unknown=str(error), unread=error.ref, seen=seen)
+        return Answer(unknown=str(error), unread=error.ref, partial=partial, seen=seen)
     except Exception as error:  # noqa: BLE001 # whatever a check raises, its partition has no answer
         why = f"the check raised {type(error).__name__}: {error}; please report it"
-        return Answer(unknown=why, error=error, seen=seen)
-    return Answer(findings=tuple(found), seen=seen)
+        return Answer(unknown=why, error=error, partial=partial, seen=seen)
+    return Answer(findings=tuple(found), unknown=known.unknown, partial=partial, seen=seen)
 
 
 def _source(cluster: Cluster, kind: Kind[Any]) -> Source | None:

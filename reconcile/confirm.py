@@ -220,7 +220,7 @@ def _finding(hint: Hint, check: Check, cluster: FreshCluster, settings: Any) -> 
         answer = evaluate(check, cluster, partition, settings)
         if answer.outcome is Outcome.UNKNOWN:
             unknown = _without_answer(check, answer)
-        if found := _same(hint, check, answer):
+        elif found := _same(hint, check, answer):
             return found
     return unknown or Refused("finding_holds", f"{check} no longer reports {hint.reason} of {hint.subject}")
 

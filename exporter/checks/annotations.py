@@ -34,19 +34,23 @@ _REASONS = {
 }
 
 
-def find(view: View) -> Iterator[Finding]:
+def find(view: View) -> Iterator[Finding | None]:
     for kind in _KINDS:
-        for record in view.all(kind.record):
-            said = [f"annotation {fact.annotation} can't be read: {fact.why}" for fact in record.unread]
-            values = {"RESOURCE": kind.resource, "NAMESPACE": record.namespace, "NAME": record.name}
-            yield Finding(
-                reason="UnreadableAnnotation",
-                severity=Severity.INFO,
-                subject=record.ref,
-                message=subject_first(record.ref.kind, "; ".join(said)),
-                commands=(filled("kubectl get RESOURCE -n NAMESPACE NAME -o yaml", values),),
-                evidence={"annotations": [fact.annotation for fact in record.unread]},
-            )
+        yield from view.apart(_of(view, kind))
+
+
+def _of(view: View, kind: ApiKind[Any]) -> Iterator[Finding]:
+    for record in view.all(kind.record):
+        said = [f"annotation {fact.annotation} can't be read: {fact.why}" for fact in record.unread]
+        values = {"RESOURCE": kind.resource, "NAMESPACE": record.namespace, "NAME": record.name}
+        yield Finding(
+            reason="UnreadableAnnotation",
+            severity=Severity.INFO,
+            subject=record.ref,
+            message=subject_first(record.ref.kind, "; ".join(said)),
+            commands=(filled("kubectl get RESOURCE -n NAMESPACE NAME -o yaml", values),),
+            evidence={"annotations": [fact.annotation for fact in record.unread]},
+        )
 
 
 CHECK = Check(

@@ -207,7 +207,11 @@ class View(ClusterView):
             return super().all(kind)
         if by is None or reach is Reach.NAMESPACE:
             return self.within(kind, self.namespace)
-        return [record for record in self.sharing(by, self.partition) if isinstance(record, kind)]
+        return [record for record in super().sharing(by, self.partition) if isinstance(record, kind)]
+
+    def apart(self, found: Iterable[Finding | None]) -> Iterable[Finding | None]:
+        """What is found of one object among several: what can't be known of it leaves the others as they are."""
+        return found
 
     def _declared(self, kind: type[Record]) -> Reach:
         reach = self._reach.get(kind)

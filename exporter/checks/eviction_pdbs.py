@@ -111,8 +111,8 @@ def _selected(view: View, pdb: PodDisruptionBudget) -> list[str]:
     selector = pdb.selector
     if selector is None or not pdb.owner_vmi:
         return []
-    found = view.sharing(VM, vm_key(pdb.namespace, pdb.owner_vmi))
-    pods = [each for each in found if isinstance(each, Pod) and each.deleting is None]
+    found = view.members(VM, vm_key(pdb.namespace, pdb.owner_vmi), Pod)
+    pods = [each for each in found if each.deleting is None]
     return sorted(each.name for each in pods if selector.matches(each.labels))
 
 

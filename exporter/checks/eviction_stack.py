@@ -20,6 +20,7 @@ from ..model.kinds.endpoint_slice import EndpointSlice
 from ..model.kinds.kube_virt import KubeVirt
 from ..model.record import Ref
 from .base import Check, Family, Reason, Scope, View
+from .partial import known
 
 __all__ = ["CHECK"]
 
@@ -48,14 +49,15 @@ def find(view: View) -> Iterator[Finding]:
     for kubevirt in sorted(view.all(KubeVirt), key=lambda each: each.ref):
         own = [each for each in slices if each.namespace == kubevirt.namespace]
         if kubevirt.version and webhook_down(own, kubevirt):  # without one it is just being installed
-            held = sum(1 for _ in view.sharing(LAUNCHERS, view.partition))
+            launchers, whole = known(view.sharing(LAUNCHERS, view.partition))
+            held = len(launchers)
             unready = sum(each.endpoints for each in own)
             yield Finding(
                 reason="WebhookDown",
                 severity=Severity.CRITICAL,
                 subject=Ref("Service", kubevirt.namespace, "virt-api"),
-                message=f"Service virt-api has no ready endpoint ({unready} not ready): evictions of {held} launcher "
-                f"pod{'s' if held != 1 else ''} fail",
+                message=f"Service virt-api has no ready endpoint ({unready} not ready): evictions of "
+                f"{f'{held} ' if whole else ''}launcher pod{'s' if held != 1 else ''} fail",
                 related=(kubevirt.ref,),
                 evidence={
                     "launcherPods": held,

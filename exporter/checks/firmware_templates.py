@@ -40,12 +40,13 @@ _COMMANDS = {
 }
 
 
-def find(view: View) -> Iterator[Finding]:
-    templates: list[VirtualMachinePool | VirtualMachineInstanceReplicaSet] = [
-        *view.all(VirtualMachinePool),
-        *view.all(VirtualMachineInstanceReplicaSet),
-    ]
-    for each in templates:
+def find(view: View) -> Iterator[Finding | None]:
+    yield from view.apart(_of(view, VirtualMachinePool))
+    yield from view.apart(_of(view, VirtualMachineInstanceReplicaSet))
+
+
+def _of(view: View, kind: type[VirtualMachinePool] | type[VirtualMachineInstanceReplicaSet]) -> Iterator[Finding]:
+    for each in view.all(kind):
         if not each.uuid.strip() or each.deleting is not None:
             continue
         made = "VMs" if isinstance(each, VirtualMachinePool) else "VMIs"

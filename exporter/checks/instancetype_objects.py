@@ -16,7 +16,7 @@ object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import nsmallest
 from operator import attrgetter
 
@@ -80,15 +80,14 @@ REASONS = {
 }
 
 
-def find(view: View) -> Iterator[Finding]:
-    for kept in _objects(view):
-        found = (_deletable(view, kept), _deprecated(view, kept), _fields(view, kept))
-        yield from filter(None, found)
-
-
-def _objects(view: View) -> Iterator[Kept]:
+def find(view: View) -> Iterator[Finding | None]:
     for kind in KINDS:
-        yield from view.all(kind.record)
+        for predicate in (_deletable, _deprecated, _fields):
+            yield from view.apart(_found(view, kind.record, predicate))
+
+
+def _found(view: View, kind: type[Kept], predicate: Callable[[View, Kept], Finding | None]) -> Iterator[Finding | None]:
+    yield from (predicate(view, kept) for kept in view.all(kind))
 
 
 def without_copy(view: ClusterView, kept: Kept) -> list[VirtualMachine]:

@@ -51,29 +51,29 @@ REASONS = {
 }
 
 
-def find(view: View) -> Iterator[Finding]:
+def find(view: View) -> Iterator[Finding | None]:
     for pool in view.all(VirtualMachinePool):
         if pool.deleting is None:
             for role in ROLES:
-                yield from filter(None, (_missing(view, pool, role),))
+                yield from view.apart(_missing(view, pool, role))
 
 
-def _missing(view: View, pool: VirtualMachinePool, role: Role) -> Finding | None:
+def _missing(view: View, pool: VirtualMachinePool, role: Role) -> Iterator[Finding]:
     wanted = reference(pool, role)
     if wanted is None or (not wanted.name and not wanted.pin):
-        return None
+        return
     kind, namespace, name = target(pool.namespace, role, wanted)
     if wanted.pin:
         if wanted.pin.startswith(START) or view.named(ControllerRevision, pool.namespace, wanted.pin) is not None:
-            return None  # most saved specs of VMs have no record, whether they are there or not
+            return  # most saved specs of VMs have no record, whether they are there or not
         what, resource, name = "ControllerRevision", "controllerrevisions.apps", wanted.pin
     elif not kind:
-        return None  # the API server takes it, and each VM of it is reported
+        return  # the API server takes it, and each VM of it is reported
     elif view.named(LIVE[kind], namespace, name) is not None:
-        return None
+        return
     else:
         what, resource = kind, RESOURCES[kind]
-    return Finding(
+    yield Finding(
         reason="PoolObjectMissing",
         severity=Severity.WARNING,
         subject=pool.ref,

@@ -32,6 +32,7 @@ from ..model.kinds.virtual_machine_restore import VirtualMachineRestore
 from ..model.naming import NAMED, named
 from ..model.record import Record
 from .base import Check, Family, Reason, Scope, View
+from .partial import known
 
 __all__ = ["CHECK"]
 
@@ -78,7 +79,8 @@ def find(view: View) -> Iterator[Finding]:
     revision = view.named(ControllerRevision, namespace, name)
     if revision is None or revision.stash is None or revision.deleting is not None:
         return
-    needing = [each for each in view.sharing(REVISION, revision_key(namespace, name)) if each is not revision]
+    found, whole = known(view.sharing(REVISION, revision_key(namespace, name)))
+    needing = [each for each in found if each is not revision]
     vms = [each.ref for each in needing if isinstance(each, VirtualMachine) and each.deleting is None]
     if len(vms) > 1:
         first = nsmallest(NAMED, vms)
@@ -90,7 +92,7 @@ def find(view: View) -> Iterator[Finding]:
             message=f"{len(vms):,} VMs refer to the ControllerRevision: {named([vm.name for vm in first], len(vms))}",
             evidence={"vms": len(vms), "owner": revision.owner_name},
         )
-    if _orphaned(view, revision, needing):
+    if whole and _orphaned(view, revision, needing):
         yield _orphan(view, revision)
 
 

@@ -159,14 +159,22 @@ _MESSAGES = {
 }
 
 
-def find(view: View) -> Iterator[Finding]:
+def find(view: View) -> Iterator[Finding | None]:
+    yield from view.apart(_nads(view))
+    yield from view.apart(_networks(view, UserDefinedNetwork))
+    yield from view.apart(_networks(view, ClusterUserDefinedNetwork))
+
+
+def _nads(view: View) -> Iterator[Finding]:
     nads = view.all(NetworkAttachmentDefinition)
     for nad in nads:
         for problem in nad.problems:
             yield _finding(nad, problem)
     yield from _primaries(nads)
-    yield from (_failed(each) for each in view.all(UserDefinedNetwork) if each.failed)
-    yield from (_failed(each) for each in view.all(ClusterUserDefinedNetwork) if each.failed)
+
+
+def _networks(view: View, kind: type[UserDefinedNetwork] | type[ClusterUserDefinedNetwork]) -> Iterator[Finding]:
+    yield from (_failed(each) for each in view.all(kind) if each.failed)
 
 
 def _finding(nad: NetworkAttachmentDefinition, reason: str) -> Finding:

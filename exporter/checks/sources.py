@@ -1,6 +1,7 @@
 """What the steward itself can't see: kinds that it may not or can't list, and objects that it can't decode.
 
-A check that reads such a kind has no answer meanwhile: its last findings stay open and are shown as unknown.
+A check that reads such a kind is unknown meanwhile: its last findings stay open and are shown as unknown, and so is
+what it still finds by the objects of other kinds.
 
 Not seen here: a watch that the API server keeps open without sending the changes that happened. One on which no
 bookmark comes any more either is ended after minutes, and its kind is listed again.

@@ -3,8 +3,9 @@
 A change makes partitions dirty; a step evaluates those that are due, for a few milliseconds, and the event loop goes
 on. While a check has no answer its partitions stay dirty, its last findings stay open, and `unknowns` says why: for all
 of a check while a kind that it reads can't be seen, for one partition while an object in it, or a fact of one that it
-needs, can't be read, or where the check raised. So a finding closes only when somebody looked and found it gone, or
-when the cluster no longer serves what its check is about.
+needs, can't be read, or where the check raised. While only kinds can't be seen, what follows from the others opens, and
+everything is evaluated again once one of them is there. So a finding closes only when somebody looked and found it
+gone, or when the cluster no longer serves what its check is about.
 
 A partition is evaluated no sooner than `settle` seconds after it became dirty: kinds arrive on connections of their
 own, and a claim may arrive a moment before its VM.
@@ -288,7 +289,7 @@ class Engine:
         begins: int | None = None  # the next step, with which of them; None where nothing is left
         reflected = self.timer()  # up to when
         for turn, work in enumerate(self._turns):
-            if work.answers(started):
+            if work.evaluates(started):
                 if begins is None and not work.worked_off(started - self.settle):
                     late = self.timer() - started >= _SLICE
                     if late or self._work_off(work, started, gone, come):
@@ -331,17 +332,22 @@ class Engine:
         if answer.error:
             log.error('event="check raised" check=%s partition="%s"', work.check.id, partition, exc_info=answer.error)
             work.evaluated.errors += 1
-        if answer.unknown:
+        if answer.partial and (answer.error or answer.unread):
+            return  # as it was: the check says already that it does not see all
+        if answer.unknown and not answer.partial:
             if work.holds(partition):
                 work.unanswered(partition, answer.unknown)
             else:
                 work.forget(partition)
             return
-        work.answered(partition)
+        if not answer.partial:
+            work.answered(partition)
         # What was there when we started may be old: after a restart its alert must not begin anew.
-        initial = self._initial or not work.evaluated.once
+        initial = self._initial or work.initial(answer)
         awaited = partial(work.awaited, partition)
-        entry = work.findings.take(partition, found, self._clock(), initial=initial, awaited=awaited)
+        entry = work.findings.take(
+            partition, found, self._clock(), initial=initial, awaited=awaited, partial=answer.partial
+        )
         gone += entry.gone
         come += entry.come
         self._graces.put(work.check.id, partition, entry.due)

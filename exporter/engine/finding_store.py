@@ -103,13 +103,14 @@ class FindingStore:
         *,
         initial: bool = False,
         awaited: Callable[[Finding], str] = lambda _: "",
+        partial: bool = False,
     ) -> Entry:
         """Takes in the findings of a partition as they are complete.
 
         In an `initial` evaluation what has no known beginning does not wait for its grace, unless its reason is
         `lasting`: it may be old already, though no older than the time that it gives. What is no longer found here is
         kept by the partition that is `awaited`, if there is one: its evaluation says whether the finding is gone or has
-        only moved.
+        only moved. Where they are `partial`, what is not found stays as it is, and what was more severe does.
         """
         if not found and not self.holds(partition):
             return _NOTHING
@@ -120,11 +121,16 @@ class FindingStore:
         for key in moved_here:
             made = self._complete(key, found[key][0], known[key], now)
             whole[key] = known[key] if known[key] == made else made
+        if partial:
+            whole = {key: _more_severe(known.get(key, each), each) for key, each in whole.items()}
         dues = {key: self._due(each) for key, each in whole.items()}
         if initial:
             dues |= {key: self._due(found[key][0]) for key, each in whole.items() if self._may_be_old(each)}
         # What is open stays open while it is found, whatever happens to the clock.
         after = {key: each for key, each in whole.items() if dues[key] <= now or key in shown}
+        if partial:  # nobody knows that they are gone, nor that what waits for its grace is still there
+            after |= {key: each for key, each in shown.items() if key not in after}
+            whole = known | whole
         _keep(self._open, partition, tuple(after.values()))
         _keep(self._early, partition, tuple(each for key, each in whole.items() if key not in after))
         lost = known.keys() - whole.keys()
@@ -174,6 +180,10 @@ class FindingStore:
         """When it comes out of its grace."""
         grace = self._check.reasons[finding.reason].grace
         return finding.since + grace if grace and finding.since is not None else 0.0
+
+
+def _more_severe(before: Finding, now: Finding) -> Finding:
+    return before if before.severity.rank > now.severity.rank else now
 
 
 def _keep(place: dict[str, tuple[Finding, ...]], partition: str, findings: tuple[Finding, ...]) -> None:

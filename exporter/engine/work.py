@@ -12,6 +12,7 @@ from ..checks.base import PER_CLUSTER, Check
 from ..evaluate import Answer, Standing, evaluating, hidden, standing
 from ..findings import Finding, Unknown
 from ..model.cluster import Change, Cluster
+from ..model.record import Record
 from ..model.source import UNREADABLE, Undecodable, unreadable_in
 from .dirty import CLUSTER, Crowd, concerned, crowd, crowds, everything, few
 from .finding_store import Complete, FindingStore
@@ -78,7 +79,10 @@ class Work:
         self._kinds = {kind.name: kind.record for kind in self.check.reads}
         self._standing: Standing | None = None
         self._answers_since: float | None = None
-        self._begun = False  # to answer: until then all is to be evaluated, and of changes only the first counts
+        # Since when it evaluates: until then all is to be evaluated, and of changes only the first counts.
+        self._begun: float | None = None
+        self._missed: set[type[Record]] = set()  # kinds without which something was evaluated
+        self._partly_once = False  # all that was there when it began was evaluated, if without some kind
         self._dirty_since: float | None = None
         self._running: _Running | None = None
         self._blindness, self._blindness_kept = Blindness(), False
@@ -94,28 +98,39 @@ class Work:
         """After a change of how a kind is seen: the standing may be another."""
         self._standing, self._blindness_kept = None, False
 
-    def answers(self, now: float) -> bool:
-        """Whether the check can answer at all. Once it can for the first time, everything is dirty."""
+    def evaluates(self, now: float) -> bool:
+        """Whether anything can be evaluated at all. Once it can for the first time, everything is dirty; and again once
+        a kind is there without which something was evaluated.
+        """
         if not self.standing.answers:
             self._answers_since = None
         elif self._answers_since is None:
             self._answers_since = now
-            if not self._begun:
-                self._begun = True
-                self.add_everything(now if self._dirty_since is None else self._dirty_since)
-        return self._answers_since is not None
+        if not self.standing.evaluates:
+            return False
+        if self._begun is None:
+            self._begun = now
+            self.add_everything(now if self._dirty_since is None else self._dirty_since)
+        elif self._missed - self.standing.blind:
+            self._missed.clear()
+            self.add_everything(now)
+        return True
+
+    def initial(self, answer: Answer) -> bool:
+        """Whether what was found may have been there before anybody looked."""
+        return not (self.evaluated.once or (answer.partial and self._partly_once))
 
     def changed(self, change: Change, now: float) -> None:
         """Takes in a change of one object of a kind that the check reads."""
         if (self.hidden_namespaces or self.broken) and self._moves(change):
             self._blindness_kept = False
-        if not self._begun:
+        if self._begun is None:
             self._dirty_since = now if self._dirty_since is None else self._dirty_since
             return
         if self.standing.not_applicable or not self.check.concerned_by(change):
             return
         partitions = concerned(self.check, self.cluster, change)
-        if self.standing.answers or not (change.moved or change.after is None):
+        if self.standing.evaluates or not (change.moved or change.after is None):
             self.pending.add(partitions, now)
         else:
             for partition in partitions:  # nobody evaluates them for now, perhaps for ever: none may stay behind
@@ -125,7 +140,7 @@ class Work:
                     self.forget(partition)
         for each in crowds(self.check, self.cluster, change):
             self._add_crowd(each, partial(crowd, self.check, self.cluster, each), now)
-        if self.pending.crowded and not self.standing.answers:
+        if self.pending.crowded and not self.standing.evaluates:
             self.pending.drop_crowds()
             self.add_everything(now)
 
@@ -212,6 +227,7 @@ class Work:
                 yield None
 
     def _evaluating(self, partition: str, now: float) -> Generator[None, None, Ended]:
+        self._missed |= self.standing.blind
         answer = yield from evaluating(self.check, self.cluster, partition, self.settings, known=self.standing)
         return Ended(partition, answer, (yield from self.findings.completing(partition, answer.findings, now)))
 
@@ -239,7 +255,9 @@ class Work:
         oldest = self.oldest
         if oldest is not None and (oldest <= before or self.runs):
             return False
-        if not self.evaluated.once:
+        if not self.standing.answers:
+            self._partly_once = self._partly_once or oldest is None or oldest > (self._begun or 0.0)
+        elif not self.evaluated.once:
             self.evaluated.once = oldest is None or oldest > (self._answers_since or 0.0)
         return True
 
@@ -274,7 +292,10 @@ class Work:
 
     @property
     def caught_up(self) -> bool:
-        return not self.standing.answers or (self._begun and self.pending.empty and not self.runs)
+        if not self.standing.evaluates:
+            return True
+        again = self._begun is None or self._missed - self.standing.blind  # everything, at the next step
+        return not again and self.pending.empty and not self.runs
 
     def unknown_of(self, fingerprint: str) -> str:
         """Why an open finding may be old; empty where it is not."""

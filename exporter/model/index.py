@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from .record import Record
@@ -43,6 +44,11 @@ class Index:
     dependents: tuple[type[Record], ...] = ()
     unmoved: Callable[[Record | None, Record | None], bool] = _never
     namespaced: bool = False
+
+    @cached_property
+    def passed(self) -> frozenset[type[Record]]:
+        """The types of records through which keys are read, over any number of hops."""
+        return frozenset(each for kind, index in self.through for each in (kind, *index.passed))
 
     def __repr__(self) -> str:
         return f"Index({self.id})"

@@ -103,6 +103,10 @@ class ClusterView:
                 tuple(index.keys(record, self._noted))  # those through which it has the key were read too
         return found
 
+    def members(self, index: Index, key: str, kind: type[R]) -> list[R]:
+        """The records of one kind under a key of a declared index; whether other kinds can be seen does not matter."""
+        return [record for record in self.sharing(index, key) if isinstance(record, kind)]
+
     def derived(self, index: Index, key: str, make: Callable[[], T]) -> T:
         """What `make` concludes from the records under a key of a declared index, and from nothing else; it is asked
         again once one of them changed. A key has one such value.

@@ -15,6 +15,7 @@ __all__ = [
     "UnansweredError",
     "Unreadable",
     "UnreadableFactError",
+    "UnseenError",
     "Wire",
     "WireCondition",
     "WireMeta",
@@ -61,6 +62,10 @@ class UnreadableFactError(UnansweredError):
     def __init__(self, ref: Ref, fact: Unreadable) -> None:
         super().__init__(f"{ref}: annotation {fact.annotation} could not be read: {fact.why}")
         self.ref = ref
+
+
+class UnseenError(UnansweredError):
+    """Somebody needs to know all objects of a kind that can't be seen, or whether one of them is there."""
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):

@@ -74,9 +74,10 @@ def traced(check: Check, cluster: Cluster, partition: str, settings: Any, namesp
         return Traced({}, frozenset([""]), whole=True)
     objects = _Objects(namespaces)
     seen = Seen(objects)
-    found = evaluate(check, _without_its_name(cluster), partition, settings, seen=seen).findings
+    answer = evaluate(check, _without_its_name(cluster), partition, settings, seen=seen)
     if objects.outside:
         return Traced({}, frozenset(objects.read), whole=False)
+    found = () if answer.unknown else answer.findings
     named = [key.rpartition(" ")[2] for _, key in seen.shared] + [f"{place}/" for _, place in seen.lists if place]
     read = objects.read.union(each.partition("/")[0] for each in named if "/" in each)
     return Traced({fingerprint(check.id, each): each for each in found}, frozenset(read), whole=True)

@@ -29,11 +29,12 @@ _NONE: Refusals = {}
 
 def mismatches(view: View, storage: tuple[StorageClass, ...] | None = None) -> Iterator[Finding]:
     """Raises UnansweredError where a VM asks for something and nobody knows what is allowed."""
+    found = pairs(view)
+    if storage is None:
+        yield from (_invalid(pair.vm) for pair in found if pair.vm is not None and pair.vm.invalid)
     kubevirt = chosen(view.all(KubeVirt))
     known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
-    for pair in pairs(view):
-        if storage is None and pair.vm is not None and pair.vm.invalid:
-            yield _invalid(pair.vm)
+    for pair in found:
         asked = _asked(view, pair, kubevirt)
         if not any(asked):
             continue

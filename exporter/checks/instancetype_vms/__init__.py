@@ -42,12 +42,12 @@ from .stashes import drifted, unfit
 __all__ = ["CHECK"]
 
 
-def find(view: View) -> Iterator[Finding]:
+def find(view: View) -> Iterator[Finding | None]:
     for vm in view.all(VirtualMachine):
         if vm.deleting is None and (vm.instancetype or vm.preference):
             context = Context.of(view, vm)
             for role in ROLES:
-                yield from filter(None, _of(context, role))
+                yield from view.apart(_of(context, role))
 
 
 def _of(context: Context, role: Role) -> Iterator[Finding | None]:

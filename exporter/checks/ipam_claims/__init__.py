@@ -95,7 +95,7 @@ def find(view: View) -> Iterator[Finding | None]:
     for claim in view.all(IPAMClaim):
         # A claim that names two VMs is in both partitions, and is evaluated in the first one's.
         if vm_key(claim.namespace, claim.vms[0]) == view.partition:
-            yield from _evaluated(ClaimContext(view, claim, common))
+            yield from view.apart(_evaluated(ClaimContext(view, claim, common)))
         yield None
 
 

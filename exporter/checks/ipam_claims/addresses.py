@@ -13,6 +13,8 @@ from ...model.kinds.ipam_claim import IPAMClaim
 from ...model.kinds.network_attachment_definition import pool_of
 from ...model.kinds.pod import Pod
 from ...model.pool import Place
+from ...model.record import UnseenError
+from ..partial import known
 from .context import ClaimContext, Moment
 
 __all__ = [
@@ -108,13 +110,17 @@ def _two_in_one_subnet(ctx: ClaimContext) -> tuple[int, list[str]]:
 def duplicate_ip(ctx: ClaimContext) -> Finding | None:
     """Another claim, or a pod that is not of the claim's VM, holds an address of it in its network."""
     claim = ctx.claim
-    clashing = {ip: list(_others(ctx, ip)) for ip in claim.hosts if claim.network}
+    found = {ip: known(_others(ctx, ip)) for ip in claim.hosts if claim.network}
+    clashing = {ip: others for ip, (others, _) in found.items()}
     ips = sorted(ip for ip, others in clashing.items() if others)
     if not ips:
+        if not all(whole for _, whole in found.values()):
+            raise UnseenError("some of those that may hold its addresses can't be seen")
         return None
     by_ref = {holder.ref: holder for ip in ips for holder in clashing[ip]}
     holders = [by_ref[ref] for ref in sorted(by_ref)]
-    live = any(not _foreign(ctx, pod) for pod in ctx.users) or any(isinstance(holder, Pod) for holder in holders)
+    users = ctx.known_users or ()  # the least that is known
+    live = any(not _foreign(ctx, pod) for pod in users) or any(isinstance(holder, Pod) for holder in holders)
     return ctx.finding(
         "DuplicateIP",
         Severity.CRITICAL if live else Severity.WARNING,

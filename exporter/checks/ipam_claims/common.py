@@ -28,7 +28,7 @@ class Common:
         """The pods of a VM, by name; of very many the first ones."""
         key = vm_key(namespace, name)
         if key not in self._launchers:
-            pods = (each for each in self._view.sharing(VM, key) if isinstance(each, Pod))
+            pods = self._view.members(VM, key, Pod)
             self._launchers[key] = nsmallest(MOST_PODS, pods, key=lambda each: each.name)
         return self._launchers[key]
 

@@ -19,7 +19,7 @@ from ...model.kinds.virtual_machine import VirtualMachine
 from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
 from ...model.naming import subject_first
 from ...model.pool import Place
-from ...model.record import Record, Ref
+from ...model.record import Record, Ref, UnseenError
 from ..advice import advised
 from ..base import View
 from .common import MOST_PODS, Common
@@ -68,6 +68,14 @@ class ClaimContext:
         """The holders, and the pods of its VM; while no owner lives, those of the VM that its label names too."""
         names = self.names if self.owner.state is OwnerState.LIVE else (name for name in self.claim.vms if name)
         return _pods(self.holders, *(self.common.launchers(self.claim.namespace, name) for name in names))
+
+    @property
+    def known_users(self) -> list[Pod] | None:
+        """The same, None where pods can't be seen."""
+        try:
+            return self.users
+        except UnseenError:
+            return None
 
     @property
     def in_use(self) -> bool:
@@ -129,11 +137,9 @@ class ClaimContext:
     @cached_property
     def nads(self) -> list[NetworkAttachmentDefinition]:
         """The NADs of the claim's network, in any namespace, by name."""
-        found = self.view.sharing(NAD, self.claim.network) if self.claim.network else ()
-        return sorted(
-            (record for record in found if isinstance(record, NetworkAttachmentDefinition)),
-            key=lambda each: (each.namespace, each.name),
-        )
+        network = self.claim.network
+        found = self.view.members(NAD, network, NetworkAttachmentDefinition) if network else ()
+        return sorted(found, key=lambda each: (each.namespace, each.name))
 
     @cached_property
     def effective(self) -> list[NetworkAttachmentDefinition]:
@@ -161,8 +167,7 @@ class ClaimContext:
     @property
     def unreadable_nad(self) -> bool:
         """Whether a NAD in the claim's namespace can't be decoded: it may be of any network."""
-        found = self.view.sharing(NAD, unreadable(self.claim.namespace))
-        return any(isinstance(record, NetworkAttachmentDefinition) for record in found)
+        return bool(self.view.members(NAD, unreadable(self.claim.namespace), NetworkAttachmentDefinition))
 
     @cached_property
     def interfaces(self) -> list[tuple[str, str]]:
@@ -193,15 +198,16 @@ class ClaimContext:
 
         `next_step` and `commands` replace those of the reason.
         """
-        claim = self.claim
+        claim, users = self.claim, self.known_users
+        pods = [pod for pod in users or () if self.own(pod)]
         facts = {
             "vmName": self.owner.ref.name,
             "address": claim.hosts[0] if claim.hosts else "",
-            "launcherPod": self.pods[0].name if self.pods else "",
+            "launcherPod": pods[0].name if pods else "",
             "ips": list(claim.hosts),
             "finalizers": list(claim.finalizers),
-            "pods": [f"{pod.namespace}/{pod.name}" for pod in self.users[:_NAMED]],
-            "ipLoss": ip_loss(claim, in_use=bool(self.users)),
+            "pods": [f"{pod.namespace}/{pod.name}" for pod in (users or ())[:_NAMED]],
+            "ipLoss": ip_loss(claim, in_use=bool(users)) if users is not None else "",
             **evidence,
         }
         found = Finding(
@@ -233,11 +239,7 @@ def referred_to(view: View, namespace: str, key: str) -> NetworkAttachmentDefini
     Of several primary ones, which is a finding of its own, the first by name.
     """
     return min(
-        (
-            each
-            for each in view.sharing(REFERENCE, key or primary(namespace))
-            if isinstance(each, NetworkAttachmentDefinition)
-        ),
+        view.members(REFERENCE, key or primary(namespace), NetworkAttachmentDefinition),
         key=lambda each: each.name,
         default=None,
     )

@@ -49,8 +49,12 @@ def find(view: View) -> Iterator[Finding | None]:
         *view.all(VirtualMachineInstance),
     ]
     for vm in vms:
-        for finding in _evaluated(interfaces_of(view, vm)):
-            yield shown(view, finding)
+        yield from view.apart(_shown(view, vm))
+
+
+def _shown(view: View, vm: VirtualMachine | VirtualMachineInstance) -> Iterator[Finding | None]:
+    for finding in _evaluated(interfaces_of(view, vm)):
+        yield shown(view, finding)
 
 
 def _evaluated(interfaces: list[Interface]) -> Iterator[Finding | None]:
