@@ -313,12 +313,15 @@ class Engine:
         """Evaluates what is due of a check, until time is up; whether more is due."""
         begun = now = self.timer()
         before = started - self.settle
+        partition = begun  # since when this one is evaluated
         for each in work.evaluations(before, self._clock, new=not self._awaited) if now - started < _SLICE else ():
             if each is not None:
                 self._take(work, each, gone, come)
             now = self.timer()
-            if now - started >= _SLICE:
+            # A change would have what is in the midst of a partition begin again: a small one is done at once.
+            if now - started >= _SLICE and not (work.runs and now - partition < _SLICE):
                 break
+            partition = now if each is not None else partition
         work.evaluated.seconds += now - begun
         return not work.worked_off(before)
 
