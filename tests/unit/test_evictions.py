@@ -108,6 +108,62 @@ def test_a_migration_that_hangs_says_for_whom_it_waits(
     assert finding.evidence.get("virtHandlerReady") == (ready[0] if handled and ready else None)
 
 
+@pytest.mark.parametrize(
+    ("phase", "rows", "does"),
+    [
+        (
+            "PreparingTarget",
+            [HANDLER | {"node": "node02"}],
+            "virt-handler on node node02 back, or restart it by deleting",
+        ),
+        ("PreparingTarget", [DEAD], "switch the host off, then delete the node"),
+        ("PreparingTarget", [], "kube-controller-manager runs, which deletes the pods of a node that is gone"),
+        ("TargetReady", [], "virt-handler on node node01 back, or restart it by deleting"),
+        ("TargetReady", [DRAINED | {"ready": False}], "Bring node node01 back"),
+        ("Scheduling", [{"kind": "Node", "name": "node02"}], "the containers of target pod b"),
+    ],
+)
+def test_the_next_step_of_what_hangs_suits_its_node(phase: str, rows: list[dict[str, Any]], does: str) -> None:
+    """Guests may still run on a host that is lost: its node is deleted once that is off."""
+    state = {"migrationUid": "m", "sourceNode": "node01", "targetNode": "node02"}
+    own = EVACUATION | {"name": "m", "uid": "m", "phase": phase, "created": BEGAN, "phaseSince": BEGAN}
+    there = [{"name": "h"} | row for row in rows]
+    if phase == "PreparingTarget" and rows and rows[0]["kind"] == "Pod":
+        there.append({"kind": "Node", "name": "node02"})
+    pods = (pod("a"), pod("b", node="node02", migration="m"))
+    finding = one("MigrationHanging", DRAINED, vmi(**REQUESTED, migration=state), own, *pods, *there)
+
+    assert does in finding.next
+
+
+@pytest.mark.parametrize(
+    ("phase", "deleted"),
+    [
+        ("Scheduling", "it was deleted, and virt-controller has not ended it"),
+        ("Scheduled", "it was deleted, and virt-controller has not ended it"),
+        ("PreparingTarget", "it was deleted, which counts once it runs"),
+        ("TargetReady", "it was deleted, which counts once it runs"),
+        ("Running", "it was deleted, and has not been aborted"),
+    ],
+)
+def test_what_hangs_and_was_deleted_says_what_that_comes_to(phase: str, deleted: str) -> None:
+    """virt-controller ends what it has not handed over at once."""
+    state = {"migrationUid": "m", "sourceNode": "node01", "targetNode": "node02"}
+    own = EVACUATION | {
+        "name": "m",
+        "uid": "m",
+        "phase": phase,
+        "created": BEGAN,
+        "phaseSince": BEGAN,
+        "deleting": True,
+    }
+    handler = HANDLER | {"name": "h", "node": "node01", "ready": False}
+    pods = (pod("a"), pod("b", node="node02", migration="m"), {"kind": "Node", "name": "node02"})
+    finding = one("MigrationHanging", DRAINED, vmi(**REQUESTED, migration=state), own, *pods, handler)
+
+    assert finding.message.endswith(f"; {deleted}.")
+
+
 def test_what_hangs_is_looked_at_again_when_virt_handler_or_the_node_of_the_target_changes() -> None:
     state = {"migrationUid": "m", "sourceNode": "node01", "targetNode": "node02"}
     own = EVACUATION | {"name": "m", "uid": "m", "phase": "PreparingTarget", "phaseSince": BEGAN}
@@ -241,9 +297,9 @@ def test_no_command_of_a_finding_has_a_word_left_to_fill_in(case: dict[str, Any]
         assert finding.next
         assert finding.commands
         for text in (finding.next, *finding.commands):
-            assert not re.search(r"\b(NAMESPACE|NAME|VMNAME|NODE|TARGETNODE|UID|PDB|EVACUATIONNODENAME)\b", text), (
-                finding
-            )
+            assert not re.search(
+                r"\b(NAMESPACE|NAME|VMNAME|NODE|TARGETNODE|TARGETPOD|UID|PDB|EVACUATIONNODENAME)\b", text
+            ), finding
         assert "next" not in finding.evidence
 
 

@@ -12,7 +12,8 @@ volumes, Scheduling for the containers of the target pod, Scheduled for virt-con
 virt-handler at the target, which publishes where it listens (`updateStatus` in pkg/virt-handler/migration-target.go, up
 to 1.5 in vm.go), TargetReady for virt-handler of the source, which starts it (migration-source.go beside it). While it
 runs, only the source reports that it failed (`setMigrationProgressStatus`), and only the target that the guest has come
-(`ackMigrationCompletion`). A migration that was handed over and is deleted is aborted once it runs, and not before.
+(`ackMigrationCompletion`). A migration that is deleted ends at once where
+it was not handed over yet (`isMigrationHandedOff`); else it is aborted once it runs, and not before.
 
 The wait for a pod is counted from when it runs: before, the migration may have waited for its turn, and the pod for its
 images. While a backup runs (from 1.8 on) a migration stays Pending though its target pod runs; that is no hanging one.
@@ -39,6 +40,12 @@ __all__ = ["hanging"]
 
 _POST_COPY = "PostCopy"
 _BEFORE = ("Pending", "Scheduling")  # the phases before its target pod is ready
+_DELETED = {
+    "PreparingTarget": "which counts once it runs",
+    "TargetReady": "which counts once it runs",
+    "Running": "and has not been aborted",
+}
+_NOT_ENDED = "and virt-controller has not ended it"  # what it does at once with one that was not handed over
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class _Wait:
     cause: str
     whom: str
     since: Time | None = None
+    case: str = ""  # of the remedies, where that is not the cause
     evidence: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -60,16 +68,17 @@ def hanging(own: VMIContext) -> Departure | None:
     if migration is None or waits is None:
         return None
     pod, node = own.target, _target_node(own)
-    deleted = "" if migration.deleting is None else "; it was deleted, which counts once it runs"
+    counts = _DELETED.get(migration.phase, _NOT_ENDED)
+    deleted = "" if migration.deleting is None else f"; it was deleted, {counts}"
     made = of(
         own,
         DrainState.MIGRATING,
         "MigrationHanging",
         f"migration {migration.name} is in phase {migration.phase} and waits for {waits.whom}{deleted}",
-        waits.cause,
+        waits.case or waits.cause,
         since=waits.since or _began(migration, pod),
         to=node,
-        values={"TARGETNODE": node},
+        values={"TARGETNODE": node, "TARGETPOD": pod.name if pod is not None else ""},
         migration=migration.name,
         phase=migration.phase,
         cause=waits.cause,
@@ -159,11 +168,13 @@ def _virt_handler(own: VMIContext, name: str, cause: str, what: str) -> _Wait:
         state = f"pod {pods[0].name} is {'' if ready else 'not '}Ready"
     else:
         state = "no pod of it is seen there"
+    case = ""
     if node is None or not node.ready:
         cause = "SourceHandler" if source else "TargetNode"
+        case = "SourceNode" if source else "TargetNode" if node is not None else "TargetGone"
         state = f"node {name} {'does not exist' if node is None else 'is not Ready'}"
         evidence["nodeReady"] = False
-    return _Wait(cause, f"virt-handler on {name} {what} ({state})", evidence=evidence)
+    return _Wait(cause, f"virt-handler on {name} {what} ({state})", case=case, evidence=evidence)
 
 
 def _handlers(own: VMIContext, name: str) -> list[Pod]:

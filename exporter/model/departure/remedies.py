@@ -61,6 +61,9 @@ _CONTROLLER_RUNS = "Check that virt-controller runs, and read the events of the 
 _GIVEN_UP = "If the drain was given up, cancel the evacuation request for node EVACUATIONNODENAME."
 _ROOM = "Free capacity on another node, or relax what the VM asks of a node."
 _NOT_ENDED = "Migrate the VMI once more: that replaces what its status says of the last migration."
+_HANDLER = (
+    "Bring virt-handler on node NODE back, or restart it by deleting its pod: the migration goes on once it answers."
+)
 _CONSENT = "with its owner's consent"
 
 # By reason, and by `reason/cause` where the remedy depends on the cause.
@@ -125,25 +128,29 @@ REMEDIES = {
     ),
     "MigrationHanging": Remedy(_CONTROLLER_RUNS, (_CONTROLLER, _MIGRATIONS, _EVENTS)),
     "MigrationHanging/Volumes": Remedy(
-        "Find out why the pods of its plugged volumes do not start at the target.", (_PODS, _EVENTS)
+        "Find out why the pods of the plugged volumes do not start on node TARGETNODE.", (_PODS, _EVENTS)
     ),
     "MigrationHanging/Containers": Remedy(
-        "Find out why the containers of its target pod do not start.", (_PODS, _EVENTS)
+        "Find out why the containers of target pod TARGETPOD do not start.", (_PODS, _EVENTS)
     ),
     "MigrationHanging/TargetEnding": Remedy(
-        "Find out why its target pod does not end; KubeVirt fails the migration once it has.", (_PODS, _NODES, _EVENTS)
+        "Find out why target pod TARGETPOD does not end; KubeVirt fails the migration once it has.",
+        (_PODS, _NODES, _EVENTS),
     ),
-    "MigrationHanging/TargetHandler": Remedy(
-        "Bring virt-handler on node TARGETNODE back, or restart it: the migration goes on once it answers.",
-        (_HANDLERS, _MIGRATIONS, _EVENTS),
-    ),
+    "MigrationHanging/TargetHandler": Remedy(_HANDLER.replace("NODE", "TARGETNODE"), (_HANDLERS, _MIGRATIONS, _EVENTS)),
     "MigrationHanging/TargetNode": Remedy(
-        "Bring node TARGETNODE back, or delete it if it is lost: KubeVirt then fails the migration and makes the next.",
+        "Bring node TARGETNODE back; if its host is lost, switch the host off, then delete the node: KubeVirt fails the"
+        " migration and makes the next.",
         (_NODES, _PODS, _MIGRATIONS),
     ),
-    "MigrationHanging/SourceHandler": Remedy(
-        "Bring virt-handler on node NODE back, or restart it: the migration goes on once it answers.",
-        (_HANDLERS, _MIGRATIONS, _EVENTS),
+    "MigrationHanging/TargetGone": Remedy(
+        "Check that kube-controller-manager runs, which deletes the pods of a node that is gone, and virt-controller,"
+        " which then fails the migration.",
+        (_PODS, _CONTROLLER, _MIGRATIONS),
+    ),
+    "MigrationHanging/SourceHandler": Remedy(_HANDLER, (_HANDLERS, _MIGRATIONS, _EVENTS)),
+    "MigrationHanging/SourceNode": Remedy(
+        "Bring node NODE back: the migration goes on once virt-handler on it answers.", (_NODES, _HANDLERS, _MIGRATIONS)
     ),
     "RequestOnSchedulableNode": Remedy(_GIVEN_UP, (_VMI, _CANCEL)),
     "RequestOnSchedulableNode/Kept": Remedy(
