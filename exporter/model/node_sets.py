@@ -29,6 +29,7 @@ _CORDON = Taint(CORDON, "", "NoSchedule")
 _CORDONED = "cordoned"
 _NAME = "metadata.name"  # by which terms ask for a node's name
 _NAMED = 6  # conditions in a text
+_MOST_RULINGS = 20_000  # that are kept until a node changes: placements come and go
 _HOST_MODEL, _FEATURES = "host-model-cpu.node.kubevirt.io/", "host-model-required-features.node.kubevirt.io/"
 _MIGRATION_MODEL, _FEATURE = "cpu-model-migration.node.kubevirt.io/", "cpu-feature.node.kubevirt.io/"
 _VENDOR = "cpu-vendor.node.kubevirt.io/"
@@ -100,6 +101,8 @@ class NodeSets:
     def ruling(self, asked: Asked) -> Ruling:
         found = self._rulings.get(asked)
         if found is None:
+            if len(self._rulings) >= _MOST_RULINGS:
+                self._rulings.clear()
             found = self._rulings[asked] = self._ruled(asked)
         return found
 
