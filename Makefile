@@ -72,8 +72,8 @@ test-repairs: $(VENV)/.dev ## repairs that are killed at every step, replicas, s
 test-runbooks: $(VENV)/.dev ## every runbook followed for every reason: ten minutes; not part of check, which follows each once
 	RUNBOOKS=all $(BIN)/pytest -n auto tests/cluster/test_runbooks.py
 
-fuzz: $(VENV)/.dev ## every shape of every object of every case, where test-unit takes one of each form; not part of check
-	FUZZ=all $(BIN)/pytest -n auto tests/unit/test_any_shape.py tests/unit/test_engine_scenes.py
+fuzz: $(VENV)/.dev ## every shape of every object of every case, and every crowd, where test-unit takes some; not part of check
+	FUZZ=all $(BIN)/pytest -n auto tests/unit/test_any_shape.py tests/unit/test_engine_scenes.py tests/unit/test_loop_goes_on.py
 
 mutants: $(VENV)/.dev ## whether the tests notice changes of the core; MUTANTS="--sample 120 --seed 1"; not part of check
 	$(BIN)/python -m tests.tools.mutants $(MUTANTS)
