@@ -196,7 +196,7 @@ def _primaries(nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
             subject=each.ref,
             related=(ordered[0].ref,),
             network=each.network,
-            message=f"Namespace {each.namespace} already has a primary network: {ordered[0].ref}; {_FAILS}",
+            message=f"Namespace {each.namespace} already has a primary network, NAD {ordered[0].name}; {_FAILS}",
         )
 
 
