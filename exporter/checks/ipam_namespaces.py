@@ -106,8 +106,8 @@ _REASONS = {
     "FlagOff": _reason(
         Severity.CRITICAL,
         "A network requests persistent IPs, and OVN-Kubernetes runs without --enable-persistent-ips.",
-        "Have --enable-persistent-ips set in the configuration of OVN-Kubernetes, after VMIPAMClaimAddressInvalid and "
-        "VMNetworkConfigConflict are resolved.",
+        "Have --enable-persistent-ips set in the configuration of OVN-Kubernetes, once no other finding says that "
+        "ovnkube-control-plane fails at its next start.",
         _UDN,
     ),
     "OverlappingExcludes": _reason(
