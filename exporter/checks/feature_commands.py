@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "ALL_NODES",
     "HANDLERS",
     "KUBELETS",
     "NODES",
@@ -36,7 +37,8 @@ PREVIEW = (
 STORAGE_CLASSES = "kubectl get storageclasses.storage.k8s.io"
 NODES = (
     "kubectl get nodes -l kubevirt.io/schedulable=true -o jsonpath='{range .items[*]}{.metadata.name}"
-    '{"\\n"}{.metadata.labels}{"\\n"}{.status.allocatable}{"\\n"}{end}\''
+    '{"\\n"}{.metadata.labels}{"\\n"}{.spec.taints}{"\\n"}{.status.allocatable}{"\\n"}{end}\''
 )
+ALL_NODES = "kubectl get nodes -L kubevirt.io/schedulable"
 HANDLERS = "kubectl get pods -A -l kubevirt.io=virt-handler -o wide"
 KUBELETS = "kubectl get nodes -o custom-columns='HOST:.metadata.name,KUBELET:.status.nodeInfo.kubeletVersion'"

@@ -101,7 +101,9 @@ def _on(known: Effective, gate: str) -> bool:
 
 
 def _offered(view: View, kubevirt: KubeVirt, known: Effective, taking: int) -> Iterator[Finding]:
-    none = f"of the {taking} nodes that take launcher pods none offers"
+    none = f"none of the {taking} nodes that take launcher pods offers"
+    if taking == 1:
+        none = "the only node that takes launcher pods does not offer"
     if _on(known, "IOMMUFD") and not _any(view, "resource devices.kubevirt.io/iommufd"):
         message = (
             f"Feature gate IOMMUFD is on, and {none} devices.kubevirt.io/iommufd, which every launcher pod asks for."

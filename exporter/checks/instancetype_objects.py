@@ -60,22 +60,22 @@ REASONS = {
         "VMs depend on the live object, since they have no copy of it; critical where it is being deleted.",
         _AT_RISK,
         grace=120.0,
-        next="Do not delete or change it before each of its VMs has a ControllerRevision.",
+        next="Do not delete or change the object before each VM that uses it has a ControllerRevision.",
         commands=(LIST_USERS, "kubectl get pods -A -l kubevirt.io=virt-controller"),
         alert="VMInstancetypeUnversioned",
         remediation="guard_instancetype",
     ),
     "DeprecatedInUse": Reason(
         (Severity.INFO,),
-        "Its provider has deprecated it, and VMs use it.",
+        "The provider of the instancetype or preference has deprecated it, and VMs use it.",
         _DEPRECATED,
-        next="Let new VMs use another one; a VM that has a copy keeps it.",
+        next="Let new VMs use another object; a VM that has a copy keeps the copy.",
     ),
     "DeprecatedFields": Reason(
         (Severity.INFO,),
-        "It sets fields or values that KubeVirt has deprecated.",
+        "The instancetype or preference sets fields or values that KubeVirt has deprecated.",
         _DEPRECATED,
-        next="Replace them in the object's source; VMs that have a copy keep it.",
+        next="Replace the deprecated fields in the object's source; VMs that have a copy keep the copy.",
     ),
 }
 

@@ -106,8 +106,8 @@ _REASONS = {
     "FlagOff": _reason(
         Severity.CRITICAL,
         "A network requests persistent IPs, and OVN-Kubernetes runs without --enable-persistent-ips.",
-        "Have --enable-persistent-ips set in the configuration of OVN-Kubernetes, after VMIPAMClaimAddressInvalid and "
-        "VMNetworkConfigConflict are resolved.",
+        "Have --enable-persistent-ips set in the configuration of OVN-Kubernetes, once no other finding says that "
+        "ovnkube-control-plane fails at its next start.",
         _UDN,
     ),
     "OverlappingExcludes": _reason(
@@ -204,7 +204,7 @@ def _primaries(nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
             subject=each.ref,
             related=(ordered[0].ref,),
             network=each.network,
-            message=f"Namespace {each.namespace} already has a primary network: {ordered[0].ref}; {_FAILS}",
+            message=f"Namespace {each.namespace} already has a primary network, NAD {ordered[0].name}; {_FAILS}",
         )
 
 

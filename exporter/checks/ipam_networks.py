@@ -153,8 +153,8 @@ def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentD
                 subject=each.ref,
                 related=(ruler.ref,),
                 network=each.network,
-                message=f"The NAD conflicts with {ruler.ref} of network {each.network} in {', '.join(keys)}; "
-                + (_BOTH if each.accepted else _LOSES if ruler.accepted else _EITHER),
+                message=f"The NAD conflicts with NAD {ruler.namespace}/{ruler.name} of network {each.network} in "
+                f"{', '.join(keys)}; " + (_BOTH if each.accepted else _LOSES if ruler.accepted else _EITHER),
                 evidence={"differs": list(keys), "accepted": each.accepted, "otherAccepted": ruler.accepted},
             )
 

@@ -40,7 +40,7 @@ _REASONS = {
     ),
     "KindFailing": Reason(
         (Severity.CRITICAL,),
-        "This kind could never be listed: the API server answers with errors, or not at all.",
+        "A kind could never be listed: the API server answers with errors, or not at all.",
         _UNSEEN,
         next="Check whether listing the kind fails for you too: then repair the API server, else the steward's access.",
         commands=_API_SERVER,

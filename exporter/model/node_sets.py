@@ -166,7 +166,7 @@ class NodeSets:
             able = 0
             for term in placement.terms:
                 able |= self._meeting(term)
-            yield "outside its node affinity", able
+            yield "outside the node affinity", able
         for resource in asked.resources:
             yield f"without resource {resource}", self._offering(resource)
 

@@ -68,7 +68,7 @@ PINNED = vm(instancetype={"name": "small", "revisionName": "rev"})
 @pytest.mark.parametrize(
     ("version", "revision", "said", "step"),
     [
-        ("v1.2.2", copy("u1", "v1alpha2"), "KubeVirt 1.2 does not convert it", "Upgrade KubeVirt to a release from"),
+        ("v1.2.2", copy("u1", "v1alpha2"), "KubeVirt 1.2 does not convert it", "Upgrade KubeVirt to 1.3 or 1.4,"),
         ("v1.4.0", copy("u1", "v1alpha2"), "converts it with the VM's next event", "Annotate the VM"),
         ("v1.4.0", first_shape(), "converts it with the VM's next event", "Annotate the VM"),
         ("v1.6.3", copy("u1", "v1alpha2"), "converts and deletes it", "Remove revisionName from spec.instancetype"),

@@ -199,6 +199,29 @@ def test_all_that_rules_have_nodes_offer_is_offered() -> None:
     assert len(wanted) > 12
 
 
+@pytest.mark.parametrize(
+    ("node", "why"),
+    [
+        ({"taints": ["dedicated:NoSchedule"]}, "with taint dedicated:NoSchedule"),
+        ({"labels": {"kubevirt.io/schedulable": "true", "zone": "b"}}, "without label zone=a"),
+    ],
+)
+def test_what_the_only_node_does_not_meet_is_said_in_words_of_the_node(node: dict[str, Any], why: str) -> None:
+    evaluation = Evaluation([feature_nodes.CHECK])
+    labels = {"kubevirt.io/schedulable": "true", "zone": "a"}
+    for row in (
+        {"kind": "KubeVirt", "name": "kubevirt", "version": "v1.8.4"},
+        {"kind": "Node", "name": "n", "labels": labels} | node,
+        {"kind": "VirtualMachine", "name": "db", "template": {"nodeSelector": {"zone": "a"}}},
+    ):
+        evaluation.seen(full(row))
+    evaluation.evaluate()
+    (found,) = evaluation.engine.findings()
+    assert found.message == f"The VM asks for what the only node does not meet ({why}): it cannot start."
+    assert "kubectl get nodes -L kubevirt.io/schedulable" in found.commands
+    assert any("{.spec.taints}" in each for each in found.commands)
+
+
 def test_a_vm_with_thousands_of_devices_costs_no_more_than_one_with_a_hundred() -> None:
     gpus = [{"name": f"g{at}", "deviceName": f"a.b/c{at:05}"} for at in range(10_000)]
     listed = {

@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 
+from exporter.checks import all_checks
 from exporter.checks.base import Check
 from exporter.findings import Finding
 from exporter.model.features.fields import FIELDS
@@ -42,6 +43,13 @@ def test_begins_with_a_noun_and_ends_with_a_full_stop(check: Check) -> None:
         if pronoun.match(text) or not re.match(r'[A-Z0-9"]', text) or not text.endswith((".", "?", '.")', "…"))
     }
     assert not wrong
+
+
+@pytest.mark.parametrize("check", all_checks(), ids=lambda check: check.id)
+def test_the_meaning_of_a_reason_stands_alone(check: Check) -> None:
+    """`steward explain` shows it by itself, and so do a tenant's findings in place of the message."""
+    leans = re.compile(rf"(the same|{'|'.join(PRONOUNS)})\b", re.IGNORECASE)
+    assert not {name: reason.meaning for name, reason in check.reasons.items() if leans.match(reason.meaning)}
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)

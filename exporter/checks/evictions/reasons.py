@@ -99,15 +99,17 @@ REASONS = {
         remediation="cancel_stale_evacuation",
     ),
     "MigrationFailing": _reason(
-        "At least two migrations in a row, since it was asked to leave, failed.", _STUCK, "MigrationFailing"
+        "At least two migrations in a row, since the VMI was asked to leave, failed.", _STUCK, "MigrationFailing"
     ),
     "TargetUnschedulable": _reason(
-        "No node takes the target pod of its migration.", _STUCK, "TargetUnschedulable", 60.0
+        "No node takes the target pod of the VMI's migration.", _STUCK, "TargetUnschedulable", 60.0
     ),
-    "MigrationPending": _reason("Its migration is held up; `cause` says by what.", _STUCK, "MigrationPending", 300.0),
+    "MigrationPending": _reason(
+        "The migration of the VMI is held up; `cause` says by what.", _STUCK, "MigrationPending", 300.0
+    ),
     "MigrationHanging": _reason(
-        "Its migration has a target pod and waits for somebody who does not act, which KubeVirt never ends; `cause`"
-        " says for whom.",
+        "The migration of the VMI has a target pod and waits for somebody who does not act, which KubeVirt never ends;"
+        " `cause` says for whom.",
         _STUCK,
         "MigrationHanging",
         300.0,
@@ -120,7 +122,8 @@ REASONS = {
         remediation="migrate_marked_vmi",
     ),
     "RequestByWorkloadUpdate": _reason(
-        "The same of a VMI that KubeVirt replaces because its launcher pod is of an older release.",
+        "The VMI is asked to leave a node that nobody drains, since its launcher pod is of an older release of KubeVirt"
+        " and is to be replaced.",
         "",
         "RequestByWorkloadUpdate",
         900.0,
@@ -128,14 +131,14 @@ REASONS = {
         severity=_INFO,
     ),
     "MigrationQueued": _reason(
-        "Its migration waits for its turn, since as many run already as may.",
+        "The migration of the VMI waits for its turn, since as many run already as may.",
         "",
         "MigrationQueued",
         family=_NOTICE,
         severity=_INFO,
     ),
     "MigrationOverdue": _reason(
-        "Its migration has waited for its turn for an hour.", _STUCK, "MigrationQueued", 3600.0, lasting=True
+        "The migration of the VMI has waited for its turn for an hour.", _STUCK, "MigrationQueued", 3600.0, lasting=True
     ),
     "NotStarted": _reason(
         "The VMI has to leave its node and can be migrated, and no migration was made.",
@@ -152,36 +155,39 @@ REASONS = {
         remediation="stop_blocked_vmi",
     ),
     "NotMigratableIfDrained": _reason(
-        "The same of a node that is cordoned, and that nobody is seen to drain.",
+        "The VMI may only be migrated and can't be: its eviction would be refused. Its node is cordoned, and nobody is"
+        " seen to drain it.",
         "",
         "NotMigratable",
         family=_NOTICE,
         severity=_INFO,
     ),
     "NotMigratableWhileCordoned": _reason(
-        "The same for an hour: the node may be drained all the same, which refused evictions leave no trace of.",
+        "The VMI may only be migrated and can't be, and its node has been cordoned for an hour: the node may be drained"
+        " all the same, which refused evictions leave no trace of.",
         _NOT_MIGRATABLE,
         "NotMigratable",
         3600.0,
         lasting=True,
     ),
     "PDBIfDrained": _reason(
-        "PDBs would refuse the eviction of its pod from a node that is cordoned, and that nobody is seen to drain.",
+        "PDBs would refuse the eviction of a VMI's pod from a node that is cordoned, and that nobody is seen to drain.",
         "",
         "UserPDB",
         family=_NOTICE,
         severity=_INFO,
     ),
     "PDBWhileCordoned": _reason(
-        "The same for an hour: the node may be drained all the same, which refused evictions leave no trace of.",
+        "PDBs would refuse the eviction of a VMI's pod, and its node has been cordoned for an hour: the node may be"
+        " drained all the same, which refused evictions leave no trace of.",
         _PDB,
         "UserPDB",
         3600.0,
         lasting=True,
     ),
-    "UserPDB": _reason("A PDB refuses the eviction of its pod; `cause` says why.", _PDB, "UserPDB", 300.0),
+    "UserPDB": _reason("A PDB refuses the eviction of the VMI's pod; `cause` says why.", _PDB, "UserPDB", 300.0),
     "MultiplePDB": _reason(
-        "Several PDBs select its pod: an eviction fails, and the drain with it.", _PDB, "MultiplePDB", 60.0
+        "Several PDBs select the VMI's pod: an eviction fails, and the drain with it.", _PDB, "MultiplePDB", 60.0
     ),
     "LegacyTaintIgnored": _reason(
         "KubeVirt's drain taint is on the node, by which a VMI with this strategy never moves.",
@@ -211,7 +217,7 @@ REASONS = {
         severity=_INFO,
     ),
     "NodeDrainStalled": _reason(
-        "The same, and for half an hour each of them was blocked.",
+        "A node is drained and VMIs are left on it, and for half an hour each of them was blocked.",
         _STALLED,
         _RESIDUAL,
         1800.0,

@@ -109,7 +109,7 @@ def _message(vmi: VirtualMachineInstance | None, lack: _Lack, nodes: _Nodes) -> 
     if nodes.only:
         end = f"only its own node offers {what}: its live migration will fail, and a drain of its node will hang"
     else:
-        end = f"of the nodes that take launcher pods none offers {what}: {then(vmi)}"
+        end = f"no node that takes launcher pods offers {what}: {then(vmi)}"
     return f"{who} {lack.rule.phrase}, and {end}."
 
 

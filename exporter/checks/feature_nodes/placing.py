@@ -181,7 +181,7 @@ def _finding(
 def _message(ground: _Ground, vmi: VirtualMachineInstance | None, ruling: Ruling, *, stuck: bool) -> str:
     count, other = sum(each for _, each in ruling.ruled_out), "other " if stuck else ""
     nodes = f"none of the {count} {other}nodes meets" if count > 1 else f"the only {other}node does not meet"
-    why = str(ruling) if count > 1 else f"it is {ruling.ruled_out[0][0]}"
+    why = str(ruling) if count > 1 else ruling.ruled_out[0][0]
     who = "VM" if vmi is None else "VMI"
     return f"The {who} asks for what {nodes} ({why}): {_outcome(ground, vmi) if stuck and vmi else then(vmi)}."
 

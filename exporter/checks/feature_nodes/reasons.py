@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from ...findings import Severity
 from ..base import Reason
-from ..feature_commands import HANDLERS, NODES, READ_VM, READ_VMI
+from ..feature_commands import ALL_NODES, HANDLERS, NODES, READ_VM, READ_VMI
 from ..feature_mismatch.reasons import VM, VMI
 
 __all__ = ["REASONS"]
 
 _SWEPT = 300.0  # seconds: device plugins and labels of a node go and come back with its virt-handler
+
+_NEXT = (
+    "Find out why no node offers what the VM asks for (a cordoned node, a taint, virt-handler, a device plugin, the "
+    "hardware), or have the VM ask for less."
+)
 
 REASONS = {
     "NoNodeSupports": Reason(
@@ -18,9 +23,8 @@ REASONS = {
         "can neither migrate nor start anew.",
         VMI,
         grace=_SWEPT,
-        next="Find out why no node offers it (a cordoned node, a taint, its virt-handler, a device plugin, the "
-        "hardware), or take the feature or condition out of the VM.",
-        commands=(READ_VMI, NODES, HANDLERS),
+        next=_NEXT,
+        commands=(READ_VMI, ALL_NODES, NODES, HANDLERS),
         alert="VMFeatureNoNode",
     ),
     "NoNodeForStart": Reason(
@@ -29,9 +33,8 @@ REASONS = {
         "nobody wants it to run.",
         VM,
         grace=_SWEPT,
-        next="Find out why no node offers it (a cordoned node, a taint, its virt-handler, a device plugin, the "
-        "hardware), or take the feature or condition out of the VM.",
-        commands=(READ_VM, NODES, HANDLERS),
+        next=_NEXT,
+        commands=(READ_VM, ALL_NODES, NODES, HANDLERS),
         alert="VMFeatureNoNode",
     ),
     "NoMigrationTarget": Reason(
@@ -40,8 +43,8 @@ REASONS = {
         "of its node will hang.",
         VMI,
         grace=_SWEPT,
-        next="Have another node offer it before its node is drained, or shut the VM down for that.",
-        commands=(READ_VMI, NODES),
+        next="Have another node offer what the VMI asks for before its node is drained, or shut the VM down.",
+        commands=(READ_VMI, ALL_NODES, NODES),
         alert="VMFeatureNoNode",
     ),
 }

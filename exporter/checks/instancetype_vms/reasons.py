@@ -108,7 +108,8 @@ REASONS = {
         (Severity.WARNING,),
         "The VM's ControllerRevision holds an API version that KubeVirt 1.7 no longer decodes.",
         _REVISION,
-        next="Annotate the VM so that KubeVirt, from 1.3 to 1.6, converts it before KubeVirt is upgraded to 1.7.",
+        next="Annotate the VM so that KubeVirt, from 1.3 to 1.6, converts the ControllerRevision before KubeVirt is "
+        "upgraded to 1.7, or to 1.5 if the VM's spec names it.",
         commands=(READ_REFERENCE, READ_REVISION, TOUCH),
         alert="VMInstancetypeRevisionUnfit",
     ),

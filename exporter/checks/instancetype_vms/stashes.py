@@ -77,7 +77,8 @@ def _old(stash: Stash) -> str:
 def _converting(context: Context, resolution: Resolution, stash: Stash) -> str:
     """What is to be done before KubeVirt converts it; empty where that is nothing, or the release is not known."""
     if (0, 0) < context.release < _CONVERTS_SINCE:
-        return "Upgrade KubeVirt to a release from 1.3 to 1.6, which converts it, before it is upgraded to 1.7."
+        to, beyond = ("1.3 or 1.4", "1.5") if resolution.mode is Mode.PINNED else ("a release from 1.3 to 1.6", "1.7")
+        return f"Upgrade KubeVirt to {to}, which converts the ControllerRevision, before upgrading to {beyond}."
     if resolution.mode is not Mode.PINNED or context.release < _DANGLES_SINCE:
         return ""
     if stash.nameless:  # what KubeVirt makes of it would be a copy of no object that there is

@@ -92,20 +92,21 @@ AREA = Area(
             by=_OF_FEATURE,
             counted=True,
             cluster_wide=True,
-            summary=f"VMs that lack a node for feature {{{{ $labels.feature }}}} {_HOW_MANY}",
+            summary='VMs that lack a node{{ if ne $labels.feature "placement" }} for feature {{ $labels.feature }}'
+            f"{{{{ end }}}} {_HOW_MANY}",
             description="",
             wait="15m",  # a node may be away for maintenance
             says={
                 "NoNodeSupports": f"VMIs {_WITHOUT_A_NODE}:"
                 " {{ $value }}. Pending ones are not scheduled; those that run can neither migrate nor start anew."
-                " Uncordon a node that offers it, find out why nodes do not, or take the feature out of the VMs."
+                " Uncordon a node that could take them, find out why the others can't, or have the VMs ask for less."
                 f" {_NAMES_THEM}",
                 "NoNodeForStart": f"VMs {_WITHOUT_A_NODE}, and"
-                " that can't start: {{ $value }}. Uncordon a node that offers it, find out why nodes do not, or take"
-                f" the feature out of the VMs. {_NAMES_THEM}",
+                " that can't start: {{ $value }}. Uncordon a node that could take them, find out why the others can't,"
+                f" or have the VMs ask for less. {_NAMES_THEM}",
                 "NoMigrationTarget": f"VMIs that count as live-migratable, and {_WITHOUT_ANOTHER}:"
                 " {{ $value }}. Their migration fails, and a drain of their node hangs. Have"
-                f" another node offer it, or plan to shut them down for the drain. {_NAMES_THEM}",
+                f" another node offer what they ask for, or plan to shut them down for the drain. {_NAMES_THEM}",
             },
         ),
         FindingAlert(

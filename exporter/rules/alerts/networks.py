@@ -49,8 +49,8 @@ AREA = Area(
                 "NotOvn": "allowPersistentIPs is set for a CNI plugin that does not support it, so its IPAMClaims stay"
                 " empty: remove it.",
                 "FlagOff": "It requests persistent IPs, and OVN-Kubernetes runs without --enable-persistent-ips, so it"
-                " is not created: have the flag set, after VMIPAMClaimAddressInvalid and VMNetworkConfigConflict are"
-                " resolved.",
+                " is not created: have the flag set, once no other finding says that ovnkube-control-plane fails at"
+                " its next start.",
                 "OverlappingExcludes": "Its excluded, reserved or infrastructure ranges overlap, so it is not created:"
                 " change them.",
                 "ExcludeOutsideSubnets": "An excluded range is outside its subnets, so it is not created: correct the"

@@ -129,7 +129,7 @@ RULES = (
     Rule(
         # With CrossArchitectureVirtualization by another label, of the nodes that can emulate it.
         "cross_arch",
-        "its architecture",
+        "a certain architecture",
         _architecture,
         stage=Stage.SCHEDULING,
         nodes=lambda architecture: (f"label kubernetes.io/arch={architecture.lower()}",),
