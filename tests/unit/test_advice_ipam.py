@@ -76,7 +76,7 @@ def test_a_hostile_text_never_enters_a_command(name: str) -> None:
         ("owner_reference_stripped_and_vm_lives", "ipam_claims", "Add the owner reference"),
         ("owner_reference_stripped_and_vm_gone", "ipam_claims", "Verify that the VM is NotFound"),
         ("two_interfaces_on_one_nad", "ipam_claims", "Let one of the two interfaces use a NAD of another network"),
-        ("controller_is_scaled_to_nothing", "ipam_stack", "Find out who scaled it to 0"),
+        ("controller_is_scaled_to_nothing", "ipam_stack", "Find out who scaled the Deployment to 0"),
     ],
 )
 def test_the_next_step_is_of_the_case(case: str, check: str, words: str) -> None:
