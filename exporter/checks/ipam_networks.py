@@ -8,7 +8,8 @@ A pod gets an address of every subnet of a network, so the fullest subnet decide
 addresses of IPAMClaims and of pods are counted, each once.
 
 Not seen here: addresses that OVN-Kubernetes holds in memory alone, so that fewer may be free than counted; pod events
-that report an exhausted pool; whether its flag for persistent IPs is on; networks whose subnets are not CIDRs.
+that report an exhausted pool; whether its flag for persistent IPs is on; networks whose subnets are not CIDRs;
+whether a NAD without an MTU, which then has OVN-Kubernetes' own default, conflicts with one that has it.
 """
 
 from __future__ import annotations

@@ -58,13 +58,13 @@ _WEBHOOK = (
 _REASONS = {
     "ControllerNotReady": _reason(
         "KubeVirt's IPAM controller has no ready replica: no VM starts, and IPAMClaims of deleted VMs get stuck.",
-        "Look at the events and logs of its pods: mostly the image, the webhook's certificate or RBAC.",
+        "Look at the events and logs of the Deployment's pods: mostly the image, the webhook's certificate or RBAC.",
         _DEPLOYMENT,
         "KubeVirtIPAMControllerDown",
     ),
     "ControlPlaneNotReady": _reason(
         "OVN-Kubernetes' control plane has no ready replica: no address is allocated or released.",
-        "Look at the last lines of its log for the network or IPAMClaim that it fails over, and repair that.",
+        "Find in the last lines of the Deployment's log the network or IPAMClaim that it fails over, and repair that.",
         _DEPLOYMENT,
         "VMNetworkControlPlaneDown",
     ),
@@ -89,9 +89,9 @@ _REASONS = {
     ),
 }
 _SCALED_DOWN = {
-    "ControllerNotReady": "Find out who scaled it to 0 and why, then scale it up.",
-    "ControlPlaneNotReady": "Find out who scaled it to 0 and why; make sure that VMIPAMClaimAddressInvalid, "
-    "VMNetworkConfigConflict and VMNetworkMisconfigured do not fire before scaling it up.",
+    "ControllerNotReady": "Find out who scaled the Deployment to 0 and why, then scale it up.",
+    "ControlPlaneNotReady": "Find out who scaled the Deployment to 0 and why; make sure that "
+    "VMIPAMClaimAddressInvalid, VMNetworkConfigConflict and VMNetworkMisconfigured do not fire before scaling it up.",
 }
 _SCALE = "kubectl scale deployments.apps -n NAMESPACE NAME --current-replicas=0 --replicas=2"
 

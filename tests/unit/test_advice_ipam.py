@@ -12,6 +12,7 @@ from exporter.checks.advice import values_of
 from exporter.checks.base import Check
 from exporter.checks.ipam_commands import ANNOTATE_POD
 from exporter.findings import Finding, Severity
+from exporter.rules.alerts import ipam, networks
 from tests.rules import RULES, blocks, plain
 from tests.unit.test_checks import cases_of, evaluated
 
@@ -75,7 +76,7 @@ def test_a_hostile_text_never_enters_a_command(name: str) -> None:
         ("owner_reference_stripped_and_vm_lives", "ipam_claims", "Add the owner reference"),
         ("owner_reference_stripped_and_vm_gone", "ipam_claims", "Verify that the VM is NotFound"),
         ("two_interfaces_on_one_nad", "ipam_claims", "Let one of the two interfaces use a NAD of another network"),
-        ("controller_is_scaled_to_nothing", "ipam_stack", "Find out who scaled it to 0"),
+        ("controller_is_scaled_to_nothing", "ipam_stack", "Find out who scaled the Deployment to 0"),
     ],
 )
 def test_the_next_step_is_of_the_case(case: str, check: str, words: str) -> None:
@@ -101,3 +102,16 @@ def test_a_pod_that_lacks_its_reference_is_annotated() -> None:
     for finding in findings:
         (pod,) = (ref.name for ref in finding.related)
         assert ANNOTATE_POD.replace("NAMESPACE LAUNCHERPOD", f"ns {pod}") in finding.commands
+
+
+def test_an_alert_says_what_the_finding_says_of_the_next_start_of_the_control_plane() -> None:
+    alerts = {each.name: each for each in networks.AREA.findings + ipam.AREA.findings}
+    fatal = {
+        name: alerts[reason.alert]
+        for check in all_checks()
+        for name, reason in check.reasons.items()
+        if "ovnkube-control-plane fails at its next start" in reason.meaning
+    }
+    assert len(fatal) > 4
+    said = {name: alert.description + alert.says.get(name, "") for name, alert in fatal.items()}
+    assert not {name: text for name, text in said.items() if "next start" not in text or "o not restart it" not in text}

@@ -10,7 +10,7 @@ One finding per IPAMClaim, the first that applies. A foreign finalizer, and an a
 are reported beside it. An IPAMClaim that KubeVirt did not create is reported as such and not evaluated.
 
 Not seen here: addresses that the network holds without an IPAMClaim; why OVN-Kubernetes allocated none, where no object
-says so.
+says so; an address that is spelled otherwise than OVN-Kubernetes spells it, as with leading zeros (docs/networks.md).
 """
 
 from __future__ import annotations

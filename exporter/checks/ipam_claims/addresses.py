@@ -56,10 +56,12 @@ def ip_outside_pool(ctx: ClaimContext) -> Finding | None:
     taken = any(place is Place.EXCLUDED for _, place in places[:at]) or any(
         any(_others(ctx, ip)) for ip in ctx.claim.hosts[:at]
     )
+    fails = "" if taken else "; ovnkube-control-plane fails at its next start"
     return ctx.finding(
         "IpOutsidePool",
         Severity.WARNING if taken else Severity.CRITICAL,
-        f"{' and '.join(twice)} are in one subnet of network {ctx.claim.network}, which accepts only one of them",
+        f"{' and '.join(twice)} are in one subnet of network {ctx.claim.network}, which accepts only one of them"
+        f"{fails}",
     )
 
 

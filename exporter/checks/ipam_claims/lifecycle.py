@@ -153,8 +153,11 @@ def ownerless_claim(ctx: ClaimContext) -> Finding | None:
         return None
     what, next_step = f"it has no owner reference to {owner.ref}: it will outlive the VM", ""
     if owner.state is OwnerState.GONE and not ctx.in_use:
-        what = f"it has no owner reference, and {owner.ref} is gone; {_held(claim)}"
-        next_step = "Verify that the VM is NotFound and no import or restore is about to create it, then delete it."
+        gone = f"{owner.ref} is gone" if owner.ref.name else "no label names its VM"
+        what = f"it has no owner reference, and {gone}; {_held(claim)}"
+        next_step = (
+            "Verify that the VM is NotFound and no import or restore is about to create it, then delete the IPAMClaim."
+        )
     since: Moment = (claim.created, Since.CREATION)  # an import creates it before its VM
     return ctx.finding("OwnerlessClaim", Severity.WARNING, what, since, related=owner.related, next_step=next_step)
 
@@ -192,7 +195,10 @@ def unlabelled_claim(ctx: ClaimContext) -> Finding | None:
     next_step = ""
     if owner.ref.name not in names:
         what = f"its label kubevirt.io/vm {label}, and its owner {', '.join(sorted(names))} is gone"
-        next_step = f"If {owner.ref} uses it, make that its owner; else correct the label, and delete it."
+        next_step = (
+            f"If {owner.ref} uses the IPAMClaim, make that VM its owner; else correct the label, and delete the "
+            "IPAMClaim."
+        )
     return ctx.finding("UnlabelledClaim", Severity.WARNING, what, related=owner.related, next_step=next_step)
 
 

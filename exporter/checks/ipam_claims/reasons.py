@@ -287,7 +287,7 @@ REASONS = {
         "The VM has been stopped for a month, and its addresses are still reserved.",
         _UNUSED,
         grace=30 * DAY,
-        next="Ask the VM's owner whether it is still needed; deleting the VM releases its addresses.",
+        next="Ask the VM's owner whether the VM is still needed; deleting the VM releases its addresses.",
         commands=(READ_CLAIM, READ_VM),
     ),
 }

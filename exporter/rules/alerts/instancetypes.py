@@ -67,10 +67,11 @@ AREA = Area(
             says={
                 "LabellessPin": "The ControllerRevision to which VM {object} is pinned for its {{ $labels.group }} has"
                 " no labels: with the VM's next event KubeVirt replaces and deletes it, and the VM can then be neither"
-                " stopped nor restarted. Add the five labels before anything changes the VM.",
+                " stopped nor restarted. Before anything changes the VM, add the labels, or do what `steward check`"
+                " says instead.",
                 "RevisionOutdated": "The copy that VM {object} has of its {{ $labels.group }} is of an API version that"
-                " KubeVirt 1.7 does not decode. Have KubeVirt convert it before the upgrade: remove a pin to it, and"
-                " annotate the VM.",
+                " KubeVirt 1.7 does not decode. Have KubeVirt convert it before the upgrade: `steward check` says how,"
+                " which depends on KubeVirt's release and on whether the VM is pinned to it.",
                 "RevisionOfOtherKind": "The copy that VM {object} has of its {{ $labels.group }} is of another kind"
                 " than its spec names. Give the matcher the kind of the object that the VM is meant to follow.",
                 "RevisionNotOwned": "The copy that VM {object} has of its {{ $labels.group }} does not belong to the"

@@ -8,6 +8,10 @@ from ..pools import PRESSURE, pool_alerts, pool_usage
 __all__ = ["AREA"]
 
 _BY = ("kind", "namespace", "name", "network", "reason")
+_FAILS = (
+    "so it is not created, and the control plane of all networks fails over it at its next start. Do not restart it"
+    " before this is repaired:"
+)
 _IN = "network {{ $labels.network }}"
 
 AREA = Area(
@@ -34,10 +38,10 @@ AREA = Area(
             description="{{ $labels.kind }} {object} is misconfigured.",
             wait="15m",  # a UserDefinedNetwork takes a while to come up in many namespaces
             says={
-                "MultiplePrimary": "Its namespace already has another primary network, so it is not created: make one"
-                " of them secondary, or delete it.",
-                "PersistentWithoutSubnets": "It allows persistent IPs and has no subnets, so it is not created: add"
-                " subnets, or remove allowPersistentIPs.",
+                "MultiplePrimary": f"Its namespace already has another primary network, {_FAILS} make one of the two"
+                " networks secondary, or delete one.",
+                "PersistentWithoutSubnets": f"It allows persistent IPs and has no subnets, {_FAILS} add subnets, or"
+                " remove allowPersistentIPs.",
                 "PersistentLocalnetWithoutSubnets": "It allows persistent IPs and has no subnets, so its IPAMClaims"
                 " stay empty: add subnets, or remove allowPersistentIPs.",
                 "PersistentLayer3": "It is layer 3, which does not support persistent IPs, so it is not created: remove"
@@ -51,12 +55,12 @@ AREA = Area(
                 "FlagOff": "It requests persistent IPs, and OVN-Kubernetes runs without --enable-persistent-ips, so it"
                 " is not created: have the flag set, once no other finding says that ovnkube-control-plane fails at"
                 " its next start.",
-                "OverlappingExcludes": "Its excluded, reserved or infrastructure ranges overlap, so it is not created:"
-                " change them.",
+                "OverlappingExcludes": f"Its excluded, reserved or infrastructure ranges overlap, {_FAILS} change the"
+                " ranges.",
                 "ExcludeOutsideSubnets": "An excluded range is outside its subnets, so it is not created: correct the"
                 " range.",
-                "ExcludesGateway": "An excluded range covers its gateway or management address, so it is not created:"
-                " start the range after them.",
+                "ExcludesGateway": f"An excluded range covers its gateway or management address, {_FAILS} start the"
+                " range after these addresses.",
                 "NetworkNotCreated": "OVN-Kubernetes could not create it: repair what the message of its condition"
                 " says.",
                 "NetworkWithoutAddresses": "A subnet has no allocatable address, so no pod starts on it: write a larger"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.cluster import fleet
+from tests.cluster.resources import NODES
 from tests.cluster.stage import Seed, Stage, Story, nothing
 from tests.cluster.stories import acts
 from tests.cluster.stories.evictions import NODE_INFO
@@ -109,6 +110,8 @@ def _node(
             },
         }
     )
+    # The API server taints a new one, until its controller, which does not run here, sees that it is ready.
+    stage.client.patch(NODES, None, name, {"spec": {"taints": None}})
 
 
 # -- not allowed
