@@ -18,6 +18,7 @@ from unittest import mock
 
 from exporter.app import Steward, assemble
 from exporter.checks import all_checks
+from exporter.checks.base import Check
 from exporter.demo.faulty import faulty
 from exporter.demo.fleet import healthy_vms
 from exporter.demo.networks import SHOP, addresses, ground
@@ -49,6 +50,17 @@ PACE = Pace(
     jitter=False,
 )
 _PATIENCE = 10.0  # seconds, for anything to happen
+
+
+def _at_once(check: Check) -> Check:
+    """With orphaned claims that do not wait: a change makes one, and is over once it is found."""
+    reasons = {
+        name: replace(each, grace=0.0) if name == "OrphanClaim" else each for name, each in check.reasons.items()
+    }
+    return replace(check, reasons=reasons)
+
+
+CHECKS = [_at_once(check) for check in all_checks()]
 _NOW = datetime.now(UTC) - timedelta(days=3)  # no grace ends within a day of now, whichever way a clock jumps
 _FLEET = healthy_vms(_NOW)
 _STOPPED = [vm for vm in _FLEET if vm.network and not vm.running]
@@ -154,7 +166,7 @@ class Stage:
 
     def truth(self) -> Evaluation:
         # What came out of its grace before the clock went back stays open.
-        evaluation = Evaluation(all_checks(), now=self.clock() - min(self.clock.offset, 0.0))
+        evaluation = Evaluation(CHECKS, now=self.clock() - min(self.clock.offset, 0.0))
         for kind in api_kinds().values():
             for obj in self.server.objects(kind.plural):
                 evaluation.seen(obj)
@@ -235,7 +247,7 @@ async def staged(
     prepare(server)
     clock = Clock()
     with mock.patch("time.time", clock):
-        steward = assemble(Transport.from_environment(path), pace=replace(PACE, **pace), settle=0.02)  # type: ignore[arg-type]
+        steward = assemble(Transport.from_environment(path), checks=CHECKS, pace=replace(PACE, **pace), settle=0.02)  # type: ignore[arg-type]
         stage = Stage(server, steward, clock)
         handler = _Collect(stage.logged)
         logging.getLogger().addHandler(handler)
