@@ -37,6 +37,7 @@ class FindingStore:
         self._open: dict[str, tuple[Finding, ...]] = {}
         self._early: dict[str, tuple[Finding, ...]] = {}  # found, and younger than their reason's grace
         self._partitions: dict[str, str] = {}  # the partition of each finding of both, by its fingerprint
+        self._partial: set[str] = set()  # fingerprints of those that were only found while a kind could not be seen
 
     def __iter__(self) -> Iterator[Finding]:
         for findings in self._open.values():
@@ -53,7 +54,7 @@ class FindingStore:
     def clear(self) -> tuple[Finding, ...]:
         """Takes all out, and gives what was open."""
         found = tuple(self)
-        for table in (self._open, self._early, self._partitions):
+        for table in (self._open, self._early, self._partitions, self._partial):
             table.clear()
         return found
 
@@ -110,7 +111,8 @@ class FindingStore:
         In an `initial` evaluation what has no known beginning does not wait for its grace, unless its reason is
         `lasting`: it may be old already, though no older than the time that it gives. What is no longer found here is
         kept by the partition that is `awaited`, if there is one: its evaluation says whether the finding is gone or has
-        only moved. Where they are `partial`, what is not found stays as it is, and what was more severe does.
+        only moved. Where they are `partial`, what was found when all could be seen stays, and stays as severe as
+        it was; what was found in part goes when it is no longer found so.
         """
         if not found and not self.holds(partition):
             return _NOTHING
@@ -122,21 +124,26 @@ class FindingStore:
             made = self._complete(key, found[key][0], known[key], now)
             whole[key] = known[key] if known[key] == made else made
         if partial:
-            whole = {key: _more_severe(known.get(key, each), each) for key, each in whole.items()}
+            sure = known.keys() - self._partial  # nobody knows that they are gone, or less severe
+            whole = {key: _more_severe(known[key], each) if key in sure else each for key, each in whole.items()}
         dues = {key: self._due(each) for key, each in whole.items()}
         if initial:
             dues |= {key: self._due(found[key][0]) for key, each in whole.items() if self._may_be_old(each)}
         # What is open stays open while it is found, whatever happens to the clock.
         after = {key: each for key, each in whole.items() if dues[key] <= now or key in shown}
-        if partial:  # nobody knows that they are gone, nor that what waits for its grace is still there
-            after |= {key: each for key, each in shown.items() if key not in after}
-            whole = known | whole
+        if partial:
+            self._partial |= whole.keys() - known.keys()
+            after |= {key: each for key, each in shown.items() if key in sure and key not in after}
+            whole = {key: known[key] for key in sure} | whole
+        else:
+            self._partial -= known.keys() | whole.keys()
         _keep(self._open, partition, tuple(after.values()))
         _keep(self._early, partition, tuple(each for key, each in whole.items() if key not in after))
         lost = known.keys() - whole.keys()
         moved = {key: place for key in lost if (place := awaited(known[key]))}
         for key in lost - moved.keys():
             del self._partitions[key]
+            self._partial.discard(key)
         for key, place in moved.items():
             table = self._open if key in shown else self._early
             table[place] = (*table.get(place, ()), known[key])

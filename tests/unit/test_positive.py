@@ -101,6 +101,25 @@ def test_two_claims_with_one_address_need_neither_deployments_nor_pods(missing: 
     assert "ipLoss" in answer.findings[0].evidence or "Pod" in missing
 
 
+@pytest.mark.parametrize("missing", ["Deployment", "Pod"])
+def test_what_was_found_without_a_kind_is_gone_once_it_is_no_longer_found_so(missing: str) -> None:
+    evaluation = given(CLAIMS, {"given": TWICE}, {missing: SyncState.FORBIDDEN})
+    assert evaluation.found() == _TWICE_FOUND
+    evaluation.seen(full(next(row for row in TWICE if row["name"] == "db.blue") | {"ips": ["10.0.0.77/24"]}))
+    assert evaluation.found() == []
+
+
+@pytest.mark.parametrize("missing", ["Deployment", "Pod"])
+def test_what_was_found_with_all_kinds_stays_while_one_is_missing(missing: str) -> None:
+    evaluation = given(CLAIMS, {"given": TWICE}, {})
+    before = evaluation.found()
+    evaluation.sync_state(missing, SyncState.FORBIDDEN)
+    evaluation.seen(full(next(row for row in TWICE if row["name"] == "db.blue") | {"ips": ["10.0.0.77/24"]}))
+    assert evaluation.found() == before
+    evaluation.sync_state(missing, SyncState.LIVE)
+    assert not set(evaluation.found()) & set(before)
+
+
 @pytest.mark.parametrize("missing", ["VirtualMachine", "NetworkAttachmentDefinition"])
 def test_without_what_says_whose_and_where_nothing_is_known_of_them(missing: str) -> None:
     rows = [row for row in TWICE if row["kind"] != missing]
