@@ -53,7 +53,7 @@ def claim_name(vm: str, network: str) -> str:
     return whole_claim_name(vm, network)[:_LONGEST_NAME]
 
 
-@remembered(20_000)
+@remembered(2_000)
 def whole_claim_name(vm: str, network: str) -> str:
     """The same before it is cut to the length that a name may have."""
     return ".".join(_TOKEN.findall(f"{vm}.{network}".lower()))
