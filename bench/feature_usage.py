@@ -88,7 +88,7 @@ def changed(cluster: Cluster, usage: FeatureUsage, record: Record) -> float:
 
 
 def main(count: int) -> None:
-    gc.set_threshold(50_000, 5, 1000)  # as in the steward
+    gc.set_threshold(10_000, 5, 5000)  # as in the steward
     empty = rss()
     cluster = filled(count)
     gc.collect()

@@ -173,7 +173,7 @@ class Bench:
 
 
 def measure(count: int, changes: bool) -> dict[str, float]:
-    gc.set_threshold(50_000, 5, 1000)  # as in the steward
+    gc.set_threshold(10_000, 5, 5000)  # as in the steward
     bench = Bench()
     figures = bench.synced(count)
     for check in bench.engine.checks:

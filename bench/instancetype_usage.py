@@ -97,7 +97,7 @@ def revised(cluster: Cluster, usage: InstancetypeUsage, revision: ControllerRevi
 
 
 def main(count: int) -> None:
-    gc.set_threshold(50_000, 5, 1000)  # as in the steward
+    gc.set_threshold(10_000, 5, 5000)  # as in the steward
     empty = rss()
     cluster = filled(count)
     gc.collect()

@@ -99,7 +99,7 @@ def sized(things: Iterator[Object]) -> Iterator[Object]:
 
 
 def measure(count: int, with_sizes: bool) -> dict[str, float]:
-    gc.set_threshold(50_000, 5, 1000)  # as in the steward
+    gc.set_threshold(10_000, 5, 5000)  # as in the steward
     engine = Engine(all_checks(), clock=lambda: _BORN, timer=time.perf_counter, initial=True)
     intake, kinds = Intake(engine, lambda: _BORN), api_kinds()
     decoders = {name: ObjectDecoder(kind) for name, kind in kinds.items()}

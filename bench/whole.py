@@ -111,7 +111,7 @@ async def evaluated(engine: Engine) -> float:
 
 
 def main(count: int) -> None:
-    gc.set_threshold(50_000, 5, 1000)  # as in the steward
+    gc.set_threshold(10_000, 5, 5000)  # as in the steward
     empty = rss()
     engine = fed(count)
     held, before = rss(), time.process_time()

@@ -139,7 +139,7 @@ async def serve(
     """
     # Records are not tracked by the garbage collector: a high threshold costs no memory, and halves decoding time. The
     # second one keeps a collection of what is young under 20 ms.
-    gc.set_threshold(50_000, 5, 1000)
+    gc.set_threshold(10_000, 5, 5000)
     served, source = Served(expires=lambda: None if tls is None else tls.expires), steward.source
     if tls is not None:
         reviews = reviews or Reviews(source.transport)
@@ -232,7 +232,7 @@ async def read_dump(
 
     `also` are kinds to read beside those of the checks.
     """
-    gc.set_threshold(50_000, 5, 1000)
+    gc.set_threshold(10_000, 5, 5000)
     checks = [check for check in all_checks() if config.of(check.id).enabled]
     engine = Engine(checks, clock=lambda: now, timer=time.monotonic, readers=all_views(), initial=True)
     _configure(engine, config)

@@ -11,9 +11,11 @@ be seen; the answer is unknown then too, since there may be more.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -26,7 +28,20 @@ from .model.reader import Seen
 from .model.record import Record, Ref, UnansweredError, UnseenError
 from .model.source import UNREADABLE, Source, SyncState, Undecodable, not_served, unreadable_in
 
-__all__ = ["Answer", "Outcome", "Standing", "evaluate", "evaluating", "hidden", "standing", "undecodables"]
+__all__ = [
+    "Answer",
+    "Outcome",
+    "Standing",
+    "evaluate",
+    "evaluating",
+    "hidden",
+    "never",
+    "standing",
+    "undecodables",
+    "unpaused",
+]
+
+T = TypeVar("T")
 
 
 class Outcome(StrEnum):
@@ -60,7 +75,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return Outcome.FINDINGS if self.findings else Outcome.NONE
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Standing:
     """Whether a check can answer at all, as far as that depends on what is served and seen.
 
     `unseen` has a sentence for each kind that can't be seen, and `blind` the types of their records; `waiting` says
@@ -75,16 +91,16 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     waiting: bool = False
     aimless: bool = False
 
-    @property
+    @cached_property
     def answers(self) -> bool:
         return not (self.not_applicable or self.unknown)
 
-    @property
+    @cached_property
     def evaluates(self) -> bool:
         """Whether it can answer, or find what follows from what can be seen."""
         return not (self.not_applicable or self.waiting or self.aimless)
 
-    @property
+    @cached_property
     def unknown(self) -> str:
         """Why there is no answer although there should be one; empty where there is."""
         waiting = "a watch is connecting again; what it missed is not there yet" if self.waiting else ""
@@ -143,13 +159,21 @@ def evaluate(
     `settings` are the check's, its defaults where there are none. `known` is the check's standing, where somebody has
     it already. In `seen` all that is read is taken down.
     """
-    evaluation = evaluating(check, cluster, partition, settings, known=known, seen=seen)
+    return unpaused(evaluating(check, cluster, partition, settings, known=known, seen=seen))
+
+
+def unpaused(made: Generator[None, None, T]) -> T:
+    """What is made in turns, at once."""
     while True:
         try:
-            next(evaluation)
+            next(made)
         except StopIteration as ended:
-            answer: Answer = ended.value
-            return answer
+            value: T = ended.value
+            return value
+
+
+def never() -> bool:
+    return False
 
 
 def evaluating(
@@ -160,8 +184,10 @@ def evaluating(
     *,
     known: Standing | None = None,
     seen: Seen | None = None,
+    pauses: Callable[[], bool] = never,
 ) -> Generator[None, None, Answer]:
-    """The same with pauses, of which a partition with thousands of objects has many; the answer is what it returns.
+    """The same with a pause wherever one is due by `pauses`, which is asked after each of thousands of objects; the
+    answer is what it returns.
 
     It holds for the cluster as it is while it is made: after a change one has to begin again.
     """
@@ -181,7 +207,8 @@ def evaluating(
         for finding in check.find(view):
             if finding is not None:
                 found.append(finding)
-            yield
+            if pauses():
+                yield
     except UnseenError:
         pass  # what was found before that holds
     except UnansweredError as error:

@@ -29,12 +29,12 @@ from ..model.reader import Reader, cluster_of
 from ..model.record import Record
 from ..model.source import Source, SyncState, Undecodable
 from .graces import Graces
+from .turn import Turn
 from .work import Ended, Evaluated, Work, work_on
 
 __all__ = ["Delays", "Engine", "Evaluated", "Listener"]
 
 log = logging.getLogger(__name__)
-_SLICE = 0.004  # seconds of evaluation between two looks at the event loop
 _FOLLOWED = {SyncState.LIVE, SyncState.BEHIND}  # between which an ordinary reconnect goes: no news for anybody
 
 Listener = Callable[[Iterable[Finding], Iterable[Finding]], None]
@@ -83,6 +83,7 @@ class Engine:
             for name in {kind.name for kind in (*work.check.reads, *work.check.about)}:
                 self._interested.setdefault(name, []).append(work)
         self._graces = Graces()
+        self._turn = Turn(timer)
         self._listeners: list[Listener] = []
         self._observers: list[Callable[[Change], None]] = []
         self._unknowns: tuple[int, tuple[Unknown, ...]] = (0, ())  # of which version
@@ -283,7 +284,8 @@ class Engine:
         if self._held:
             return False
         self._expire()
-        started = self.timer()
+        self._turn.begin()
+        started = self._turn.began
         gone: list[Finding] = []
         come: list[Finding] = []
         begins: int | None = None  # the next step, with which of them; None where nothing is left
@@ -291,8 +293,8 @@ class Engine:
         for turn, work in enumerate(self._turns):
             if work.evaluates(started):
                 if begins is None and not work.worked_off(started - self.settle):
-                    late = self.timer() - started >= _SLICE
-                    if late or self._work_off(work, started, gone, come):
+                    late = self._turn.over
+                    if late or self._work_off(work, gone, come):
                         begins = turn if late else turn + 1
                 reflected = min(reflected, work.oldest or reflected)
         if begins is not None:
@@ -309,20 +311,16 @@ class Engine:
             for listener in self._listeners:
                 listener(gone, come)
 
-    def _work_off(self, work: Work, started: float, gone: list[Finding], come: list[Finding]) -> bool:
-        """Evaluates what is due of a check, until time is up; whether more is due."""
-        begun = now = self.timer()
-        before = started - self.settle
-        partition = begun  # since when this one is evaluated
-        for each in work.evaluations(before, self._clock, new=not self._awaited) if now - started < _SLICE else ():
+    def _work_off(self, work: Work, gone: list[Finding], come: list[Finding]) -> bool:
+        """Evaluates what is due of a check, until the turn is over; whether more is due."""
+        begun = self.timer()
+        before = self._turn.began - self.settle
+        for each in work.evaluations(before, self._clock, self._turn, new=not self._awaited):
             if each is not None:
                 self._take(work, each, gone, come)
-            now = self.timer()
-            # A change would have what is in the midst of a partition begin again: a small one is done at once.
-            if now - started >= _SLICE and not (work.runs and now - partition < _SLICE):
+            if self._turn.over:
                 break
-            partition = now if each is not None else partition
-        work.evaluated.seconds += now - begun
+        work.evaluated.seconds += self.timer() - begun
         return not work.worked_off(before)
 
     def _take(self, work: Work, ended: Ended, gone: list[Finding], come: list[Finding]) -> None:
@@ -345,6 +343,8 @@ class Engine:
             return
         if not answer.partial:
             work.answered(partition)
+        if not found and not work.findings.holds(partition):
+            return  # as most are
         # What was there when we started may be old: after a restart its alert must not begin anew.
         initial = self._initial or work.initial(answer)
         awaited = partial(work.awaited, partition)

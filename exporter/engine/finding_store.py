@@ -9,6 +9,7 @@ import msgspec
 
 from ..checks.advice import advised
 from ..checks.base import Check
+from ..evaluate import never, unpaused
 from ..findings import Finding, Since, fingerprint
 
 __all__ = ["Complete", "Entry", "FindingStore"]
@@ -72,16 +73,15 @@ class FindingStore:
         awaited: Callable[[Finding], str] = lambda _: "",
     ) -> Entry:
         """Takes in what was found in a partition just now: `completing` and `take`, without pauses."""
-        made = self.completing(partition, found, now)
-        while True:
-            try:
-                next(made)
-            except StopIteration as ended:
-                return self.take(partition, ended.value, now, initial=initial, awaited=awaited)
+        whole = unpaused(self.completing(partition, found, now, never))
+        return self.take(partition, whole, now, initial=initial, awaited=awaited)
 
-    def completing(self, partition: str, found: Iterable[Finding], now: float) -> Generator[None, None, Complete]:
-        """What was found in a partition just now, by fingerprint, made complete; with pauses, since of some there are
-        thousands. One that is as before is the same object. It is to be taken in as long as nothing else was.
+    def completing(
+        self, partition: str, found: Iterable[Finding], now: float, pauses: Callable[[], bool]
+    ) -> Generator[None, None, Complete]:
+        """What was found in a partition just now, by fingerprint, made complete; with a pause wherever one is due by
+        `pauses`, since of some there are thousands. One that is as before is the same object. It is to be taken in as
+        long as nothing else was.
         """
         known = {finding.fingerprint: finding for finding in self._here(partition)}
         whole: Complete = {}
@@ -90,7 +90,8 @@ class FindingStore:
             earlier = known.get(key)
             made = self._complete(key, finding, earlier, now)
             whole[key] = finding, earlier if earlier is not None and earlier == made else made
-            yield
+            if pauses():
+                yield
         return whole
 
     def _here(self, partition: str) -> tuple[Finding, ...]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from .dirty import CLUSTER, Crowd
@@ -21,11 +20,12 @@ _MOST_CROWDS = 100  # that wait while nobody evaluates
 class _Waiting:
     """A crowd that waits: its partitions are found when it has its turn, a few at a time."""
 
-    of: Crowd
+    of: Crowd | None
     since: float
-    turn: int  # how many partitions had been taken when it became dirty: who has been since need not be again
-    coming: Iterator[str | None]  # None between two members, of which most may be in no partition
+    coming: Iterator[str | None]  # None for a member that is in no partition, as most may be
+    begun: bool = False
     rest: _Group | None = None  # what was still to come when somebody asked
+    taken: set[str] = field(default_factory=set)  # partitions, before the next crowd came
 
 
 class Pending:
@@ -44,19 +44,20 @@ class Pending:
         self._group_of: dict[str, _Group] = {}  # of both, by the partition
         self._crowds: deque[_Waiting] = deque()
         self._whole: dict[Crowd, _Waiting] = {}  # those of which nothing was looked at yet
-        self._turn = 0
-        self._taken: OrderedDict[str, int] = OrderedDict()  # in which turn, while crowds wait
 
     def add(self, partitions: Iterable[str], now: float) -> None:
         for partition in partitions:
             self._dirty_since.setdefault(partition, now)
 
-    def add_crowd(self, of: Crowd, members: Callable[[], Iterable[Iterable[str]]], now: float) -> None:
-        """`members` is called when the crowd has its turn, and gives the partitions of each member."""
-        if of not in self._whole:
-            waiting = _Waiting(of, now, self._turn, _one_by_one(members))
+    def add_crowd(self, of: Crowd | None, members: Callable[[], Iterable[Iterable[str]]], now: float) -> None:
+        """`members` is called when the crowd has its turn, and gives the partitions of each member. One that is `of`
+        nothing in particular may wait several times.
+        """
+        if of is None or of not in self._whole:
+            waiting = _Waiting(of, now, _one_by_one(members))
             self._crowds.append(waiting)
-            self._whole[of] = waiting
+            if of is not None:
+                self._whole[of] = waiting
 
     @property
     def crowded(self) -> bool:
@@ -66,7 +67,6 @@ class Pending:
     def drop_crowds(self) -> None:
         self._crowds.clear()
         self._whole.clear()
-        self._taken.clear()
 
     def due(self, before: float) -> Iterator[str | None]:
         """Takes out what became dirty no later than `before`, the oldest first; None after a while in which nothing
@@ -81,43 +81,38 @@ class Pending:
                 partition = next(iter(self._dirty_since))
             if partition is not None:
                 self.discard(partition)
-                self._note(partition)
+                if self._crowds:  # none of them need have it evaluated again
+                    self._crowds[-1].taken.add(partition)
             yield partition
 
     def _next_of(self, waiting: _Waiting) -> str | None:
-        self._begun(waiting)
+        if not waiting.begun:
+            self._begin(waiting)
         for _ in range(_LOOKS):
             try:
                 partition = next(waiting.coming)
             except StopIteration:
                 self._crowds.popleft()
                 return None
-            if partition is not None and self._counts(partition, waiting):
+            if partition is not None and self._counts(partition):
                 return partition
         return None
 
-    def _counts(self, partition: str, waiting: _Waiting) -> bool:
-        """Whether it waits by the crowd alone. What changed itself since has a time of its own."""
-        apart = partition in self._dirty_since or partition in self._group_of
-        return not apart and self._taken.get(partition, 0) <= waiting.turn
+    def _counts(self, partition: str) -> bool:
+        """Whether it waits by the first crowd alone. What changed itself since has a time of its own."""
+        if partition in self._dirty_since or partition in self._group_of:
+            return False
+        return all(partition not in each.taken for each in self._crowds)
 
-    def _begun(self, waiting: _Waiting) -> None:
-        if self._whole.get(waiting.of) is waiting:
+    def _begin(self, waiting: _Waiting) -> None:
+        waiting.begun = True
+        if waiting.of is not None and self._whole.get(waiting.of) is waiting:
             del self._whole[waiting.of]
-
-    def _note(self, partition: str) -> None:
-        self._turn += 1
-        if self._crowds:
-            self._taken[partition] = self._turn
-            self._taken.move_to_end(partition)
-        for _ in range(2):  # more than are added
-            if self._taken and (not self._crowds or next(iter(self._taken.values())) <= self._crowds[0].turn):
-                self._taken.popitem(last=False)
 
     def discard(self, partition: str) -> None:
         """Takes out one that need not be evaluated any more."""
         self._dirty_since.pop(partition, None)
-        group = self._group_of.pop(partition, None)
+        group = self._group_of.pop(partition, None) if self._group_of else None
         if group is not None:
             group.pop(partition, None)
             while self._resumed and not self._resumed[0][1]:
@@ -143,15 +138,18 @@ class Pending:
         """Whether it waits, or was deferred."""
         if partition in self._dirty_since or partition in self._group_of:
             return True
-        return isinstance(partition, str) and any(self._comes(partition, waiting) for waiting in self._crowds)
+        for waiting in reversed(self._crowds):
+            if partition in waiting.taken:
+                return False  # since it and those before it became dirty
+            if self._comes(partition, waiting):
+                return True
+        return False
 
-    def _comes(self, partition: str, waiting: _Waiting) -> bool:
-        if self._taken.get(partition, 0) > waiting.turn:
-            return False
+    def _comes(self, partition: object, waiting: _Waiting) -> bool:
         if waiting.of == CLUSTER:
             return True
         if waiting.rest is None:
-            self._begun(waiting)  # who comes later is not in it
+            self._begin(waiting)  # who comes later is not in it
             waiting.rest = dict.fromkeys(each for each in waiting.coming if each is not None)
             waiting.coming = iter(waiting.rest)
         return partition in waiting.rest
@@ -159,10 +157,12 @@ class Pending:
     @property
     def oldest(self) -> float | None:
         """When the first of those that wait became dirty; None where nothing waits but what was deferred."""
-        first = [next(iter(self._dirty_since.values()), None)]
-        first.append(self._resumed[0][0] if self._resumed else None)
-        first.append(self._crowds[0].since if self._crowds else None)
-        return min((each for each in first if each is not None), default=None)
+        first = next(iter(self._dirty_since.values())) if self._dirty_since else None
+        if self._resumed and (first is None or self._resumed[0][0] < first):
+            first = self._resumed[0][0]
+        if self._crowds and (first is None or self._crowds[0].since < first):
+            first = self._crowds[0].since
+        return first
 
     @property
     def empty(self) -> bool:
@@ -172,4 +172,8 @@ class Pending:
 
 def _one_by_one(members: Callable[[], Iterable[Iterable[str]]]) -> Iterator[str | None]:
     for partitions in members():
-        yield from chain(partitions, (None,))
+        found = None
+        for found in partitions:
+            yield found
+        if found is None:
+            yield None

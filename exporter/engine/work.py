@@ -18,8 +18,12 @@ from .dirty import CLUSTER, Crowd, concerned, crowd, crowds, everything, few
 from .finding_store import Complete, FindingStore
 from .hidden import MOST, HiddenNamespaces
 from .pending import Pending
+from .turn import Turn
 
 __all__ = ["Ended", "Evaluated", "Work"]
+
+
+_EACH_APART = 100  # crowds of one change that are looked at one by one at once
 
 
 class _Nothing:
@@ -138,11 +142,18 @@ class Work:
                     self.pending.add((partition,), now)
                 else:
                     self.forget(partition)
-        for each in crowds(self.check, self.cluster, change):
-            self._add_crowd(each, partial(crowd, self.check, self.cluster, each), now)
+        found = tuple(crowds(self.check, self.cluster, change))
+        if len(found) <= _EACH_APART:
+            for each in found:
+                self._add_crowd(each, partial(crowd, self.check, self.cluster, each), now)
+        else:
+            self.pending.add_crowd(None, partial(self._members, found), now)
         if self.pending.crowded and not self.standing.evaluates:
             self.pending.drop_crowds()
             self.add_everything(now)
+
+    def _members(self, found: Iterable[Crowd]) -> Iterator[Iterable[str]]:
+        return chain.from_iterable(crowd(self.check, self.cluster, each) for each in found)
 
     def _add_crowd(self, of: Crowd, members: Callable[[], Iterable[Iterable[str]]], now: float) -> None:
         if few(self.check, self.cluster, of):
@@ -202,34 +213,45 @@ class Work:
         if self.holds(partition):
             self.pending.defer(partition, unreadable_in(hidden_by.kind, hidden_by.namespace))
 
-    def evaluations(self, before: float, clock: Callable[[], float], *, new: bool = True) -> Iterator[Ended | None]:
+    def evaluations(
+        self, before: float, clock: Callable[[], float], turn: Turn, *, new: bool = True
+    ) -> Iterator[Ended | None]:
         """Evaluates what became dirty no later than `before`: the outcome of a partition, or None where nothing is
         known yet and others may have their turn. Without `new` no other partition is begun. `clock` gives seconds
         since 1970.
         """
         due = self.pending.due(before)
         while True:
-            if self._running is None:
+            turn.begin_partition()
+            running = self._running
+            if running is None:
                 partition = next(due, _NOTHING) if new else _NOTHING
                 if isinstance(partition, _Nothing):
                     return
                 if partition is None:
                     yield None
                     continue
-                self._running = _Running(partition, before, self._evaluating(partition, clock()))
-            running = self._running
+                evaluation = self._evaluating(partition, clock(), turn.pauses)
+            else:
+                partition, evaluation = running.partition, running.evaluation
             try:
-                next(running.evaluation)
+                next(evaluation)
             except StopIteration as ended:
                 self._running = None
                 yield ended.value
             else:
+                self._running = running or _Running(partition, before, evaluation)
                 yield None
 
-    def _evaluating(self, partition: str, now: float) -> Generator[None, None, Ended]:
-        self._missed |= self.standing.blind
-        answer = yield from evaluating(self.check, self.cluster, partition, self.settings, known=self.standing)
-        return Ended(partition, answer, (yield from self.findings.completing(partition, answer.findings, now)))
+    def _evaluating(self, partition: str, now: float, pauses: Callable[[], bool]) -> Generator[None, None, Ended]:
+        if self.standing.blind:
+            self._missed |= self.standing.blind
+        answer = yield from evaluating(
+            self.check, self.cluster, partition, self.settings, known=self.standing, pauses=pauses
+        )
+        if not answer.findings:
+            return Ended(partition, answer, {})
+        return Ended(partition, answer, (yield from self.findings.completing(partition, answer.findings, now, pauses)))
 
     @property
     def runs(self) -> bool:

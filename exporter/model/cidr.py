@@ -44,6 +44,17 @@ def number(text: str) -> int:
     """An address without prefix."""
     if ":" in text:
         return _six(text)
+    try:
+        one, two, three, four = text.split(".")
+        return _OCTETS[one] << 24 | _OCTETS[two] << 16 | _OCTETS[three] << 8 | _OCTETS[four]
+    except (KeyError, ValueError):  # with leading zeros, or no address at all
+        return _four(text)
+
+
+_OCTETS = {str(octet): octet for octet in range(256)}
+
+
+def _four(text: str) -> int:
     parts = text.split(".")
     if len(parts) != 4:
         return NONE
@@ -125,7 +136,7 @@ def _groups(text: str, last: bool) -> list[int] | None:
     parts = text.split(":")
     for at, part in enumerate(parts):
         if "." in part and last and at == len(parts) - 1:
-            four = number(part)
+            four = _four(part)
             if four == NONE:
                 return None
             groups += [four >> 16, four & 0xFFFF]

@@ -6,7 +6,7 @@ are evaluated again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -137,11 +137,11 @@ class Cluster:
         left: list[tuple[Index, str]] = []
         taken: list[tuple[Index, str]] = []
         read_through = self._read_through(kind, before, after)
-        for index, record in read_through:
-            self._unindex(index, record, left)
+        for index, others in read_through.items():
+            self._unindex(index, others, left)
         self._swap(before, after, left, taken)
-        for index, record in read_through:
-            self._index(index, record, taken)
+        for index, others in read_through.items():
+            self._index(index, others, taken)
         touched = list(dict.fromkeys((*left, *taken)))  # most keys are removed and added again
         if self._derived:
             for key in touched:
@@ -150,21 +150,19 @@ class Cluster:
 
     def _read_through(
         self, kind: type[Record], before: Record | None, after: Record | None
-    ) -> list[tuple[Index, Record]]:
+    ) -> dict[Index, Collection[Record]]:
         """The other records whose keys in an index are read through this one."""
         record = before or after
         if record is None:
-            return []
-        key = f"{record.namespace}/{record.name}"
-        found = {
-            (index, id(other)): other
-            for index in self._indexes
-            for through, finds in index.through
-            if through is kind and not index.unmoved(before, after)
-            for other in self.sharing(finds, key)
-            if other is not record  # it has its own turn
-        }
-        return [(index, other) for (index, _), other in found.items()]
+            return {}
+        key, found = f"{record.namespace}/{record.name}", dict[Index, dict[int, Record]]()
+        for index in self._indexes:
+            for through, finds in index.through:
+                if through is kind and not index.unmoved(before, after):
+                    others = {id(each): each for each in self.sharing(finds, key)}
+                    others.pop(id(record), None)  # it has its own turn
+                    found.setdefault(index, {}).update(others)
+        return {index: others.values() for index, others in found.items()}
 
     def _swap(
         self,
@@ -175,12 +173,12 @@ class Cluster:
     ) -> None:
         if before is not None:
             for index in self._indexes_of(type(before)):
-                self._unindex(index, before, left)
+                self._unindex(index, (before,), left)
             self._drop(before)
         if after is not None:
             self._store(after)
             for index in self._indexes_of(type(after)):
-                self._index(index, after, taken)
+                self._index(index, (after,), taken)
 
     def _indexes_of(self, kind: type[Record]) -> tuple[Index, ...]:
         found = self._indexed.get(kind)
@@ -198,21 +196,23 @@ class Cluster:
         if not namespaces[record.namespace]:
             del namespaces[record.namespace]
 
-    def _index(self, index: Index, record: Record, touched: list[tuple[Index, str]]) -> None:
-        dependents = isinstance(record, index.dependents)
-        buckets = self._dependents[index] if dependents else self._indexes[index]
-        for key in index.keys(record, self.get):
-            buckets.add(key, record)
-            if not dependents:
-                touched.append((index, key))
+    def _index(self, index: Index, records: Collection[Record], touched: list[tuple[Index, str]]) -> None:
+        for record in records:
+            dependents = isinstance(record, index.dependents)
+            buckets = self._dependents[index] if dependents else self._indexes[index]
+            for key in index.keys(record, self.get):
+                buckets.add(key, record)
+                if not dependents:
+                    touched.append((index, key))
 
-    def _unindex(self, index: Index, record: Record, touched: list[tuple[Index, str]]) -> None:
-        dependents = isinstance(record, index.dependents)
-        buckets = self._dependents[index] if dependents else self._indexes[index]
-        for key in index.keys(record, self.get):
-            buckets.remove(key, record)
-            if not dependents:
-                touched.append((index, key))
+    def _unindex(self, index: Index, records: Collection[Record], touched: list[tuple[Index, str]]) -> None:
+        for record in records:
+            dependents = isinstance(record, index.dependents)
+            buckets = self._dependents[index] if dependents else self._indexes[index]
+            for key in index.keys(record, self.get):
+                buckets.remove(key, record)
+                if not dependents:
+                    touched.append((index, key))
 
 
 def _chain(index: Index) -> Iterator[Index]:

@@ -37,7 +37,7 @@ def remembered(most: int = 4096) -> Callable[[Callable[P, T]], Callable[P, T]]:
                 kept.move_to_end(args)
                 return found[0]
             value = make(*args, **kwargs)
-            length = _EACH + _length(args)
+            length = _EACH + sum(map(_length, args))
             if length > _MOST_TEXT:
                 return value
             kept[args] = value, length

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain, islice
 
 from .kinds.pod import Pod
@@ -26,16 +26,18 @@ class Selecting:
         for pdb in sorted(pdbs, key=lambda each: each.name):
             if pdb.selector is not None:
                 self._pdbs.setdefault(pdb.selector, []).append(pdb)
-        required = Counter(pair for selector in self._pdbs for pairs in _required(selector) for pair in pairs)
+        required = {selector: _required(selector) for selector in self._pdbs}
+        numbers = Counter(pair for each in required.values() for pairs in each for pair in pairs)
         self._keys = {each.key for selector in self._pdbs for each in selector.requirements}
         self._filed: dict[tuple[str, str], list[Selector]] = {}
         self._others: list[Selector] = []
-        for selector in self._pdbs:
-            rarest = min(_required(selector), key=lambda pairs: sum(required[pair] for pair in pairs), default=None)
-            for pair in rarest or ():
-                self._filed.setdefault(pair, []).append(selector)
-            if rarest is None:
+        for selector, each in required.items():
+            if not each:
                 self._others.append(selector)
+                continue
+            rarest = each[0] if len(each) == 1 else min(each, key=lambda pairs: sum(numbers[pair] for pair in pairs))
+            for pair in rarest:
+                self._filed.setdefault(pair, []).append(selector)
         self._known: dict[tuple[tuple[str, str], ...], tuple[PodDisruptionBudget, ...]] = {}
 
     def of(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
@@ -51,8 +53,10 @@ class Selecting:
         return found
 
 
-def _required(selector: Selector) -> Iterator[set[tuple[str, str]]]:
+def _required(selector: Selector) -> list[tuple[tuple[str, str], ...]]:
     """For each label of which it requires certain values, these."""
-    for each in selector.requirements:
-        if each.operator == "In":
-            yield {(each.key, value) for value in each.values}
+    return [
+        tuple((each.key, value) for value in dict.fromkeys(each.values))
+        for each in selector.requirements
+        if each.operator == "In"
+    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from sys import intern
 
-from .remembered import remembered
 from .vm_spec import WireDevices, WireVMSpec
 
 __all__ = ["VMNetwork", "claim_name", "networks_of", "whole_claim_name"]
@@ -53,7 +52,6 @@ def claim_name(vm: str, network: str) -> str:
     return whole_claim_name(vm, network)[:_LONGEST_NAME]
 
 
-@remembered(2_000)
 def whole_claim_name(vm: str, network: str) -> str:
     """The same before it is cut to the length that a name may have."""
     return ".".join(_TOKEN.findall(f"{vm}.{network}".lower()))

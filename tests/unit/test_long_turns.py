@@ -28,6 +28,16 @@ _LONGEST = 0.05  # seconds of CPU between two looks at the event loop
 # A single object of so many entries is taken in at once, and so is what a NAD's going means for 10,000 pods and claims.
 _LONGER = {"excludes", "subnets_and_excludes", "interfaces_of_one_vm", "leftover_claims_and_pods", "pods_of_one_claim"}
 _ATTEMPTS = 3  # a busy host makes a turn longer, and never shorter
+_NOMINAL = 0.006  # seconds of CPU that `pace` takes on the host that the limits are for
+
+
+def pace() -> float:
+    """What this host takes now for work of the kind that an evaluation is: a slow or busy one has as much more time."""
+    began = time.thread_time()
+    texts = [f"namespace-{number % 100}/vm-{number}" for number in range(10_000)]
+    pairs = sorted((text.partition("/")[2], text) for text in texts)
+    assert len(dict(pairs)) == len(texts)
+    return time.thread_time() - began
 
 
 class Turns:
@@ -73,7 +83,7 @@ def collected_as_in_the_steward() -> Iterator[None]:
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 5, 1000)
+    gc.set_threshold(10_000, 5, 5000)
     try:
         yield
     finally:
@@ -95,8 +105,11 @@ def longest(scene: str) -> float:
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_no_turn_is_long(scene: str) -> None:
-    taken: list[float] = []
+    taken: list[tuple[float, float]] = []
     most = _LONGEST * (2 if scene in _LONGER else 1)
-    while not taken or (min(taken) >= most and len(taken) < _ATTEMPTS):
-        taken.append(longest(scene))
-    assert min(taken) < most, [round(each, 3) for each in taken]
+    while len(taken) < _ATTEMPTS:
+        slower = max(1.0, min(pace() for _ in range(5)) / _NOMINAL)
+        taken.append((longest(scene), slower))
+        if taken[-1][0] < most * slower:
+            return
+    pytest.fail(f"seconds, and how much slower than nominal the host is: {taken}")

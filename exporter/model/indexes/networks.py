@@ -70,8 +70,13 @@ def _addresses(record: Record, lookup: Lookup) -> Iterable[str]:
         return {address(record.network, host) for host in record.hosts} if record.network else ()
     if not isinstance(record, Pod):
         return ()
-    attached = ((_network(nad, lookup), host) for nad, host, _ in record.known_addresses)
-    return {address(network, host) for network, host in attached if network}
+    # A loop, since one network may have tens of thousands of them, which are looked up again where its NAD changes.
+    found: dict[str, None] = {}
+    for nad, host, _ in record.known_addresses:
+        network = _network(nad, lookup)
+        if network:
+            found[address(network, host)] = None
+    return found
 
 
 def _network(nad: str, lookup: Lookup) -> str:
@@ -83,7 +88,9 @@ def _network(nad: str, lookup: Lookup) -> str:
 
 def _networks(record: Record, lookup: Lookup) -> Iterable[str]:
     if isinstance(record, Pod):
-        return {network for nad, _, _ in record.known_addresses if (network := _network(nad, lookup))}
+        found = dict.fromkeys([_network(nad, lookup) for nad, _, _ in record.known_addresses])
+        found.pop("", None)
+        return found
     if isinstance(record, IPAMClaim | NetworkAttachmentDefinition | UserDefinedNetwork | ClusterUserDefinedNetwork):
         return (record.network,) if record.network else ()
     return ()
@@ -137,7 +144,8 @@ def _claim_names(record: Record, lookup: Lookup) -> Iterable[str]:
     if isinstance(record, IPAMClaim):
         return (f"{record.namespace}/{record.name}",)
     if isinstance(record, VirtualMachine | VirtualMachineInstance):
-        networks = [network for network, nad, _ in record.networks if not nad or _persists(nad, lookup)]
+        persistent = {nad for nad in {nad for _, nad, _ in record.networks} if not nad or _persists(nad, lookup)}
+        networks = [network for network, nad, _ in record.networks if nad in persistent]
         return {f"{record.namespace}/{claim_name(record.name, network)}" for network in networks}
     return ()
 
