@@ -163,7 +163,7 @@ class Engine:
 
     def _look_again(self, work: Work, now: float) -> None:
         before = work.standing.not_applicable
-        work.look_again()
+        work.unknowns.look_again()
         after = work.standing.not_applicable
         if before and not after:
             work.add_everything(now)
@@ -229,30 +229,28 @@ class Engine:
         """Where there is no answer, and why; what was found before stays open there."""
         version = self.unknown_version
         if self._unknowns[0] != version:
-            every = (unknown for work in self._work.values() for unknown in work.blindness.unknowns)
+            every = (unknown for work in self._work.values() for unknown in work.unknowns.all)
             self._unknowns = version, tuple(sorted(set(every)))
         return list(self._unknowns[1])
 
     @property
     def unknown_version(self) -> int:
         """Grows when there is no answer somewhere else than before, or for another reason."""
-        for work in self._work.values():
-            work.blindness  # noqa: B018 # is looked for anew where it has to be
-        return sum(work.blindness_version for work in self._work.values())
+        return sum(work.unknowns.version for work in self._work.values())
 
     def unknown_everywhere(self) -> set[str]:
         """The checks that have no answer for any partition, by their ids."""
-        return {name for name, work in self._work.items() if work.unknown_everywhere}
+        return {name for name, work in self._work.items() if work.unknowns.everywhere}
 
     def unknown_places(self) -> dict[str, int]:
         """For how many namespaces and single partitions each check has no answer, by its id."""
-        return {name: work.unknown_places for name, work in self._work.items()}
+        return {name: work.unknowns.places for name, work in self._work.items()}
 
     def unknown_namespaces(self) -> Iterator[tuple[str, str]]:
         """Namespaces and the ids of the checks that have no answer for all that is in them. The first one of each check
         comes before the second one of any.
         """
-        each_of = {name: work.blindness.namespaces for name, work in self._work.items()}
+        each_of = {name: work.unknowns.namespaces for name, work in self._work.items()}
         for row in zip_longest(*each_of.values()):
             yield from ((namespace, name) for name, namespace in zip(each_of, row, strict=True) if namespace)
 
@@ -326,7 +324,7 @@ class Engine:
     def _take(self, work: Work, ended: Ended, gone: list[Finding], come: list[Finding]) -> None:
         partition, answer, found = ended
         if answer.hidden_by:
-            work.answered(partition)  # whether that is still so nobody knows
+            work.unknowns.answered(partition)  # whether that is still so nobody knows
             work.defer(partition, answer.hidden_by)
             return
         work.evaluated.partitions += 1
@@ -337,12 +335,12 @@ class Engine:
             return  # as it was: the check says already that it does not see all
         if answer.unknown and not answer.partial:
             if work.holds(partition):
-                work.unanswered(partition, answer.unknown)
+                work.unknowns.unanswered(partition, answer.unknown)
             else:
                 work.forget(partition)
             return
         if not answer.partial:
-            work.answered(partition)
+            work.unknowns.answered(partition)
         if not found and not work.findings.holds(partition):
             return  # as most are
         # What was there when we started may be old: after a restart its alert must not begin anew.

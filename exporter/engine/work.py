@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ..checks.base import PER_CLUSTER, Check
-from ..evaluate import Answer, Standing, evaluating, hidden, standing
-from ..findings import Finding, Unknown
+from ..evaluate import Answer, Standing, evaluating
+from ..findings import Finding
 from ..model.cluster import Change, Cluster
 from ..model.record import Record
 from ..model.source import UNREADABLE, Undecodable, unreadable_in
 from .dirty import CLUSTER, Crowd, concerned, crowd, crowds, everything, few
 from .finding_store import Complete, FindingStore
-from .hidden import MOST, HiddenNamespaces
 from .pending import Pending
 from .turn import Turn
+from .unknowns import Unknowns
 
 __all__ = ["Ended", "Evaluated", "Work"]
 
@@ -60,13 +60,6 @@ class _Running:
     evaluation: Generator[None, None, Ended]
 
 
-class Blindness(NamedTuple):
-    """Where a check has no answer: as it is said, and the namespaces in which there is none, each once."""
-
-    unknowns: tuple[Unknown, ...] = ()
-    namespaces: tuple[str, ...] = ()
-
-
 @dataclass
 class Work:
     check: Check
@@ -74,14 +67,11 @@ class Work:
     settings: Any
     evaluated: Evaluated = field(default_factory=Evaluated)
     pending: Pending = field(default_factory=Pending)
-    # Why a partition has no answer: the check raised, or needs a fact that can't be read. A change makes it dirty.
-    broken: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.findings = FindingStore(self.check)
-        self.hidden_namespaces = HiddenNamespaces(self.check, self.cluster)
+        self.unknowns = Unknowns(self.check, self.cluster)
         self._kinds = {kind.name: kind.record for kind in self.check.reads}
-        self._standing: Standing | None = None
         self._answers_since: float | None = None
         # Since when it evaluates: until then all is to be evaluated, and of changes only the first counts.
         self._begun: float | None = None
@@ -89,18 +79,10 @@ class Work:
         self._partly_once = False  # all that was there when it began was evaluated, if without some kind
         self._dirty_since: float | None = None
         self._running: _Running | None = None
-        self._blindness, self._blindness_kept = Blindness(), False
-        self.blindness_version = 0  # grows with each other `blindness`
 
     @property
     def standing(self) -> Standing:
-        if self._standing is None:
-            self._standing = standing(self.check, self.cluster)
-        return self._standing
-
-    def look_again(self) -> None:
-        """After a change of how a kind is seen: the standing may be another."""
-        self._standing, self._blindness_kept = None, False
+        return self.unknowns.standing
 
     def evaluates(self, now: float) -> bool:
         """Whether anything can be evaluated at all. Once it can for the first time, everything is dirty; and again once
@@ -126,8 +108,7 @@ class Work:
 
     def changed(self, change: Change, now: float) -> None:
         """Takes in a change of one object of a kind that the check reads."""
-        if (self.hidden_namespaces or self.broken) and self._moves(change):
-            self._blindness_kept = False
+        self.unknowns.changed(change)
         if self._begun is None:
             self._dirty_since = now if self._dirty_since is None else self._dirty_since
             return
@@ -169,30 +150,10 @@ class Work:
         yield from ((partition,) for partition in everything(self.check, self.cluster))
         yield from ((partition,) for partition in self.findings.partitions())
 
-    def _moves(self, change: Change) -> bool:
-        """Whether any object may be in other partitions after it, or in one more or less."""
-        if change.before is None or change.after is None:
-            return True
-        indexes = self.check.scope.indexes
-        if any(issubclass(change.kind, index.dependents) for index in indexes):
-            return True
-        return any(index in indexes for index, _ in change.moved)
-
-    def unanswered(self, partition: str, why: str) -> None:
-        """Takes in that there is no answer for a partition, although its objects can be read."""
-        if self.broken.get(partition) != why:
-            self.broken[partition], self._blindness_kept = why, False
-
-    def answered(self, partition: str) -> None:
-        """Takes in that nothing is known against its answer any more."""
-        if self.broken.pop(partition, None) is not None:
-            self._blindness_kept = False
-
     def drop(self) -> tuple[Finding, ...]:
         """Drops all that waits and was found, and gives what was open: there is nothing to check."""
         self.pending.clear()
-        self.broken.clear()
-        self._blindness_kept = False
+        self.unknowns.clear()
         return self.findings.clear()
 
     def decodability_changed(self, before: Undecodable | None, after: Undecodable | None, now: float) -> None:
@@ -200,12 +161,9 @@ class Work:
         either = before or after
         if either is None or either.kind not in self._kinds:
             return
-        self._blindness_kept = False
-        if before and after:
-            return
-        self.hidden_namespaces.count(either.namespace, 1 if after else -1)
+        self.unknowns.decodability_changed(before, after)
         key = unreadable_in(either.kind, either.namespace)
-        if before and self.cluster.first(UNREADABLE, key) is None:
+        if before and not after and self.cluster.first(UNREADABLE, key) is None:
             self.pending.resume(key, now)
 
     def defer(self, partition: str, hidden_by: Undecodable) -> None:
@@ -294,7 +252,7 @@ class Work:
     def forget(self, partition: str) -> None:
         """Drops what waits for a partition of which nothing is there."""
         self.pending.discard(partition)
-        self.answered(partition)
+        self.unknowns.answered(partition)
 
     def awaited(self, partition: str, finding: Finding) -> str:
         """The other partition that has to say whether the finding is still there, since its subject is there now; empty
@@ -307,11 +265,6 @@ class Work:
         others = (each for each in self.check.partitions(record, self.cluster) if each != partition)
         return next((each for each in others if each in self.pending), "")
 
-    def hidden(self, partition: str) -> str:
-        """Which object leaves the partition without an answer, in a sentence; empty where none does."""
-        found = hidden(self.check, self.cluster, partition)
-        return found.sentence if found else ""
-
     @property
     def caught_up(self) -> bool:
         if not self.standing.evaluates:
@@ -321,57 +274,7 @@ class Work:
 
     def unknown_of(self, fingerprint: str) -> str:
         """Why an open finding may be old; empty where it is not."""
-        if self.standing.unseen:
-            return "; ".join(self.standing.unseen)
-        partition = self.findings.partition_of(fingerprint)
-        return self.broken.get(partition, "") or self.hidden(partition)
-
-    @property
-    def blindness(self) -> Blindness:
-        """It is looked for once until something changed that it is made of."""
-        if not self._blindness_kept:
-            found = Blindness(tuple(self._unknowns()), tuple(self._unknown_namespaces()))
-            if found != self._blindness:
-                self._blindness, self.blindness_version = found, self.blindness_version + 1
-            self._blindness_kept = True
-        return self._blindness
-
-    def _unknowns(self) -> Iterator[Unknown]:
-        """Where there is no answer, and why."""
-        if self.standing.not_applicable:
-            return
-        yield from (Unknown(self.check.id, "", why) for why in self.standing.unseen)
-        yield from self.hidden_namespaces.unknowns()
-        for partition, why in islice(self.broken.items(), MOST):
-            if not self.hidden(partition):  # since: its place has no answer, and why is said there
-                yield Unknown(self.check.id, partition, why)
-        if (more := len(self.broken) - MOST) > 0:
-            yield Unknown(self.check.id, f"{more} more", "the check has no answer there either")
-
-    @property
-    def unknown_everywhere(self) -> bool:
-        """Whether no partition has an answer."""
-        if self.standing.not_applicable:
-            return False
-        return bool(self.standing.unseen) or self.hidden_namespaces.everywhere or "" in self.broken
-
-    @property
-    def unknown_places(self) -> int:
-        """How many namespaces, and single partitions, have no answer; what is unknown everywhere does not count."""
-        if self.standing.not_applicable:
-            return 0
-        return self.hidden_namespaces.places + sum(1 for each in self.broken if each not in self.hidden_namespaces)
-
-    def _unknown_namespaces(self) -> Iterator[str]:
-        """The namespaces of which objects are in a partition without an answer, each once; none where all have none."""
-        if self.standing.not_applicable or self.unknown_everywhere:
-            return
-        broken = (each for partition in self.broken for each in self.check.namespaces(partition, self.cluster))
-        once = {""}  # objects of the cluster have none
-        for namespace in chain(self.hidden_namespaces.namespaces(), broken):
-            if namespace not in once:
-                once.add(namespace)
-                yield namespace
+        return self.unknowns.of(self.findings.partition_of(fingerprint))
 
 
 # The partition of a check whose scope is the whole cluster is there before any object is.
