@@ -19,6 +19,7 @@ from tests.kubevirt.control_plane import ControlPlane
 from tests.kubevirt.network import why_not
 from tests.kubevirt.settings import Settings, settings_of
 from tests.kubevirt.stage import Stage
+from tests.marking import mark
 
 __all__ = ["binary"]
 
@@ -28,12 +29,7 @@ MakeStage = Callable[[], Stage]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    ours = [item for item in items if HERE in item.path.parents]
-    reason = why_not() if ours else None
-    for item in ours:
-        item.add_marker(pytest.mark.kubevirt)
-        if reason:
-            item.add_marker(pytest.mark.skip(reason=reason))
+    mark(items, HERE, pytest.mark.kubevirt, why_not)
 
 
 @pytest.fixture(scope="session")

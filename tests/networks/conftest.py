@@ -15,6 +15,7 @@ import pytest
 
 from tests.cluster.conftest import Tools, binary
 from tests.cluster.exporter import STEADY, Exporter, grant
+from tests.marking import mark
 from tests.networks.binaries import why_not
 from tests.networks.control_plane import ControlPlane
 from tests.networks.findings import Findings
@@ -28,12 +29,7 @@ MakeStage = Callable[[], Stage]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    ours = [item for item in items if HERE in item.path.parents]
-    reason = why_not() if ours else None
-    for item in ours:
-        item.add_marker(pytest.mark.networks)
-        if reason:
-            item.add_marker(pytest.mark.skip(reason=reason))
+    mark(items, HERE, pytest.mark.networks, why_not)
 
 
 @pytest.fixture(scope="session")

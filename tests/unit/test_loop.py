@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -500,12 +500,16 @@ async def test_what_somebody_reverts_three_times_is_left_alone(tmp_path: Path) -
         ]
 
 
-async def test_what_a_person_takes_back_is_not_said_to_be_reverted(tmp_path: Path) -> None:
+def on_a_claim_without_finalizer(tmp_path: Path) -> AbstractAsyncContextManager[Running]:
     vm = full({"kind": "VirtualMachine", "name": "db", "uid": "u1"})
     nad = full({"kind": "NetworkAttachmentDefinition", "name": "blue"})
     claim = full({"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "finalizers": []})
     own = {"repair_ipam_claim_metadata": {"mode": "auto", "minAge": "0s"}}
-    async with on(tmp_path, {"remediations": own, "budgets": {"fleetShare": 1.0}}, vm, nad, claim) as running:
+    return on(tmp_path, {"remediations": own, "budgets": {"fleetShare": 1.0}}, vm, nad, claim)
+
+
+async def test_what_a_person_takes_back_is_not_said_to_be_reverted(tmp_path: Path) -> None:
+    async with on_a_claim_without_finalizer(tmp_path) as running:
         assert await running.run() == 1
         (intended, _) = running.ledger.entries()
         with Ledger.open(folder(running.ledger.directory), clock=lambda: running.clock[0]) as by_hand:
@@ -525,11 +529,7 @@ async def test_what_a_person_takes_back_is_not_said_to_be_reverted(tmp_path: Pat
 
 
 async def test_while_what_people_took_back_can_t_be_read_nobody_is_said_to_have_reverted_it(tmp_path: Path) -> None:
-    vm = full({"kind": "VirtualMachine", "name": "db", "uid": "u1"})
-    nad = full({"kind": "NetworkAttachmentDefinition", "name": "blue"})
-    claim = full({"kind": "IPAMClaim", "name": "db.blue", "vm": "db", "owner": "u1", "finalizers": []})
-    own = {"repair_ipam_claim_metadata": {"mode": "auto", "minAge": "0s"}}
-    async with on(tmp_path, {"remediations": own, "budgets": {"fleetShare": 1.0}}, vm, nad, claim) as running:
+    async with on_a_claim_without_finalizer(tmp_path) as running:
         assert await running.run() == 1
         beside = folder(running.ledger.directory)
         beside.mkdir()
