@@ -91,7 +91,8 @@ class OfflineSource:
         self._decoders = {kind: ObjectDecoder(kind) for kind in self.kinds}
         self._held: dict[ApiKind[Any], dict[tuple[str, str], _Held]] = {kind: {} for kind in self.kinds}
         self._listed: set[ApiKind[Any]] = set()
-        self._any = False  # whether there was anything to parse
+        self._any = False  # whether there was any object or list
+        self._first_unread = ""
 
     async def read(self, files: Iterable[File | Unread], progress: Progress = lambda _: None) -> None:
         """Reads all files and hands their objects over. Raises DumpError if there are none."""
@@ -103,7 +104,7 @@ class OfflineSource:
                 self._read(file, progress)
             progress(self.tally)
         if not self._any:
-            raise DumpError(_NOTHING if self.tally.files else _NO_FILE)
+            raise DumpError(self._first_unread or (_NOTHING if self.tally.files else _NO_FILE))
         for kind, held in self._held.items():
             await self._intake.swap(kind, (each.decoded for each in held.values()))
             if held or self._complete or kind in self._listed or kind.dispensable:
@@ -113,7 +114,7 @@ class OfflineSource:
                 self._intake.sync_state(kind, SyncState.MISSING, why)
 
     def _unread(self, file: str, why: str) -> None:
-        self._any = True
+        self._first_unread = self._first_unread or f"{_NOTHING} that can be read; {file}: {why}"
         self._intake.unread(file, why)
 
     def _read(self, file: File, progress: Progress) -> None:

@@ -188,6 +188,7 @@ def test_a_corrupt_member_of_a_zip_costs_only_itself(tmp_path: Path) -> None:
         (lambda path: path.mkdir(), "has no .yaml, .yml or .json file"),
         (lambda path: path.touch(), "has no Kubernetes object"),
         (lambda path: path.write_text("error: no resource", encoding="utf-8"), "has no Kubernetes object"),
+        (lambda path: path.write_text("# Notes\nof: a: b", encoding="utf-8"), "dump: not YAML: line 2"),
         (lambda path: path.write_bytes(archive("", a=b"")), "has no Kubernetes object"),
     ],
 )
