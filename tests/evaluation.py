@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from exporter.checks import all_checks
@@ -38,17 +38,18 @@ class Evaluation:
         *,
         initial: bool = True,
         indexes: Iterable[Index] = (),
+        timer: Callable[[], float] | None = None,
     ) -> None:
         """An `initial` engine opens at once what has no known beginning; what has one waits for its grace.
 
-        `indexes` are kept beside those of the checks.
+        `indexes` are kept beside those of the checks. By the `timer` that there is without one no turn is over.
         """
         self.now = now
         ticks = itertools.count()
         self.engine = Engine(
             checks,
             clock=lambda: self.now,
-            timer=lambda: next(ticks) * 1e-9,
+            timer=timer or (lambda: next(ticks) * 1e-9),
             initial=initial,
             readers=[Reading("test", (), tuple(indexes))],
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -53,10 +53,16 @@ def many(count: int) -> Check:
 class Served:
     listings: Listings
 
-    def __init__(self, count: int, checks: Iterable[Check] = (), repairs: Repairs | None = None) -> None:
+    def __init__(
+        self,
+        count: int,
+        checks: Iterable[Check] = (),
+        repairs: Repairs | None = None,
+        timer: Callable[[], float] | None = None,
+    ) -> None:
         readers: tuple[Reader, ...] = (*all_views(), *all_states())
         indexes = [index for reader in readers for index in reader.indexes]
-        self.evaluation = Evaluation([many(count), *checks], indexes=indexes)
+        self.evaluation = Evaluation([many(count), *checks], indexes=indexes, timer=timer)
         self.engine = self.evaluation.engine
         self.exposition = Exposition(self.engine.checks)
         self.engine.listen(self.exposition.update)
@@ -107,9 +113,10 @@ async def served(
     guard: Guard | None = None,
     tls: tuple[Certificates, ssl.SSLContext] | None = None,
     hosts: Iterable[str] = (),
+    timer: Callable[[], float] | None = None,
 ) -> AsyncIterator[Served]:
     """With these checks beside that of the many findings. `tls` has both sides of it."""
-    made = Served(count, checks, repairs)
+    made = Served(count, checks, repairs, timer)
     certificates, made.trusts = tls or (None, None)
     aggregates = Aggregates(made.engine.cluster, all_states())
     made.engine.observe(aggregates.changed)

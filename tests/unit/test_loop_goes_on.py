@@ -42,8 +42,7 @@ class Beats:
 @asynccontextmanager
 async def a_fleet(scene: str, size: int) -> AsyncIterator[Served]:
     """With many of a kind in it, and with real time."""
-    async with served(0, checks=_CHECKS) as made:
-        made.engine.timer = time.thread_time
+    async with served(0, checks=_CHECKS, timer=time.thread_time) as made:
         for name in made.evaluation.kinds:
             made.evaluation.sync_state(name, SyncState.LIVE)
         for thing in crowd(scene, size):
