@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tests.cluster.client import ApiError
@@ -185,21 +187,26 @@ def test_a_vm_that_is_made_again_meanwhile_runs_on_the_claim_of_its_predecessor(
 
 
 def test_a_claim_of_another_interface_keeps_the_others_from_being_made(stage: Stage, findings: Findings) -> None:
+    """They are made in no order: of so many VMs with so many interfaces, in one of them one comes after the foreign."""
+    vms = [f"db-{count}" for count in range(5)]
     stage.nad("blue", f"{stage.network}-blue")
-    stage.run("db", {"a": "blue"})
+    for vm in vms:
+        stage.run(vm, {"a": "blue"})
     with stage.plane.without_ipam():
-        stage.delete("db")
-        stage.wait_gone(VMS, "db")
-        wait_until(lambda: collected(stage, "db.a"), 60, "the claim is collected")
+        for vm in vms:
+            stage.delete(vm)
+        for vm in vms:
+            stage.wait_gone(VMS, vm)
+            wait_until(partial(collected, stage, f"{vm}.a"), 60, "the claim is collected")
     names = {"a": "blue"}
-    for count in range(6):  # they are made in no order: of so many one comes after the other VM's
+    for count in range(6):
         stage.nad(f"net-{count}", f"{stage.network}-{count}")
         names[f"n{count}"] = f"net-{count}"
-    stage.vm("db", names)
+    for vm in vms:
+        stage.vm(vm, names)
+        stage.begin(vm)
 
-    stage.begin("db")
-
-    found = findings.wait("MissingClaim", "db")
+    found = findings.wait("MissingClaim")
     assert found["evidence"]["cause"] == "OwnerUidMismatch"
 
 
