@@ -53,11 +53,21 @@ class Pending:
         """`members` is called when the crowd has its turn, and gives the partitions of each member. One that is `of`
         nothing in particular may wait several times.
         """
-        if of is None or of not in self._whole:
-            waiting = _Waiting(of, now, _one_by_one(members))
-            self._crowds.append(waiting)
-            if of is not None:
-                self._whole[of] = waiting
+        known = self._whole.get(of) if of is not None else None
+        if known is not None:
+            self._forget_taken_since(known)
+            return
+        waiting = _Waiting(of, now, _one_by_one(members))
+        self._crowds.append(waiting)
+        if of is not None:
+            self._whole[of] = waiting
+
+    def _forget_taken_since(self, waiting: _Waiting) -> None:
+        """What was taken since a crowd became dirty was so before the change that makes it dirty once more."""
+        for each in reversed(self._crowds):
+            each.taken.clear()
+            if each is waiting:
+                return
 
     @property
     def crowded(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -13,7 +14,10 @@ from exporter.engine.intake import Intake
 from exporter.findings import Finding, Severity
 from exporter.kube.decode import Decoder
 from exporter.model.index import Index, Lookup
+from exporter.model.kind import ApiKind
 from exporter.model.kinds import virtual_machine_instance
+from exporter.model.kinds.kube_virt import KIND as KUBEVIRT
+from exporter.model.kinds.kube_virt import KubeVirt
 from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
 from exporter.model.record import Record
 from exporter.model.source import SyncState
@@ -117,3 +121,45 @@ def test_a_crowd_in_which_something_changes_all_the_time_starves_nobody() -> Non
         nodes.changes(10.0 + turn / 100, "a", phase=f"phase {turn}")
         looks += nodes.looks_at(10.0 + turn / 100)
     assert looks[:2] == ["b 1", f"a {MANY}"]
+
+
+def test_what_was_evaluated_before_another_change_of_its_crowd_is_evaluated_after_it() -> None:
+    """KubeVirt changes twice while its change settles, and one VMI has its own turn between the two."""
+    timer, found = 0.0, dict[str, str]()
+
+    def find(view: View) -> Iterator[Finding]:
+        for vmi in view.all(VirtualMachineInstance):
+            found[vmi.name] = view.all(KubeVirt)[0].version
+            yield Finding(reason="Odd", severity=Severity.INFO, subject=vmi.ref, message="m")
+
+    check = Check("x", "X", (KIND, KUBEVIRT), PER_VM, REASONS, find)
+    engine = Engine([check], clock=lambda: NOW, timer=lambda: timer, settle=SETTLE, initial=True)
+    intake = Intake(engine, lambda: NOW)
+
+    def seen(of: ApiKind[Any], **row: object) -> None:
+        intake.seen(of, Decoder(of).object(msgspec.json.encode(full({"kind": of.name} | row))))
+
+    def evaluate() -> None:
+        while engine.step():
+            pass
+
+    for kind in (KIND, KUBEVIRT):
+        intake.sync_state(kind, SyncState.LIVE)
+    seen(KUBEVIRT, name="kubevirt", version="v1.5.0")
+    for number in range(MANY):
+        seen(KIND, name=f"vmi-{number}")
+    timer = 5.0
+    evaluate()
+    assert set(found.values()) == {"v1.5.0"}
+
+    timer = 10.0
+    seen(KIND, name="vmi-0", phase="Scheduled")
+    timer = 10.1
+    seen(KUBEVIRT, name="kubevirt", version="v1.6.0")
+    timer = 10.3
+    evaluate()  # of one VMI
+    seen(KUBEVIRT, name="kubevirt", version="v1.7.0")
+    timer = 11.0
+    evaluate()
+
+    assert set(found.values()) == {"v1.7.0"}
