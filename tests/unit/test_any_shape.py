@@ -184,8 +184,10 @@ _FREE = {(each,) for each in ("labels", "annotations", "matchLabels", "nodeSelec
 
 
 def free(path: Path) -> bool:
-    """Whether the last step is an element of a list or a key of a map that users fill, where null is a value."""
-    return isinstance(path[-1], int) or path[-2:-1] in _FREE
+    """Whether the last step is an element of a list or a key of a map that users fill, where null is a value; or of the
+    data of a ControllerRevision, which KubeVirt decodes strictly: a field is one too many also where it is null.
+    """
+    return isinstance(path[-1], int) or path[-2:-1] in _FREE or path[:-1] == ("data",)
 
 
 Seen = set[tuple[str, Path, str, str]]
