@@ -35,7 +35,8 @@ class State:
 @dataclass(frozen=True)
 class Taken:
     """A write that the API server took: who sent it, when that came and was answered, what, and the object before; None
-    where there was none.
+    where there was none. `unsure`: another write came between that may have been taken, since it was answered with an
+    error of the server (a 504, say, while etcd was away).
     """
 
     by: str
@@ -50,6 +51,7 @@ class Taken:
     code: int
     before: Object | None
     after: Object | None
+    unsure: bool = False
 
     @property
     def dry(self) -> bool:
@@ -65,6 +67,7 @@ class AuditHistory:
 
     def __init__(self, events: Iterable[Object]) -> None:
         self._states: dict[Key, list[State]] = defaultdict(list)
+        self._unsure: set[Key] = set()
         self.writes: list[Taken] = []
         for event in events:
             of = event.get("objectRef", {}).get("resource", "")
@@ -97,8 +100,6 @@ class AuditHistory:
 
     def _take(self, event: Object) -> None:
         code = event.get("responseStatus", {}).get("code", 0)
-        if not 200 <= code < 300:
-            return
         ref, answer = event["objectRef"], event.get("responseObject") or {}
         meta = answer.get("metadata") or {}
         at = datetime.fromisoformat(event["stageTimestamp"]).timestamp()
@@ -109,6 +110,10 @@ class AuditHistory:
             ref.get("namespace", ""),
             ref.get("name") or meta.get("name", ""),
         )
+        if code >= 500:
+            self._unsure.add(key)
+        if not 200 <= code < 300:
+            return
         states = self._states[key] if event["verb"] != "deletecollection" else []
         before = states[-1].thing if states else None
         taken = Taken(
@@ -124,6 +129,7 @@ class AuditHistory:
             code=code,
             before=before,
             after=_left(event["verb"], answer, before),
+            unsure=key in self._unsure,
         )
         self.writes.append(taken)
         if taken.dry:
@@ -133,6 +139,7 @@ class AuditHistory:
                 if (group, resource) == key[:2] and within in ("", key[2]) and found:
                     found.append(State(at, None, taken.by))
         elif taken.after is not before and not _older(taken.after, before):
+            self._unsure.discard(key)
             states.append(State(max(at, states[-1].since) if states else at, taken.after, taken.by))
 
 

@@ -120,6 +120,17 @@ def test_a_write_to_an_object_that_somebody_has_changed_meanwhile_is_named() -> 
     assert "was taken for resourceVersion 1 of an object with 5" in found
 
 
+@pytest.mark.parametrize(("version", "names"), [("5", 0), ("0", 1)])
+def test_a_write_that_was_answered_with_an_error_may_have_come_between(version: str, names: int) -> None:
+    created = event(10.0, "create", CLAIM, "k8s.cni.cncf.io", "ipamclaims")
+    failed = event(50.0, "update", CLAIM, "k8s.cni.cncf.io", "ipamclaims", responseStatus={"code": 504})
+    body = {"preconditions": {"uid": "c", "resourceVersion": version}}
+    sent = intended()
+    sent = msgspec.structs.replace(sent, request={**(sent.request or {}), "body": body})
+    found = wrong([created, failed, deletion(requestObject={"kind": "DeleteOptions", **body})], sent, DONE)
+    assert len(found) == names
+
+
 def test_what_is_paused_is_not_to_be_written() -> None:
     paused = copy.deepcopy(VM)
     paused["metadata"]["annotations"] = {"steward.kubevirt-steward.io/paused": ""}
