@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection, Sequence
 
-from ..http.shared import in_turns
+from ..engine.turn import in_turns
 from ..kube.errors import UnreachableError
 from ..kube.probe import EditProbe
 from ..model.cluster import Cluster

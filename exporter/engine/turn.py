@@ -1,10 +1,14 @@
-"""For how long the engine evaluates before the event loop goes on."""
+"""Work in turns: what may take long lets the event loop go on, by its slices or by the clock."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Generator
+from typing import TypeVar
 
-__all__ = ["Turn"]
+__all__ = ["Turn", "in_turns"]
+
+Value = TypeVar("Value")
 
 _SLICE = 0.004  # seconds of evaluation between two looks at the event loop
 
@@ -34,3 +38,14 @@ class Turn:
     def pauses(self) -> bool:
         """Whether a partition that has not ended goes on in another turn."""
         return self.timer() >= self._partition_ends
+
+
+async def in_turns(work: Generator[None, None, Value]) -> Value:
+    """What the work returns; after each of its slices others get their turn."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            made: Value = end.value
+            return made
+        await asyncio.sleep(0)

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from aiohttp import web
 
 from ..engine.engine import Engine
+from ..engine.turn import in_turns
 from ..model.kinds.node import Node
 from ..model.source import Source
 from ..views.drain import STAYS, TITLES, Drain, NoSuchNodeError, chosen, steps
 from .answers import as_text, json_answer, json_error
 from .query import names_in
 from .rendering import page_of
-from .shared import Shared, Versions, in_turns
+from .shared import Shared, Versions
 
 __all__ = ["DrainPage", "DrainView"]
 

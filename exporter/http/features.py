@@ -7,11 +7,12 @@ import asyncio
 from aiohttp import web
 
 from ..engine.engine import Engine
+from ..engine.turn import in_turns
 from ..feature_usage import FeatureUsage
 from ..views.features import Features, NoSuchFeatureError, selected, steps
 from .answers import json_answer, json_error
 from .query import names_in
-from .shared import Shared, Versions, in_turns
+from .shared import Shared, Versions
 
 __all__ = ["FeaturesView"]
 

@@ -18,10 +18,10 @@ from pathlib import Path
 import aiohttp
 
 from ..config.settings import ReconcileSettings
+from ..engine.turn import in_turns
 from ..kube.body import whole
 from ..kube.errors import KubeError
 from ..repairs import Plans, Repairs, decoding
-from .shared import in_turns
 
 __all__ = ["Follower", "Waits"]
 

@@ -7,11 +7,12 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from ..engine.engine import Engine
+from ..engine.turn import in_turns
 from ..views.impact import PARAMETERS, TITLES, WHOLE, Asked, Impact, NoSuchObjectError, proposed, steps
 from .answers import as_text, json_answer, json_error
 from .query import names_in
 from .rendering import page_of
-from .shared import Shared, Versions, in_turns
+from .shared import Shared, Versions
 
 __all__ = ["ImpactPage", "ImpactView"]
 

@@ -7,11 +7,12 @@ import asyncio
 from aiohttp import web
 
 from ..engine.engine import Engine
+from ..engine.turn import in_turns
 from ..instancetype_usage import InstancetypeUsage
 from ..views.instancetypes import Instancetypes, steps
 from .answers import json_answer, json_error
 from .query import names_in
-from .shared import Shared, Versions, in_turns
+from .shared import Shared, Versions
 
 __all__ = ["InstancetypesView"]
 

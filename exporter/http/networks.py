@@ -8,10 +8,11 @@ from aiohttp import web
 
 from ..address_usage import AddressUsage
 from ..engine.engine import Engine
+from ..engine.turn import in_turns
 from ..views.networks import Networks, steps
 from .answers import json_answer, json_error
 from .query import names_in
-from .shared import Shared, Versions, in_turns
+from .shared import Shared, Versions
 
 __all__ = ["NetworksView"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Generator, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
 from msgspec import UnsetType
@@ -17,7 +17,7 @@ from ..findings import Finding
 from ..model.cluster import Change
 from ..repairs import Repair, Repairs
 
-__all__ = ["MOST_SIZE", "Shared", "Versions", "in_turns"]
+__all__ = ["MOST_SIZE", "Shared", "Versions"]
 
 _MOST = 16
 MOST_SIZE = 32 << 20
@@ -65,17 +65,6 @@ class Versions:
             return self._engine.unknown_of(finding)
         except KeyError:
             return ""
-
-
-async def in_turns(work: Generator[None, None, Value]) -> Value:
-    """What the work returns; after each of its slices others get their turn."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            made: Value = end.value
-            return made
-        await asyncio.sleep(0)
 
 
 class Shared(Generic[Key, Value]):
