@@ -18,10 +18,10 @@ from pathlib import Path
 
 import reconcile.app  # noqa: F401 # what the sidecar imports
 from bench.live import rss
-from reconcile.cli.pages import rows
-from reconcile.following import Following
-from reconcile.history import History
+from reconcile.cli.ledger_pages import rows
 from reconcile.ledger import Ledger, prove
+from reconcile.ledger.history import History
+from reconcile.run.outcomes import Following
 from tests.long_ledgers import ENTRIES_OF_ONE, long_ledger
 
 DAY = 86_400.0

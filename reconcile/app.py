@@ -26,34 +26,34 @@ from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
 
-from .alertmanager import PromQLGate, Silences
-from .annotations import PREFIX, paused_by
-from .attempt import Attempts
-from .board import Board
-from .by_hand import ByHand
-from .config import Config, may_write, mode_of
-from .execute import Answer, Writer
-from .following import Following
-from .gates import Labels
-from .history import History
-from .lease import Election
+from .act.execute import Answer, Writer
+from .act.pauses import Pauses
+from .config.settings import Config, may_write, mode_of
+from .confirm.reading import ApiReads
+from .decide.gates import Labels
+from .lease.lease import Election
+from .lease.none import Unelected
 from .ledger import Entry, Ledger, Retention
-from .metrics import Measures
-from .parts import Parts
-from .pauses import Pauses
-from .reading import ApiReads
-from .remediation import Remediation
-from .remediations import all_remediations
-from .server import OWN_TOKEN, build
-from .settling import Settling
-from .sidecar import Alerts, Sidecar
-from .silences import alert_labels
-from .source import ExporterSource, Found, Source
-from .unelected import Unelected
-from .verifying import Verifying
-from .vm_counts import VMCounts
-from .webhook import Firing, receiver
-from .witness import Witness
+from .ledger.history import History
+from .ledger.manual import ByHand
+from .ledger.settling import Settling
+from .observe.alertmanager import PromQLGate, Silences
+from .observe.silences import alert_labels
+from .observe.source import ExporterSource, Found, Source
+from .observe.vm_counts import VMCounts
+from .observe.webhook import Firing, receiver
+from .plan.annotations import PREFIX, paused_by
+from .plan.remediation import Remediation
+from .plan.remediations import all_remediations
+from .run.attempt import Attempts
+from .run.context import Parts
+from .run.outcomes import Following
+from .run.sidecar import Alerts, Sidecar
+from .run.verifying import Verifying
+from .run.witness import Witness
+from .show.metrics import Measures
+from .show.plans import Board
+from .show.server import OWN_TOKEN, build
 
 __all__ = ["Checks", "checks_of", "kinds_of", "labels_of", "lease_namespace", "pod_namespace", "run"]
 

@@ -24,11 +24,11 @@ from exporter.kube.body import whole
 from exporter.kube.transport import Transport
 
 from .app import run
-from .board import Board, Repair
-from .config import Config, model_of
+from .config.settings import Config, model_of
 from .ledger import Entry, Ledger
-from .remediations import all_remediations
-from .source import EngineSource, Observed
+from .observe.source import EngineSource, Observed
+from .plan.remediations import all_remediations
+from .show.plans import Board, Repair
 
 __all__ = ["Demo", "join"]
 

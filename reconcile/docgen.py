@@ -19,20 +19,20 @@ from exporter.config.keys import Key
 from exporter.docgen import NOTE, TOP, between, kept
 from exporter.packaging.chart import CHART
 
-from . import cli
-from .board import Board
-from .config import Mode, model_of
-from .config_file import keys_of
-from .config_forms import Window
-from .gates import GATES
-from .manifests import in_lines
-from .metrics import Measures
-from .permissions import base_roles, write_role
-from .remediation import COMMON_PRECONDITIONS, Remediation
-from .remediations import all_remediations
-from .undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
-from .undos import undo_of
-from .writes import Patched, Write
+from .cli import commands
+from .config.forms import Window
+from .config.loading import keys_of
+from .config.settings import Mode, model_of
+from .decide.gates import GATES
+from .permissions.manifests import in_lines
+from .permissions.rbac import base_roles, write_role
+from .plan.remediation import COMMON_PRECONDITIONS, Remediation
+from .plan.remediations import all_remediations
+from .plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
+from .plan.undos import undo_of
+from .plan.writes import Patched, Write
+from .show.metrics import Measures
+from .show.plans import Board
 
 __all__ = ["generated"]
 
@@ -81,8 +81,8 @@ def _manual(remediations: tuple[Remediation, ...]) -> Iterator[str]:
 
 def _commands() -> Iterator[str]:
     top = argparse.ArgumentParser().add_subparsers()
-    cli.add(top)
-    yield from _table(("Command", "What it does"), cli.described(top.choices["reconcile"]))
+    commands.add(top)
+    yield from _table(("Command", "What it does"), commands.described(top.choices["reconcile"]))
 
 
 def _gates() -> Iterator[str]:

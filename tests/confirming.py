@@ -14,9 +14,9 @@ from exporter.findings import Finding, Severity, fingerprint
 from exporter.kube.errors import AbsentError, StatusError
 from exporter.model.kind import ApiKind
 from exporter.model.record import Ref
-from reconcile.confirm import Confirmed, Hint, confirm
-from reconcile.plan import Refused
-from reconcile.remediation import Remediation
+from reconcile.confirm.confirm import Confirmed, Hint, confirm
+from reconcile.plan.plan import Refused
+from reconcile.plan.remediation import Remediation
 from tests.evaluation import NOW
 
 __all__ = ["MemoryReads", "confirmed", "hint_of"]

@@ -13,8 +13,8 @@ import aiohttp
 from exporter.kube.errors import UnreachableError
 from exporter.kube.sending import Sending
 from exporter.kube.transport import Transport
-from reconcile.fence import boottime
-from reconcile.lease import Election
+from reconcile.lease.lease import Election
+from reconcile.lease.tenure import boottime
 
 __all__ = ["Cable", "Clock", "Replica", "Replicas", "electing"]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from exporter.demo.fleet import sample_fleet
 from exporter.model.record import Ref
-from reconcile.following import Following
-from reconcile.history import History
 from reconcile.ledger import Entry, Event, Ledger
 from reconcile.ledger.disk import Disk
-from reconcile.plan import Patch, Plan, Replace, Risk, Test
+from reconcile.ledger.history import History
+from reconcile.plan.plan import Patch, Plan, Replace, Risk, Test
+from reconcile.run.outcomes import Following
 
 __all__ = ["BEGIN", "ENTRIES_OF_ONE", "Unsynced", "long_ledger", "vms"]
 

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import yaml
 
-from reconcile.confirm import Confirmed
-from reconcile.plan import Refused
-from reconcile.remediation import Remediation
+from reconcile.confirm.confirm import Confirmed
+from reconcile.plan import remediations
+from reconcile.plan.plan import Refused
+from reconcile.plan.remediation import Remediation
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.rows import full
 
-__all__ = ["CASES", "answered", "cases_of", "made"]
+__all__ = ["CASES", "answered", "cases_of", "made", "module_of"]
 
 CASES = Path(__file__).parent / "remediations"
+
+
+def module_of(name: str) -> ModuleType:
+    """A module of the remediations, by its name: that of a remediation, or of what several share."""
+    top = Path(remediations.__file__).parent
+    (file,) = top.rglob(f"{name}.py")
+    return import_module(".".join((remediations.__name__, *file.relative_to(top).with_suffix("").parts)))
 
 
 @cache

@@ -11,16 +11,16 @@ from typing import Any
 from exporter.checks import all_checks
 from exporter.kube.transport import Transport
 from exporter.model.kind import ApiKind
-from reconcile.attempt import Attempts, Fence, Permit, Result
-from reconcile.confirm import Confirmed, Hint, confirm
-from reconcile.execute import Writer
-from reconcile.fence import boottime
+from reconcile.act.execute import Writer
+from reconcile.confirm.confirm import Confirmed, Hint, confirm
+from reconcile.confirm.reading import ApiReads, Reads
+from reconcile.lease.tenure import boottime
 from reconcile.ledger import Entry, Ledger
-from reconcile.plan import Refused
-from reconcile.reading import ApiReads, Reads
-from reconcile.remediation import Remediation
-from reconcile.remediations import all_remediations
-from reconcile.settling import Settling
+from reconcile.ledger.settling import Settling
+from reconcile.plan.plan import Refused
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations import all_remediations
+from reconcile.run.attempt import Attempts, Fence, Permit, Result
 from tests.evaluation import NOW, api_kinds
 
 __all__ = ["Repairing", "permitted", "repairing"]

@@ -6,14 +6,14 @@ from typing import Any
 
 from exporter.model.record import Ref
 from exporter.model.skew import Skew
-from reconcile.annotations import PREFIX
-from reconcile.config import Config, Mode, model_of
-from reconcile.gates import Ask, QueryAnswer, Situation
-from reconcile.history import History
+from reconcile.config.settings import Config, Mode, model_of
+from reconcile.decide.gates import Ask, QueryAnswer, Situation
+from reconcile.decide.storm import Storm
 from reconcile.ledger.entry import Entry, Event
-from reconcile.plan import Delete, Plan, Refused, Risk
-from reconcile.remediation import Remediation
-from reconcile.storm import Storm
+from reconcile.ledger.history import History
+from reconcile.plan.annotations import PREFIX
+from reconcile.plan.plan import Delete, Plan, Refused, Risk
+from reconcile.plan.remediation import Remediation
 
 __all__ = ["CLAIM", "NOW", "REPAIR", "VM", "ask", "config", "entry", "plan", "situation", "written"]
 

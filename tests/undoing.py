@@ -8,13 +8,13 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from reconcile.confirm import Confirmed
-from reconcile.confirm_undo import confirm_undo
-from reconcile.managed_fields import applied
-from reconcile.plan import Create, Patch, Refused
-from reconcile.remediation import Remediation
-from reconcile.undo import Taken
-from reconcile.undos import undo_of
+from reconcile.confirm.confirm import Confirmed
+from reconcile.confirm.confirm_undo import confirm_undo
+from reconcile.plan.managed_fields import applied
+from reconcile.plan.plan import Create, Patch, Refused
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.undo import Taken
+from reconcile.plan.undos import undo_of
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.rows import full

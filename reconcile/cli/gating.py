@@ -8,21 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..alertmanager import PromQLGate, Silences
 from ..app import labels_of
-from ..config import Mode
-from ..confirm import Confirmed
-from ..gates import Ask, Blocked, Situation, blocked, half_used
-from ..history import History
-from ..permits import pausable
-from ..plan import Refused
-from ..remediation import Remediation
-from ..source import Found, Observed
-from ..surroundings import of_namespace, upgrading
-from ..vm_counts import VMCounts
-from .desk import Desk
+from ..config.settings import Mode
+from ..confirm.confirm import Confirmed
+from ..decide.gates import Ask, Blocked, Situation, blocked, half_used
+from ..ledger.history import History
+from ..observe.alertmanager import PromQLGate, Silences
+from ..observe.situation import of_namespace, upgrading
+from ..observe.source import Found, Observed
+from ..observe.vm_counts import VMCounts
+from ..plan.plan import Refused
+from ..plan.remediation import Remediation
+from ..run.permission import pausable
 from .leases import standing
-from .pages import history_of
+from .ledger_pages import history_of
+from .session import Desk
 
 __all__ = ["Gating", "asked_as", "first"]
 

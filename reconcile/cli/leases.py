@@ -10,10 +10,10 @@ import msgspec
 from exporter.kube.body import whole
 from exporter.kube.errors import MALFORMED, KubeError, MalformedError, StatusError
 
-from ..annotations import PREFIX, annotations_of, paused_by
 from ..app import pod_namespace
-from ..storms import Storms
-from .desk import Desk
+from ..decide.storms import Storms
+from ..plan.annotations import PREFIX, annotations_of, paused_by
+from .session import Desk
 
 __all__ = ["lease_path", "standing", "travelling"]
 

@@ -18,16 +18,16 @@ from exporter.cli.terminal import complain
 from exporter.kube.body import whole
 from exporter.kube.errors import KubeError
 
-from ..attempt import Attempts
-from ..by_hand import folder
-from ..execute import Writer
+from ..act.execute import Writer
 from ..ledger import Ledger, LedgerLockedError
-from ..plan import Delete, Plan
-from ..remediations import all_remediations
-from ..settling import Settling
-from ..undo import NoUndo
-from ..undos import undo_of
-from .desk import Desk
+from ..ledger.manual import folder
+from ..ledger.settling import Settling
+from ..plan.plan import Delete, Plan
+from ..plan.remediations import all_remediations
+from ..plan.undo import NoUndo
+from ..plan.undos import undo_of
+from ..run.attempt import Attempts
+from .session import Desk
 
 __all__ = [
     "add_ledger_option",

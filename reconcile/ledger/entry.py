@@ -17,7 +17,7 @@ import msgspec
 
 from exporter.model.nesting import cut
 
-from ..plan import Plan
+from ..plan.plan import Plan
 
 __all__ = ["Entry", "Event", "Head", "LedgerError", "LedgerLockedError", "Opening", "opened", "recorded"]
 

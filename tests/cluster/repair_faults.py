@@ -13,8 +13,8 @@ from typing import Any
 
 from exporter.demo import instancetypes as its
 from exporter.model.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
-from reconcile.remediations.guard_instancetype import ALLOWED
-from reconcile.requests import MANAGER
+from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED
+from reconcile.plan.requests import MANAGER
 from tests.cluster import fleet
 from tests.cluster.resources import CONTROLLER_REVISIONS, INSTANCETYPES, IPAM_CLAIMS, PDBS, VMS, Resource
 from tests.cluster.stage import Stage

@@ -26,8 +26,8 @@ from exporter.cli.logs import log_as
 from exporter.config.settings import Config as ExporterConfig
 from exporter.kube.transport import Transport
 from reconcile.app import run
-from reconcile.config_file import Loaded, load
-from reconcile.remediations import all_remediations
+from reconcile.config.loading import Loaded, load
+from reconcile.plan.remediations import all_remediations
 from tests.waiting import wait_until
 
 __all__ = ["Fork", "How"]

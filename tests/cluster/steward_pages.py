@@ -25,12 +25,12 @@ from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.model.skew import Skew
 from exporter.states import all_states
-from reconcile.board import Board, Repair
-from reconcile.gates import GATES, Blocked
-from reconcile.metrics import Measures
-from reconcile.plan import Refused
-from reconcile.remediation import COMMON_PRECONDITIONS
-from reconcile.remediations import all_remediations
+from reconcile.decide.gates import GATES, Blocked
+from reconcile.plan.plan import Refused
+from reconcile.plan.remediation import COMMON_PRECONDITIONS
+from reconcile.plan.remediations import all_remediations
+from reconcile.show.metrics import Measures
+from reconcile.show.plans import Board, Repair
 from tests.unit.test_checks import cases_of, evaluated
 
 __all__ = ["CHECKS", "Pages", "Site", "named", "one_of_each"]

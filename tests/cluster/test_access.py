@@ -22,7 +22,7 @@ from exporter.http.remembered import Times
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from reconcile.app import run
-from reconcile.config import Config
+from reconcile.config.settings import Config
 from tests.cluster.accounts import VIEW_VMS, Account, account, view_vms
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client

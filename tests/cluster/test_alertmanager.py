@@ -13,10 +13,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from reconcile.alertmanager import Silences
-from reconcile.gates import Labels
-from reconcile.silences import read, silenced_by
-from reconcile.webhook import Firing, receiver
+from reconcile.decide.gates import Labels
+from reconcile.observe.alertmanager import Silences
+from reconcile.observe.silences import read, silenced_by
+from reconcile.observe.webhook import Firing, receiver
 from tests.cluster.alertmanager import Alertmanager
 from tests.cluster.conftest import Tools
 from tests.repairs import ask, config

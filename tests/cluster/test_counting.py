@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from exporter.kube.transport import Transport
-from reconcile.reading import ApiReads
-from reconcile.vm_counts import VMCounts
+from reconcile.confirm.reading import ApiReads
+from reconcile.observe.vm_counts import VMCounts
 from tests.cluster import fleet
 from tests.cluster.conftest import MakeApiServer
 

@@ -17,9 +17,9 @@ from exporter.checks import all_checks
 from exporter.cli import all_commands
 from exporter.config.loading import Loaded, Sources
 from exporter.config.loading import load as load_exporter
-from reconcile.config_file import Loaded as LoadedSidecar
-from reconcile.config_file import load as load_sidecar
-from reconcile.remediations import all_remediations
+from reconcile.config.loading import Loaded as LoadedSidecar
+from reconcile.config.loading import load as load_sidecar
+from reconcile.plan.remediations import all_remediations
 from tests.cluster.conftest import Tools
 from tests.cluster.deployed import NAMESPACE, VARIANTS, charted, kustomized
 from tests.manifests import Object

@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 
 from exporter.model.firmware import legacy
-from reconcile.confirm import Confirmed
-from reconcile.plan import Add, Patch, Refused
-from reconcile.remediations.persist_firmware_uuid import REMEDIATION
+from reconcile.confirm.confirm import Confirmed
+from reconcile.plan.plan import Add, Patch, Refused
+from reconcile.plan.remediations.identity.persist_firmware_uuid import REMEDIATION
 from tests.cluster import fleet
 from tests.cluster.client import Client
 from tests.cluster.resources import NAMESPACES, VMIS, VMS

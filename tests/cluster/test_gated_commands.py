@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.annotations import APPROVED_PLAN, PAUSED
+from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer

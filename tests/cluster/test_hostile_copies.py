@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from exporter.demo import instancetypes as its
-from reconcile.confirm import Confirmed
-from reconcile.plan import Create, Refused
-from reconcile.remediations.restash_missing_revision import REMEDIATION
+from reconcile.confirm.confirm import Confirmed
+from reconcile.plan.plan import Create, Refused
+from reconcile.plan.remediations.instancetypes.restash_missing_revision import REMEDIATION
 from tests.cluster import fleet
 from tests.cluster.accounts import account
 from tests.cluster.apiserver import ApiServer

@@ -11,15 +11,15 @@ from exporter.demo import instancetypes as its
 from exporter.model.kind import ApiKind
 from exporter.model.kinds import controller_revision, virtual_machine, virtual_machine_instancetype
 from exporter.model.record import Ref
-from reconcile.confirm import Confirmed
-from reconcile.known_owners import known_owners
-from reconcile.owners import claimed, rival
-from reconcile.plan import Add, Create, Patch, Plan, Refused, Replace, Risk, Step
-from reconcile.remediations.delete_orphan_revision import REMEDIATION as DELETE
-from reconcile.remediations.guard_instancetype import ALLOWED, FINALIZER
-from reconcile.remediations.guard_instancetype import REMEDIATION as GUARD
-from reconcile.remediations.restash_missing_revision import REMEDIATION as RESTASH
-from reconcile.requests import MANAGER, request
+from reconcile.confirm.confirm import Confirmed
+from reconcile.plan.known_owners import known_owners
+from reconcile.plan.owners import claimed, rival
+from reconcile.plan.plan import Add, Create, Patch, Plan, Refused, Replace, Risk, Step
+from reconcile.plan.remediations.instancetypes.delete_orphan_revision import REMEDIATION as DELETE
+from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED, FINALIZER
+from reconcile.plan.remediations.instancetypes.guard_instancetype import REMEDIATION as GUARD
+from reconcile.plan.remediations.instancetypes.restash_missing_revision import REMEDIATION as RESTASH
+from reconcile.plan.requests import MANAGER, request
 from tests.cluster import fleet
 from tests.cluster.client import Client
 from tests.cluster.resources import CONTROLLER_REVISIONS, NAMESPACES, VMIS, VMS, Resource

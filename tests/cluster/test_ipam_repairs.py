@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
-from reconcile.attempt import State
-from reconcile.confirm import Hint
-from reconcile.remediations import delete_orphan_ipam_claim, release_ipam_claim, repair_ipam_claim_metadata
-from reconcile.remediations.release_ipam_claim import NUDGED
+from reconcile.confirm.confirm import Hint
+from reconcile.plan.remediations.networks import (
+    delete_orphan_ipam_claim,
+    release_ipam_claim,
+    repair_ipam_claim_metadata,
+)
+from reconcile.plan.remediations.networks.release_ipam_claim import NUDGED
+from reconcile.run.attempt import State
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer

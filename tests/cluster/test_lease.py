@@ -15,9 +15,9 @@ import pytest
 
 from exporter.kube.errors import StatusError
 from exporter.kube.transport import Transport
-from reconcile.fence import NotLeadingError
-from reconcile.lease_api import LeaseApi
-from reconcile.lease_record import PREFIX, Candidate, unheld
+from reconcile.lease.api import LeaseApi
+from reconcile.lease.record import PREFIX, Candidate, unheld
+from reconcile.lease.tenure import NotLeadingError
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer
@@ -154,7 +154,7 @@ async def test_an_api_server_that_is_killed_is_led_again_when_it_is_back(own_api
 CHILD = """
 import asyncio, os, sys
 from exporter.kube.transport import Transport
-from reconcile.lease import Election, NotLeadingError
+from reconcile.lease.lease import Election, NotLeadingError
 
 async def main(config, namespace, path, name):
     transport = Transport.from_environment(config)

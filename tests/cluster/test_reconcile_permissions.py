@@ -19,13 +19,13 @@ import yaml
 
 from exporter.checks import all_checks
 from exporter.demo import instancetypes as its
-from reconcile.accounts import ServiceAccount
-from reconcile.cli import add
-from reconcile.config_file import Loaded, load
-from reconcile.permissions import needed
-from reconcile.plan import Create
-from reconcile.remediations import all_remediations
-from reconcile.requests import MANAGER
+from reconcile.cli.commands import add
+from reconcile.config.loading import Loaded, load
+from reconcile.permissions.accounts import ServiceAccount
+from reconcile.permissions.rbac import needed
+from reconcile.plan.plan import Create
+from reconcile.plan.remediations import all_remediations
+from reconcile.plan.requests import MANAGER
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer, Setup
 from tests.cluster.client import ApiError, Client

@@ -18,17 +18,17 @@ import pytest
 from exporter.checks import all_checks
 from exporter.model.drain_stop import STOPPED_FOR_DRAIN
 from exporter.model.record import Ref
-from reconcile.accounts import ServiceAccount
-from reconcile.annotations import APPROVED_PLAN, PAUSED, RESUMED
-from reconcile.config import Config
-from reconcile.config_file import Loaded, load
-from reconcile.events import event
-from reconcile.permissions import guarded, needed
-from reconcile.plan import Create, Patch, Plan
-from reconcile.plan import Test as Holds
-from reconcile.remediation import Remediation
-from reconcile.remediations import all_remediations
-from reconcile.requests import MANAGER, Request, annotating, event_request, request
+from reconcile.act.events import event
+from reconcile.config.loading import Loaded, load
+from reconcile.config.settings import Config
+from reconcile.permissions.accounts import ServiceAccount
+from reconcile.permissions.rbac import guarded, needed
+from reconcile.plan.annotations import APPROVED_PLAN, PAUSED, RESUMED
+from reconcile.plan.plan import Create, Patch, Plan
+from reconcile.plan.plan import Test as Holds
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations import all_remediations
+from reconcile.plan.requests import MANAGER, Request, annotating, event_request, request
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer, Setup
 from tests.cluster.client import ApiError, Client

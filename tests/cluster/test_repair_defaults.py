@@ -14,9 +14,9 @@ import pytest
 from exporter.config.settings import Config as ExporterConfig
 from exporter.kube.transport import Transport
 from reconcile.app import run
-from reconcile.config import Config, model_of
+from reconcile.config.settings import Config, model_of
 from reconcile.ledger import Ledger
-from reconcile.remediations import all_remediations
+from reconcile.plan.remediations import all_remediations
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.process import free_ports
 from tests.cluster.repair_faults import FAULTS, LATER

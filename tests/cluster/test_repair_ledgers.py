@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.annotations import PREFIX
 from reconcile.ledger import Event, Ledger
+from reconcile.plan.annotations import PREFIX
 from tests.cluster import fleet
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import FAULTS, settings

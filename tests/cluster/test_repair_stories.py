@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reconcile.annotations import APPROVED_PLAN, PAUSED
+from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import FAULTS, LATER, Fault, settings
 from tests.cluster.repair_ground import Ground, ground_of

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from reconcile.annotations import PAUSED
+from reconcile.plan.annotations import PAUSED
 from tests.cluster.client import ApiError, Client
 from tests.cluster.conftest import MakeApiServer
 from tests.cluster.repair_faults import FAULTS, Fault, settings

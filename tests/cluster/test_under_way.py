@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from reconcile.attempt import State
-from reconcile.remediations.delete_orphan_ipam_claim import REMEDIATION
+from reconcile.plan.remediations.networks.delete_orphan_ipam_claim import REMEDIATION
+from reconcile.run.attempt import State
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer

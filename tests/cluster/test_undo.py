@@ -15,24 +15,21 @@ import pytest
 
 from exporter.demo import instancetypes as its
 from exporter.model.firmware import group_id
-from reconcile.annotations import PAUSED
-from reconcile.attempt import State
-from reconcile.by_hand import folder
-from reconcile.confirm import Confirmed
-from reconcile.confirm_undo import confirm_undo
+from reconcile.confirm.confirm import Confirmed
+from reconcile.confirm.confirm_undo import confirm_undo
 from reconcile.ledger import Entry, Event, Ledger
-from reconcile.plan import Refused
-from reconcile.remediation import Remediation
-from reconcile.remediations import (
-    guard_instancetype,
-    reassign_firmware_uuid,
-    repair_ipam_claim_metadata,
-    restash_missing_revision,
-)
-from reconcile.remediations.guard_instancetype import ALLOWED, FINALIZER
-from reconcile.taken import taken
-from reconcile.undos import all_undos
-from reconcile.witness import cluster_uid
+from reconcile.ledger.manual import folder
+from reconcile.ledger.taken import taken
+from reconcile.plan.annotations import PAUSED
+from reconcile.plan.plan import Refused
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations.identity import reassign_firmware_uuid
+from reconcile.plan.remediations.instancetypes import guard_instancetype, restash_missing_revision
+from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED, FINALIZER
+from reconcile.plan.remediations.networks import repair_ipam_claim_metadata
+from reconcile.plan.undos import all_undos
+from reconcile.run.attempt import State
+from reconcile.run.witness import cluster_uid
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.conftest import MakeApiServer

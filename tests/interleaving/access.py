@@ -11,7 +11,7 @@ import msgspec
 
 from exporter.kube.errors import StatusError
 from exporter.model.kind import ApiKind
-from reconcile.reading import USERS
+from reconcile.confirm.reading import USERS
 
 from .world import Obj, World, meta_of
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from reconcile.confirm import Hint
+from reconcile.confirm.confirm import Hint
 
 from . import firmware, instancetypes, people, saving, scenarios
 from .people import Act

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from reconcile.plan import Delete, Patch, Remove
+from reconcile.plan.plan import Delete, Patch, Remove
 
 from .access import COMPLETED
 from .clocks import NOTICED

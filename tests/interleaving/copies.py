@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from exporter.demo.instancetypes import copy_name
-from reconcile.plan import Delete
-from reconcile.remediations.guard_instancetype import ALLOWED
+from reconcile.plan.plan import Delete
+from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED
 
 from .network import LINK
 from .saving import under_way

@@ -12,7 +12,7 @@ from exporter.demo.surroundings import kubevirt
 from exporter.fakeapi.errors import ApiError
 from exporter.model.firmware import group_id, legacy
 from exporter.model.record import Ref
-from reconcile.confirm import Hint
+from reconcile.confirm.confirm import Hint
 
 from .identity import PLACEHOLDER, domain_of, uuid_of
 from .made import launched, started

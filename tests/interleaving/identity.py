@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from exporter.model.firmware import legacy
-from reconcile.remediations.reassign_firmware_uuid import ALLOWED
+from reconcile.plan.remediations.identity.reassign_firmware_uuid import ALLOWED
 
 from .access import COMPLETED
 from .network import LINK

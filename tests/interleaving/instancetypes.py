@@ -15,8 +15,8 @@ from exporter.demo.instancetypes import copy, copy_name, refer
 from exporter.demo.surroundings import kubevirt
 from exporter.fakeapi.errors import ApiError
 from exporter.model.record import Ref
-from reconcile.confirm import Hint
-from reconcile.remediations.guard_instancetype import ALLOWED
+from reconcile.confirm.confirm import Hint
+from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED
 
 from .made import started
 from .people import delete_namespace, delete_vm, migrate, recreate_vm, start_or_stop, vm

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reconcile.effects import at
-from reconcile.plan import Create, Patch, Test
+from reconcile.plan.effects import at
+from reconcile.plan.plan import Create, Patch, Test
 
 from .claims import Claims
 from .clocks import CALL

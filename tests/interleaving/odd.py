@@ -7,7 +7,7 @@ from uuid import uuid5
 
 from exporter.demo import objects
 from exporter.demo.objects import owner, owner_of
-from reconcile.remediations.reassign_firmware_uuid import _NAMESPACE, ALLOWED
+from reconcile.plan.remediations.identity.reassign_firmware_uuid import _NAMESPACE, ALLOWED
 
 from .made import launched, started
 from .people import vm

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from exporter.kube.clocks import ServerClocks
-from reconcile.annotations import annotations_of
-from reconcile.config import Config, Mode
-from reconcile.confirm import Confirmed
-from reconcile.gates import GATES, Ask, QueryAnswer, Situation
-from reconcile.history import History
+from reconcile.config.settings import Config, Mode
+from reconcile.confirm.confirm import Confirmed
+from reconcile.decide.gates import GATES, Ask, QueryAnswer, Situation
+from reconcile.decide.storm import Storm
 from reconcile.ledger import Entry
-from reconcile.plan import Refused
-from reconcile.remediation import Remediation
-from reconcile.storm import Storm
+from reconcile.ledger.history import History
+from reconcile.plan.annotations import annotations_of
+from reconcile.plan.plan import Refused
+from reconcile.plan.remediation import Remediation
 
 from .clocks import WallClock
 

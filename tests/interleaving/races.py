@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from exporter.demo.objects import owner_of
 from exporter.demo.pods import attached
 from exporter.model.record import Ref
-from reconcile.remediations import all_remediations
+from reconcile.plan.remediations import all_remediations
 
 from .access import Faults, Weakened
 from .clocks import CALL, Clock

@@ -8,7 +8,7 @@ from exporter.demo import objects, pods
 from exporter.demo.objects import IPAM_FINALIZER, owner, owner_of
 from exporter.demo.surroundings import deployment, nad, webhook
 from exporter.model.record import Ref
-from reconcile.confirm import Hint
+from reconcile.confirm.confirm import Hint
 
 from .made import launched, started
 from .odd_claims import STATES_OF, Odd, around, networks_of, varied

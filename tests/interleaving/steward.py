@@ -5,9 +5,9 @@ It is killed anywhere, and started again with the ledger that it left.
 What is assumed of time: no preconditions of a write can say that no VM was created, so what was read has to be younger
 at the write than the chain from a new VM to the address of its pod is long. That has three links, of `network.LINK`
 seconds each. The product's share: VMs, VMIs and migrations are read last, right before the second plan
-(`reconcile.confirm`); after that only the gates, the ledger's entry and the fence follow, and if more than 5 seconds
-pass nothing is written (`reconcile.attempt`). So a list, an approval, a dry run or a process that stands still may take
-any time here.
+(`reconcile.confirm.confirm`); after that only the gates, the ledger's entry and the fence follow, and if more than 5
+seconds pass nothing is written (`reconcile.run.attempt`). So a list, an approval, a dry run or a process that stands
+still may take any time here.
 
 What was sent may arrive up to a minute later (`writer`): at the moment of sending everything has to be right. What
 changes before it arrives nobody can know; a sidecar has to say what came of that (`invariants`).
@@ -25,14 +25,14 @@ from exporter.findings import Finding, Severity, fingerprint
 from exporter.kube.clocks import ServerClocks
 from exporter.kube.errors import KubeError
 from exporter.model.record import Ref
-from reconcile.attempt import Attempts, Result, State
-from reconcile.config import Mode
-from reconcile.confirm import Confirmed, Hint, confirm
+from reconcile.config.settings import Mode
+from reconcile.confirm.confirm import Confirmed, Hint, confirm
 from reconcile.ledger import Entry, Event
-from reconcile.plan import Refused
-from reconcile.remediation import Remediation
-from reconcile.remediations import all_remediations
-from reconcile.settling import Settling
+from reconcile.ledger.settling import Settling
+from reconcile.plan.plan import Refused
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations import all_remediations
+from reconcile.run.attempt import Attempts, Result, State
 from tests.evaluation import api_kinds
 
 from .access import Faults, ModelReads, Turn, Weakened

@@ -13,7 +13,7 @@ from exporter.demo import objects, pods
 from exporter.demo.instancetypes import copy_name, stash_labels
 from exporter.demo.objects import IPAM_FINALIZER, owner, owner_of
 from exporter.fakeapi.errors import ApiError
-from reconcile.remediations.release_ipam_claim import NUDGED
+from reconcile.plan.remediations.networks.release_ipam_claim import NUDGED
 
 from .made import NETWORK, launched
 from .people import vm

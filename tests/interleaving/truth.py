@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from reconcile.ledger import Entry, Event
-from reconcile.plan import Create
+from reconcile.plan.plan import Create
 
 from .steward import Steward
 from .world import Change, Key, World

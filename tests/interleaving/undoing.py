@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from random import Random
 
-from reconcile.config import Mode
-from reconcile.confirm import Confirmed
-from reconcile.confirm_undo import confirm_undo
+from reconcile.config.settings import Mode
+from reconcile.confirm.confirm import Confirmed
+from reconcile.confirm.confirm_undo import confirm_undo
 from reconcile.ledger import Entry, Event
-from reconcile.plan import Refused
-from reconcile.taken import taken
-from reconcile.undo import LOSSES, Undo
-from reconcile.undos import undo_of
+from reconcile.ledger.taken import taken
+from reconcile.plan.plan import Refused
+from reconcile.plan.undo import LOSSES, Undo
+from reconcile.plan.undos import undo_of
 
 from .access import Turn
 from .steward import REMEDIATIONS, Steward

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from reconcile.annotations import PAUSED
-from reconcile.effects import ABSENT, at
-from reconcile.plan import Op, Patch, Test
+from reconcile.plan.annotations import PAUSED
+from reconcile.plan.effects import ABSENT, at
+from reconcile.plan.plan import Op, Patch, Test
 
 from .claims import Claims
 from .copies import Copies

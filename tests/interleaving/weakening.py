@@ -15,12 +15,15 @@ from typing import Any
 import msgspec
 
 from exporter.findings import Finding, Severity
-from reconcile import attempt, confirm, confirm_undo, ending, reading
-from reconcile.fresh import FreshCluster
-from reconcile.plan import Refused
-from reconcile.remediations import _copies
-from reconcile.undo import Given, Taken, Undo
-from reconcile.undos import all_undos
+from reconcile.act import ending
+from reconcile.confirm import confirm, confirm_undo, reading
+from reconcile.fresh.cluster import FreshCluster
+from reconcile.plan.plan import Refused
+from reconcile.plan.remediations.instancetypes import _copies
+from reconcile.plan.undo import Given, Taken, Undo
+from reconcile.plan.undos import all_undos
+from reconcile.run import attempt
+from tests.remediation_cases import module_of
 
 from .access import Weakened
 from .saving import SAVING
@@ -186,7 +189,9 @@ def _accepting(
 
 def _preconditions(package: str, name: str, area: str) -> Iterator[Mutant]:
     """Each `return` of a refusal in a module of the remediations or undos, one by one."""
-    module = importlib.import_module(f"reconcile.{package}.{name}")
+    module = (
+        module_of(name) if package == "remediations" else importlib.import_module(f"reconcile.plan.{package}.{name}")
+    )
     source = inspect.getsource(module)
     sites = [
         (function.name, node.lineno, refusal)

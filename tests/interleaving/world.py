@@ -14,7 +14,7 @@ from typing import Any
 
 from exporter.fakeapi.errors import ApiError
 from exporter.fakeapi.patching import JSON, patched
-from reconcile.requests import MANAGER
+from reconcile.plan.requests import MANAGER
 
 from .fields import KINDS as SIGNED
 from .fields import signed

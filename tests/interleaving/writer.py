@@ -1,8 +1,8 @@
 """How the sidecar writes to the cluster in memory: when a request is taken, what it met, and what is answered.
 
-The requests are the product's (`reconcile.requests`), and so is what an answer means (`reconcile.execute`). A request
-that was sent may be under way for up to a minute, the API server's own limit (`--request-timeout`): its sender has
-given up by then, has written other things, or was killed.
+The requests are the product's (`reconcile.plan.requests`), and so is what an answer means (`reconcile.act.execute`). A
+request that was sent may be under way for up to a minute, the API server's own limit (`--request-timeout`): its sender
+has given up by then, has written other things, or was killed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import msgspec
 from exporter.fakeapi.errors import ApiError
 from exporter.kube.errors import StatusError
 from exporter.model.kind import ApiKind
-from reconcile.execute import Answer, Outcome, _outcome
-from reconcile.plan import Create, Patch, Plan, Step, Test
-from reconcile.requests import Request, request
+from reconcile.act.execute import Answer, Outcome, _outcome
+from reconcile.plan.plan import Create, Patch, Plan, Step, Test
+from reconcile.plan.requests import Request, request
 
 from .access import Faults, Turn, Weakened
 from .world import Key, Obj, World

@@ -7,8 +7,8 @@ import copy
 import uuid
 
 from exporter.model.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
-from reconcile.remediations.guard_instancetype import ALLOWED
-from reconcile.requests import MANAGER
+from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED
+from reconcile.plan.requests import MANAGER
 from tests.cluster import fleet
 from tests.cluster.client import ApiError
 from tests.cluster.resources import IPAM_CLAIMS, PDBS, VMS

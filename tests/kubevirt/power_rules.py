@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from exporter.model.drain_stop import STOPPED_FOR_DRAIN
-from reconcile.plan import Plan
+from reconcile.plan.plan import Plan
 from tests.kubevirt.audit_history import AuditHistory, Place, Taken
 from tests.manifests import Object
 

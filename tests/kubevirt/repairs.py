@@ -15,7 +15,7 @@ from exporter.checks import all_checks
 from exporter.model.kind import ApiKind
 from exporter.model.kinds import kube_virt, namespace, virtual_machine
 from reconcile.ledger import Entry, Event, verify
-from reconcile.remediation import Remediation
+from reconcile.plan.remediation import Remediation
 from tests.cluster.client import ApiError
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, EVENTS, LEASES

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.attempt import Result, State
-from reconcile.plan import Create
-from reconcile.remediation import Remediation
-from reconcile.remediations import cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi
+from reconcile.plan.plan import Create
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations.drains import cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi
+from reconcile.run.attempt import Result, State
 from tests.cluster.client import ApiError
 from tests.cluster.resources import VMS
 from tests.confirming import hint_of

@@ -22,9 +22,9 @@ import pytest
 import yaml
 
 from reconcile.ledger import verify
-from reconcile.plan import Risk
-from reconcile.remediation import Remediation
-from reconcile.remediations import all_remediations
+from reconcile.plan.plan import Risk
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations import all_remediations
 from tests.cluster.exporter import Exporter
 from tests.cluster.sidecar import Sidecar, steward
 from tests.kubevirt.audit_history import AuditHistory

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from reconcile import attempt, ending
-from reconcile.effects import REQUESTS
+from reconcile.act import ending
 from reconcile.ledger import Event
-from reconcile.remediation import Remediation
-from reconcile.remediations import cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi
+from reconcile.plan.effects import REQUESTS
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations.drains import cancel_stale_evacuation, migrate_marked_vmi, stop_blocked_vmi
+from reconcile.run import attempt
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import VMS
 from tests.kubevirt.conftest import MakeStage

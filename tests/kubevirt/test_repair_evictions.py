@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.remediation import Remediation
-from reconcile.remediations import cancel_stale_evacuation, delete_orphan_pdb, migrate_marked_vmi, stop_blocked_vmi
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations.drains import (
+    cancel_stale_evacuation,
+    delete_orphan_pdb,
+    migrate_marked_vmi,
+    stop_blocked_vmi,
+)
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import PDBS, VMIS, VMS
 from tests.kubevirt.installation import NODES

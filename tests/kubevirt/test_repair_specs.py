@@ -11,13 +11,9 @@ from uuid import uuid4
 import pytest
 
 from exporter.model.firmware import legacy
-from reconcile.remediation import Remediation
-from reconcile.remediations import (
-    delete_orphan_revision,
-    persist_firmware_uuid,
-    reassign_firmware_uuid,
-    restash_missing_revision,
-)
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations.identity import persist_firmware_uuid, reassign_firmware_uuid
+from reconcile.plan.remediations.instancetypes import delete_orphan_revision, restash_missing_revision
 from tests.cluster.client import ApiError
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import VMIS, VMS

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.remediation import Remediation
-from reconcile.remediations import start_stopped_vm, stop_blocked_vmi
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations.drains import start_stopped_vm, stop_blocked_vmi
 from tests.cluster.exporter import Exporter
 from tests.cluster.resources import NODES as NODES_API
 from tests.cluster.resources import VMS

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from exporter.model.firmware import legacy
-from reconcile.plan import Call, Plan
+from reconcile.plan.plan import Call, Plan
 from tests.kubevirt.audit_history import AuditHistory, Place, State, Taken
 from tests.kubevirt.power_rules import ENDED, NODES, PODS, READ, VMIS, VMS, kept_off, paused, saved, started
 from tests.manifests import Object

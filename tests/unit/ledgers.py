@@ -12,7 +12,7 @@ from typing import Any
 from exporter.model.record import Ref
 from reconcile.ledger import Ledger
 from reconcile.ledger.disk import Disk
-from reconcile.plan import Patch, Plan, Remove, Risk, Test
+from reconcile.plan.plan import Patch, Plan, Remove, Risk, Test
 
 __all__ = ["Power", "PowerLossError", "of_an_older_version", "opened", "plan", "rewrite"]
 

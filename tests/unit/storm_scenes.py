@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from exporter.model.record import Ref
-from reconcile.config import Config, Mode
-from reconcile.confirm import Hint
-from reconcile.gates import Situation, blocked
-from reconcile.history import History
-from reconcile.parts import Candidate
-from reconcile.rises import Open
-from reconcile.source import Found
-from reconcile.storm import Storm, Weather
-from reconcile.storms import Sizes, Storms
-from reconcile.turns import in_turn
+from reconcile.config.settings import Config, Mode
+from reconcile.confirm.confirm import Hint
+from reconcile.decide.gates import Situation, blocked
+from reconcile.decide.rises import Open
+from reconcile.decide.storm import Storm, Weather
+from reconcile.decide.storms import Sizes, Storms
+from reconcile.ledger.history import History
+from reconcile.observe.source import Found
+from reconcile.run.context import Candidate
+from reconcile.run.turns import in_turn
 from tests.repairs import NOW, REPAIR, ask, config, situation, written
 
 __all__ = ["MINUTE", "Scene"]

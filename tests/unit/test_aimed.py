@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from reconcile.cli.aimed import aimed
+from reconcile.cli.next_commands import aimed
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from reconcile.config import WebhookSettings
-from reconcile.webhook import Firing, receiver
+from reconcile.config.settings import WebhookSettings
+from reconcile.observe.webhook import Firing, receiver
 from tests.repairs import config
 
 BLUE = {"alertname": "VMIPAMClaimLeftBehind", "namespace": "shop", "name": "db.blue"}

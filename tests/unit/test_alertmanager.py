@@ -11,9 +11,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from reconcile.alertmanager import PromQLGate, Silences
-from reconcile.config import AlertmanagerSettings, PrometheusSettings
-from reconcile.gates import Query
+from reconcile.config.settings import AlertmanagerSettings, PrometheusSettings
+from reconcile.decide.gates import Query
+from reconcile.observe.alertmanager import PromQLGate, Silences
 from tests.repairs import ask, config
 from tests.unit.test_silences import silence
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from exporter.model.record import Ref
-from reconcile.annotations import APPROVED_PLAN
-from reconcile.approval import Approval, approved, parse, write
+from reconcile.decide.approval import Approval, approved, parse, write
+from reconcile.plan.annotations import APPROVED_PLAN
 from tests.repairs import NOW, plan
 
 PLAN = plan()

@@ -14,19 +14,19 @@ import pytest
 from exporter.fakeapi.errors import ApiError
 from exporter.kube import sending
 from exporter.kube.clocks import boottime
-from reconcile.attempt import Result, State
-from reconcile.confirm import Confirmed
-from reconcile.confirm_undo import confirm_undo
-from reconcile.history import History
+from reconcile.confirm.confirm import Confirmed
+from reconcile.confirm.confirm_undo import confirm_undo
 from reconcile.ledger import Event
-from reconcile.plan import Refused
-from reconcile.remediations.delete_orphan_ipam_claim import REMEDIATION
-from reconcile.remediations.release_ipam_claim import REMEDIATION as RELEASE
-from reconcile.remediations.repair_ipam_claim_metadata import REMEDIATION as REPAIR
-from reconcile.settling import ARRIVES
-from reconcile.taken import taken
-from reconcile.undo import Undo
-from reconcile.undos import undo_of
+from reconcile.ledger.history import History
+from reconcile.ledger.settling import ARRIVES
+from reconcile.ledger.taken import taken
+from reconcile.plan.plan import Refused
+from reconcile.plan.remediations.networks.delete_orphan_ipam_claim import REMEDIATION
+from reconcile.plan.remediations.networks.release_ipam_claim import REMEDIATION as RELEASE
+from reconcile.plan.remediations.networks.repair_ipam_claim_metadata import REMEDIATION as REPAIR
+from reconcile.plan.undo import Undo
+from reconcile.plan.undos import undo_of
+from reconcile.run.attempt import Result, State
 from tests.confirming import hint_of
 from tests.evaluation import NOW
 from tests.fakeapi.apiserver import FakeApiServer

@@ -8,12 +8,12 @@ import pytest
 from prometheus_client import generate_latest
 
 from exporter.__main__ import main
-from reconcile.board import Board
-from reconcile.by_hand import ByHand, folder
 from reconcile.cli.writing import opened
 from reconcile.ledger import Event, Ledger, LedgerError
-from reconcile.metrics import Measures
-from reconcile.remediations import all_remediations
+from reconcile.ledger.manual import ByHand, folder
+from reconcile.plan.remediations import all_remediations
+from reconcile.show.metrics import Measures
+from reconcile.show.plans import Board
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.rows import full

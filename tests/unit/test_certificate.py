@@ -12,7 +12,7 @@ import pytest
 from exporter.__main__ import main
 from exporter.cli import certificate
 from exporter.http.certificates import Certificates
-from reconcile.source import ExporterSource, SourceError
+from reconcile.observe.source import ExporterSource, SourceError
 from tests.unit.served import served
 
 FILES = ("ca.crt", "tls.crt", "tls.key")

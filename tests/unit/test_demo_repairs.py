@@ -16,9 +16,9 @@ import pytest
 
 from exporter.cli.demo import Part, Say, demo
 from exporter.engine.engine import Engine
-from reconcile.annotations import PREFIX
 from reconcile.demo import join
 from reconcile.ledger import Event, Ledger
+from reconcile.plan.annotations import PREFIX
 from tests.shared import REPO
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from reconcile.confirm import Confirmed
-from reconcile.plan import Create, Patch, Refused
-from reconcile.remediation import Remediation
-from reconcile.remediations import (
+from reconcile.confirm.confirm import Confirmed
+from reconcile.plan.plan import Create, Patch, Refused
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations.drains import (
     cancel_stale_evacuation,
     handle_external_eviction,
     migrate_marked_vmi,

@@ -13,13 +13,13 @@ from exporter.fakeapi.patching import JSON, patched
 from exporter.model.firmware import comparable, legacy
 from exporter.model.kinds import namespace
 from exporter.model.record import Ref
-from reconcile.confirm import Confirmed
-from reconcile.fresh import FreshCluster
-from reconcile.plan import Patch, Plan, Refused
-from reconcile.remediation import Remediation, Scene
-from reconcile.remediations._grounds import ending
-from reconcile.remediations.persist_firmware_uuid import REMEDIATION as PERSIST
-from reconcile.remediations.reassign_firmware_uuid import REMEDIATION as REASSIGN
+from reconcile.confirm.confirm import Confirmed
+from reconcile.fresh.cluster import FreshCluster
+from reconcile.plan.plan import Patch, Plan, Refused
+from reconcile.plan.remediation import Remediation, Scene
+from reconcile.plan.remediations._grounds import ending
+from reconcile.plan.remediations.identity.persist_firmware_uuid import REMEDIATION as PERSIST
+from reconcile.plan.remediations.identity.reassign_firmware_uuid import REMEDIATION as REASSIGN
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.remediation_cases import cases_of
 from tests.rows import full

@@ -9,9 +9,9 @@ import pytest
 
 from exporter.checks import all_checks
 from exporter.model.features.gates import NEWEST
-from reconcile.managed_fields import applied
-from reconcile.plan import Add, Op, Plan, Proposal, Refused, Replace
-from reconcile.remediations.clean_feature_gates import REMEDIATION
+from reconcile.plan.managed_fields import applied
+from reconcile.plan.plan import Add, Op, Plan, Proposal, Refused, Replace
+from reconcile.plan.remediations.features.clean_feature_gates import REMEDIATION
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.rows import full
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.model.record import Ref
-from reconcile.history import Failures, History, War
 from reconcile.ledger.entry import Entry, Event
+from reconcile.ledger.history import Failures, History, War
 from tests.repairs import CLAIM, NOW, entry, plan, written
 
 DAY = 86_400.0

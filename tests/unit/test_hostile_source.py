@@ -12,11 +12,11 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from exporter.model.record import Ref
-from reconcile.events import event
-from reconcile.loop import Loop
-from reconcile.plan import Refused
-from reconcile.remediations import all_remediations
-from reconcile.source import ExporterSource, Found, SourceError
+from reconcile.act.events import event
+from reconcile.observe.source import ExporterSource, Found, SourceError
+from reconcile.plan.plan import Refused
+from reconcile.plan.remediations import all_remediations
+from reconcile.run.loop import Loop
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.remediation_cases import cases_of

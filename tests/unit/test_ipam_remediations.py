@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 
 from exporter.fakeapi.resources import Obj
-from reconcile.confirm import Confirmed, Hint
-from reconcile.plan import Patch, Refused
-from reconcile.remediation import Remediation
-from reconcile.remediations import delete_orphan_ipam_claim, release_ipam_claim, repair_ipam_claim_metadata
-from reconcile.remediations.release_ipam_claim import NUDGED
+from reconcile.confirm.confirm import Confirmed, Hint
+from reconcile.plan.plan import Patch, Refused
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations.networks import (
+    delete_orphan_ipam_claim,
+    release_ipam_claim,
+    repair_ipam_claim_metadata,
+)
+from reconcile.plan.remediations.networks.release_ipam_claim import NUDGED
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.remediation_cases import cases_of

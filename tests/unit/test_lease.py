@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from exporter.cli.demo import kubeconfig
-from reconcile.fence import NotLeadingError, Tenure
-from reconcile.lease import Election
-from reconcile.lease_record import PREFIX, Candidate, Record
+from reconcile.lease.lease import Election
+from reconcile.lease.record import PREFIX, Candidate, Record
+from reconcile.lease.tenure import NotLeadingError, Tenure
 from tests.electing import Cable, Clock, Replicas, electing
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault, forbidden, internal_error, too_many_requests, unauthorized, unavailable

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reconcile.history import History
 from reconcile.ledger import Event, Ledger, LedgerError, Retention, verify
+from reconcile.ledger.history import History
 from tests.unit.ledgers import opened, plan
 
 

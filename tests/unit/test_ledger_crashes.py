@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from reconcile.history import History
 from reconcile.ledger import Entry, Event, Ledger, LedgerError, Retention, verify
 from reconcile.ledger.disk import Disk
+from reconcile.ledger.history import History
 from tests.unit.ledgers import Power, PowerLossError, opened, plan
 
 KEPT = Retention(max_size=6000)

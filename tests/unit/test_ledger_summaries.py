@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconcile.by_hand import folder
-from reconcile.cli.pages import history_of
-from reconcile.following import Following
-from reconcile.history import History
+from reconcile.cli.ledger_pages import history_of
 from reconcile.ledger import Entry, Event, Ledger, LedgerError, Retention
+from reconcile.ledger.history import History
+from reconcile.ledger.manual import folder
+from reconcile.run.outcomes import Following
 from tests.long_ledgers import ENTRIES_OF_ONE, Unsynced, long_ledger
 from tests.shared import REPO
 from tests.unit.ledgers import plan

@@ -16,28 +16,28 @@ from exporter.config.settings import Config as ExporterConfig
 from exporter.fakeapi.errors import ApiError
 from exporter.kube.transport import Transport
 from exporter.model.skew import Skew
-from reconcile.annotations import APPROVED_PLAN, PAUSED
+from reconcile.act.execute import Writer
+from reconcile.act.pauses import Pauses
 from reconcile.app import checks_of, kinds_of
-from reconcile.attempt import Attempts
-from reconcile.board import Board, Repair
-from reconcile.by_hand import ByHand, folder
-from reconcile.config import Config, model_of
-from reconcile.confirm import Hint
-from reconcile.execute import Writer
-from reconcile.following import Following
-from reconcile.history import History
+from reconcile.config.settings import Config, model_of
+from reconcile.confirm.confirm import Hint
+from reconcile.confirm.reading import ApiReads
 from reconcile.ledger import Entry, Event, Ledger
-from reconcile.metrics import Measures
-from reconcile.parts import Parts
-from reconcile.pauses import Pauses
-from reconcile.reading import ApiReads
-from reconcile.remediations import all_remediations
-from reconcile.settling import Settling
-from reconcile.sidecar import Sidecar
-from reconcile.source import Found, Observed, SourceError
-from reconcile.unseen import gathered
-from reconcile.verifying import Verifying
-from reconcile.vm_counts import VMCounts
+from reconcile.ledger.history import History
+from reconcile.ledger.manual import ByHand, folder
+from reconcile.ledger.settling import Settling
+from reconcile.observe.source import Found, Observed, SourceError
+from reconcile.observe.vm_counts import VMCounts
+from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
+from reconcile.plan.remediations import all_remediations
+from reconcile.plan.unseen import gathered
+from reconcile.run.attempt import Attempts
+from reconcile.run.context import Parts
+from reconcile.run.outcomes import Following
+from reconcile.run.sidecar import Sidecar
+from reconcile.run.verifying import Verifying
+from reconcile.show.metrics import Measures
+from reconcile.show.plans import Board, Repair
 from tests.evaluation import NOW, Evaluation
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault

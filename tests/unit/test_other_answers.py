@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from exporter.model.kind import ApiKind
-from reconcile.plan import Refused
-from reconcile.remediations import all_remediations
+from reconcile.plan.plan import Refused
+from reconcile.plan.remediations import all_remediations
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.remediation_cases import cases_of
 from tests.rows import full

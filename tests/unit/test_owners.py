@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from exporter.model.record import Ref
-from reconcile.managed_fields import applied, touches
-from reconcile.owners import claimed, rival
-from reconcile.plan import Action, Add, Call, Create, Delete, Op, Patch, Plan, Remove, Replace, Risk, Step
-from reconcile.plan import Test as Expect  # pytest collects what is named Test
-from reconcile.requests import MANAGER
+from reconcile.plan.managed_fields import applied, touches
+from reconcile.plan.owners import claimed, rival
+from reconcile.plan.plan import Action, Add, Call, Create, Delete, Op, Patch, Plan, Remove, Replace, Risk, Step
+from reconcile.plan.plan import Test as Expect  # pytest collects what is named Test
+from reconcile.plan.requests import MANAGER
 
 Obj = dict[str, Any]
 VM = Ref("VirtualMachine", "shop", "db", "u1")

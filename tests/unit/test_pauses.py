@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from exporter.kube.errors import UnreachableError
-from reconcile.annotations import PAUSED, RESUMED, resumed_at
-from reconcile.config import EditWarSettings, Mode
-from reconcile.execute import Answer, Outcome
-from reconcile.fence import NotLeadingError
-from reconcile.gates import blocked
-from reconcile.history import History
+from reconcile.act.execute import Answer, Outcome
+from reconcile.act.pauses import Pauses
+from reconcile.config.settings import EditWarSettings, Mode
+from reconcile.decide.gates import blocked
+from reconcile.lease.tenure import NotLeadingError
 from reconcile.ledger import Entry, Event, Ledger
-from reconcile.pauses import Pauses
-from reconcile.requests import Request
+from reconcile.ledger.history import History
+from reconcile.plan.annotations import PAUSED, RESUMED, resumed_at
+from reconcile.plan.requests import Request
 from tests.confirming import MemoryReads
 from tests.evaluation import api_kinds
 from tests.repairs import CLAIM, NOW, ask, config, plan, situation

@@ -12,7 +12,7 @@ import pytest
 from exporter.__main__ import main
 from exporter.cli.demo import kubeconfig
 from exporter.fakeapi.apiserver import ApiServer
-from reconcile.annotations import PAUSED, RESUMED
+from reconcile.plan.annotations import PAUSED, RESUMED
 
 LEASE = "kubevirt-steward-reconcile"
 

@@ -10,13 +10,13 @@ import msgspec
 from exporter.http.server import serving
 from exporter.repairs import Blocked, Proposal, Refused
 from exporter.repairs import Repair as Shown
-from reconcile.board import Board, Repair
-from reconcile.gates import Blocked as ByGate
-from reconcile.metrics import Measures
-from reconcile.plan import Proposal as Proposed
-from reconcile.plan import Refused as Refusal
-from reconcile.remediations import all_remediations
-from reconcile.server import build
+from reconcile.decide.gates import Blocked as ByGate
+from reconcile.plan.plan import Proposal as Proposed
+from reconcile.plan.plan import Refused as Refusal
+from reconcile.plan.remediations import all_remediations
+from reconcile.show.metrics import Measures
+from reconcile.show.plans import Board, Repair
+from reconcile.show.server import build
 from tests.unit.sidecar import Heard, following
 
 MODES = {each.id: "plan" for each in all_remediations()}

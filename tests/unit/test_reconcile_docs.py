@@ -13,23 +13,23 @@ import yaml
 
 from exporter.__main__ import main
 from exporter.checks import all_checks
-from reconcile.accounts import NAME, ServiceAccount
 from reconcile.app import kinds_of
-from reconcile.board import Board
-from reconcile.config import model_of
-from reconcile.config_file import Loaded, keys_of, load
-from reconcile.confirm import Confirmed
+from reconcile.config.loading import Loaded, keys_of, load
+from reconcile.config.settings import model_of
+from reconcile.confirm.confirm import Confirmed
+from reconcile.decide.gates import GATES
 from reconcile.docgen import generated
-from reconcile.gates import GATES
-from reconcile.metrics import Measures
-from reconcile.permissions import base_roles, needed, write_role
-from reconcile.plan import Create, Plan
-from reconcile.remediation import COMMON_PRECONDITIONS, Remediation
-from reconcile.remediations import all_remediations
-from reconcile.requests import Request, request
-from reconcile.server import build
-from reconcile.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
-from reconcile.undos import all_undos, undo_of
+from reconcile.permissions.accounts import NAME, ServiceAccount
+from reconcile.permissions.rbac import base_roles, needed, write_role
+from reconcile.plan.plan import Create, Plan
+from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
+from reconcile.plan.remediations import all_remediations
+from reconcile.plan.requests import Request, request
+from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Undo
+from reconcile.plan.undos import all_undos, undo_of
+from reconcile.show.metrics import Measures
+from reconcile.show.plans import Board
+from reconcile.show.server import build
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.remediation_cases import cases_of

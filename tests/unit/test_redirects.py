@@ -10,7 +10,7 @@ from aiohttp import web
 
 from exporter.kube.errors import StatusError
 from exporter.kube.transport import Transport
-from reconcile.source import ExporterSource, SourceError
+from reconcile.observe.source import ExporterSource, SourceError
 
 from .secure_server import config
 

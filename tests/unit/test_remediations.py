@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from exporter.checks import all_checks
-from reconcile.plan import Refused
-from reconcile.remediation import COMMON_PRECONDITIONS, Remediation
-from reconcile.remediations import all_remediations
-from tests.remediation_cases import CASES, answered, cases_of
+from reconcile.plan.plan import Refused
+from reconcile.plan.remediation import COMMON_PRECONDITIONS, Remediation
+from reconcile.plan.remediations import all_remediations
+from tests.remediation_cases import CASES, answered, cases_of, module_of
 
 ALL = [
     pytest.param(remediation, case, id=f"{remediation.id}-{name}")
@@ -58,8 +58,7 @@ def test_declaration(remediation: Remediation) -> None:
     checks = {check.id: check for check in all_checks()}
     for check, reasons in remediation.answers.items():
         assert set(reasons) <= checks[check].reasons.keys()
-    module = __import__(f"reconcile.remediations.{remediation.id}", fromlist=["REMEDIATION"])
-    assert "\nUndo: " in str(module.__doc__)
+    assert "\nUndo: " in str(module_of(remediation.id).__doc__)
     assert remediation.writes or remediation.proposes_only
 
 

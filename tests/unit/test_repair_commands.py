@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from exporter.model.record import Ref
-from reconcile.board import Repair, sentence
-from reconcile.cli.shown import shown
+from reconcile.cli.plan_text import shown
 from reconcile.cli.writing import named_directory, taking_back
-from reconcile.confirm import Confirmed
-from reconcile.plan import Add, Compared, Create, Delete, Patch, Plan, Refused, Remove
+from reconcile.confirm.confirm import Confirmed
+from reconcile.plan.plan import Add, Compared, Create, Delete, Patch, Plan, Refused, Remove
+from reconcile.show.plans import Repair, sentence
 from tests.unit.ledgers import plan
 
 PLAN = plan()

@@ -12,9 +12,9 @@ import pytest
 
 from exporter.config.mistakes import Mistakes
 from exporter.config.reader import read
-from reconcile.config import Config, Mode, may_write, mode_of, model_of
-from reconcile.config_file import Loaded, keys_of, load
-from reconcile.remediations import all_remediations
+from reconcile.config.loading import Loaded, keys_of, load
+from reconcile.config.settings import Config, Mode, may_write, mode_of, model_of
+from reconcile.plan.remediations import all_remediations
 from tests.repairs import REPAIR, config
 
 

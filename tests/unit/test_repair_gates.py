@@ -13,13 +13,13 @@ import yaml
 
 from exporter.model.record import Ref
 from exporter.model.skew import Skew
-from reconcile.annotations import PAUSED, annotations_of
-from reconcile.config import Mode
-from reconcile.gates import GATES, Blocked, Query, QueryAnswer, blocked
-from reconcile.history import History
+from reconcile.config.settings import Mode
+from reconcile.decide.gates import GATES, Blocked, Query, QueryAnswer, blocked
+from reconcile.decide.storm import Storm, Weather
 from reconcile.ledger.entry import Entry
-from reconcile.silences import alert_labels
-from reconcile.storm import Storm, Weather
+from reconcile.ledger.history import History
+from reconcile.observe.silences import alert_labels
+from reconcile.plan.annotations import PAUSED, annotations_of
 from tests.repairs import CLAIM, NOW, REPAIR, VM, ask, config, entry, situation, written
 from tests.rules import TESTS
 

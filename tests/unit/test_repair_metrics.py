@@ -11,16 +11,16 @@ import msgspec
 import pytest
 
 from exporter.http.server import serving
-from reconcile.board import Board
-from reconcile.config import Config, may_write
-from reconcile.config_file import Loaded, load
-from reconcile.gates import GATES
-from reconcile.history import History
+from reconcile.config.loading import Loaded, load
+from reconcile.config.settings import Config, may_write
+from reconcile.decide.gates import GATES
 from reconcile.ledger import Event, Ledger
-from reconcile.metrics import Measures
-from reconcile.remediation import COMMON_PRECONDITIONS
-from reconcile.remediations import all_remediations
-from reconcile.server import build
+from reconcile.ledger.history import History
+from reconcile.plan.remediation import COMMON_PRECONDITIONS
+from reconcile.plan.remediations import all_remediations
+from reconcile.show.metrics import Measures
+from reconcile.show.plans import Board
+from reconcile.show.server import build
 from tests.rules import RULES, rules_of, selectors
 from tests.unit.ledgers import opened, plan
 

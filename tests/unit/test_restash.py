@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from exporter.model.record import Ref
-from reconcile.effects import happened
-from reconcile.plan import Create, Patch, Plan, Refused, Remove
-from reconcile.plan import Test as Expect  # pytest collects what is named Test
-from reconcile.remediations.restash_missing_revision import REMEDIATION
+from reconcile.plan.effects import happened
+from reconcile.plan.plan import Create, Patch, Plan, Refused, Remove
+from reconcile.plan.plan import Test as Expect  # pytest collects what is named Test
+from reconcile.plan.remediations.instancetypes.restash_missing_revision import REMEDIATION
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.rows import full
 

@@ -24,9 +24,9 @@ from exporter.findings import Severity
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.rules import all_areas
 from exporter.states import all_states
-from reconcile.board import Board
-from reconcile.metrics import Measures
-from reconcile.remediations import all_remediations
+from reconcile.plan.remediations import all_remediations
+from reconcile.show.metrics import Measures
+from reconcile.show.plans import Board
 from tests.rules import FILES, RULES, TESTS, Rule, Selector, alternatives, blocks, plain, rules_of, selectors, steps
 
 ROOT = RULES.parent

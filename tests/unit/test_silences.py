@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from exporter.model.record import Ref
-from reconcile.silences import Silence, alert_labels, read, silenced_by
+from reconcile.observe.silences import Silence, alert_labels, read, silenced_by
 
 LABELS = alert_labels(
     "VMIPAMClaimLeftBehind", "ipam_claims", "OrphanClaim", Ref("IPAMClaim", "shop", "db.blue", "u"), "db"

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from exporter.model.record import Ref
-from reconcile.effects import REQUESTS, happened, inverse
-from reconcile.plan import Add, Create, Patch, Remove, Replace
-from reconcile.plan import Test as Expect
-from reconcile.settling import may_arrive
+from reconcile.ledger.settling import may_arrive
+from reconcile.plan.effects import REQUESTS, happened, inverse
+from reconcile.plan.plan import Add, Create, Patch, Remove, Replace
+from reconcile.plan.plan import Test as Expect
 
 VM = Ref("VirtualMachine", "ns", "db", "v")
 STOP = {"action": "Stop", "uid": "i"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconcile.storm import Rise, Storm, Weather
+from reconcile.decide.storm import Rise, Storm, Weather
 from tests.repairs import NOW, config
 
 SETTINGS = config(storm={"share": 0.1, "atLeast": 10, "cooldown": "15m"}).storm

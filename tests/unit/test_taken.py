@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconcile.ledger import Entry, Event
-from reconcile.taken import taken
+from reconcile.ledger.taken import taken
 from tests.unit.ledgers import plan
 
 BEFORE, AFTER = {"metadata": {"name": "before"}}, {"metadata": {"name": "after"}}

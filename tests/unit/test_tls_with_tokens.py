@@ -13,7 +13,7 @@ from exporter.config.settings import Config as ExporterConfig
 from exporter.http.certificates import Certificates
 from exporter.kube.transport import Transport
 from reconcile.app import run
-from reconcile.config import Config
+from reconcile.config.settings import Config
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.unit.asking import get
 from tests.unit.served import served

@@ -12,9 +12,9 @@ import pytest
 from exporter.fakeapi.errors import ApiError
 from exporter.kube.transport import Transport
 from exporter.model.skew import Skew
-from reconcile.by_hand import ByHand, folder
 from reconcile.ledger import Entry, Event, Ledger
-from reconcile.settling import ARRIVES, Settling
+from reconcile.ledger.manual import ByHand, folder
+from reconcile.ledger.settling import ARRIVES, Settling
 from tests.fakeapi.faults import Fault
 from tests.repairs import NOW, plan, written
 from tests.unit.secure_server import config as kubeconfig

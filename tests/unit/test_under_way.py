@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from exporter.model.kind import ApiKind
-from reconcile.confirm import Confirmed
-from reconcile.plan import Refused
-from reconcile.remediation import Remediation
-from reconcile.remediations import all_remediations
+from reconcile.confirm.confirm import Confirmed
+from reconcile.plan.plan import Refused
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations import all_remediations
 from tests.confirming import MemoryReads, confirmed, hint_of
 from tests.evaluation import NOW
 from tests.remediation_cases import cases_of

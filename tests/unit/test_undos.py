@@ -10,14 +10,14 @@ import pytest
 import yaml
 
 from exporter.model.record import Ref
-from reconcile.annotations import PAUSED
-from reconcile.confirm import Confirmed
-from reconcile.permissions import read_role
-from reconcile.plan import Delete, Patch, Refused
-from reconcile.remediation import Remediation
-from reconcile.remediations import all_remediations
-from reconcile.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Unaccepted, Undo
-from reconcile.undos import all_undos
+from reconcile.confirm.confirm import Confirmed
+from reconcile.permissions.rbac import read_role
+from reconcile.plan.annotations import PAUSED
+from reconcile.plan.plan import Delete, Patch, Refused
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations import all_remediations
+from reconcile.plan.undo import COMMON_UNDO_PRECONDITIONS, LOSSES, NoUndo, Unaccepted, Undo
+from reconcile.plan.undos import all_undos
 from tests.confirming import MemoryReads
 from tests.remediation_cases import CASES, cases_of
 from tests.undoing import Undoing, undoing
@@ -78,7 +78,7 @@ def test_every_precondition_is_tried_and_every_loss_accepted(undo: Undo) -> None
 @pytest.mark.parametrize("remediation", all_remediations(), ids=lambda remediation: remediation.id)
 def test_each_remediation_that_writes_says_how_it_is_taken_back(remediation: Remediation) -> None:
     undo = all_undos().get(remediation.id)
-    assert (undo is None) is remediation.proposes_only, f"reconcile/undos/{remediation.id}.py defines UNDO"
+    assert (undo is None) is remediation.proposes_only, f"reconcile/plan/undos/{remediation.id}.py defines UNDO"
     if isinstance(undo, Undo):
         rules = read_role([remediation], [])["rules"]
         allowed = {(group, plural) for rule in rules for group in rule["apiGroups"] for plural in rule["resources"]}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconcile.config_forms import DAYS, Window
-from reconcile.windows import closed_until
+from reconcile.config.forms import DAYS, Window
+from reconcile.config.windows import closed_until
 
 
 def at(text: str) -> float:

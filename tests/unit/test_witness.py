@@ -13,10 +13,10 @@ import pytest
 
 from exporter.cli.demo import kubeconfig
 from exporter.kube.errors import UnreachableError
-from reconcile.fence import NotLeadingError, WithheldError
-from reconcile.lease_record import PREFIX
+from reconcile.lease.record import PREFIX
+from reconcile.lease.tenure import NotLeadingError, WithheldError
 from reconcile.ledger import Event, Ledger, LedgerError
-from reconcile.witness import Witness
+from reconcile.run.witness import Witness
 from tests.electing import Replicas, electing
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.unit.ledgers import of_an_older_version, opened, plan, rewrite

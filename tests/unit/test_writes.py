@@ -10,14 +10,14 @@ import msgspec
 import pytest
 
 from exporter.fakeapi.patching import patched
-from reconcile.annotations import APPROVED_PLAN, PAUSED
-from reconcile.events import event
-from reconcile.patterns import EMPTY, PRESENT, Begins, Both, Each, Exactly, Has, Is, Like, Pattern
-from reconcile.plan import Add, Create, Delete, Op, Patch, Step
-from reconcile.policy import EVENT
-from reconcile.remediation import Remediation
-from reconcile.remediations import all_remediations
-from reconcile.writes import PAUSE, Created, Deleted, Field, Form, Item, Patched
+from reconcile.act.events import event
+from reconcile.permissions.policy import EVENT
+from reconcile.plan.annotations import APPROVED_PLAN, PAUSED
+from reconcile.plan.patterns import EMPTY, PRESENT, Begins, Both, Each, Exactly, Has, Is, Like, Pattern
+from reconcile.plan.plan import Add, Create, Delete, Op, Patch, Step
+from reconcile.plan.remediation import Remediation
+from reconcile.plan.remediations import all_remediations
+from reconcile.plan.writes import PAUSE, Created, Deleted, Field, Form, Item, Patched
 from tests.evaluation import api_kinds
 from tests.remediation_cases import made
 
@@ -57,7 +57,7 @@ def test_each_permission_says_which_fields(remediation: Remediation) -> None:
         for verb in write.verbs
         if write.admitted and not any(isinstance(form, OF[verb]) for form in write.forms)
     ]
-    assert missing == [], f"{remediation.id} declares no fields for these: give them `forms` (reconcile/writes.py)"
+    assert missing == [], f"{remediation.id} declares no fields for these: give them `forms` (reconcile/plan/writes.py)"
 
 
 @pytest.mark.parametrize("remediation", WRITING, ids=IDS)

@@ -12,8 +12,8 @@ import pytest
 from exporter.cli.demo import kubeconfig
 from exporter.kube.errors import KubeError
 from exporter.kube.transport import Transport
-from reconcile.annotations import PAUSED
-from reconcile.execute import Outcome, Writer
+from reconcile.act.execute import Outcome, Writer
+from reconcile.plan.annotations import PAUSED
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault
 

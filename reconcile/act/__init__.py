@@ -1,0 +1,1 @@
+"""What is sent to the cluster, and what came of it."""

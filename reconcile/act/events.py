@@ -1,0 +1,66 @@
+"""The Event on an object that something was done to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..plan.plan import Plan
+from ..plan.requests import MANAGER
+from ..plan.time_text import moment
+
+__all__ = ["REASONS", "event"]
+
+_LONGEST_NAME = 200  # of the object, in the Event's name; a name has 253 characters at most
+_LONGEST_MESSAGE = 1024
+_DONE, _UNDONE, _FAILED, _IN_USE = REASONS = ("Repaired", "RepairUndone", "RepairFailed", "ReleasedInUse")
+
+
+def event(plan: Plan, attempt: str, outcome: str, at: float, api_version: str) -> tuple[str, Mapping[str, Any]]:
+    """Its namespace, and the Event. Its name is that of the attempt: written twice, it is there once.
+
+    `outcome` is done, failed, or in_use where something uses what was released.
+    """
+    target = plan.bound_to
+    namespace = target.namespace or "default"
+    name = f"{target.name[:_LONGEST_NAME].rstrip('.-')}.{attempt}{'.in-use' if outcome == 'in_use' else ''}"
+    # No names of others: whoever reads Events here need not know what finding and ledger say of other namespaces.
+    return namespace, {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"namespace": namespace, "name": name},
+        "involvedObject": {
+            "apiVersion": api_version,
+            "kind": target.kind,
+            "namespace": target.namespace,
+            "name": target.name,
+            "uid": target.uid,
+        },
+        "reason": _reason(plan, outcome),
+        "message": f"{plan.remediation}: {_says(plan, attempt, outcome)} (attempt {attempt})"[:_LONGEST_MESSAGE],
+        "type": "Normal" if outcome == "done" else "Warning",
+        "firstTimestamp": moment(at),
+        "lastTimestamp": moment(at),
+        "count": 1,
+        "source": {"component": MANAGER},
+        "reportingComponent": MANAGER,
+    }
+
+
+def _reason(plan: Plan, outcome: str) -> str:
+    if outcome == "done":
+        return _UNDONE if plan.undoes else _DONE
+    return _IN_USE if outcome == "in_use" else _FAILED
+
+
+def _says(plan: Plan, attempt: str, outcome: str) -> str:
+    if outcome == "in_use":
+        who = f"who it is: steward reconcile ledger {attempt}"
+        return f"something came to use what it released. Stop that, and start it again to get an address; {who}"
+    return f"{plan.effect} {_because(plan)}"
+
+
+def _because(plan: Plan) -> str:
+    if plan.undoes:
+        return f"Because: attempt {plan.undoes} is taken back"
+    return f"Because: {plan.check} reports {plan.reason}"

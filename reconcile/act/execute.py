@@ -1,0 +1,128 @@
+"""The only module that writes to a cluster: dry runs, writes, and Events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from exporter.kube.body import whole as body_of
+from exporter.kube.errors import KubeError, MalformedError, StatusError
+from exporter.kube.sending import Sending
+from exporter.kube.transport import Transport
+from exporter.model.kind import ApiKind
+
+from ..confirm.reading import document
+from ..plan.plan import Step
+from ..plan.requests import Request, annotating, event_request, request
+
+__all__ = ["Answer", "Outcome", "Writer"]
+
+_SECONDS = 10.0
+_OBJECT_BYTES = 16 * 2**20
+_TRIES = 5  # of an annotation, while others write too: a Lease is renewed every few seconds
+_CONFLICT, _INVALID, _NOT_FOUND = 409, 422, 404
+
+
+class Outcome(StrEnum):
+    ACCEPTED = "accepted"  # a read has to show that it happened
+    CHANGED = "changed"  # the object, or its UID, is another one since it was read: nothing was written
+    REFUSED = "refused"  # the API server or a webhook refused: nothing was written
+    UNSENT = "unsent"  # nothing of it left: nothing was written, nor ever will be
+    UNCLEAR = "unclear"  # no answer: it may have been written, and may still be
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the API server answered. `why` is its message where it was not accepted."""
+
+    outcome: Outcome
+    request: Request
+    code: int = 0
+    why: str = ""
+
+
+class Writer:
+    def __init__(self, transport: Transport, *, seconds: float = _SECONDS) -> None:
+        self._transport, self._seconds = transport, seconds
+
+    @property
+    def seconds(self) -> float:
+        """How long a write can be under way, from when it is sent."""
+        return self._seconds
+
+    async def dry_run(self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any]) -> Answer:
+        """How the API server and its webhooks would answer the write."""
+        return await self._sent(request(step, kind, version, whole, dry=True))
+
+    async def write(
+        self, step: Step, kind: ApiKind[Any], version: str, whole: Mapping[str, Any], *, by: float | None = None
+    ) -> Answer:
+        """`by` is until when it has to be sent, by `boottime`; later it is not sent at all."""
+        sending = Sending(by) if by is not None else None
+        return await self._sent(request(step, kind, version, whole, dry=False), sending)
+
+    async def record(self, namespace: str, manifest: Mapping[str, Any]) -> str:
+        """Creates an Event; empty, or why it could not be. One of that name is there already after a restart."""
+        answer = await self._sent(event_request(namespace, manifest))
+        if answer.outcome is Outcome.ACCEPTED or answer.code == _CONFLICT:
+            return ""
+        return f"cannot create an Event in namespace {namespace}: {answer.why}"
+
+    async def annotate(self, path: str, annotations: Mapping[str, str | None]) -> Answer:
+        """Sets our own annotations on an object by its URL path, and takes off those that are None.
+
+        It is read right before, and again where somebody else wrote in between: who pauses something means whatever
+        else is written to it. Raises KubeError where it can't be read.
+        """
+        for _ in range(_TRIES):
+            async with self._transport.open("GET", path, read_seconds=self._seconds) as response:
+                whole = document(await body_of(response, _OBJECT_BYTES))
+            try:
+                wanted = annotating(path, whole, annotations)
+            except ValueError as error:
+                raise MalformedError(f"GET {path} was answered with something else: {error}") from error
+            answer = await self._sent(wanted)
+            if answer.outcome is not Outcome.CHANGED:
+                break
+        return answer
+
+    async def _sent(self, wanted: Request, sending: Sending | None = None) -> Answer:
+        try:
+            async with (
+                asyncio.timeout(self._seconds),
+                self._transport.open(
+                    wanted.method,
+                    wanted.path,
+                    wanted.query,
+                    wanted.headers,
+                    read_seconds=self._seconds,
+                    body=wanted.body,
+                    sending=sending,
+                ) as response,
+            ):
+                code = response.status
+                await body_of(response, _OBJECT_BYTES)
+        except TimeoutError:
+            why = f"no answer within {self._seconds:g} s"
+            return Answer(outcome=_unanswered(sending), request=wanted, why=why)
+        except StatusError as error:
+            return Answer(outcome=_outcome(error, wanted), request=wanted, code=error.code, why=str(error))
+        except KubeError as error:
+            return Answer(outcome=_unanswered(sending), request=wanted, why=str(error))
+        return Answer(outcome=Outcome.ACCEPTED, request=wanted, code=code)
+
+
+def _unanswered(sending: Sending | None) -> Outcome:
+    return Outcome.UNSENT if sending is not None and not sending.begun else Outcome.UNCLEAR
+
+
+def _outcome(error: StatusError, wanted: Request) -> Outcome:
+    if error.code >= 500:
+        # KubeVirt's subresources answer 500 where they refuse, and so does a webhook; but a timeout is 500 as well.
+        return Outcome.REFUSED if wanted.dry else Outcome.UNCLEAR
+    if error.code in (_CONFLICT, _NOT_FOUND) or (error.code == _INVALID and not error.causes):
+        return Outcome.CHANGED
+    return Outcome.REFUSED

@@ -1,0 +1,39 @@
+"""`steward reconcile`: its commands, one module each. A module here that defines `add(subparsers)` is one."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+__all__ = ["add", "described"]
+
+
+def add(commands: Any) -> None:
+    """Adds `reconcile` to the commands of `steward`, which finds this by its entry point."""
+    parser = commands.add_parser(
+        "reconcile",
+        help="plan repairs of findings, approve them, carry them out, take them back",
+        description="Plans repairs of findings, and carries out what is approved. With the defaults it writes nothing.",
+    )
+    own = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for found in sorted(iter_modules(__path__), key=lambda each: each.name):
+        module = import_module(f"{__name__}.{found.name}")
+        if callable(getattr(module, "add", None)):
+            module.add(own)
+
+
+def described(reconcile: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
+    """Each command as it is typed, and what it does, of the parser of `reconcile`."""
+    for action in reconcile._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for parser in action.choices.values():
+                words = [_word(each) for each in parser._actions if not each.option_strings]
+                yield f"`{' '.join(['steward', *parser.prog.split()[1:], *words])}`", parser.description or ""
+
+
+def _word(action: argparse.Action) -> str:
+    word = str(action.metavar or action.dest)
+    return f"[{word}{'…' if action.nargs == '*' else ''}]" if action.nargs in ("?", "*") else word

@@ -1,0 +1,178 @@
+"""`steward reconcile ledger`: what was written, and what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from exporter.cli.structured import json_of, yaml_of
+from exporter.cli.terminal import complain, one_line, say
+from exporter.config.forms import parse_duration
+
+from ...ledger import Entry, LedgerError, prove
+from ...plan.plan import Delete
+from ...plan.time_text import moment
+from ...show.plans import sentence
+from ..ledger_pages import Row, entries_about, newest, rows
+from ..ledger_proof import accept, both, compare
+from ..next_commands import aimed
+from ..session import add_options, configured, finish
+from ..writing import add_ledger_option, directory_of, taking_back
+
+__all__ = ["add"]
+
+_LISTED = 50
+_OF_THE_SERVER = (
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "managedFields",
+    "selfLink",
+)
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "ledger",
+        help="list what was written, or show one attempt",
+        description="Lists the attempts, the newest first; of one it shows all entries, and what brings back an object "
+        "that was deleted.",
+    )
+    parser.add_argument("attempt", nargs="?", metavar="ATTEMPT")
+    parser.add_argument(
+        "--since", default="", metavar="TIME", help="nothing older: 7d for a week ago, or as in 2026-07-01T18:00:00Z"
+    )
+    parser.add_argument(
+        "--limit", type=_count, default=_LISTED, metavar="N", help=f"at most so many; default: {_LISTED}"
+    )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="prove that no entry was altered or taken out; with --lease or --kubeconfig also that none is missing",
+    )
+    parser.add_argument("--lease", action="store_true", help="compare with the sidecar's Lease and the cluster, too")
+    parser.add_argument(
+        "--accept",
+        metavar="WORD",
+        help="let the sidecar go on with a ledger that its Lease does not fit; its log has the word",
+    )
+    parser.add_argument(
+        "--object", action="store_true", help="print the object as it was before the attempt, to be created again"
+    )
+    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
+    add_ledger_option(parser)
+    add_options(parser, findings=False)
+    parser.set_defaults(run=_run)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 10**9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.accept:
+        return finish(accept(arguments))
+    if arguments.verify and (arguments.lease or arguments.kubeconfig or arguments.context):
+        return finish(compare(arguments))
+    try:
+        directory = _directory(arguments)
+        return both(directory, prove(directory)) if arguments.verify else _listed(arguments, directory)
+    except (LedgerError, ValueError) as error:
+        complain(str(error))
+        return 2
+
+
+def _directory(arguments: argparse.Namespace) -> Path:
+    if arguments.ledger is None and arguments.config is not None:
+        return Path(configured(arguments)[0].ledger.directory)
+    return directory_of(arguments, None)
+
+
+def _listed(arguments: argparse.Namespace, directory: Path) -> int:
+    since = _since(arguments.since) if arguments.since else 0.0
+    if not arguments.attempt:
+        if arguments.output == "table":
+            say(_list(rows(directory, since, arguments.limit)))
+        else:
+            say(_structured(newest(directory, since, arguments.limit), arguments.output), arguments.output)
+        return 0
+    own = entries_about(directory, arguments.attempt)
+    if not own:
+        complain(f"the ledger has no attempt {arguments.attempt}; without it the newest are listed")
+        return 2
+    if arguments.object:
+        say(yaml_of(_created_again(own[0].whole or {})), "yaml")
+        return 0
+    say(_structured(own, arguments.output) or aimed(_one(own, arguments.ledger), arguments), arguments.output)
+    return 0
+
+
+def _since(text: str) -> float:
+    """Seconds since 1970. Raises ValueError."""
+    try:
+        return time.time() - parse_duration(text).total_seconds()
+    except ValueError:
+        pass
+    try:
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    except ValueError as error:
+        raise ValueError(f"--since {text!r} is no time; write it as 7d, or as 2026-07-01T18:00:00Z") from error
+
+
+def _structured(entries: list[Entry], output: str) -> str:
+    plain = [msgspec.to_builtins(each) for each in entries]
+    return json_of(plain) if output == "json" else yaml_of(plain) if output == "yaml" else ""
+
+
+def _list(found: list[Row]) -> str:
+    lines = [
+        f"{moment(each.at)}  {each.attempt}  {end:<12}  {each.plan.remediation}  {sentence(each.plan)}"
+        for each, end in found
+        if each.plan is not None
+    ]
+    return "".join(f"{one_line(line)}\n" for line in lines) or "Nothing was written.\n"
+
+
+def _one(entries: list[Entry], directory: Path | None) -> str:
+    lines = []
+    for each in entries:
+        what = (
+            sentence(each.plan)
+            if each.plan is not None
+            else each.why or ("" if each.happened is None else _resolved(each))
+        )
+        lines.append(f"{moment(each.at)}  {each.event:<9}  {each.mode:<8} {each.by}  {what}{_accepted(each)}")
+    intended = entries[0]
+    if intended.plan is not None and isinstance(intended.plan.step, Delete):
+        lines.append(taking_back(intended.plan, intended.attempt, directory))
+        if intended.plan.loses:
+            lines.append(f"Gone for good: {', '.join(intended.plan.loses)}")
+    return "".join(f"{one_line(line)}\n" for line in lines)
+
+
+def _accepted(entry: Entry) -> str:
+    """What a person gave up to take a write back, by its words and as it was shown."""
+    if entry.plan is None or not entry.plan.accepted:
+        return ""
+    return f"; accepted as lost: {', '.join(entry.plan.accepted)} ({', '.join(entry.plan.loses)})"
+
+
+def _resolved(entry: Entry) -> str:
+    return "done" if entry.happened else "not written"
+
+
+def _created_again(whole: dict[str, Any]) -> dict[str, Any]:
+    """Without what the API server gives an object."""
+    metadata = {name: each for name, each in (whole.get("metadata") or {}).items() if name not in _OF_THE_SERVER}
+    return {**whole, "metadata": metadata}

@@ -1,0 +1,81 @@
+"""`steward reconcile plan`: what would be done about each finding, and why not."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+from exporter.cli.structured import written
+from exporter.cli.terminal import say
+
+from ...act.execute import Writer
+from ...config.settings import mode_of
+from ...observe.source import Found
+from ...plan.plan import Refused
+from ...plan.remediation import Remediation
+from ...run.attempt import State, dry_run
+from ...show.plans import Repair
+from ..gating import Gating, asked_as
+from ..next_commands import aimed
+from ..plan_text import shown
+from ..session import Desk, add_options, answering, desk, finish
+from ..writing import add_ledger_option, known
+
+__all__ = ["add"]
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "plan",
+        help="show what would be done about findings; writes nothing",
+        description="Confirms findings on fresh reads and shows the writes that would repair them. Nothing is written.",
+    )
+    parser.add_argument("fingerprints", nargs="*", metavar="FINGERPRINT", help="of findings; default: all")
+    parser.add_argument("--remediation", metavar="ID", help="only plans of this remediation")
+    parser.add_argument("-n", "--namespace", metavar="NAME", help="only findings of this namespace")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="also ask the API server and its webhooks, by a dry run of each write"
+    )
+    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="default: table")
+    add_ledger_option(parser)
+    add_options(parser)
+    parser.set_defaults(run=lambda arguments: finish(_run(arguments)))
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    async with desk(arguments) as at:
+        observed = await at.observed()
+        gating = Gating(at, observed, known(arguments, at))
+        repairs = [
+            await _repair(at, found, remediation, gating)
+            for found in observed.findings
+            if _chosen(found, arguments)
+            for remediation in answering(found)
+            if arguments.remediation in (None, remediation.id)
+        ]
+    say(written(repairs, arguments.output, lambda found: aimed(shown(found), arguments)), arguments.output)
+    return 0
+
+
+def _chosen(found: Found, arguments: argparse.Namespace) -> bool:
+    wanted = arguments.fingerprints
+    return arguments.namespace in (None, found.namespace) and (
+        not wanted or any(found.hint.fingerprint.startswith(each) for each in wanted)
+    )
+
+
+async def _repair(at: Desk, found: Found, remediation: Remediation, gating: Gating) -> Repair:
+    mode = mode_of(at.config, remediation.id, found.namespace)
+    repair = Repair.of(found, remediation.id, mode, time.time())
+    made = await at.planned(found, remediation)
+    if isinstance(made, Refused):
+        return repair.unplanned(made)
+    repair = repair.planned(made)
+    if at.arguments.dry_run and made.plan.proposal is None:
+        result = await dry_run(made, Writer(at.transport), at.reads, at.kinds)
+        if result.state != State.DRY:
+            return repair.unplanned(Refused(result.refused, result.why))
+    if made.plan.proposal is not None:
+        return repair
+    return repair.held_up(await gating.blocked(found, remediation, made, asked_as(mode)))

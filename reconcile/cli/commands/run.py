@@ -1,0 +1,53 @@
+"""`steward reconcile run`: the sidecar."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from exporter.cli.listening import add_insecure_option, run_until_signalled
+from exporter.cli.logs import log_as, say
+from exporter.cli.terminal import complain
+from exporter.kube.transport import Transport
+
+from ...app import run
+from ...config.settings import Config
+from ...ledger import LedgerError
+from ..session import configured
+
+__all__ = ["add"]
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "run",
+        help="the sidecar: plan repairs, and carry out what is approved",
+        description="Follows the findings of an exporter, plans repairs, and carries out those whose mode says so.",
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="YAML; docs/repairs.md has every key")
+    parser.add_argument("--kubeconfig", metavar="FILE", help="default: as of kubectl, else the pod's ServiceAccount")
+    parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig; default: the current one")
+    add_insecure_option(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    config, exporter = configured(arguments)
+    if arguments.insecure:
+        config = config.model_copy(update={"insecure": True})
+    log_as(arguments.log_level or exporter.log_level, exporter.log_format)
+    try:
+        return run_until_signalled(_serve(arguments, config, exporter))
+    except LedgerError as error:
+        complain(str(error))
+        return 2
+
+
+async def _serve(arguments: argparse.Namespace, config: Config, exporter: Any) -> int:
+    transport = Transport.from_environment(arguments.kubeconfig, arguments.context)
+    async with run(config, transport, exporter) as (url, _):
+        say(f"Serving {url}/metrics and {url}/api/v1/plans")
+        await asyncio.Event().wait()
+    return 0

@@ -1,0 +1,116 @@
+"""Reads ledgers entry by entry: that of the sidecar, and that of commands beside it, which may be long."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ..ledger import Entry, Event, Ledger, newest_first
+from ..ledger.history import History
+from ..ledger.manual import folder
+
+__all__ = ["Row", "entries_about", "entries_of", "history_of", "newest", "rows"]
+
+
+class Row(NamedTuple):
+    """An attempt: what was intended, without the object, and how it ended as a word."""
+
+    intended: Entry
+    end: str
+
+
+def _ledgers(directory: Path) -> list[Path]:
+    own = folder(directory)
+    return [directory, own] if own.is_dir() else [directory]
+
+
+def entries_of(directory: Path) -> Iterator[Entry]:
+    """All entries, oldest first. Raises LedgerError."""
+    return heapq.merge(*(Ledger.read(each) for each in _ledgers(directory)), key=lambda entry: entry.at)
+
+
+def history_of(directory: Path, now: float) -> History:
+    """Of all entries, and of those that were removed what was carried; `now` is in seconds since 1970.
+
+    Raises LedgerError.
+    """
+    history = History()
+    first = next(Ledger.read(directory), None)
+    if first is not None and first.seq > 1 and first.opens is not None and "history" in first.opens.carried:
+        history.restore(bytes(first.opens.carried["history"]))
+    for entry in entries_of(directory):
+        history.add(entry)
+    history.forget(now)
+    return history
+
+
+def entries_about(directory: Path, attempt: str) -> list[Entry]:
+    """Those of one attempt, and of what took it back, oldest first. Raises LedgerError."""
+    wanted, found = {attempt}, []
+    for entry in entries_of(directory):
+        if entry.undoes == attempt:
+            wanted.add(entry.attempt)
+        if entry.attempt in wanted:
+            found.append(_unopened(entry))
+    return found
+
+
+def newest(directory: Path, since: float, limit: int) -> list[Entry]:
+    """At most so many entries, the newest first; `since` is in seconds since 1970. Raises LedgerError."""
+    each = (_newest(ledger, limit) for ledger in _ledgers(directory))
+    merged = heapq.merge(*each, key=lambda entry: entry.at, reverse=True)
+    return list(islice(takewhile(lambda entry: entry.at >= since, merged), limit))
+
+
+def _newest(directory: Path, limit: int) -> Iterator[Entry]:
+    for page in newest_first(directory):
+        yield from reversed(deque(map(_unopened, page), maxlen=limit))
+
+
+def rows(directory: Path, since: float, limit: int) -> list[Row]:
+    """At most so many attempts, the newest first. Raises LedgerError."""
+    merged = heapq.merge(
+        *(_rows(ledger) for ledger in _ledgers(directory)), key=lambda row: row.intended.at, reverse=True
+    )
+    return list(islice(_taken_back(takewhile(lambda row: row.intended.at >= since, merged)), limit))
+
+
+def _taken_back(found: Iterator[Row]) -> Iterator[Row]:
+    """Whatever takes an attempt back is newer."""
+    undone: set[str] = set()
+    for row in found:
+        if row.intended.undoes and row.end == "done":
+            undone.add(row.intended.undoes)
+        yield row._replace(end="taken back") if row.intended.attempt in undone else row
+
+
+def _rows(directory: Path) -> Iterator[Row]:
+    ends: dict[str, str] = {}
+    for page in newest_first(directory):
+        begun: list[Entry] = []
+        ended: dict[str, str] = {}
+        for entry in page:
+            if entry.event is Event.INTENDED and entry.plan is not None:
+                begun.append(msgspec.structs.replace(entry, whole=None, request=None, opens=None))
+            elif entry.attempt:
+                ended[entry.attempt] = _end(entry)
+        ends = ended | ends  # what came later holds
+        for entry in reversed(begun):
+            yield Row(entry, ends.pop(entry.attempt, "no end"))
+
+
+def _end(entry: Entry) -> str:
+    if entry.event is not Event.RESOLVED:
+        return entry.event.value
+    return "not known" if entry.happened is None else "done" if entry.happened else "not written"
+
+
+def _unopened(entry: Entry) -> Entry:
+    """What a file carries is not for people."""
+    return msgspec.structs.replace(entry, opens=None) if entry.opens is not None else entry

@@ -1,0 +1,171 @@
+"""What the commands of a person share: the configuration, the cluster, and the findings as they are now."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from exporter.app import assemble, wait_until_seen
+from exporter.checks import all_checks
+from exporter.cli.configured import MistakesError
+from exporter.cli.logs import log_as
+from exporter.cli.terminal import complain
+from exporter.config.loading import Sources
+from exporter.config.loading import load as load_exporter
+from exporter.config.mistakes import Mistakes
+from exporter.config.settings import Config as ExporterConfig
+from exporter.kube.errors import KubeError
+from exporter.kube.transport import Transport
+from exporter.model.kind import ApiKind
+
+from ..app import Checks, checks_of, kinds_of
+from ..config.loading import load
+from ..config.settings import Config
+from ..confirm.confirm import Confirmed, confirm
+from ..confirm.reading import ApiReads
+from ..ledger import LedgerError
+from ..observe.source import EngineSource, ExporterSource, Found, Observed, SourceError
+from ..plan.plan import Refused
+from ..plan.remediation import Remediation
+from ..plan.remediations import all_remediations
+
+__all__ = ["Desk", "add_options", "configured", "desk", "finish", "named"]
+
+
+def add_options(parser: argparse.ArgumentParser, *, findings: bool = True) -> None:
+    """The options of commands that ask a cluster; with `findings`, also of those that need the findings."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="the sidecar's configuration, as YAML")
+    group = parser.add_argument_group("cluster")
+    group.add_argument("--kubeconfig", metavar="FILE", help="default: as of kubectl, else the pod's ServiceAccount")
+    group.add_argument("--context", metavar="NAME", help="context of the kubeconfig; default: the current one")
+    if findings:
+        group.add_argument(
+            "--exporter", metavar="URL", help="take the findings from this exporter; default: look at the cluster"
+        )
+        for option, what in (
+            ("--token-file", "file with the bearer token for it; default: source.tokenFile of --config"),
+            ("--ca-file", "CA certificates to trust for it; default: source.caFile of --config, else the system's"),
+        ):
+            group.add_argument(option, type=Path, metavar="FILE", help=what)
+        group.add_argument(
+            "--server-name", metavar="NAME", help="of its certificate; default: source.serverName, else the URL's host"
+        )
+        group.add_argument(
+            "--timeout", type=float, default=60.0, metavar="SECONDS", help="to see a cluster; default: 60"
+        )
+
+
+def configured(arguments: argparse.Namespace) -> tuple[Config, ExporterConfig]:
+    """The sidecar's configuration and the exporter's that it names. Raises MistakesError."""
+    loaded = load(all_remediations(), arguments.config)
+    if isinstance(loaded, Mistakes):
+        raise MistakesError(str(loaded))
+    named = loaded.config.exporter_config
+    exporter = load_exporter(all_checks(), Sources(Path(named) if named else None, {}, {}))
+    if isinstance(exporter, Mistakes):
+        raise MistakesError(str(exporter))
+    return loaded.config, exporter.config
+
+
+@dataclass(frozen=True)
+class Desk:
+    config: Config
+    exporter: ExporterConfig
+    checks: Checks
+    kinds: Mapping[str, ApiKind[Any]]
+    transport: Transport
+    reads: ApiReads
+    arguments: argparse.Namespace
+
+    async def observed(self) -> Observed:
+        """The findings now. Raises SourceError, KubeError."""
+        if self.arguments.exporter:
+            return await self._exporter().observed()
+        wanted = {check for each in all_remediations() for check in each.answers}
+        checks = [check for check in self.checks.by_id.values() if check.id in wanted]
+        own = Transport.from_environment(self.arguments.kubeconfig, self.arguments.context)
+        steward = assemble(own, self.exporter, checks=checks, views=())
+        async with steward.watching():
+            if not await wait_until_seen(steward, self.arguments.timeout, complain):
+                complain(f"not everything was seen within {self.arguments.timeout:.0f} s")
+            return await EngineSource(steward.engine, time.time).observed()
+
+    def _exporter(self) -> ExporterSource:
+        """As the options say, else the configuration. Raises SourceError."""
+        asked, given = self.arguments, self.config.source
+        ca_file = str(asked.ca_file or given.ca_file or "")
+        token_file, name = str(asked.token_file or given.token_file or ""), asked.server_name or given.server_name
+        try:
+            return ExporterSource(asked.exporter, time.time, token_file, ca_file, name or "")
+        except OSError as error:
+            why = error.strerror or error
+            raise SourceError(
+                f"the CA certificates in {ca_file} can't be read: {why}; --ca-file names others"
+            ) from error
+
+    async def planned(self, found: Found, remediation: Remediation) -> Confirmed | Refused:
+        """The plan for a finding, on fresh reads."""
+        check = self.checks.by_id[found.hint.check]
+        return await confirm(
+            found.hint,
+            check,
+            remediation,
+            self.reads,
+            now=time.time(),
+            settings=self.checks.settings.get(check.id),
+            assumed=self.checks.assumed,
+        )
+
+
+@asynccontextmanager
+async def desk(arguments: argparse.Namespace) -> AsyncIterator[Desk]:
+    """Raises MistakesError, ConfigError."""
+    config, exporter = configured(arguments)
+    log_as(arguments.log_level or exporter.log_level, exporter.log_format)
+    transport = Transport.from_environment(arguments.kubeconfig, arguments.context)
+    try:
+        await transport.load()
+        kinds = kinds_of(all_remediations())
+        yield Desk(config, exporter, checks_of(exporter), kinds, transport, ApiReads(transport), arguments)
+    finally:
+        await transport.close()
+
+
+def answering(found: Found) -> list[Remediation]:
+    """The remediations for a finding."""
+    hint = found.hint
+    return [each for each in all_remediations() if hint.reason in each.answers.get(hint.check, ())]
+
+
+def named(observed: Observed, fingerprint: str, remediation: str | None) -> tuple[Found, Remediation]:
+    """One finding and one remediation for it. Raises ValueError with what is wrong, one sentence."""
+    matching = [each for each in observed.findings if each.hint.fingerprint.startswith(fingerprint)]
+    if len(matching) != 1:
+        what = "no finding has" if not matching else f"{len(matching)} findings have"
+        gone = ", or it is gone" if not matching else ""
+        lists = "`steward reconcile plan` lists those with a repair"
+        raise ValueError(f"{what} the fingerprint {fingerprint}{gone}; {lists}")
+    found = matching[0]
+    chosen = [each for each in answering(found) if remediation in (None, each.id)]
+    if len(chosen) == 1:
+        return found, chosen[0]
+    if not chosen:
+        which = f"remediation {remediation}" if remediation else "remediation"
+        raise ValueError(f"there is no {which} for {found.hint.reason} of check {found.hint.check}")
+    ids = ", ".join(each.id for each in chosen)
+    raise ValueError(f"there are several remediations for {found.hint.reason}: {ids}; choose one with --remediation")
+
+
+def finish(main: Coroutine[Any, Any, int]) -> int:
+    """Runs a command; what is wrong is one sentence and exit code 2."""
+    try:
+        return asyncio.run(main)
+    except (SourceError, KubeError, LedgerError, ValueError) as error:
+        complain(str(error))
+        return 2

@@ -1,0 +1,1 @@
+"""The sidecar's configuration."""

@@ -1,0 +1,1 @@
+"""Whether a finding still holds, on fresh reads."""

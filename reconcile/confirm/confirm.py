@@ -1,0 +1,257 @@
+"""Whether a finding still holds, and what would be done about it: on fresh reads, by the same check.
+
+The check is evaluated and the remediation plans on a `FreshCluster`, again and again, until nothing was asked that had
+not been read. All that both read is read for this one answer: objects by their names, lists where the absence of others
+counts, and what is not there. Anything unknown refuses.
+
+Listing all pods of a large cluster takes seconds, in which a VM can be created and use what had no user, a restore can
+begin, or a controller can fail. So everything is read once more before a plan is given, and of long lists of the whole
+cluster the namespace of the object, with VMs, VMIs, migrations and pods late, and last what saves or restores VMs. A
+pod of another namespace that the list lacks can't refer to the object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import msgspec
+
+from exporter.checks.base import Check
+from exporter.evaluate import Answer, Outcome, evaluate, standing
+from exporter.findings import Finding, fingerprint
+from exporter.model.kind import ApiKind
+from exporter.model.reader import Reader
+from exporter.model.record import Ref, UnansweredError
+from exporter.model.source import Source, Undecodable
+
+from ..fresh.cluster import FreshCluster, Need, UnreadError
+from ..lease.tenure import boottime
+from ..plan.owners import claimed
+from ..plan.plan import Plan, Refused
+from ..plan.remediation import Remediation, Scene
+from ..plan.unseen import unanswered, undecodable
+from .reading import ELSEWHERE, LONG, Reads, satisfy, survey
+
+__all__ = ["Confirmed", "Hint", "confirm", "confirmed", "holds", "planned"]
+
+_ROUNDS = 12  # an index is read through at most two others; a chain that is longer has no end
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What says that there is something to do: a finding's check, reason, subject and fingerprint."""
+
+    check: str
+    reason: str
+    subject: Ref
+    fingerprint: str
+
+    @classmethod
+    def of(cls, finding: Finding) -> Hint:
+        return cls(finding.check, finding.reason, finding.subject, finding.fingerprint)
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """A plan. `whole` is the object that the write is about, as it was read: its resourceVersion is the precondition.
+    `read` is when it was begun to read everything once more, by the timer; None where it was not.
+    """
+
+    plan: Plan
+    whole: Mapping[str, Any]
+    read: float | None = None
+
+
+async def confirm(
+    hint: Hint,
+    check: Check,
+    remediation: Remediation,
+    reads: Reads,
+    *,
+    now: float,
+    settings: Any = None,
+    assumed: str = "",
+    timer: Callable[[], float] = boottime,
+) -> Confirmed | Refused:
+    """The plan for a finding that still holds. Never raises for what the API answers.
+
+    `settings` are the check's; `assumed` is the version to take KubeVirt for, empty for the one that it reports.
+    """
+
+    def plan(cluster: FreshCluster) -> Plan | Refused:
+        finding = _finding(hint, check, cluster, settings)
+        if isinstance(finding, Refused):
+            return finding
+        plan = planned(remediation, cluster, lambda: remediation.plan(finding, Scene(cluster, remediation, now)))
+        if isinstance(plan, Plan) and (early := _early(finding, check, now)):
+            return Refused("finding_holds", early)
+        return plan
+
+    return await confirmed(plan, (check, remediation), reads, assumed, timer)
+
+
+async def confirmed(
+    make: Callable[[FreshCluster], Plan | Refused],
+    readers: tuple[Reader, ...],
+    reads: Reads,
+    assumed: str,
+    timer: Callable[[], float],
+) -> Confirmed | Refused:
+    """The plan that is made of what the readers declare, once all that it takes was read twice."""
+    kinds = _kinds(readers)
+
+    def ask(cluster: FreshCluster) -> Confirmed | Refused:
+        plan = make(cluster)
+        if isinstance(plan, Refused):
+            return plan
+        bound_to = plan.bound_to
+        kind = next(each for each in kinds.values() if each.name == bound_to.kind)
+        whole = cluster.whole(kind, bound_to.namespace, bound_to.name)
+        if whole is None or (whole.get("metadata") or {}).get("uid") != bound_to.uid:
+            return Refused("same_object", f"{bound_to} with UID {bound_to.uid} is no longer there")
+        if plan.proposal is None:
+            plan = msgspec.structs.replace(plan, proposal=claimed(plan, whole))
+        return Confirmed(plan, whole)
+
+    moments: list[float] = []
+
+    def again(confirmed: Confirmed) -> str:
+        moments.append(timer())
+        return confirmed.plan.bound_to.namespace
+
+    answer = await _settled(ask, _cluster(readers, assumed), kinds, reads, again)
+    return answer if isinstance(answer, Refused) else replace(answer, read=moments[0])
+
+
+async def holds(hint: Hint, check: Check, reads: Reads, settings: Any = None, assumed: str = "") -> Finding | Refused:
+    """The finding as it is now, or why it is not there, by the check alone."""
+    cluster = _cluster((check,), assumed)
+    return await _settled(lambda cluster: _finding(hint, check, cluster, settings), cluster, _kinds((check,)), reads)
+
+
+def _early(finding: Finding, check: Check, now: float) -> str:
+    """Why a finding would not be reported yet: what it is about began anew after the hint; empty where it would."""
+    grace = check.reasons[finding.reason].grace
+    if finding.since is None or now >= finding.since + grace:
+        return ""
+    return (
+        f"{finding.reason} of {finding.subject} is {now - finding.since:.0f}s old, and is reported after {grace:.0f}s"
+    )
+
+
+def planned(reader: Reader, cluster: FreshCluster, plan: Callable[[], Plan | Refused]) -> Plan | Refused:
+    """What is planned of what the reader reads, if all of that could be seen."""
+    with cluster.noting() as asked:
+        found = _made(reader, plan)
+    return _unseen(reader, cluster, asked) or found
+
+
+def _made(reader: Reader, plan: Callable[[], Plan | Refused]) -> Plan | Refused:
+    try:
+        return plan()
+    except UnreadError:
+        raise
+    except UnansweredError as error:
+        return unanswered(str(error), error.ref)
+    except Exception as error:  # noqa: BLE001 # an object that nobody thought of must not end the process
+        return Refused("everything_seen", f"{reader} raised {type(error).__name__}: {error}; please report it")
+
+
+def _cluster(readers: tuple[Reader, ...], assumed: str) -> FreshCluster:
+    indexes = (index for reader in readers for index in reader.indexes)
+    return FreshCluster(_kinds(readers).values(), indexes, assumed)
+
+
+def _kinds(readers: tuple[Reader, ...]) -> dict[str, ApiKind[Any]]:
+    declared = (kind for reader in readers for kind in (*reader.reads, *reader.about))
+    return {kind.name: kind for kind in declared if isinstance(kind, ApiKind)}
+
+
+T = TypeVar("T")
+
+
+async def _settled(
+    ask: Callable[[FreshCluster], T | Refused],
+    cluster: FreshCluster,
+    kinds: dict[str, ApiKind[Any]],
+    reads: Reads,
+    again: Callable[[T], str] | None = None,
+) -> T | Refused:
+    """What is answered once everything that was asked for is read.
+
+    With `again` what is quick to read is read twice, after a call of it, which names the namespace that the answer is
+    about.
+    """
+    versions = await survey(cluster, reads, kinds)
+    for _ in range(_ROUNDS):  # what indexes were read through since the last answer is needed too
+        try:
+            answer: T | Refused | None = ask(cluster)
+        except UnreadError:
+            answer = None
+        needs = cluster.take_needs()
+        if not needs and answer is not None:
+            if again is None or isinstance(answer, Refused):
+                return answer
+            needs = cluster.quick(LONG, again(answer), ELSEWHERE)
+            again = None
+        await satisfy(cluster, reads, kinds, versions, needs)
+    return Refused("everything_seen", f"what is read has no end: {needs[0]} is asked for after {_ROUNDS} rounds")
+
+
+def _finding(hint: Hint, check: Check, cluster: FreshCluster, settings: Any) -> Finding | Refused:
+    kind = next((each for each in check.reads if each.name == hint.subject.kind), None)
+    if kind is None:
+        return Refused("finding_holds", f"{check} reads no {hint.subject.kind}")
+    known = standing(check, cluster)
+    if known.unknown:
+        return Refused("everything_seen", known.unknown)
+    subject = cluster.get(kind.record, hint.subject.namespace, hint.subject.name)
+    if subject is None:
+        unreadable = cluster.get(Undecodable, hint.subject.namespace, f"{kind.name} {hint.subject.name}")
+        if unreadable is not None:
+            return undecodable(unreadable)
+        return Refused("same_object", f"{hint.subject} does not exist")
+    if hint.subject.uid and subject.uid != hint.subject.uid:
+        return Refused("same_object", f"{hint.subject} was created anew: its UID is {subject.uid}")
+    unknown: Refused | None = None
+    for partition in tuple(check.partitions(subject, cluster)):
+        answer = evaluate(check, cluster, partition, settings)
+        if answer.outcome is Outcome.UNKNOWN:
+            unknown = _without_answer(check, answer)
+        elif found := _same(hint, check, answer):
+            return found
+    return unknown or Refused("finding_holds", f"{check} no longer reports {hint.reason} of {hint.subject}")
+
+
+def _without_answer(check: Check, answer: Answer) -> Refused:
+    why = f"{check} has no answer: {answer.unknown}"
+    if answer.hidden_by is not None:
+        return undecodable(answer.hidden_by, why)
+    return unanswered(why, answer.unread)
+
+
+def _same(hint: Hint, check: Check, answer: Answer) -> Finding | None:
+    for found in answer.findings:
+        same = found.reason == hint.reason and fingerprint(check.id, found) == hint.fingerprint
+        # Modes, pauses and budgets were looked up by the hint's subject: a finding of another object has passed none.
+        if same and str(found.subject) == str(hint.subject):
+            return msgspec.structs.replace(found, check=check.id, fingerprint=hint.fingerprint)
+    return None
+
+
+def _unseen(reader: Reader, cluster: FreshCluster, asked: Collection[Need]) -> Refused | None:
+    """Refuses for what the remediation, or the undo, reads and could not be seen: a kind, or an object that was asked
+    for.
+    """
+    for kind in reader.reads:
+        if not isinstance(kind, ApiKind):
+            continue
+        source = cluster.get(Source, "", kind.name)
+        if source is None or not source.current:
+            why = source.why if source is not None else "nobody asked"
+            return Refused("everything_seen", f"{reader} can't see {kind.resource}: {why}")
+        for record in cluster.undecodable(kind.name, asked):
+            return undecodable(record)
+    return None

@@ -1,0 +1,1 @@
+"""Whether anything may be written now: gates, storms, approvals. Pure."""

@@ -1,0 +1,86 @@
+"""Gates: what must hold of us before anything is written. Pure; every one that is closed is reported, in order.
+
+What could not be seen closes a gate. A plan that is only shown passes none. What a person asks for (`apply`) needs no
+Lease, and skips what holds up the sidecar: storms, windows, the least age, silences, Prometheus and alerts. Taking a
+write back (`undo`) asks only for what makes the write itself safe: the ledger, the clocks, attempts on the object of
+which it is not known what came of them, and KubeVirt's upgrade. Who pauses repairs may have to take one back.
+"""
+
+from __future__ import annotations
+
+from ...config.settings import Config, Mode
+from . import amounts, standing, timing
+from .amounts import half_used
+from .base import Alert, Ask, Blocked, Gate, Labels, Query, QueryAnswer, Situation
+
+__all__ = [
+    "GATES",
+    "Alert",
+    "Ask",
+    "Blocked",
+    "Gate",
+    "Labels",
+    "Query",
+    "QueryAnswer",
+    "Situation",
+    "blocked",
+    "half_used",
+]
+
+_ALL = frozenset({Mode.APPROVE, Mode.AUTO, Mode.APPLY, Mode.UNDO})
+_REPAIRS = _ALL - {Mode.UNDO}
+_UNASKED = _REPAIRS - {Mode.APPLY}
+_AUTO = frozenset({Mode.AUTO})
+
+GATES: tuple[Gate, ...] = (
+    Gate("paused", "neither everything nor the namespace is paused", standing.not_paused, _REPAIRS, lasts=True),
+    Gate(
+        "object_paused",
+        "neither the object nor its VM is paused",
+        standing.object_not_paused,
+        _REPAIRS,
+        reads=True,
+        lasts=True,
+    ),
+    Gate("opt_in", "the VM allows what only some may have", standing.opted_in, _REPAIRS, reads=True, lasts=True),
+    Gate("unclear", "no earlier write to the object may still arrive", standing.nothing_unclear, _ALL),
+    Gate("leading", "this replica holds the Lease", standing.leading, _UNASKED),
+    Gate("ledger", "the ledger can be written", standing.ledger_writable, _ALL),
+    Gate("clock", "our clock and the API server's are at most 30 s apart", timing.clocks_agree, _ALL),
+    Gate("source_age", "the exporter is ready, and its answer is recent", standing.source_fresh, _REPAIRS),
+    Gate("unknown_check", "the check has an answer everywhere", standing.check_known, _REPAIRS),
+    Gate("upgrade", "KubeVirt is not being upgraded", standing.no_upgrade, _ALL),
+    Gate("storm", "few findings are new at once, in the namespace and in all", amounts.no_storm, _UNASKED),
+    Gate("budget_run", "the run has writes left", amounts.run_left, _REPAIRS),
+    Gate("budget_hour", "the hour has writes left, for the namespace too", amounts.hour_left, _REPAIRS),
+    Gate("budget_namespace", "the hour has writes left for the namespace", amounts.namespace_left, _REPAIRS),
+    Gate(
+        "budget_fleet",
+        "few VMs were touched within the last day, in the namespace too",
+        amounts.fleet_share_left,
+        _REPAIRS,
+    ),
+    Gate("window", "a maintenance window is open", timing.window_open, _UNASKED),
+    Gate("min_age", "the finding is old enough", timing.old_enough, _UNASKED),
+    Gate(
+        "breaker",
+        "the remediation does not fail again and again, in the namespace or in many",
+        amounts.no_failures,
+        _REPAIRS,
+    ),
+    Gate("edit_war", "nobody undoes what is repaired", amounts.no_edit_war, _REPAIRS, lasts=True),
+    Gate("silence", "no silence of Alertmanager is for it", timing.not_silenced, _UNASKED),
+    Gate("query", "the PromQL gate has no result", timing.query_clear, _UNASKED),
+    Gate("firing", "the alert fires, where the webhook is enabled", timing.alert_fires, _AUTO),
+)
+
+
+def blocked(ask: Ask, situation: Situation, config: Config, *, reads: bool = True) -> tuple[Blocked, ...]:
+    """All that is in the way, in the order of the gates; empty where the write may go on.
+
+    `reads=False` leaves out what needs the object's annotations: a look before anything is read, not a leave to write.
+    """
+    if ask.mode is Mode.OFF:
+        return (Blocked("mode", f"{ask.remediation} is off in namespace {ask.namespace}; give it another mode"),)
+    found = (gate(ask, situation, config) for gate in GATES if ask.mode in gate.modes and (reads or not gate.reads))
+    return tuple(each for each in found if each is not None)

@@ -1,0 +1,177 @@
+"""Gates of how much is written, how often in vain, and against whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from exporter.config.forms import write_duration
+from exporter.config.mistakes import quoted
+
+from ...config.settings import Config, Mode
+from ...ledger.history import Failures
+from ...plan.time_text import moment
+from ..storm import Storm, Weather
+from .base import Ask, Situation
+
+__all__ = [
+    "fleet_share_left",
+    "half_used",
+    "hour_left",
+    "namespace_left",
+    "no_edit_war",
+    "no_failures",
+    "no_storm",
+    "run_left",
+]
+
+_HOUR, _DAY = 3600.0, 86_400.0
+
+Why = tuple[str, float | None]
+
+
+def no_storm(ask: Ask, situation: Situation, _: Config) -> Why | None:
+    own = situation.storms.get(ask.namespace, Storm())
+    return _stormy(situation.storm, "", "") or _stormy(own, f" in namespace {ask.namespace}", f" -n {ask.namespace}")
+
+
+def _stormy(storm: Storm, where: str, option: str) -> Why | None:
+    if storm.weather is Weather.STORM:
+        resume = f"if these are to be repaired, steward reconcile resume{option}"
+        return f"there is a storm{where}: {storm.why}; find the common cause, or, {resume}", None
+    if storm.weather is Weather.COOLDOWN:
+        end = f"until {moment(storm.until)}" if storm.until is not None else "for an unknown time"
+        return f"{storm.why}; nothing is written{where} {end} (storm.cooldown)", storm.until
+    return None
+
+
+def run_left(ask: Ask, _: Situation, config: Config) -> str | None:
+    limit = config.budgets.run
+    if ask.planned < limit:
+        return None
+    return f"this run has made {ask.planned} writes of at most {limit} (budgets.run); the next run goes on"
+
+
+def hour_left(ask: Ask, situation: Situation, config: Config) -> Why | None:
+    limit, since = config.budgets.hour, situation.now - _HOUR
+    if why := _within_an_hour(situation, None, limit, "in all namespaces", "budgets.hour"):
+        return why
+    used, own = situation.history.executed(since), situation.history.executed(since, ask.namespace)
+    until = _part_used(ask, situation, used, own, limit)
+    if until is None:
+        return None
+    what = f"{len(used)} writes in all namespaces within the last hour, at most {limit} (budgets.hour)"
+    return f"{what}; {_reserved(ask, situation, limit, len(own))} until {moment(until + _HOUR)}", until + _HOUR
+
+
+def namespace_left(ask: Ask, situation: Situation, config: Config) -> Why | None:
+    where = f"in namespace {ask.namespace}" if ask.namespace else "to objects without namespace"
+    return _within_an_hour(situation, ask.namespace, config.budgets.namespace_hour, where, "budgets.namespaceHour")
+
+
+def _within_an_hour(situation: Situation, namespace: str | None, limit: int, where: str, key: str) -> Why | None:
+    done = situation.history.executed(situation.now - _HOUR, namespace)
+    if len(done) < limit:
+        return None
+    until = done[len(done) - limit] + _HOUR if limit else None
+    end = f"until {moment(until)}" if until is not None else "as long as that is 0"
+    return f"{len(done)} writes {where} within the last hour, at most {limit} ({key}); nothing is written {end}", until
+
+
+def fleet_share_left(ask: Ask, situation: Situation, config: Config) -> Why | None:
+    if not ask.vm:
+        return None
+    limit = _fleet_limit(situation, config)
+    if limit is None:
+        return (
+            "how many VMs there are could not be seen, and with it how many may be touched (budgets.fleetShare)",
+            None,
+        )
+    touched = situation.history.vms_touched(situation.now - _DAY)
+    if f"{ask.namespace}/{ask.vm}" in touched:
+        return None
+    allowed = f"at most {limit} (budgets.fleetShare {config.budgets.fleet_share:g})"
+    what = f"{len(touched)} of {situation.fleet} VMs were touched within the last day, {allowed}"
+    used = sorted(touched.values())
+    if len(touched) >= limit:
+        until = used[len(touched) - limit] + _DAY if limit else None
+        end = f"until {moment(until)}" if until is not None else "as long as that is 0"
+        return f"{what}; no other VM is {end}", until
+    own = sorted(at for vm, at in touched.items() if vm.partition("/")[0] == ask.namespace)
+    until = _part_used(ask, situation, used, own, limit)
+    if until is None:
+        return None
+    return f"{what}; {_reserved(ask, situation, limit, len(own))} until {moment(until + _DAY)}", until + _DAY
+
+
+def half_used(situation: Situation, config: Config) -> bool:
+    """Whether a limit of all namespaces is used by half: what is left of it is shared out by VMs."""
+    hour, day = situation.history.executed(situation.now - _HOUR), situation.history.vms_touched(situation.now - _DAY)
+    return 2 * len(hour) >= config.budgets.hour or 2 * len(day) >= (_fleet_limit(situation, config) or 0)
+
+
+def _fleet_limit(situation: Situation, config: Config) -> int | None:
+    share, fleet = config.budgets.fleet_share, situation.fleet
+    if fleet is None:
+        return None
+    return max(1, math.floor(share * fleet)) if share else 0
+
+
+def _part(ask: Ask, situation: Situation, limit: int) -> int:
+    """What of a limit is a namespace's, by its VMs: at least one."""
+    vms = situation.vms.get(ask.namespace)
+    if situation.fleet == 0:
+        return limit
+    return max(1, limit * vms // situation.fleet) if vms is not None and situation.fleet else 1
+
+
+def _part_used(ask: Ask, situation: Situation, used: Sequence[float], own: Sequence[float], limit: int) -> float | None:
+    """The first half of a limit is whose turn it is, the second is shared out: what a namespace has provoked all day
+    leaves something for others. When the write was that has to be long ago; None where it need not be.
+    """
+    part, half = _part(ask, situation, limit), math.ceil(limit / 2)
+    if ask.mode is Mode.APPLY or len(used) < half or len(own) < part:
+        return None
+    return min(used[len(used) - half], own[len(own) - part])
+
+
+def _reserved(ask: Ask, situation: Situation, limit: int, own: int) -> str:
+    part = _part(ask, situation, limit)
+    where = f"namespace {ask.namespace}" if ask.namespace else "what has no namespace"
+    return f"the second half of them is shared out by VMs, and {where} has had {own}, its part is {part}; nothing there"
+
+
+def no_failures(ask: Ask, situation: Situation, config: Config) -> Why | None:
+    """In the namespace, or in so many namespaces: whoever makes it fail in one stops no other."""
+    history, limit = situation.history, config.breaker.failures
+    own, namespaces = history.failures(ask.remediation.id, ask.namespace), history.failed_in(ask.remediation.id)
+    where = f"in namespace {ask.namespace}" if ask.namespace else "on objects without namespace"
+    found = _rests(ask, situation, config, own, f"{own.count} times in a row {where}") if own.count >= limit else None
+    if found is not None or len(namespaces) < limit:
+        return found
+    return _rests(
+        ask, situation, config, history.failures(ask.remediation.id), f"in {len(namespaces)} namespaces in a row"
+    )
+
+
+def _rests(ask: Ask, situation: Situation, config: Config, failures: Failures, what: str) -> Why | None:
+    settings = config.breaker
+    until = failures.last + settings.pause.total_seconds()
+    if situation.now >= until:
+        return None
+    rest = f"it rests until {moment(until)}, {write_duration(settings.pause)} after the last one"
+    enough = f"{settings.failures} are enough (breaker.failures)"
+    return f"{ask.remediation} failed {what}; {enough}; {rest}; the ledger says why it failed", until
+
+
+def no_edit_war(ask: Ask, situation: Situation, config: Config) -> str | None:
+    settings = config.edit_war
+    keys = [ask.fingerprint, *(str(each) for each in (ask.target, ask.subject) if each is not None)]
+    war = situation.history.edit_war(keys, settings.returns, settings.within.total_seconds())
+    if war is None:
+        return None
+    subject = ask.target or ask.subject
+    what = f"what was repaired of {subject} came back {war.times} times, last {moment(war.last)}"
+    why = quoted(war.why) if war.why else "somebody else writes it"
+    limit = f"(editWar: {settings.returns} in {write_duration(settings.within)})"
+    return f"{what}: {why} {limit}; change it where it comes from, then: steward reconcile resume {subject}"

@@ -1,0 +1,94 @@
+"""Gates of the moment: windows, the finding's age, and what Prometheus and Alertmanager say."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from exporter.config.forms import write_duration
+from exporter.model.skew import MOST_SKEW
+
+from ...config.settings import Config
+from ...config.windows import closed_until
+from ...plan.time_text import moment
+from .base import Alert, Ask, Labels, Query, Situation
+
+__all__ = ["alert_fires", "clocks_agree", "not_silenced", "old_enough", "query_clear", "window_open"]
+
+
+def clocks_agree(_: Ask, situation: Situation, __: Config) -> str | None:
+    """Ages are counted from times of the API server to our own, and windows and approvals end by ours alone."""
+    skew, most = situation.skew, f"at most {MOST_SKEW:g} s are allowed"
+    if skew is None:
+        return (
+            "how far our clock is from the API server's is not known: no response of it has had a date within "
+            "5 minutes; look whether it answers, and whether a proxy in between takes header Date away"
+        )
+    if skew.agree:
+        return None
+    if not abs(skew.ahead) <= MOST_SKEW:
+        where = "ahead of" if skew.ahead > 0 else "behind"
+        return (
+            f"the clock of {skew.host} is {abs(skew.ahead):.0f} s {where} the API server's, {most}; see which of them "
+            "is wrong (`chronyc tracking` on both nodes), and let NTP set it"
+        )
+    return (
+        f"the clocks of the API servers are {skew.spread:.0f} s apart, {most}; see which is wrong "
+        "(`chronyc tracking` on the nodes of the control plane), and let NTP set it"
+    )
+
+
+def window_open(_: Ask, situation: Situation, config: Config) -> tuple[str, float | None] | None:
+    until = closed_until(config.windows, situation.now)
+    if until is None:
+        return None
+    return f"no maintenance window is open; the next one opens at {moment(until)} (windows)", until
+
+
+def old_enough(ask: Ask, situation: Situation, config: Config) -> tuple[str, float | None] | None:
+    least = config.of(ask.remediation.id).min_age
+    if not least:
+        return None
+    if ask.since is None:
+        return f"how long the finding has been open is not known; it must be {write_duration(least)}", None
+    until = ask.since + least.total_seconds()
+    if situation.now >= until:
+        return None
+    age = write_duration(timedelta(seconds=max(0, int(situation.now - ask.since))))
+    return f"the finding is {age} old; something is written from {write_duration(least)} on (minAge)", until
+
+
+def not_silenced(ask: Ask, situation: Situation, _: Config) -> str | None:
+    found = situation.silenced(ask)
+    if found is None:
+        return "Alertmanager could not be asked for silences; one may be there for this"
+    return f"Alertmanager has a silence for this: {found}; it can be expired there" if found else None
+
+
+def query_clear(_: Ask, situation: Situation, config: Config) -> str | None:
+    if not config.prometheus.gate:
+        return None
+    answer = situation.query
+    if answer is None or answer.state is Query.ERROR:
+        return (
+            f"Prometheus could not be asked the query of prometheus.gate: {(answer and answer.why) or 'not asked yet'}"
+        )
+    return f"the query of prometheus.gate has a result: {answer.why}" if answer.state is not Query.CLEAR else None
+
+
+def alert_fires(ask: Ask, situation: Situation, config: Config) -> str | None:
+    if not config.webhook.enabled:
+        return None
+    if situation.firing is None:
+        return "no alert was received yet; Alertmanager sends those that fire to /api/v1/alerts"
+    name = "".join(ask.labels.get("alertname", ()))
+    added = {label: (value,) for label, value in config.alertmanager.labels.items()}  # of this cluster, not of another
+    if name and any(_of(alert, {**added, **ask.labels}) for alert in situation.firing):
+        return None
+    what = f"alert {name} does not fire for {ask.subject}" if name else f"there is no alert for {ask.subject}"
+    return f"{what}; with the webhook enabled only what an alert fires for is repaired unasked"
+
+
+def _of(alert: Alert, labels: Labels) -> bool:
+    """Whether it is the alert of the finding: it has its name, and no label has a value that it can't have."""
+    found = dict(alert)
+    return all(found.get(name, "") in values for name, values in labels.items())

@@ -1,0 +1,151 @@
+"""What Alertmanager and Prometheus say before anything is written: silences, and the result of a query.
+
+Each answer is kept for the length of a run. What could not be asked is never "nothing": it blocks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from exporter.config.mistakes import quoted
+from exporter.kube.errors import MALFORMED
+
+from ..config.settings import AlertmanagerSettings, PrometheusSettings
+from ..decide.gates import Ask, Query, QueryAnswer
+from .get_json import AskError, ask
+from .silences import Silence, read, silenced_by
+
+__all__ = ["PromQLGate", "Silences"]
+
+log = logging.getLogger(__name__)
+
+_SECONDS = 10.0
+T = TypeVar("T")
+
+
+class _Kept(Generic[T]):
+    """An answer, for so many seconds."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+        """`clock` gives seconds from any beginning, and is never set back."""
+        self._seconds, self._clock = seconds, clock
+        self._value: T | None = None
+        self._at = 0.0
+
+    def get(self) -> T | None:
+        return self._value if self._clock() - self._at < self._seconds else None
+
+    def put(self, value: T, asked: float) -> T:
+        """`asked` is when the question was sent."""
+        self._value, self._at = value, asked
+        return value
+
+
+class Silences:
+    """The silences of one Alertmanager. Without a URL there are none."""
+
+    def __init__(
+        self, settings: AlertmanagerSettings, clock: Callable[[], float], keep: float, *, seconds: float = _SECONDS
+    ) -> None:
+        """`keep` is for how many seconds an answer counts, `seconds` how long one is waited for."""
+        self._settings, self._clock, self._seconds = settings, clock, seconds
+        self._kept = _Kept[tuple[Silence, ...]](keep, clock)
+
+    async def silenced(self) -> Callable[[Ask], str | None]:
+        """For `Situation.silenced`: by which silence, "" for none, None where Alertmanager could not be asked."""
+        if not self._settings.url:
+            return lambda _: ""
+        silences = await self._silences()
+        added = {name: (value,) for name, value in self._settings.labels.items()}
+
+        def by(asked: Ask) -> str | None:
+            if silences is None:
+                return None
+            # As Prometheus does: what an alert has already is not overwritten.
+            own = {name: values for name, values in asked.labels.items() if values != ("",)}
+            found = silenced_by(silences, {**asked.labels, **added, **own})
+            return str(found) if found else ""
+
+        return by
+
+    async def _silences(self) -> tuple[Silence, ...] | None:
+        if (kept := self._kept.get()) is not None:
+            return kept
+        settings, asked = self._settings, self._clock()
+        url = f"{settings.url}/api/v2/silences"
+        try:
+            content = await ask(
+                url, {}, token_file=settings.token_file, ca_file=settings.ca_file, seconds=self._seconds
+            )
+            found = read(content)
+        except AskError as error:
+            log.warning('event="silences not read" why=%s', quoted(str(error)))
+            return None
+        except MALFORMED as error:
+            log.warning('event="silences not read" why=%s', quoted(f"GET {url} gave no list of silences: {error}"))
+            return None
+        return self._kept.put(found, asked)
+
+
+class _Data(msgspec.Struct, frozen=True, rename="camel"):
+    result_type: str
+    result: Any
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    status: str
+    data: _Data
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
+_RESULTS = ("vector", "matrix")
+
+
+class PromQLGate:
+    """The query that must have no result. Without one it is clear."""
+
+    def __init__(
+        self, settings: PrometheusSettings, clock: Callable[[], float], keep: float, *, seconds: float = _SECONDS
+    ) -> None:
+        """As of `Silences`."""
+        self._settings, self._clock, self._seconds = settings, clock, seconds
+        self._kept = _Kept[QueryAnswer](keep, clock)
+
+    async def answer(self) -> QueryAnswer:
+        if not self._settings.gate:
+            return QueryAnswer()
+        if (kept := self._kept.get()) is not None:
+            return kept
+        asked = self._clock()
+        try:
+            return self._kept.put(await self._asked(), asked)
+        except AskError as error:
+            return QueryAnswer(Query.ERROR, str(error))
+        except MALFORMED as error:
+            return QueryAnswer(Query.ERROR, f"{self._settings.url} gave no answer to a query: {error}")
+
+    async def _asked(self) -> QueryAnswer:
+        settings = self._settings
+        query = {"query": settings.gate or "", "timeout": f"{self._seconds:g}s"}
+        url = f"{settings.url}/api/v1/query"
+        content = await ask(url, query, token_file=settings.token_file, ca_file=settings.ca_file, seconds=self._seconds)
+        answer = _ANSWER.decode(content)
+        kind, result = answer.data.result_type, answer.data.result
+        if answer.status != "success" or kind not in _RESULTS or not isinstance(result, list):
+            # A scalar or a text always has a value: as a gate it says nothing.
+            why = f"the answer is {quoted(answer.status)} with a {quoted(kind)}; a gate must give a vector"
+            return QueryAnswer(Query.ERROR, why)
+        if not result:
+            return QueryAnswer()
+        return QueryAnswer(Query.FIRING, f"{len(result)} series, the first is {quoted(_series(result[0]))}")
+
+
+def _series(sample: Any) -> str:
+    labels = sample.get("metric") if isinstance(sample, dict) else None
+    return (
+        ", ".join(f"{name}={value}" for name, value in labels.items()) if isinstance(labels, dict) else "without labels"
+    )

@@ -1,0 +1,49 @@
+"""What the gates have to know of the cluster, read when it is needed: None is for what could not be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from exporter.kube.errors import KubeError
+from exporter.model.kind import ApiKind
+from exporter.model.kinds import kube_virt, namespace, virtual_machine
+
+from ..confirm.reading import Reads, document
+from ..plan.annotations import annotations_of
+
+__all__ = ["annotated", "of_namespace", "of_vm", "upgrading"]
+
+
+async def annotated(reads: Reads, kind: ApiKind[Any], within: str, name: str) -> Mapping[str, Any] | None:
+    """Those of one object; none of one that does not exist, None where it can't be read."""
+    try:
+        raw = await reads.get(kind, await reads.served(kind), within, name)
+        return annotations_of(document(raw)) if raw is not None else {}
+    except KubeError:
+        return None
+
+
+async def of_namespace(reads: Reads, name: str) -> Mapping[str, Any] | None:
+    return await annotated(reads, namespace.KIND, "", name) if name else {}
+
+
+async def of_vm(reads: Reads, within: str, name: str) -> Mapping[str, Any] | None:
+    return await annotated(reads, virtual_machine.KIND, within, name) if name else {}
+
+
+async def upgrading(reads: Reads) -> bool | None:
+    """Whether KubeVirt is being installed or upgraded, by any of its objects; None where that can't be read."""
+    kind = kube_virt.KIND
+    try:
+        found = [document(each) for each in await reads.listed(kind, await reads.served(kind), None)]
+    except KubeError:
+        return None
+    return any(map(_unsettled, found)) if found else None
+
+
+def _unsettled(whole: Mapping[str, Any]) -> bool:
+    status = whole.get("status")
+    status = status if isinstance(status, dict) else {}
+    observed, target = status.get("observedKubeVirtVersion"), status.get("targetKubeVirtVersion")
+    return status.get("phase") != "Deployed" or observed != target

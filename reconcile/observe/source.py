@@ -1,0 +1,231 @@
+"""Where findings come from: the exporter's API, or an exporter in this process. They are hints, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import aiohttp
+import msgspec
+
+from exporter.engine.engine import Engine
+from exporter.findings import Finding
+from exporter.kube.body import whole
+from exporter.kube.errors import MALFORMED, KubeError
+from exporter.model.record import Ref
+from exporter.views.fleet import fleet_of
+
+from ..confirm.confirm import Hint
+
+__all__ = ["EngineSource", "ExporterSource", "Found", "Observed", "Source", "SourceError"]
+
+_BODY_BYTES = 512 * 2**20
+_WAIT_SECONDS = 30
+
+
+class SourceError(Exception):
+    """The findings can't be had; the text is one sentence."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """One finding, as far as it is a hint. `since` is in seconds since 1970; `unknown` says why it may be old."""
+
+    hint: Hint
+    severity: str
+    message: str
+    vm: str = ""
+    since: float | None = None
+    unknown: str = ""
+
+    @property
+    def namespace(self) -> str:
+        return self.hint.subject.namespace
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What is found now. `unknown` has the checks that have no answer for the whole cluster; `fleet` is the number of
+    VMs, None where nobody knows; `age` (seconds) that of the oldest kind that is not current, 0 while all are.
+    """
+
+    findings: tuple[Found, ...]
+    unknown: frozenset[str] = frozenset()
+    ready: bool = True
+    fleet: int | None = None
+    age: float = 0.0
+    generation: int = 0
+    by_fingerprint: Mapping[str, Found] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_fingerprint", {each.hint.fingerprint: each for each in self.findings})
+
+
+class Source(Protocol):
+    async def observed(self) -> Observed:
+        """What is found now. Raises SourceError."""
+
+    async def changed(self, seconds: float) -> None:
+        """Returns when something may have changed since, after so many seconds at the latest."""
+
+
+class EngineSource:
+    """An exporter in this process."""
+
+    def __init__(self, engine: Engine, clock: Any) -> None:
+        self._engine, self._clock = engine, clock
+
+    async def observed(self) -> Observed:
+        engine = self._engine
+        fleet = fleet_of(engine.cluster)
+        return Observed(
+            tuple(_found(each) for each in engine.findings()),
+            frozenset(each.check for each in engine.unknowns() if not each.partition),
+            engine.ready,
+            fleet.virtual_machines,
+            self._clock() - _epoch(fleet.out_of_date_since) if fleet.out_of_date_since else 0.0,
+            engine.generation,
+        )
+
+    async def changed(self, seconds: float) -> None:
+        before = self._engine.generation
+        try:
+            async with asyncio.timeout(seconds), self._engine.changed:
+                await self._engine.changed.wait_for(lambda: self._engine.generation != before)
+        except TimeoutError:
+            return
+
+
+def _found(finding: Finding) -> Found:
+    return Found(Hint.of(finding), finding.severity, finding.message, finding.vm, finding.since, finding.unknown)
+
+
+class _Subject(msgspec.Struct, frozen=True):
+    kind: str
+    name: str
+    namespace: str = ""
+    uid: str = ""
+
+
+class _Finding(msgspec.Struct, frozen=True):
+    check: str
+    reason: str
+    severity: str
+    subject: _Subject
+    message: str
+    fingerprint: str
+    vm: str = ""
+    since: str | None = None
+    unknown: str = ""
+
+
+class _Unknown(msgspec.Struct, frozen=True):
+    check: str
+    partition: str = ""
+
+
+class _Fleet(msgspec.Struct, frozen=True, rename="camel"):
+    virtual_machines: int | None = None
+    out_of_date_since: str = ""  # RFC 3339; empty while everything is current
+
+
+class _Report(msgspec.Struct, frozen=True):
+    """What /api/v1/findings answers, as far as it is read."""
+
+    generation: int
+    findings: list[_Finding]
+    unknown: list[_Unknown]
+    ready: bool
+    fleet: _Fleet
+
+
+_REPORT = msgspec.json.Decoder(_Report)
+
+
+def _epoch(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def bearer(token_file: str) -> dict[str, str]:
+    """The header with the token in a file, read anew since tokens are replaced; none without a file. Raises OSError."""
+    return {"Authorization": f"Bearer {Path(token_file).read_text('utf-8').strip()}"} if token_file else {}
+
+
+class ExporterSource:
+    """The API of an exporter. Entered, it keeps its connections."""
+
+    def __init__(
+        self, url: str, clock: Callable[[], float], token_file: str = "", ca_file: str = "", server_name: str = ""
+    ) -> None:
+        """`server_name` is what its certificate has to be for; empty for the URL's host."""
+        self._url, self._clock, self._token_file = url.rstrip("/"), clock, token_file
+        self._tls: ssl.SSLContext | bool = ssl.create_default_context(cafile=ca_file) if ca_file else True
+        self._name = server_name or None
+        self._generation: int | None = None
+
+    async def observed(self) -> Observed:
+        report = await self._report()
+        self._generation = report.generation
+        try:
+            return self._observed(report)
+        except (ValueError, OverflowError) as error:
+            raise SourceError(f"the findings at {self._url} can't be read: {error}") from error
+
+    def _observed(self, report: _Report) -> Observed:
+        """Raises ValueError or OverflowError for a time that is none."""
+        return Observed(
+            tuple(
+                Found(
+                    Hint(each.check, each.reason, Ref(**msgspec.structs.asdict(each.subject)), each.fingerprint),
+                    each.severity,
+                    each.message,
+                    each.vm,
+                    _epoch(each.since) if each.since else None,
+                    each.unknown,
+                )
+                for each in report.findings
+            ),
+            frozenset(each.check for each in report.unknown if not each.partition),
+            report.ready,
+            report.fleet.virtual_machines,
+            self._clock() - _epoch(report.fleet.out_of_date_since) if report.fleet.out_of_date_since else 0.0,
+            report.generation,
+        )
+
+    async def changed(self, seconds: float) -> None:
+        if self._generation is None:
+            return
+        try:
+            wait = str(int(min(seconds, _WAIT_SECONDS)))
+            await self._report({"wait": wait, "generation": str(self._generation)}, int(wait) + 10.0)
+        except SourceError:
+            await asyncio.sleep(seconds)  # the next look says what is wrong
+
+    async def _report(self, query: Mapping[str, str] | None = None, seconds: float = 30.0) -> _Report:
+        url = f"{self._url}/api/v1/findings"
+        try:
+            headers = {"Accept-Encoding": "identity", **bearer(self._token_file)}
+            timeout = aiohttp.ClientTimeout(total=seconds)
+            async with (
+                aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session,
+                session.get(
+                    url,
+                    params=query or {},
+                    headers=headers,
+                    ssl=self._tls,
+                    server_hostname=self._name,
+                    allow_redirects=False,  # the token is for this server
+                ) as response,
+            ):
+                body = await whole(response, _BODY_BYTES)
+                if response.status != 200:
+                    text = body[:200].decode("utf-8", "replace").strip()
+                    raise SourceError(f"GET {url} was answered with {response.status}: {text}")
+                return _REPORT.decode(body)
+        except (aiohttp.ClientError, OSError, ValueError, KubeError, TimeoutError, *MALFORMED) as error:
+            raise SourceError(f"cannot read the findings at {url}: {error or type(error).__name__}") from error

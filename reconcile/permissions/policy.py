@@ -1,0 +1,198 @@
+"""A ValidatingAdmissionPolicy for the sidecar's ServiceAccount, by what its configuration enables, as manifests. Pure.
+
+RBAC says which resources the sidecar may patch; this says which fields, from what to what, and in which namespaces. It
+matches whatever any remediation could write, so that a role that is still bound for an earlier configuration allows
+nothing. `admissionregistration.k8s.io/v1` has it since Kubernetes 1.30.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..act.events import REASONS
+from ..plan.annotations import PAUSED, PREFIX, RESUMED
+from ..plan.patterns import At, Is, Like, quoted
+from ..plan.remediation import Remediation
+from ..plan.requests import MANAGER
+from ..plan.writes import PAUSE, Created, Deleted, Field, Form, Patched, Path, Write, changed_in_cel, levels
+from .accounts import NAME, ServiceAccount, metadata_of
+
+__all__ = ["EVENT", "Enabled", "Lease", "policy"]
+
+_API = "admissionregistration.k8s.io"
+_OPERATIONS = {Created: "CREATE", Patched: "UPDATE", Deleted: "DELETE"}
+_LEASES = "leases.coordination.k8s.io"
+_NAMESPACE = "request.?namespace.orValue('')"
+_WRITTEN = (
+    "request.operation + ' ' + request.resource.resource\n"
+    "+ (request.resource.group == '' ? '' : '.' + request.resource.group)\n"
+    "+ (request.?subResource.orValue('') == '' ? '' : '/' + request.subResource)"
+)
+_BOUND = f"""request.operation == 'DELETE'
+? request.?options.?preconditions.?uid.hasValue() && request.?options.?preconditions.?resourceVersion.hasValue()
+: variables.written in ['CREATE events', 'CREATE {_LEASES}', 'UPDATE {_LEASES}']
+|| request.?options.?fieldManager.orValue('') == {quoted(MANAGER)}"""
+_RENEWED = Patched(Field("/spec/renewTime"))  # for the levels alone
+EVENT = Like(
+    reason=Is(*REASONS),
+    type=Is("Normal", "Warning"),
+    reportingComponent=MANAGER,
+    source=Like(component=MANAGER),
+)
+
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Enabled:
+    """A remediation that may write: in the namespaces of `only`, or with None in all but those of `never`."""
+
+    remediation: Remediation
+    only: tuple[str, ...] | None = None
+    never: tuple[str, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """The same in CEL."""
+        if self.only is not None:
+            return f"{_NAMESPACE} in {quoted(self.only)}"
+        return f"!({_NAMESPACE} in {quoted(self.never)})" if self.never else "true"
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The sidecar's."""
+
+    namespace: str
+    name: str
+
+
+def policy(
+    enabled: Iterable[Enabled], remediations: Iterable[Remediation], account: ServiceAccount, lease: Lease
+) -> Iterator[Manifest]:
+    """The policy and its binding. Where nothing is `enabled` it allows nothing; `remediations` are all there are."""
+    enabled = tuple(enabled)
+    within = levels([*(form for each in enabled for form in _forms(each)), PAUSE, _RENEWED])
+    allowed = dict(_allowed(enabled, lease, within))
+    changes = ("changed", changed_in_cel(within))
+    variables = [("written", _WRITTEN), ("bound", _BOUND), *((changes,) if allowed else ()), *allowed.items()]
+    says = f"{account.username} may not make this write: "
+    validations = [
+        (
+            " || ".join(f"variables.{name}" for name in allowed) or "false",
+            f"{quoted(says + 'no remediation that is enabled there plans it: ')} + variables.written",
+        ),
+        (
+            "variables.bound",
+            quoted(f"{says}a deletion needs a UID and a resourceVersion, any other fieldManager {MANAGER}"),
+        ),
+    ]
+    yield {
+        "apiVersion": f"{_API}/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": metadata_of(NAME),
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": list(_matched(remediations, lease))},
+            "matchConditions": [
+                {"name": "sidecar", "expression": f"request.userInfo.username == {quoted(account.username)}"}
+            ],
+            "variables": [{"name": name, "expression": expression} for name, expression in variables],
+            "validations": [
+                {"expression": expression, "messageExpression": message, "reason": "Forbidden"}
+                for expression, message in validations
+            ],
+        },
+    }
+    yield {
+        "apiVersion": f"{_API}/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": metadata_of(NAME),
+        "spec": {"policyName": NAME, "validationActions": ["Deny"]},
+    }
+
+
+def _matched(remediations: Iterable[Remediation], lease: Lease) -> Iterator[Manifest]:
+    """Few enough that little of what others write is looked at: of Events and Leases what RBAC leaves open."""
+    groups: dict[str, set[str]] = {}
+    for write in (each for remediation in remediations for each in remediation.writes if each.admitted):
+        groups.setdefault(write.group, set()).add(write.resource)
+    for group, resources in sorted(groups.items()):
+        yield _rule(group, sorted(resources), sorted(_OPERATIONS.values()))
+    yield _rule("", ["events"], ["CREATE"])
+    resource, _, group = _LEASES.partition(".")
+    yield _rule(group, [resource], ["CREATE"])
+    yield _rule(group, [resource], ["UPDATE"]) | {"resourceNames": [lease.name]}
+
+
+def _rule(group: str, resources: list[str], operations: list[str]) -> Manifest:
+    return {"apiGroups": [group], "apiVersions": ["*"], "operations": operations, "resources": resources}
+
+
+def _allowed(enabled: tuple[Enabled, ...], lease: Lease, within: list[Path]) -> Iterator[tuple[str, str]]:
+    """A name and an expression for each remediation, and for what goes with every repair."""
+    for each in enabled:
+        if forms := _forms(each):
+            guarded = (_guarded(form, resources, within) for form, resources in forms.items())
+            yield each.remediation.id, _where(each.where, guarded)
+    if not enabled:
+        return
+    where = " || ".join(dict.fromkeys(each.where for each in enabled))
+    patched = {
+        resource: None
+        for each in enabled
+        for form, resources in _forms(each).items()
+        for resource in resources
+        if isinstance(form, Patched) and "/" not in resource
+    }
+    if patched:
+        yield "paused", _where(where, [_guarded(PAUSE, list(patched), within)])
+    yield "event", _event(where)
+    yield "lease", _lease(lease)
+
+
+def _forms(enabled: Enabled) -> dict[Form, list[str]]:
+    """What it writes, and what takes that back, each with the resources."""
+    found: dict[Form, list[str]] = {}
+    for write in enabled.remediation.writes:
+        for form in write.forms if write.admitted else ():
+            found.setdefault(form, []).append(_resource(write))
+    return found | {
+        form.back(): resources for form, resources in found.items() if isinstance(form, Patched) and form.can_go_back
+    }
+
+
+def _guarded(form: Form, resources: list[str], within: list[Path]) -> str:
+    written = [f"{_OPERATIONS[type(form)]} {each}" for each in resources]
+    guard = f"== {quoted(written[0])}" if len(written) == 1 else f"in {quoted(written)}"
+    return f"variables.written {guard}\n&& {form.cel(within)}"
+
+
+def _resource(write: Write) -> str:
+    resource, slash, subresource = write.resource.partition("/")
+    return (f"{resource}.{write.group}" if write.group else resource) + slash + subresource
+
+
+def _where(where: str, forms: Iterable[str]) -> str:
+    either = "\n|| ".join(forms)  # && binds closer
+    return either if "true" in where.split(" || ") else f"({where})\n&& ({either})"
+
+
+def _event(where: str) -> str:
+    """One of an object without a namespace is in `default`."""
+    of = "object.involvedObject.?namespace.orValue('')"
+    there = f"({_NAMESPACE} == {of} && ({where}) || {_NAMESPACE} == 'default' && {of} == '')"
+    return f"variables.written == 'CREATE events'\n&& {there}\n&& {EVENT.cel(At('object'))}"
+
+
+def _lease(lease: Lease) -> str:
+    """Its creation and its renewal; who paused everything is the one to resume it."""
+    here = f"{_NAMESPACE} == {quoted(lease.namespace)} && object.metadata.name == {quoted(lease.name)}"
+    ours = f"p.startsWith({quoted(f'/metadata/annotations/{PREFIX}')})"
+    kept = f"!(p in {quoted([f'/metadata/annotations/{each}' for each in (PAUSED, RESUMED)])})"
+    return (
+        f"{here}\n&& (variables.written == 'CREATE {_LEASES}'\n|| variables.written == 'UPDATE {_LEASES}'\n"
+        f"&& variables.changed.all(p, p.startsWith('/spec/') || {ours} && {kept}))"
+    )

@@ -1,0 +1,142 @@
+"""What RBAC has to allow the sidecar, by what its configuration enables, as manifests. Pure.
+
+One ClusterRole is for reads. Each remediation that writes has one of its own, with what it writes and the Events of it:
+those of `approve` and `auto` are bound, and where only single namespaces have such a mode, they are bound there alone.
+RBAC knows no dry run: whoever may ask for one may also write. So a remediation that only plans asks for none, and where
+all of them do the sidecar needs no Lease either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from exporter.checks.base import Check
+from exporter.model.kind import ApiKind
+from exporter.model.kinds import kube_virt, namespace, virtual_machine
+from exporter.model.reader import Reader
+
+from ..config.settings import Config, Mode, may_write, mode_of
+from ..plan.remediation import Remediation
+from ..plan.undo import Undo
+from ..plan.undos import undo_of
+from .accounts import NAME, ServiceAccount, metadata_of
+from .policy import Enabled, Lease, policy
+
+__all__ = ["base_roles", "guarded", "lease_role", "needed", "read_role", "write_role"]
+
+_WRITE = frozenset({Mode.APPROVE, Mode.AUTO})
+_RBAC = "rbac.authorization.k8s.io"
+# Read for the gates: KubeVirt's upgrade, and the annotations of namespaces and VMs.
+_FOR_GATES = (kube_virt.KIND, namespace.KIND, virtual_machine.KIND)
+
+Manifest = dict[str, Any]
+
+
+def base_roles(remediations: Iterable[Remediation], checks: Iterable[Check]) -> Iterator[Manifest]:
+    """Every role that any configuration may need."""
+    remediations = tuple(remediations)
+    yield read_role(remediations, checks)
+    yield lease_role(Config().lease.name)
+    yield from (write_role(each) for each in remediations if each.writes)
+
+
+def needed(
+    config: Config, remediations: Iterable[Remediation], checks: Iterable[Check], account: ServiceAccount
+) -> Iterator[Manifest]:
+    """Exactly what a configuration needs: roles and bindings."""
+    enabled = [each for each in remediations if set(_modes(config, each).values()) != {Mode.OFF}]
+    role = read_role(enabled, checks)
+    yield from (role, _binding(role, account))
+    if may_write(config, enabled):
+        within = config.lease.namespace or account.namespace
+        role = lease_role(config.lease.name)
+        role["metadata"]["namespace"] = within
+        yield from (role, _binding(role, account, within))
+    for remediation in enabled:
+        role = write_role(remediation)
+        where = [each for each, mode in _modes(config, remediation).items() if mode in _WRITE]
+        if not remediation.writes or not where:
+            continue
+        yield role
+        if "" in where:
+            yield _binding(role, account)
+        else:
+            yield from (_binding(role, account, each) for each in where)
+
+
+def guarded(config: Config, remediations: Iterable[Remediation], account: ServiceAccount) -> Iterator[Manifest]:
+    """The policy by which the API server refuses the ServiceAccount what no plan makes."""
+    remediations = tuple(remediations)
+    lease = Lease(config.lease.namespace or account.namespace, config.lease.name)
+    return policy(_enabled(config, remediations), remediations, account, lease)
+
+
+def _enabled(config: Config, remediations: Iterable[Remediation]) -> Iterator[Enabled]:
+    """Those that write anywhere, each with where."""
+    for each in remediations:
+        modes = _modes(config, each)
+        writing = tuple(name for name, mode in modes.items() if mode in _WRITE)
+        if each.writes and writing:
+            never = tuple(name for name in modes if name not in writing)
+            yield Enabled(each, None, never) if "" in writing else Enabled(each, writing)
+
+
+def read_role(remediations: Iterable[Remediation], checks: Iterable[Check]) -> Manifest:
+    """What the remediations, their undos and the checks that they answer read, and what the gates do."""
+    remediations = tuple(remediations)
+    answered = {check for each in remediations for check in each.answers}
+    undos = (undo_of(each.id) for each in remediations)
+    readers: list[Reader] = [*remediations, *(each for each in undos if isinstance(each, Undo))]
+    readers += (each for each in checks if each.id in answered)
+    kinds = [*_FOR_GATES, *(kind for each in readers for kind in (*each.reads, *each.about))]
+    groups: dict[str, set[str]] = {}
+    for kind in kinds:
+        if isinstance(kind, ApiKind):
+            groups.setdefault(kind.group, set()).add(kind.plural)
+    return _role("ClusterRole", NAME, [_rule(group, plurals, ("get", "list")) for group, plurals in groups.items()])
+
+
+def write_role(remediation: Remediation) -> Manifest:
+    """What one remediation writes, dry run or not. `steward-reconcile-` and its id, with hyphens."""
+    grouped: dict[tuple[str, tuple[str, ...]], set[str]] = {}
+    for write in remediation.writes:
+        grouped.setdefault((write.group, write.verbs), set()).add(write.resource)
+    rules = [_rule(group, resources, verbs) for (group, verbs), resources in grouped.items()]
+    events = _rule("", ("events",), ("create",))
+    return _role("ClusterRole", f"{NAME}-{remediation.id.replace('_', '-')}", [events, *rules])
+
+
+def lease_role(lease: str) -> Manifest:
+    """In the Lease's namespace. RBAC can't limit `create` to a name."""
+    group, resource = "coordination.k8s.io", ("leases",)
+    rules = [_rule(group, resource, ("get", "update"), lease), _rule(group, resource, ("create",))]
+    return _role("Role", NAME, rules)
+
+
+def _modes(config: Config, remediation: Remediation) -> Mapping[str, Mode]:
+    """By namespace, the empty one for all that have none of their own."""
+    namespaces = ("", *sorted(config.of(remediation.id).namespaces))
+    return {each: mode_of(config, remediation.id, each) for each in namespaces}
+
+
+def _role(kind: str, name: str, rules: list[Manifest]) -> Manifest:
+    rules = sorted(rules, key=lambda rule: (rule["apiGroups"], rule["resources"], rule["verbs"]))
+    return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata_of(name), "rules": rules}
+
+
+def _rule(group: str, resources: Iterable[str], verbs: tuple[str, ...], name: str = "") -> Manifest:
+    named = {"resourceNames": [name]} if name else {}
+    return {"apiGroups": [group], "resources": sorted(resources), **named, "verbs": list(verbs)}
+
+
+def _binding(role: Manifest, account: ServiceAccount, within: str = "") -> Manifest:
+    kind = "RoleBinding" if within else "ClusterRoleBinding"
+    name = role["metadata"]["name"]
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": kind,
+        "metadata": metadata_of(name) | ({"namespace": within} if within else {}),
+        "roleRef": {"apiGroup": _RBAC, "kind": role["kind"], "name": name},
+        "subjects": [{"kind": "ServiceAccount", "namespace": account.namespace, "name": account.name}],
+    }

@@ -1,0 +1,1 @@
+"""What would be written for a finding, and what takes it back: plans, remediations, undos. Pure."""

@@ -1,0 +1,132 @@
+"""What a remediation declares, and what it sees: fresh records and whole objects, narrowed to its declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias, TypeVar
+
+from exporter.findings import Finding
+from exporter.model.index import Index
+from exporter.model.kind import ApiKind, Kind
+from exporter.model.reader import ClusterView, Reader
+from exporter.model.record import Record, Ref
+from exporter.model.source import Undecodable
+
+from ..fresh.cluster import FreshCluster
+from .plan import Plan, Refused, Risk, Step
+from .writes import Write
+
+__all__ = ["COMMON_PRECONDITIONS", "SEND_SECONDS", "LookAgain", "Remediation", "Scene", "Write"]
+
+SEND_SECONDS = 5.0
+"""From the last read to the write: what appears in less can't have come to use what is released."""
+
+R = TypeVar("R", bound=Record)
+
+COMMON_PRECONDITIONS = {
+    "finding_holds": "the check still reports the finding, on fresh reads",
+    "everything_seen": "all that the check and the remediation read could be read",
+    "same_object": "the object has the UID that the finding names",
+    "not_being_deleted": "the object is not being deleted",
+    "namespace_active": "the namespace is not being deleted",
+    "ours_to_write": "nobody who would revert the write owns the object",
+    "dry_run_clean": "the API server and its webhooks take the write as a dry run",
+    "same_plan": "the plan, made again right before the write, is the same",
+    "read_just_now": "the write leaves within 5 seconds of what was read right before it, or less where that is said",
+    "unchanged": "the object has not changed since it was read",
+}
+
+
+LookAgain: TypeAlias = "Callable[[Plan, Mapping[str, Any], Scene], str | Refused]"
+"""By a plan that was carried out, the object as it was, and what is read right after: one sentence with who uses what
+was released and what to do, empty for nobody; Refused where that can't be seen.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Remediation:
+    """Data plus one pure function from a finding and what is read afresh to a plan or a refusal.
+
+    `answers` names the reasons of each check that it is for. `plan` reads kinds and indexes that it declares, and whole
+    objects of those kinds; what it asked for is read again before the write. `preconditions` is the closed set of names
+    that it may refuse with, beside those of all, each with what must hold. `opt_in` is an annotation that the VM must
+    have with the value "true" for it to be carried out. `undo` says how it is taken back in general; its docstring, the
+    manual, has a paragraph `Undo:` with the same. `send_seconds` is how long after the last read the write may leave;
+    after it `looks_again` at who might use what it released.
+    """
+
+    id: str
+    title: str
+    answers: Mapping[str, tuple[str, ...]]
+    reads: tuple[ApiKind[Any], ...]
+    writes: tuple[Write, ...]
+    plan: Callable[[Finding, Scene], Plan | Refused] = field(repr=False)
+    preconditions: Mapping[str, str]
+    risk: Risk
+    undo: str
+    indexes: tuple[Index, ...] = ()
+    opt_in: str = ""
+    proposes_only: bool = False
+    send_seconds: float = SEND_SECONDS
+    looks_again: LookAgain | None = field(default=None, repr=False)
+
+    def planned(self, finding: Finding, step: Step, *, effect: str, risk: Risk, undo: str, **more: Any) -> Plan:
+        """A plan of this remediation for a finding; `more` are other fields of Plan."""
+        return Plan(
+            remediation=self.id,
+            fingerprint=finding.fingerprint,
+            check=finding.check,
+            reason=finding.reason,
+            subject=finding.subject,
+            step=step,
+            why=finding.message,
+            effect=effect,
+            risk=risk,
+            undo=undo,
+            **{"vm": finding.vm, **more},
+        )
+
+    @cached_property
+    def about(self) -> tuple[Kind[Any], ...]:
+        return ()
+
+    def __str__(self) -> str:
+        return f"remediation {self.id}"
+
+
+class Scene(ClusterView):
+    """The cluster as it was just read, narrowed to what a remediation or an undo declares."""
+
+    __slots__ = ("_fresh", "now")
+
+    def __init__(self, cluster: FreshCluster, reader: Reader, now: float) -> None:
+        """`now` is in seconds since 1970."""
+        super().__init__(cluster, reader)
+        self._fresh, self.now = cluster, now
+
+    def readable(self, kind: type[R]) -> tuple[list[R], list[Undecodable]]:
+        """All records of a kind, and the objects of it that can't be decoded.
+
+        Whoever asks so decides where these matter. Of what is asked for otherwise one that can't be decoded refuses
+        the plan: by its name, in a namespace, or anywhere where all are asked for.
+        """
+        with self._fresh.noting() as needs:
+            found = self.all(kind)
+        return found, list(self._fresh.undecodable(kind.__name__, needs))
+
+    def whole(self, kind: ApiKind[Any], namespace: str, name: str) -> Mapping[str, Any] | None:
+        """The object as the API server has it, None where it does not exist."""
+        self._declared(kind.record)
+        return self._fresh.whole(kind, namespace, name)
+
+    def of(self, ref: Ref) -> Mapping[str, Any] | None:
+        """The object that a reference names; None where it does not exist, or is another one of that name."""
+        kind = next(each for each in self._reader.reads if each.name == ref.kind)
+        found = self.whole(kind, ref.namespace, ref.name)  # type: ignore[arg-type] # a remediation reads API kinds
+        return (
+            found
+            if found is not None and (not ref.uid or (found.get("metadata") or {}).get("uid") == ref.uid)
+            else None
+        )

@@ -1,0 +1,158 @@
+"""What forbids a write whichever remediation plans it, and how whole objects are read without trusting their types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from exporter.model.kind import ApiKind
+from exporter.model.kinds import (
+    velero_backup,
+    velero_restore,
+    virtual_machine,
+    virtual_machine_backup,
+    virtual_machine_clone,
+    virtual_machine_restore,
+    virtual_machine_snapshot,
+)
+from exporter.model.kinds.namespace import Namespace
+from exporter.model.kinds.velero_backup import Backup
+from exporter.model.kinds.velero_restore import Restore
+from exporter.model.kinds.virtual_machine_backup import VirtualMachineBackup
+from exporter.model.kinds.virtual_machine_clone import VirtualMachineClone
+from exporter.model.kinds.virtual_machine_restore import VirtualMachineRestore
+from exporter.model.kinds.virtual_machine_snapshot import VirtualMachineSnapshot
+from exporter.model.record import Record, Ref
+
+from ...fresh.cluster import UnreadError
+from ..plan import Refused
+from ..remediation import Scene
+
+__all__ = [
+    "NO_SNAPSHOT_OR_RESTORE",
+    "SAVERS",
+    "controller",
+    "ending",
+    "table",
+    "tables",
+    "texts",
+    "under_way",
+    "wholes",
+]
+
+NO_SNAPSHOT_OR_RESTORE = {
+    "no_snapshot_or_restore": "no snapshot, restore, clone or backup of the VM is in progress, by these objects and by "
+    "the VM's status, and no Restore or Backup of Velero that includes the namespace"
+}
+SAVERS = (
+    virtual_machine.KIND,
+    virtual_machine_restore.KIND,
+    virtual_machine_snapshot.KIND,
+    virtual_machine_clone.KIND,
+    virtual_machine_backup.KIND,
+    velero_restore.KIND,
+    velero_backup.KIND,
+)
+"""What `under_way` reads."""
+
+
+def table(value: Any) -> Mapping[str, Any]:
+    """A map as it is; an empty one in place of anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def tables(value: Any) -> list[Mapping[str, Any]]:
+    """The maps of a list; none in place of anything else."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def texts(value: Any) -> list[str]:
+    """The texts of a list, such as finalizers; none in place of anything else."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def wholes(scene: Scene, kind: ApiKind[Any], records: Iterable[Record]) -> list[Mapping[str, Any]]:
+    """The objects of the records, as far as they still exist; those still to be read are all read at once."""
+    return [found for found in _each(scene, kind, records) if found is not None]
+
+
+def _each(scene: Scene, kind: ApiKind[Any], records: Iterable[Record]) -> Iterator[Mapping[str, Any] | None]:
+    unread: UnreadError | None = None
+    for record in records:
+        try:
+            yield scene.whole(kind, record.namespace, record.name)
+        except UnreadError as error:
+            unread = error
+    if unread is not None:
+        raise unread
+
+
+def ending(scene: Scene, ref: Ref, whole: Mapping[str, Any]) -> Refused | None:
+    """Refuses for an object that is being deleted, or whose namespace is; the remediation reads namespaces."""
+    if table(whole.get("metadata")).get("deletionTimestamp"):
+        return Refused("not_being_deleted", f"{ref} is being deleted")
+    if ref.namespace:
+        namespace = scene.named(Namespace, ref.namespace, ref.namespace)
+        if namespace is None or namespace.terminating:
+            return Refused("namespace_active", f"namespace {ref.namespace} is being deleted")
+    return None
+
+
+def under_way(
+    scene: Scene, namespace: str, vms: Iterable[str], concerns: Callable[[str], bool] = lambda _: False
+) -> Refused | None:
+    """Refuses while one of the VMs is saved, restored, cloned or backed up, or, of others, one that `concerns` is true
+    for. The remediation reads `SAVERS`.
+
+    The objects are asked, since the status of a VM says it later, and not at all of a VM that is yet to be created. One
+    that does not say which VM it is of may be of any in its namespace.
+    """
+    names = tuple(vms)
+    for name in names:
+        if refused := _saving(scene.whole(virtual_machine.KIND, namespace, name) or {}):
+            return refused
+    for each, of in _in_progress(scene, namespace):
+        found = next((name for name in of if not name or name in names or concerns(name)), None)
+        if found is not None:
+            what = f"VM {found}" if found else "a VM that it does not name"
+            return Refused("no_snapshot_or_restore", f"{each.ref}, of {what}, is in progress")
+    velero: Iterable[Restore | Backup] = (*scene.all(Restore), *scene.all(Backup))
+    for saved in velero:
+        if saved.active and saved.namespaces.reach(namespace):
+            return Refused(
+                "no_snapshot_or_restore", f"Velero's {saved.ref} includes namespace {namespace}, and is not over"
+            )
+    return None
+
+
+def _in_progress(scene: Scene, namespace: str) -> Iterator[tuple[Record, tuple[str, ...]]]:
+    """What is in progress in a namespace by KubeVirt, with the VMs that it is of; an empty name is of one not known."""
+    for restore in scene.within(VirtualMachineRestore, namespace):
+        if restore.active:
+            yield restore, (restore.target,)
+    for snapshot in scene.within(VirtualMachineSnapshot, namespace):
+        if snapshot.active:
+            yield snapshot, (snapshot.source,)
+    for backup in scene.within(VirtualMachineBackup, namespace):
+        if backup.active:
+            yield backup, (backup.source,)
+    for clone in scene.within(VirtualMachineClone, namespace):
+        if clone.active:
+            yield clone, (clone.source, clone.target)
+
+
+def _saving(vm: Mapping[str, Any]) -> Refused | None:
+    """Refuses while the status of a VM, which is whole, names a snapshot or a restore: KubeVirt keeps it as it is."""
+    status, name = table(vm.get("status")), table(vm.get("metadata")).get("name")
+    for field, what in (("snapshotInProgress", "snapshot"), ("restoreInProgress", "restore")):
+        if status.get(field):
+            return Refused("no_snapshot_or_restore", f"{what} {status[field]} of VM {name} is in progress")
+    return None
+
+
+def controller(whole: Mapping[str, Any]) -> str:
+    """Kind and name of the object that controls this one; empty where none does."""
+    for owner in tables(table(whole.get("metadata")).get("ownerReferences")):
+        if owner.get("controller") or owner.get("kind") == "VirtualMachinePool":
+            return f"{owner.get('kind')} {owner.get('name')}"
+    return ""

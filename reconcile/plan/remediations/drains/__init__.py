@@ -1,0 +1,1 @@
+"""Remediations of evictions, and of VMs that were stopped for a drain."""

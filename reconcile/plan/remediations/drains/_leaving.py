@@ -1,0 +1,77 @@
+"""What the remediations of evictions share: a VMI with its node, as the check `evictions` evaluates it."""
+
+from __future__ import annotations
+
+from exporter.findings import Finding
+from exporter.model.departure import drain_context, node_context
+from exporter.model.departure.vmi import VMIContext
+from exporter.model.indexes.nodes import HANDLER, NODE, PDB, RUNNING
+from exporter.model.kinds import (
+    kube_virt,
+    kubevirt_machine,
+    namespace,
+    node,
+    node_maintenance,
+    pod,
+    pod_disruption_budget,
+    virtual_machine_instance,
+    virtual_machine_instance_migration,
+)
+from exporter.model.kinds.kube_virt import KubeVirt
+from exporter.model.kinds.namespace import Namespace
+from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+
+from ...plan import Refused
+from ...remediation import Scene
+
+__all__ = ["INDEXES", "ONE_KUBEVIRT", "READS", "leaving", "standing_vmi", "unfinished"]
+
+READS = (
+    virtual_machine_instance.KIND,
+    virtual_machine_instance_migration.KIND,
+    pod.KIND,
+    node.KIND,
+    pod_disruption_budget.KIND,
+    kube_virt.KIND,
+    node_maintenance.KIND,
+    kubevirt_machine.KIND,
+    namespace.KIND,
+)
+INDEXES = (NODE, PDB, RUNNING, HANDLER)
+ONE_KUBEVIRT = {"one_kubevirt": "there is one KubeVirt object, so that its version and limits are known"}
+
+
+def standing_vmi(finding: Finding, scene: Scene) -> VirtualMachineInstance | Refused:
+    """The VMI that a finding is about, where neither it nor its namespace is being deleted."""
+    ref = finding.subject
+    vmi = scene.named(VirtualMachineInstance, ref.namespace, ref.name)
+    if vmi is None or vmi.uid != ref.uid:
+        return Refused("same_object", f"{ref} with UID {ref.uid} is no longer there")
+    if vmi.deleting is not None:
+        return Refused("not_being_deleted", f"{ref} is being deleted already")
+    within = scene.named(Namespace, ref.namespace, ref.namespace)
+    if within is not None and within.terminating:
+        return Refused("namespace_active", f"namespace {ref.namespace} is being deleted")
+    return vmi
+
+
+def leaving(finding: Finding, scene: Scene) -> VMIContext | Refused:
+    """The same with its node, pods and migrations, where KubeVirt's configuration is known."""
+    vmi = standing_vmi(finding, scene)
+    if isinstance(vmi, Refused):
+        return vmi
+    count = len(scene.all(KubeVirt))
+    if count != 1:
+        return Refused(
+            "one_kubevirt",
+            f"there are {count} KubeVirt objects, not one: which of them holds for {vmi.ref} is not known",
+        )
+    return VMIContext(node_context(drain_context(scene), vmi.node), vmi)
+
+
+def unfinished(own: VMIContext) -> str:
+    """The migration of a VMI that has not finished, in words; empty where there is none."""
+    if own.open is None:
+        return ""
+    state = own.open.phase or "new"
+    return f"{own.open.ref} is {state}{' and being deleted' if own.open.deleting is not None else ''}"

@@ -1,0 +1,125 @@
+"""Cancels the evacuation request of a VMI that nobody carries out, by KubeVirt's subresource evacuate/cancel.
+
+The request names the node that it was made for, and KubeVirt cancels it only by that name: if there is another request
+by then, nothing happens. KubeVirt looks that node up, so a request for a node that does not exist can't be cancelled
+(pkg/virt-api/rest/evacuate_cancel.go of kubevirt/kubevirt, since v1.7.0); `migrate_marked_vmi` is for that. A request
+that a drain waits for is left alone, and so is a VMI whose strategy is External: its controller acts on the request.
+
+Undo: where KubeVirt migrates the VMI and it is on the node that the request named, an eviction of its pod makes the
+request anew. Otherwise none.
+"""
+
+from __future__ import annotations
+
+from exporter.findings import Finding
+from exporter.model.departure.vmi import VMIContext
+from exporter.model.eviction import Answer, kubevirt_taint
+from exporter.model.kinds.node import Node
+
+from ...plan import Action, Call, Plan, Refused, Risk
+from ...remediation import Remediation, Scene, Write
+from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
+from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
+
+__all__ = ["REMEDIATION"]
+
+_SERVED = (1, 7)  # pkg/virt-api/api.go at v1.7.0
+# The API server takes one part of a path as the subresource (RequestInfo in k8s.io/apiserver), and so does virt-api up
+# to v1.8; later it takes all that is left and asks for that too (pkg/virt-api/rest/authorizer.go of kubevirt/kubevirt).
+_PERMISSIONS = tuple(
+    Write("subresources.kubevirt.io", f"virtualmachineinstances/{subresource}", ("update",))
+    for subresource in ("evacuate", "evacuate/cancel")
+)
+
+
+def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
+    own = leaving(finding, scene)
+    if isinstance(own, Refused):
+        return own
+    if refused := _refused(own, scene) or under_way(scene, own.vmi.namespace, (own.vmi.name,)):
+        return refused
+    named = own.vmi.evacuation
+    return REMEDIATION.planned(
+        finding,
+        Call(target=finding.subject, action=Action.CANCEL_EVACUATION, body={"evacuationNodeName": named}),
+        effect=f"The request to leave {named} goes, if it still names that node; {_then(own)}.",
+        risk=Risk.NONE,
+        undo=_undo(own),
+    )
+
+
+def _refused(own: VMIContext, scene: Scene) -> Refused | None:
+    vmi, kubevirt = own.vmi, own.node.drain.kubevirt
+    version = kubevirt.upstream if kubevirt is not None else ""
+    if kubevirt is None or kubevirt.release < _SERVED:
+        return Refused(
+            "supported",
+            f"KubeVirt {version or 'of unknown version'} is not known to serve evacuate/cancel, as v1.7.0 does;"
+            " migrate the VMI instead",
+        )
+    if own.strategy == "External":
+        who = f"KubevirtMachine {vmi.handler}" if vmi.handler else vmi.owner or "the controller that manages it"
+        return Refused("not_external", f"{vmi.ref} has strategy External: the request is for {who}")
+    if (running := unfinished(own)) or vmi.migrating:
+        return Refused("no_migration", running or f"by its status {vmi.ref} is migrating")
+    named = scene.named(Node, "", vmi.evacuation)
+    if named is None:
+        return Refused(
+            "node_exists", f"node {vmi.evacuation} does not exist, and KubeVirt looks it up; migrate the VMI instead"
+        )
+    if vmi.evacuation == vmi.node and (why := _drain(own)):
+        return Refused("not_being_drained", f"{vmi.ref} is on node {vmi.node}, {why}: a drain may wait for it to leave")
+    if taint := kubevirt_taint(named, kubevirt):
+        return Refused("no_drain_taint", f"node {named.name} has taint {taint}, and KubeVirt cancels nothing there")
+    return None
+
+
+def _drain(own: VMIContext) -> str:
+    """What suggests that its node is being drained; empty for nothing."""
+    if own.node.cordoned:
+        return "which is cordoned"
+    if own.node.taints:
+        return f"which has taint {own.node.taints[0]}"
+    found = sorted(str(each.ref) for each in own.node.maintenances if each.deleting is None)
+    return f"which {found[0]} is for" if found else ""
+
+
+def _then(own: VMIContext) -> str:
+    """What the next eviction of its pod comes to."""
+    if own.verdict.answer is Answer.MIGRATES:
+        return f"KubeVirt migrates it only once its pod is evicted from {own.vmi.node} again"
+    if own.verdict.answer in (Answer.NOT_MIGRATABLE, Answer.NOT_EVALUATED):
+        return "evictions of its pod are refused as before, since it can't be migrated"
+    return "an eviction of its pod shuts the guest down, as before"
+
+
+def _undo(own: VMIContext) -> str:
+    vmi = own.vmi
+    if own.verdict.answer is Answer.MIGRATES and vmi.evacuation == vmi.node:
+        return f"an eviction of its pod requests again that it leaves {vmi.node}"
+    if vmi.evacuation == vmi.node:
+        return "none: no eviction of its pod makes a request, since KubeVirt would not migrate it"
+    return f"none: only an eviction on {vmi.evacuation} makes that request, and the VMI is not there"
+
+
+REMEDIATION = Remediation(
+    id="cancel_stale_evacuation",
+    title="Cancel an evacuation request that nobody carries out",
+    answers={"evictions": ("StaleEvacuationRequest", "RequestOnSchedulableNode", "RequestWithUnmanagedStrategy")},
+    reads=(*READS, *SAVERS),
+    indexes=INDEXES,
+    writes=_PERMISSIONS,
+    plan=_plan,
+    preconditions=ONE_KUBEVIRT
+    | NO_SNAPSHOT_OR_RESTORE
+    | {
+        "supported": "KubeVirt is of a version that is known to serve evacuate/cancel, which is v1.7 or later",
+        "not_external": "the VMI's strategy is not External: there the request is for another controller",
+        "no_migration": "no migration of the VMI is unfinished",
+        "node_exists": "the node that the request names exists, since KubeVirt looks it up",
+        "not_being_drained": "nothing suggests that a drain waits for the VMI to leave the node that it is on",
+        "no_drain_taint": "the node that the request names does not have KubeVirt's drain taint",
+    },
+    risk=Risk.NONE,
+    undo="an eviction of its pod on the same node makes the request anew, where KubeVirt migrates it; otherwise none",
+)

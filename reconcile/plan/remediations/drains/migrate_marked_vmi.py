@@ -1,0 +1,152 @@
+"""Migrates a VMI with an evacuation request that KubeVirt does not carry out; success clears the request.
+
+It creates one VirtualMachineInstanceMigration, under a name that follows from the VMI, from the node that the request
+names, and from the last migration of it that ended: sent twice it exists once, and after it has ended a later plan has
+another name. It has no priority, which only virt-controller may set, and is none of KubeVirt's evacuations, whose
+back-off it would add to. Where the last one of ours failed there is no other.
+
+Undo: delete the VirtualMachineInstanceMigration before it has finished: KubeVirt aborts it, and the VMI stays where it
+is. Afterwards, or once it migrates by post-copy, another migration.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+from exporter.findings import Finding
+from exporter.model.departure.vmi import VMIContext
+from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from exporter.model.naming import named
+from exporter.model.record import Ref
+
+from ...patterns import PRESENT, Begins, Exactly, Like
+from ...plan import Create, Plan, Refused, Risk
+from ...remediation import Remediation, Scene
+from ...writes import Created, Write
+from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, under_way
+from .._owning import owning_vm
+from ._leaving import INDEXES, ONE_KUBEVIRT, READS, leaving, unfinished
+
+__all__ = ["REMEDIATION"]
+
+_PREFIX = "steward-evacuation-"
+_LONGEST_NAME = 63  # KubeVirt's migration webhook puts the VMI's name into a label
+
+
+def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
+    own = leaving(finding, scene)
+    if isinstance(own, Refused):
+        return own
+    if refused := _unable(own) or _untimely(own) or _held_by_vm(own, scene):
+        return refused
+    vmi = own.vmi
+    target = Ref("VirtualMachineInstanceMigration", vmi.namespace, _name(own))
+    cleared = f"; when it has succeeded, the request to leave {vmi.evacuation} is cleared" if vmi.evacuation else ""
+    return REMEDIATION.planned(
+        finding,
+        Create(target=target, manifest=_manifest(target, vmi.name), of=finding.subject),
+        effect=f"KubeVirt migrates it from {vmi.node} to a node that it picks{cleared}.",
+        risk=Risk.MIGRATION,
+        undo=f"delete {target} before it has finished, and the VMI stays on {vmi.node}; afterwards, migrate it again",
+    )
+
+
+def _unable(own: VMIContext) -> Refused | None:
+    """Why it can't be migrated at all, or not by us."""
+    vmi = own.vmi
+    if own.strategy == "External":
+        return Refused("not_external", f"{vmi.ref} has strategy External: its controller decides where it goes")
+    if vmi.phase != "Running":
+        return Refused("running", f"{vmi.ref} is {vmi.phase or 'new'}")
+    if vmi.migratable != "True":
+        why = vmi.hindrance or "not evaluated"
+        return Refused("migratable", f"LiveMigratable of {vmi.ref} is {vmi.migratable or 'missing'}: {why}")
+    if len(vmi.name) > _LONGEST_NAME:
+        return Refused(
+            "name_fits",
+            f"the name of {vmi.ref} has {len(vmi.name)} characters, and a migration's label takes {_LONGEST_NAME}",
+        )
+    if own.node.node is None or not own.node.node.ready:
+        return Refused("node_ready", f"node {vmi.node}, which {vmi.ref} is on, is not Ready")
+    return None
+
+
+def _untimely(own: VMIContext) -> Refused | None:
+    """Why it can't be migrated now."""
+    vmi, limits = own.vmi, own.node.drain.kubevirt
+    if running := unfinished(own):
+        return Refused("no_migration", running)
+    if own.others:
+        return Refused("one_pod", f"another pod of {vmi.ref} has not ended: {named(own.others)}")
+    last = _last_ended(own)
+    if last is not None and last.name.startswith(_PREFIX) and last.phase == "Failed":
+        why = last.failure or "no reason given"
+        return Refused("last_attempt", f"{last.ref}, which we made, failed: {why}; delete it once the cause is gone")
+    if limits is not None and own.node.full:
+        return Refused(
+            "below_limits",
+            f"{own.node.drain.running} migrations run, {own.node.outbound} of them from {vmi.node};"
+            f" KubeVirt runs {limits.per_cluster} at once, {limits.per_node} from one node",
+        )
+    return None
+
+
+def _held_by_vm(own: VMIContext, scene: Scene) -> Refused | None:
+    if own.vmi.vm_uid and isinstance(vm := owning_vm(own.vmi, scene), Refused):
+        return vm
+    return under_way(scene, own.vmi.namespace, (own.vmi.name,))
+
+
+def _last_ended(own: VMIContext) -> VirtualMachineInstanceMigration | None:
+    return next((each for each in own.migrations if each.finished), None)
+
+
+def _name(own: VMIContext) -> str:
+    last = _last_ended(own)
+    of = "\0".join((own.vmi.uid, own.vmi.evacuation, last.uid if last is not None else ""))
+    return _PREFIX + blake2b(of.encode(), digest_size=8).hexdigest()
+
+
+def _manifest(target: Ref, vmi: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": target.kind,
+        "metadata": {
+            "name": target.name,
+            "namespace": target.namespace,
+            "labels": {"app.kubernetes.io/managed-by": "kubevirt-steward"},
+        },
+        "spec": {"vmiName": vmi},
+    }
+
+
+_MIGRATION = Like(
+    metadata=Like(name=Begins(_PREFIX), labels=Like(**{"app.kubernetes.io/managed-by": "kubevirt-steward"})),
+    spec=Exactly(vmiName=PRESENT),
+)
+REMEDIATION = Remediation(
+    id="migrate_marked_vmi",
+    title="Migrate a VMI whose evacuation request nobody carries out",
+    answers={"evictions": ("StaleEvacuationRequest", "RequestOnSchedulableNode", "NotStarted")},
+    reads=(*READS, *SAVERS),
+    indexes=INDEXES,
+    writes=(Write("kubevirt.io", "virtualmachineinstancemigrations", ("create",), (Created(_MIGRATION),)),),
+    plan=_plan,
+    preconditions=ONE_KUBEVIRT
+    | NO_SNAPSHOT_OR_RESTORE
+    | {
+        "not_external": "the VMI's strategy is not External: its controller decides where it goes",
+        "running": "the VMI is Running",
+        "migratable": "its condition LiveMigratable is True",
+        "name_fits": "its name fits into the label of a migration, which takes 63 characters",
+        "node_ready": "the node that it is on is Ready",
+        "no_migration": "no migration of the VMI is unfinished",
+        "one_pod": "it has one pod that has not ended: KubeVirt would wait for the others",
+        "last_attempt": "its last migration that ended is none of ours that failed",
+        "below_limits": "KubeVirt's limits of migrations at once, in the cluster and from its node, are not reached",
+        "same_vm": "its VM is there, with the UID that the VMI names",
+    },
+    risk=Risk.MIGRATION,
+    undo="delete the VirtualMachineInstanceMigration before it has finished; afterwards, another migration",
+)

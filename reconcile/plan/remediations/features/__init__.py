@@ -1,0 +1,1 @@
+"""Remediations of the feature gates in KubeVirt's configuration."""

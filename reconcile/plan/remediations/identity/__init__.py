@@ -1,0 +1,1 @@
+"""Remediations of firmware UUIDs."""

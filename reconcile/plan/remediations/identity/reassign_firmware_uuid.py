@@ -1,0 +1,163 @@
+"""Gives a stopped VM a firmware UUID of its own, where it shares one with other VMs.
+
+Only where the check `firmware_duplicates` proposes another VM as the one that keeps the UUID. The new UUID follows from
+the VM's UID and the old UUID, so that the plan is the same each time. The serial stays as it is.
+
+Whoever creates and starts a VM with the UUID of one in another namespace makes it the one that keeps it. So where the
+keeper is in another namespace, only a VM with the annotation
+`steward.kubevirt-steward.io/new-uuid-allowed: "true"` gets a new one.
+
+The guest sees a new identity at its next start: Windows and other licences may ask to be activated again, cloud-init
+takes it for its first boot and runs what runs once (host keys, users, network), and inventories, backups and monitoring
+see another VM. Hence it never changes a VM that runs or is about to start, nor one that keeps a persistent TPM, the
+state of which libvirt stores under the UUID, or persistent EFI variables.
+
+Undo: put the old UUID back. Where the VM was started with the new one, or another VM has the old one, that has to be
+accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID, uuid5
+
+from exporter.findings import Finding
+from exporter.model.firmware import legacy
+from exporter.model.indexes.identities import IDENTITY
+from exporter.model.indexes.networks import vm_key
+from exporter.model.kinds import (
+    controller_revision,
+    pod,
+    virtual_machine_cluster_preference,
+    virtual_machine_preference,
+    virtual_machine_snapshot_content,
+)
+from exporter.model.kinds.pod import Pod
+from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.model.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+
+from ...annotations import PREFIX
+from ...patterns import PRESENT
+from ...plan import Patch, Plan, Refused, Risk
+from ...remediation import Remediation, Scene
+from ...writes import Field, Patched, Write
+from .._grounds import table, tables
+from ._firmware import PRECONDITIONS, READS, firmware_of, forbidden, put
+from ._kept_state import KEEPS_NO_STATE, kept_state
+
+__all__ = ["ALLOWED", "REMEDIATION"]
+
+ALLOWED = f"{PREFIX}new-uuid-allowed"
+_NAMESPACE = UUID("0b6f2c1e-5f0a-4d0c-9c1b-6a4b1e1d7a55")  # of the new UUIDs; never to be changed
+_STAYS_DOWN = ("Halted", "Manual")
+
+
+def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
+    ref = finding.subject
+    if ref.kind != "VirtualMachine":
+        return Refused("is_a_vm", f"{ref} has no VM, and the firmware of a VMI is immutable")
+    whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
+    if whole is None or vm is None:
+        return Refused("same_object", f"{ref} does not exist")
+    if refused := forbidden(scene, vm, whole) or _kept_by_another(finding, whole) or _stopped(scene, vm, whole):
+        return refused
+    old = vm.uuid or legacy(vm.name)
+    new = str(uuid5(_NAMESPACE, f"{vm.uid} {vm.identity or old}"))
+    snapshots = [each for each in scene.within(VirtualMachineSnapshotContent, vm.namespace) if each.source == vm.name]
+    if refused := kept_state(scene, vm) or _taken(scene, vm, new) or _restorable(vm, snapshots):
+        return refused
+    return REMEDIATION.planned(
+        finding,
+        Patch(target=ref, ops=put(firmware_of(whole), {"uuid": new})),
+        effect=_effect(snapshots),
+        risk=Risk.IDENTITY,
+        undo=f"put the old UUID {old} back while the VM is stopped",
+    )
+
+
+def _kept_by_another(finding: Finding, whole: Mapping[str, Any]) -> Refused | None:
+    keeper = finding.evidence.get("keeper")
+    if not keeper:
+        why = finding.evidence.get("keeperWhy", "the check proposes none")
+        return Refused("keeper_known", f"nobody can say which VM keeps the UUID: {why}")
+    if keeper == vm_key(finding.subject.namespace, finding.subject.name):
+        return Refused("another_keeps_it", f"{finding.subject} should keep the UUID, and the others get a new one")
+    allowed = table(table(whole.get("metadata")).get("annotations")).get(ALLOWED) == "true"
+    if not allowed and str(keeper).partition("/")[0] != finding.subject.namespace:
+        where = f"{keeper}, which should keep the UUID, is in another namespace"
+        return Refused("allowed_across", f'{where}; set annotation {ALLOWED}: "true" on {finding.subject} if it may go')
+    return None
+
+
+def _stopped(scene: Scene, vm: VirtualMachine, whole: Mapping[str, Any]) -> Refused | None:
+    """Refuses unless nothing of the VM runs, and nothing starts it by itself."""
+    vmi = scene.named(VirtualMachineInstance, vm.namespace, vm.name)
+    if vmi is not None:
+        return Refused("stopped", f"{vmi.ref} exists, in phase {vmi.phase or 'unknown'}: stop the VM first")
+    launchers = [each.ref for each in scene.within(Pod, vm.namespace) if each.domain == vm.name]
+    if launchers:
+        return Refused("stopped", f"{launchers[0]} still runs, or may run, the guest of {vm.ref}")
+    if vm.invalid or vm.run_strategy not in _STAYS_DOWN:
+        strategy = vm.invalid or f"its run strategy is {vm.run_strategy or 'not set'}"
+        return Refused("stopped", f"{vm.ref} may start at any moment: {strategy}")
+    if tables(table(whole.get("status")).get("stateChangeRequests")):
+        return Refused("stopped", f"somebody has asked for {vm.ref} to be started or stopped")
+    return None
+
+
+def _taken(scene: Scene, vm: VirtualMachine, new: str) -> Refused | None:
+    taken = sorted(each.ref.path for each in scene.sharing(IDENTITY, new))
+    return Refused("new_uuid_is_free", f"{taken[0]} has the UUID that {vm.ref} would get") if taken else None
+
+
+def _restorable(vm: VirtualMachine, snapshots: list[VirtualMachineSnapshotContent]) -> Refused | None:
+    """Refuses where the UUID that a restore brings back is nowhere kept: KubeVirt would derive one from the name."""
+    for each in snapshots:
+        if not each.uuid.strip():
+            why = f"snapshot {each.snapshot or each.name} of {vm.ref} has no UUID: delete it, or take a new one first"
+            return Refused("snapshots_have_a_uuid", why)
+    return None
+
+
+def _effect(snapshots: list[VirtualMachineSnapshotContent]) -> str:
+    effect = (
+        "At its next start the guest sees a new identity: licences may ask to be activated again, cloud-init runs as "
+        "on the first boot, and inventories and backups take it for another VM."
+    )
+    names = sorted(each.snapshot or each.name for each in snapshots)
+    return f"{effect} Restoring snapshot {names[0]} brings the UUID of its time back." if names else effect
+
+
+_UUID = Field("/spec/template/spec/domain/firmware/uuid", to=PRESENT)
+REMEDIATION = Remediation(
+    id="reassign_firmware_uuid",
+    title="Give a stopped VM a firmware UUID of its own",
+    answers={"firmware_duplicates": ("Duplicate", "LatentDuplicate")},
+    reads=(
+        *READS,
+        pod.KIND,
+        controller_revision.KIND,
+        virtual_machine_preference.KIND,
+        virtual_machine_cluster_preference.KIND,
+        virtual_machine_snapshot_content.KIND,
+    ),
+    writes=(Write("kubevirt.io", "virtualmachines", ("patch",), (Patched(_UUID),)),),
+    plan=_plan,
+    preconditions=PRECONDITIONS
+    | {
+        "is_a_vm": "the subject is a VM: the firmware of a VMI is immutable",
+        "keeper_known": "the check proposes which VM keeps the UUID",
+        "another_keeps_it": "that is another VM than this one",
+        "allowed_across": "the VM that keeps the UUID is in the same namespace, or the VM has the annotation "
+        f'{ALLOWED}: "true"',
+        "stopped": "the VM has no VMI and no launcher pod, and nothing starts it by itself",
+        **KEEPS_NO_STATE,
+        "new_uuid_is_free": "no VM has the new UUID",
+        "snapshots_have_a_uuid": "every snapshot of the VM has a UUID, which a restore then need not derive",
+    },
+    risk=Risk.IDENTITY,
+    undo="put the old UUID back; exact while the VM has not been started since",
+    indexes=(IDENTITY,),
+)

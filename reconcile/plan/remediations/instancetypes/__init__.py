@@ -1,0 +1,1 @@
+"""Remediations of instancetypes, preferences and their ControllerRevisions."""

@@ -1,0 +1,100 @@
+"""Puts a finalizer on an instancetype or preference that VMs depend on without a copy of it.
+
+Nothing in KubeVirt prevents the deletion of one that is in use (kubevirt/kubevirt#8142). With the finalizer a deletion
+waits: the object stays, VMs are still started by it, and KubeVirt still makes copies of it, until the finalizer is
+taken off. It does not prevent that somebody changes the object.
+
+Nothing here takes the finalizer off: that no VM depends on the object any more is no finding. While it is there, the
+object cannot be deleted, nor can the namespace that it is in. So it is put only where the object's owner has allowed it
+by the annotation `steward.kubevirt-steward.io/guard-allowed: "true"`. What virt-operator brings is left alone: it
+removes what others write on it (pkg/virt-operator/resource/apply/instancetypes.go of kubevirt/kubevirt).
+
+Undo: the undo of its entry in the ledger takes the finalizer off; while a deletion waits, and a VM has no copy, only if
+that is accepted. By hand, once each VM has a copy, and before the steward is uninstalled: `kubectl patch RESOURCE NAME
+--type=json` with an operation `remove` of its place in `/metadata/finalizers`.
+"""
+
+from __future__ import annotations
+
+from exporter.findings import Finding
+from exporter.model.kinds import (
+    controller_revision,
+    kube_virt,
+    namespace,
+    virtual_machine,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
+
+from ...annotations import PREFIX
+from ...patterns import Like
+from ...plan import Add, Op, Patch, Plan, Refused, Risk
+from ...remediation import Remediation, Scene
+from ...writes import Item, Patched, Write
+from .._grounds import ending, table, texts
+
+__all__ = ["ALLOWED", "FINALIZER", "REMEDIATION"]
+
+FINALIZER = f"{PREFIX}in-use"
+ALLOWED = f"{PREFIX}guard-allowed"
+_MANAGED_BY = "app.kubernetes.io/managed-by"
+_OPERATORS = ("virt-operator", "hco-operator", "ssp-operator")
+_UNDO = "take the finalizer off again, once each VM has a copy or no VM depends on it"
+
+
+def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
+    ref = finding.subject
+    whole = scene.of(ref)
+    if whole is None:
+        return Refused("same_object", f"{ref} does not exist")
+    if refused := ending(scene, ref, whole):
+        return refused
+    meta = table(whole.get("metadata"))
+    finalizers = texts(meta.get("finalizers"))
+    if FINALIZER in finalizers:
+        return Refused("unguarded", f"{ref} has the finalizer {FINALIZER} already")
+    manager = table(meta.get("labels")).get(_MANAGED_BY)
+    if manager in _OPERATORS or meta.get("ownerReferences"):
+        by = manager or "the controller of its owner"
+        return Refused("not_managed", f"{ref} is managed by {by}, which would remove a finalizer of others")
+    if table(meta.get("annotations")).get(ALLOWED) != "true":
+        return Refused("guard_allowed", f'{ref} has no annotation {ALLOWED}: "true"')
+    op: Op = Add("/metadata/finalizers/-", FINALIZER) if finalizers else Add("/metadata/finalizers", [FINALIZER])
+    within = f", nor can namespace {ref.namespace}" if ref.namespace else ""
+    return REMEDIATION.planned(
+        finding,
+        Patch(target=ref, ops=(op,)),
+        effect=f"A deletion of it waits until the finalizer {FINALIZER} is taken off, which nothing does by itself. "
+        f"Until then it cannot be deleted{within}.",
+        risk=Risk.NONE,
+        undo=_UNDO,
+        settles=False,  # the live object is still what the VMs depend on
+    )
+
+
+_KINDS = (
+    virtual_machine_instancetype.KIND,
+    virtual_machine_cluster_instancetype.KIND,
+    virtual_machine_preference.KIND,
+    virtual_machine_cluster_preference.KIND,
+)
+_GUARDED = Patched(
+    Item("/metadata/finalizers", FINALIZER, added=True), old=Like(metadata=Like(annotations=Like(**{ALLOWED: "true"})))
+)
+REMEDIATION = Remediation(
+    id="guard_instancetype",
+    title="Guard an instancetype or preference that is in use",
+    answers={"instancetype_objects": ("DeletableInUse",)},
+    reads=(*_KINDS, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND, namespace.KIND),
+    writes=tuple(Write(kind.group, kind.plural, ("patch",), (_GUARDED,)) for kind in _KINDS),
+    plan=_plan,
+    preconditions={
+        "unguarded": "the object does not have the finalizer yet",
+        "not_managed": "no operator manages the object, and no controller owns it",
+        "guard_allowed": f'the object has the annotation {ALLOWED}: "true"',
+    },
+    risk=Risk.NONE,
+    undo=_UNDO,
+)

@@ -1,0 +1,238 @@
+"""Gives a VM a ControllerRevision again in the place of one that is missing.
+
+Without it KubeVirt neither starts nor stops the VM, whatever its spec says. Where the same object in the same
+generation is still to be had, live or as a copy that another VM or a snapshot has, the ControllerRevision is created
+again under its name: nothing changes for the VM. A copy is taken only where it is proven: it is in the VM's namespace,
+KubeVirt made it for a VM or snapshot that refers to it, and the VM runs with all that it gives. Whoever may create
+ControllerRevisions can write any other. Where there are only copies without proof, nothing is done.
+
+Where there is no copy at all, the reference is taken out of the VM's status, and KubeVirt makes a new copy from the
+live object at once; then the VM gets the CPUs and memory that this has now, at its next restart or live. That is done
+only for a reference in the status, which KubeVirt writes from 1.5 on, and only where it keeps references at all: under
+another referencePolicy it would expand the VM. A pin in the spec is its owner's.
+
+Either way what was asked of the VM meanwhile is carried out as soon as KubeVirt finds a copy: a stop that waits stops
+the guest then. A VMI is never restarted or deleted for it, since it is the last copy.
+
+Undo: delete the ControllerRevision that was created. A new copy of the live object is for good: what the lost one had
+is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from exporter.findings import Finding
+from exporter.model.identity import owned
+from exporter.model.instancetypes.conflicts import conflicts
+from exporter.model.instancetypes.matching import Role
+from exporter.model.instancetypes.resolving import Failure, Mode, Resolution, resolve
+from exporter.model.kinds import (
+    controller_revision,
+    kube_virt,
+    namespace,
+    virtual_machine,
+    virtual_machine_instance,
+    virtual_machine_instance_migration,
+    virtual_machine_snapshot_content,
+)
+from exporter.model.kinds.kube_virt import KubeVirt
+from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from exporter.model.record import Ref
+
+from ...patterns import EMPTY, PRESENT, Begins, Is, Like
+from ...plan import Compared, Create, Op, Patch, Plan, Refused, Remove, Risk, Test
+from ...remediation import Remediation, Scene
+from ...writes import Created, Field, Patched, Write
+from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, ending, table, under_way
+from .._shapes import owned_by
+from ._copies import running_spec
+from ._instancetypes import LABEL, kubevirt_of
+from ._running import instancetype_of
+from ._sources import KINDS, exact_source, rebuilt
+
+__all__ = ["REMEDIATION"]
+
+_STATUS_SINCE = (1, 5)  # the first release that keeps the reference in the status
+_START = ("Always", "Once", "RerunOnFailure")
+
+
+def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
+    ref = finding.subject
+    whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
+    if whole is None or vm is None:
+        return Refused("same_object", f"{ref} does not exist")
+    kubevirt = kubevirt_of(scene)
+    role = Role(finding.group)
+    lost = resolve(vm, role, scene.named, kubevirt)
+    if lost is None or lost.failure is not Failure.REVISION:
+        return Refused("finding_holds", f"{ref} misses no ControllerRevision of its {role.value}")
+    refused = (
+        ending(scene, ref, whole) or under_way(scene, ref.namespace, (ref.name,)) or _unsettled(scene, ref, kubevirt)
+    )
+    if refused is not None:
+        return refused
+    source = exact_source(scene, vm, lost)
+    if isinstance(source, Refused):
+        return source
+    waits, risk = _waiting(scene, vm, table(whole.get("status")).get("stateChangeRequests"))
+    if source is not None:
+        created = Ref("ControllerRevision", ref.namespace, lost.revision_name)
+        manifest = rebuilt(vm, lost.revision_name, source)
+        return _made(
+            finding,
+            Create(target=created, manifest=manifest, of=ref),
+            f"The ControllerRevision is there again, from {source.of}: the same object in the same generation. {waits}",
+            risk,
+            f"delete ControllerRevision {created.path}",
+            _compared(scene, vm, lost, manifest),
+        )
+    refused = _not_from_live(vm, lost, kubevirt)
+    if refused is not None:
+        return refused
+    return _made(
+        finding,
+        Patch(target=ref, ops=_dropped(whole, lost), subresource="status"),
+        f"KubeVirt makes a new copy from the live {lost.kind} {lost.reference.name}: the VM gets the CPUs, memory and "
+        f"settings that this has now, at its next restart or live. {waits}",
+        risk if risk is Risk.DOWNTIME else Risk.RESOURCES,
+        "none: KubeVirt makes the new copy at once, and what the lost one had is not known",
+    )
+
+
+def _made(
+    finding: Finding, step: Create | Patch, effect: str, risk: Risk, undo: str, compared: Compared | None = None
+) -> Plan:
+    return REMEDIATION.planned(
+        finding,
+        step,
+        vm=finding.subject.name,
+        effect=effect,
+        risk=risk,
+        undo=undo,
+        compared=compared,
+    )
+
+
+def _compared(scene: Scene, vm: VirtualMachine, lost: Resolution, manifest: Mapping[str, Any]) -> Compared | None:
+    """The same with what the VM runs with, else with the live object; None where there is neither."""
+    runs = running_spec(scene, vm) if lost.role is Role.INSTANCETYPE else None
+    kind = next((each for each in KINDS if each.name == lost.kind), None)
+    if runs is not None:
+        of, spec = f"what VirtualMachineInstance {vm.ref.path} runs with", instancetype_of(runs)
+    elif kind is not None and lost.live is not None:
+        live = scene.whole(kind, lost.live.namespace, lost.live.name) or {}
+        of, spec = f"the live object, {lost.live.ref}", dict(table(live.get("spec")))
+    else:
+        return None
+    return Compared(of=of, manifest={**manifest, "data": {**manifest["data"], "spec": spec}})
+
+
+def _unsettled(scene: Scene, ref: Ref, kubevirt: KubeVirt | None) -> Refused | None:
+    for migration in scene.within(VirtualMachineInstanceMigration, ref.namespace):
+        if migration.vmi == ref.name and not migration.finished:
+            return Refused("no_migration", f"{migration.ref} is not finished")
+    if (count := len(list(scene.all(KubeVirt)))) > 1:
+        return Refused("one_kubevirt", f"there are {count} KubeVirt objects: whose referencePolicy holds is not known")
+    if kubevirt is None or kubevirt.upgrading:
+        return Refused("not_upgrading", "KubeVirt is being upgraded, or there is none")
+    if kubevirt.reference_policy == "expandAll":
+        return Refused("references_kept", "KubeVirt's referencePolicy is expandAll: it would expand the VM")
+    return None
+
+
+def _waiting(scene: Scene, vm: VirtualMachine, requests: object) -> tuple[str, Risk]:
+    """What KubeVirt carries out as soon as it finds a copy, and what that costs."""
+    running = owned(scene.named(VirtualMachineInstance, vm.namespace, vm.name), vm) is not None
+    asked = requests if isinstance(requests, list) else ()
+    stop = vm.run_strategy == "Halted" or any(table(each).get("action") == "Stop" for each in asked)
+    if running and stop:
+        return "A stop that waits is then carried out: the guest is shut down.", Risk.DOWNTIME
+    if not running and (vm.run_strategy in _START or vm.start_requested):
+        return "The VM, which should run, is then started.", Risk.NONE
+    return "What was changed in the VM meanwhile is then carried out.", Risk.NONE
+
+
+def _not_from_live(vm: VirtualMachine, lost: Resolution, kubevirt: KubeVirt | None) -> Refused | None:
+    """Why KubeVirt is not to make a new copy from the live object."""
+    what = f"{lost.role.value} {lost.reference.name}"
+    if lost.mode is Mode.PINNED:
+        return Refused(
+            "not_pinned", f"its spec names ControllerRevision {lost.revision_name}, of which there is no copy"
+        )
+    release = kubevirt.release if kubevirt is not None else (0, 0)
+    if release < _STATUS_SINCE:
+        return Refused("known_release", f"KubeVirt {release[0]}.{release[1]} is not known to make a new copy")
+    if kubevirt is not None and kubevirt.reference_policy != "reference":
+        policy = kubevirt.reference_policy
+        return Refused("references_kept", f"KubeVirt's referencePolicy is {policy}: it would expand the VM")
+    if lost.live is None or lost.live.deleting is not None:
+        return Refused("live_object", f"there is no live {what} to make a copy of, or it is being deleted")
+    if lost.role is Role.INSTANCETYPE and vm.shape is not None:
+        paths = conflicts(vm.shape, lost.live.spec)
+        if paths:
+            return Refused("live_object_fits", f"its template sets {paths[0]}, which the live {what} provides")
+    return None
+
+
+def _dropped(whole: Mapping[str, Any], lost: Resolution) -> tuple[Op, ...]:
+    """The operations that take the reference out of the VM's status, if VM and status still name the same."""
+    field = f"{lost.role.value}Ref"
+    path = f"/status/{field}"
+    kept = table(table(whole.get("status")).get(field))
+    matcher = table(table(whole.get("spec")).get(lost.role.value))
+    named: tuple[Op, ...] = (Test(f"{path}/name", kept["name"]),) if "name" in kept else ()
+    reference = f"{path}/controllerRevisionRef"
+    wanted = Test(f"/spec/{lost.role.value}/name", matcher.get("name"))
+    return (wanted, *named, Test(f"{reference}/name", lost.revision_name), Remove(reference))
+
+
+_COPY = Like(
+    metadata=Like(
+        labels=Like(**{f"{LABEL}{name}": PRESENT for name in ("generation", "kind", "name", "uid", "version")}),
+        ownerReferences=owned_by("VirtualMachine"),
+    ),
+    data=Like(apiVersion=Begins("instancetype.kubevirt.io/"), kind=Is(*(kind.name for kind in KINDS))),
+)
+_DROPPED = Patched(*(Field(f"/status/{role.value}Ref/controllerRevisionRef", to=EMPTY) for role in Role), back=False)
+REMEDIATION = Remediation(
+    id="restash_missing_revision",
+    title="Restore the missing ControllerRevision of a VM",
+    answers={"instancetype_vms": ("RevisionMissing",)},
+    reads=(
+        *KINDS,
+        controller_revision.KIND,
+        kube_virt.KIND,
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        virtual_machine_instance_migration.KIND,
+        virtual_machine_snapshot_content.KIND,
+        namespace.KIND,
+        *SAVERS,
+    ),
+    writes=(
+        Write("apps", "controllerrevisions", ("create",), (Created(_COPY),)),
+        # Its owner reference has blockOwnerDeletion: needed where OwnerReferencesPermissionEnforcement is on.
+        Write("kubevirt.io", "virtualmachines/finalizers", ("update",)),
+        Write("kubevirt.io", "virtualmachines/status", ("patch",), (_DROPPED,)),
+    ),
+    plan=_plan,
+    preconditions={
+        **NO_SNAPSHOT_OR_RESTORE,
+        "no_migration": "no migration of its VMI is unfinished",
+        "one_kubevirt": "there are not several KubeVirt objects, so that version and referencePolicy are known",
+        "not_upgrading": "KubeVirt is not being upgraded",
+        "references_kept": "KubeVirt keeps references to instancetypes and preferences, and expands no VM",
+        "copy_proven": "where the live object is another generation and there are copies: one of them is proven to be "
+        "KubeVirt's, and to say what the VM runs with",
+        "not_pinned": "without an exact copy: the spec does not name the ControllerRevision",
+        "known_release": "without an exact copy: KubeVirt is of 1.5 or newer",
+        "live_object": "without an exact copy: the live object exists and is not being deleted",
+        "live_object_fits": "without an exact copy: the VM's template sets no field that the live object provides",
+    },
+    risk=Risk.DOWNTIME,
+    undo="delete the ControllerRevision that was created; a new copy of the live object is for good",
+)

@@ -1,0 +1,196 @@
+"""What the remediations of IPAMClaims ask alike: which VMs an IPAMClaim may be of, who uses it, whether what creates
+and honours IPAMClaims works. Each answers with a refusal, or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from exporter.checks.ipam_explained import broken
+from exporter.decode import ObjectDecoder
+from exporter.model.kinds import ipam_claim
+from exporter.model.kinds.deployment import Deployment, own_parts
+from exporter.model.kinds.ipam_claim import IPAMClaim
+from exporter.model.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
+from exporter.model.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from exporter.model.kinds.pod import Pod
+from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from exporter.model.vm_networks import claim_name
+
+from ...plan import Refused
+from ...remediation import Scene
+from ...unseen import undecodable
+from .._grounds import under_way
+from ._network_reach import attachable, of_network, unread_use
+
+__all__ = [
+    "NOT_MIGRATING",
+    "NO_OTHER_HOLDER",
+    "NO_POD_USES_IT",
+    "STACK_HEALTHY",
+    "claim_of",
+    "in_use",
+    "made_for",
+    "migrating",
+    "misfit",
+    "names_of",
+    "namesakes",
+    "restored",
+    "shared",
+    "stack_broken",
+    "waits",
+]
+
+NOT_MIGRATING = {"not_migrating": "no migration of a VMI that the IPAMClaim names is pending or running"}
+NO_POD_USES_IT = {
+    "no_pod_uses_it": "no pod of the cluster that is not completed refers to the IPAMClaim, has one of its addresses "
+    "in its network, or is of a VM that it names"
+}
+NO_OTHER_HOLDER = {"no_other_holder": "no other IPAMClaim of its network has one of the IPAMClaim's addresses"}
+STACK_HEALTHY = {
+    "stack_healthy": "KubeVirt's IPAM controller with its webhook, and OVN-Kubernetes' control plane, work as far as "
+    "they are seen"
+}
+
+_BROKEN = {
+    "ControllerNotReady": "KubeVirt's IPAM controller has no ready replica",
+    "ControlPlaneNotReady": "OVN-Kubernetes' control plane has no ready replica",
+    "WebhookMissing": "the webhook of KubeVirt's IPAM controller is not registered",
+    "ControllerMissing": "neither KubeVirt's IPAM controller nor its webhook is installed",
+}
+
+_CLAIMS = ObjectDecoder(ipam_claim.KIND)
+V = TypeVar("V", VirtualMachine, VirtualMachineInstance)
+
+
+def names_of(claim: IPAMClaim) -> tuple[str, ...]:
+    """The names of the VMs that it names, by its owner references and its label."""
+    return tuple(name for name in claim.vms if name)
+
+
+def claim_of(whole: Mapping[str, Any]) -> IPAMClaim | None:
+    """The record of a whole object, which need not exist any more; None for one that can't be decoded."""
+    record = _CLAIMS.object(msgspec.json.encode(whole)).record
+    return record if isinstance(record, IPAMClaim) else None
+
+
+def made_for(claim: IPAMClaim, vm: VirtualMachine | VirtualMachineInstance) -> list[str]:
+    """The NADs, by `namespace/name` or empty for the primary one, of the interfaces whose IPAMClaim has its name."""
+    return [nad for network, nad, _ in vm.networks if claim_name(vm.name, network) == claim.name]
+
+
+def namesakes(scene: Scene, kind: type[V], claim: IPAMClaim) -> list[V]:
+    """The VMs, or VMIs, that it names, whatever their UIDs, and those with an interface whose IPAMClaim has its name.
+
+    Two VMs may have an interface whose IPAMClaims have one name: `a.b` with network `c`, `a` with `b_c`.
+    """
+    names = names_of(claim)
+    found = (each for each in scene.within(kind, claim.namespace) if each.name in names or made_for(claim, each))
+    return sorted(found, key=lambda each: each.name)
+
+
+def waits(claim: IPAMClaim, vm: VirtualMachine) -> bool:
+    """Whether the VM itself, not another one of its name, is in deletion; without owners the label says which it is."""
+    owners = {owner.uid for owner in claim.owners}
+    return vm.deleting is not None and (vm.uid in owners if owners else vm.name == claim.vm)
+
+
+def misfit(scene: Scene, claim: IPAMClaim, owner: VirtualMachine | VirtualMachineInstance) -> Refused | None:
+    """Its owner has an interface whose IPAMClaim has its name, in its network, and no other VM or VMI has one."""
+    keys: list[str] = []
+    found: list[VirtualMachine | VirtualMachineInstance] = [*namesakes(scene, VirtualMachine, claim)]
+    for each in (*found, *namesakes(scene, VirtualMachineInstance, claim)):
+        attached = made_for(claim, each)
+        if attached and each.name != owner.name:
+            return Refused("name_and_network_fit", f"an interface of {each.ref} has an IPAMClaim of this name too")
+        keys += attached
+    if not keys:
+        return Refused("name_and_network_fit", f"{owner.ref} has no interface whose IPAMClaim is {claim.name}")
+    return next((refused for key in keys if (refused := _other_network(scene, claim, key))), None)
+
+
+def _other_network(scene: Scene, claim: IPAMClaim, key: str) -> Refused | None:
+    namespace, _, name = key.partition("/")
+    if key:
+        named = scene.named(NetworkAttachmentDefinition, namespace, name)
+        nads = [named] if named is not None else []
+    else:
+        found = scene.within(NetworkAttachmentDefinition, claim.namespace)
+        nads = [each for each in found if each.role == "primary" or not each.readable]
+    if len(nads) != 1 or not nads[0].readable:
+        what = f"NAD {key}" if key else f"the one primary NAD of namespace {claim.namespace}"
+        return Refused("name_and_network_fit", f"the network of {what} is not known")
+    if nads[0].network != claim.network:
+        return Refused("name_and_network_fit", f"{nads[0].ref} is of network {nads[0].network}, not {claim.network}")
+    return None
+
+
+def migrating(scene: Scene, claim: IPAMClaim) -> Refused | None:
+    """One that only waits counts too: its target may be created at any moment."""
+    names = names_of(claim)
+    for each in scene.within(VirtualMachineInstanceMigration, claim.namespace):
+        if each.vmi in names and not each.finished:
+            return Refused("not_migrating", f"{each.ref} of VMI {each.vmi} is {each.phase or 'not started yet'}")
+    for name in names:
+        vmi = scene.named(VirtualMachineInstance, claim.namespace, name)
+        if vmi is not None and vmi.migrating:  # even where its migration object is gone
+            return Refused("not_migrating", f"the status of {vmi.ref} says that it is migrating")
+    return None
+
+
+def in_use(scene: Scene, claim: IPAMClaim) -> Refused | None:
+    """Refuses with `everything_seen` where a pod may use it that can't be read."""
+    pods, undecodables = scene.readable(Pod)
+    unread: Refused | None = None
+    for pod in pods:
+        if why := _use(scene, claim, pod):
+            return Refused("no_pod_uses_it", f"{pod.ref} {why}")
+        if pod.unread and unread is None:
+            unread = unread_use(scene, claim, pod)
+    for each in undecodables:
+        if unread is None and attachable(scene, claim, each.namespace):
+            unread = undecodable(each)
+    return unread
+
+
+def _use(scene: Scene, claim: IPAMClaim, pod: Pod) -> str:
+    if f"{claim.namespace}/{claim.name}" in pod.known_claims:
+        return "refers to it"
+    if pod.namespace == claim.namespace and pod.domain and pod.domain in names_of(claim):
+        return f"is a pod of VM {pod.domain}"
+    for key, address, _ in pod.known_addresses:
+        if address in claim.hosts:
+            namespace, _, name = key.partition("/")
+            nad = scene.named(NetworkAttachmentDefinition, namespace, name)
+            if nad is None or not nad.readable:  # it may be of any network: one that is deleted still serves its pods
+                return f"has {address}, and the network of NAD {key} is not known"
+            if nad.network == claim.network:
+                return f"has {address} in network {claim.network}"
+    return ""
+
+
+def shared(scene: Scene, claim: IPAMClaim) -> Refused | None:
+    """OVN-Kubernetes releases the addresses of an IPAMClaim that is gone, even one that another IPAMClaim has too
+    (ovn-kubernetes/ovn-kubernetes, go-controller/pkg/persistentips/allocator.go).
+    """
+    claims, undecodables = scene.readable(IPAMClaim)
+    for each in claims:
+        if each.network == claim.network and each.ref != claim.ref and (both := set(each.hosts) & set(claim.hosts)):
+            return Refused("no_other_holder", f"{each.ref} has {min(both)} of network {claim.network} too")
+    return next((undecodable(each) for each in undecodables if of_network(scene, claim, each)), None)
+
+
+def restored(scene: Scene, claim: IPAMClaim) -> Refused | None:
+    """A restore may be about to create a VM that it names, or one with an interface whose IPAMClaim has its name."""
+    return under_way(scene, claim.namespace, names_of(claim), lambda vm: claim.name.startswith(f"{vm}."))
+
+
+def stack_broken(scene: Scene) -> Refused | None:
+    """A component that is not seen may run elsewhere, as the control plane of a hosted cluster does."""
+    down = broken(own_parts(scene.all(Deployment)), scene.all(MutatingWebhookConfiguration))
+    return next((Refused("stack_healthy", f"{_BROKEN[reason]}; repair that first") for reason in down), None)

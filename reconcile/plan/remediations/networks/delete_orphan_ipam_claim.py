@@ -1,0 +1,114 @@
+"""Deletes an IPAMClaim whose VM is gone and that garbage collection has left.
+
+KubeVirt's finalizer stays on it: deleting alone releases no address. The IPAMClaim is terminating then, and
+`release_ipam_claim` is for what is left of it, once everything was read again. One without that finalizer is never
+deleted, since its addresses would be released at once.
+
+It waits while the IPAM controller or OVN-Kubernetes' control plane does not work: what they would have written, such as
+the IPAMClaim's own addresses, may be missing. One whose address another IPAMClaim has too is for a person to resolve.
+One that was created within the hour is left alone: a restore or an import may create IPAMClaims first and VMs later.
+
+Undo: none. A deletion can't be taken back; the ledger keeps the IPAMClaim whole.
+"""
+
+from __future__ import annotations
+
+from exporter.findings import Finding
+from exporter.model.kinds import (
+    deployment,
+    ipam_claim,
+    mutating_webhook_configuration,
+    namespace,
+    network_attachment_definition,
+    pod,
+    virtual_machine,
+    virtual_machine_instance,
+    virtual_machine_instance_migration,
+)
+from exporter.model.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+
+from ...patterns import Has, Like
+from ...plan import Delete, Plan, Refused, Risk
+from ...remediation import Remediation, Scene
+from ...writes import Deleted, Write
+from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS
+from ._ipam_claims import (
+    NO_OTHER_HOLDER,
+    NO_POD_USES_IT,
+    NOT_MIGRATING,
+    STACK_HEALTHY,
+    in_use,
+    migrating,
+    namesakes,
+    restored,
+    shared,
+    stack_broken,
+)
+
+__all__ = ["REMEDIATION"]
+
+_AGE = 3600.0  # seconds that a restore or an import has to create the VM
+
+
+def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
+    ref = finding.subject
+    claim = scene.named(IPAMClaim, ref.namespace, ref.name)
+    if claim is None:
+        return Refused("same_object", f"{ref} does not exist")
+    if claim.deleting is not None:
+        return Refused("not_being_deleted", f"{ref} is being deleted already")
+    if FINALIZER not in claim.finalizers:
+        return Refused("protected", f"{ref} has no finalizer {FINALIZER}: deleting it releases its addresses")
+    if claim.created is None or scene.now - claim.created <= _AGE:
+        return Refused("an_hour_old", f"{ref} is not older than an hour: its VM may still be created, as by a restore")
+    if owners := [*namesakes(scene, VirtualMachine, claim), *namesakes(scene, VirtualMachineInstance, claim)]:
+        return Refused("vm_gone", f"{owners[0].ref} exists")
+    if refused := migrating(scene, claim) or restored(scene, claim) or stack_broken(scene):
+        return refused
+    if refused := in_use(scene, claim) or shared(scene, claim):
+        return refused
+    return REMEDIATION.planned(
+        finding,
+        Delete(target=ref),
+        effect="The IPAMClaim becomes terminating; its finalizer keeps its addresses until it is released.",
+        risk=Risk.NONE,
+        undo=f"none: a deletion can't be taken back; its addresses ({', '.join(claim.ips) or 'none'}) are still "
+        "reserved",
+    )
+
+
+_PROTECTED = Like(metadata=Like(finalizers=Has(FINALIZER)))
+REMEDIATION = Remediation(
+    id="delete_orphan_ipam_claim",
+    title="Delete an orphaned IPAMClaim",
+    answers={"ipam_claims": ("OrphanClaim",)},
+    reads=(
+        ipam_claim.KIND,
+        network_attachment_definition.KIND,
+        deployment.KIND,
+        mutating_webhook_configuration.KIND,
+        namespace.KIND,
+        virtual_machine_instance_migration.KIND,
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        pod.KIND,
+        *SAVERS,
+    ),
+    writes=(Write("k8s.cni.cncf.io", "ipamclaims", ("delete",), (Deleted(_PROTECTED),)),),
+    plan=_plan,
+    preconditions={
+        "protected": "the IPAMClaim has KubeVirt's finalizer, so that deleting it releases nothing yet",
+        "an_hour_old": "the IPAMClaim was created more than an hour ago",
+        "vm_gone": "no VM or VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, "
+        "exists",
+        **NOT_MIGRATING,
+        **NO_SNAPSHOT_OR_RESTORE,
+        **STACK_HEALTHY,
+        **NO_POD_USES_IT,
+        **NO_OTHER_HOLDER,
+    },
+    risk=Risk.NONE,
+    undo="none: a deletion can't be taken back; the ledger keeps the IPAMClaim whole",
+)

@@ -1,0 +1,244 @@
+"""Releases a terminating IPAMClaim whose VM is gone, by removing KubeVirt's finalizer from it.
+
+KubeVirt's IPAM controller removes the finalizer on an event of the VM: one that it missed does not come again. While
+the VM is still in deletion, it is annotated first: that is such an event, and the controller then removes the
+finalizers of all its IPAMClaims. Only if the IPAMClaim still exists 2 minutes later is the finalizer removed here.
+
+The network allocates an address anew once the IPAMClaim is gone, even if a pod still uses it. So it is refused while
+anything of a name that the IPAMClaim gives exists, any pod of the cluster may use it, or another IPAMClaim has one of
+its addresses. That the IPAM controller is down does not refuse: it is what leaves IPAMClaims behind.
+
+What uses it may be created after it was looked for. So the finalizer is removed within 2 seconds of the last look or
+not at all, and then it is looked once more. What came in between is reported by an Event of type Warning, an entry of
+the ledger, the log and the alert StewardRepairInUse: nothing can reserve the address for it again.
+
+Undo: none. The network may allocate the addresses to another VM or pod at once; the ledger keeps the IPAMClaim whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from exporter.findings import Finding
+from exporter.model.kinds import (
+    ipam_claim,
+    network_attachment_definition,
+    pod,
+    virtual_machine,
+    virtual_machine_instance,
+    virtual_machine_instance_migration,
+)
+from exporter.model.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.model.record import epoch
+
+from ...annotations import PREFIX
+from ...patterns import PRESENT
+from ...plan import Add, Op, Patch, Plan, Refused, Remove, Replace, Risk, Test
+from ...remediation import Remediation, Scene
+from ...writes import Field, Item, Patched, Write
+from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table
+from .._shapes import TERMINATING
+from ._came_meanwhile import came_meanwhile
+from ._ipam_claims import (
+    NO_OTHER_HOLDER,
+    NO_POD_USES_IT,
+    NOT_MIGRATING,
+    in_use,
+    migrating,
+    names_of,
+    namesakes,
+    restored,
+    shared,
+    waits,
+)
+
+__all__ = ["NUDGED", "REMEDIATION"]
+
+NUDGED = f"{PREFIX}nudged"
+"""Annotation of a VM in deletion: the UIDs of the IPAMClaims for which it was written, with spaces between."""
+
+_CONTROLLER_SECONDS = 600.0  # as the finding's grace; a controller that works needs seconds
+_NUDGE_SECONDS = 120.0
+_SEND_SECONDS = 2.0  # a VM that is created has no pod with an address by then
+_NO_UNDO = "none: the network may allocate the addresses to another VM or pod at once"
+
+
+def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
+    ref = finding.subject
+    whole, claim = scene.of(ref), scene.named(IPAMClaim, ref.namespace, ref.name)
+    if whole is None or claim is None:
+        return Refused("same_object", f"{ref} does not exist")
+    if refused := _unfit(claim, scene.now):
+        return refused
+    blocked: list[VirtualMachine] = []
+    for vm in namesakes(scene, VirtualMachine, claim):
+        if not waits(claim, vm):
+            return Refused("vm_gone", f"{vm.ref} with UID {vm.uid} exists")
+        blocked.append(vm)
+    if vmis := namesakes(scene, VirtualMachineInstance, claim):
+        return Refused("vmi_gone", f"{vmis[0].ref} exists")
+    refused = migrating(scene, claim) or restored(scene, claim) or in_use(scene, claim) or shared(scene, claim)
+    if refused:
+        return refused
+    return _nudge(finding, scene, claim, blocked) or _release(finding, claim, whole)
+
+
+def _unfit(claim: IPAMClaim, now: float) -> Refused | None:
+    if claim.deleting is None or now - claim.deleting < _CONTROLLER_SECONDS:
+        return Refused("controller_had_time", f"{claim.ref} was not deleted before the last 10 minutes")
+    if claim.other_owners:
+        return Refused("no_other_owner", f"{claim.ref} also has owner references to what is no VM and no VMI")
+    if not names_of(claim):
+        return Refused("vm_named", f"{claim.ref} has neither an owner reference to a VM or VMI, nor its label")
+    return None
+
+
+def _nudge(
+    finding: Finding, scene: Scene, claim: IPAMClaim, blocked: Iterable[VirtualMachine]
+) -> Plan | Refused | None:
+    """None once each of the VMs in deletion has been annotated for this IPAMClaim long enough ago."""
+    for vm in blocked:
+        whole = scene.of(vm.ref)
+        if whole is None:
+            return Refused("same_object", f"{vm.ref} with UID {vm.uid} is no longer there")
+        meta = table(whole.get("metadata"))
+        note = table(meta.get("annotations")).get(NUDGED)
+        if not isinstance(note, str) or claim.uid not in note.split():
+            return _annotate(finding, vm, meta, claim.uid)
+        written = _written(meta)
+        if written is None or scene.now - written < _NUDGE_SECONDS:
+            since = "at an unknown time" if written is None else f"{max(0, round(scene.now - written))} s ago"
+            return Refused("nudge_had_time", f"{vm.ref} was annotated for {claim.ref} {since}")
+    return None
+
+
+def _written(meta: Mapping[str, Any]) -> float | None:
+    """When the annotation was written last, by the API server's clock; seconds since 1970."""
+    entries, times = meta.get("managedFields"), []
+    for entry in map(table, entries if isinstance(entries, list) else ()):
+        fields = table(table(table(entry.get("fieldsV1")).get("f:metadata")).get("f:annotations"))
+        if f"f:{NUDGED}" in fields:
+            times.append(_moment(entry.get("time")))
+    known = [time for time in times if time is not None]
+    return max(known) if len(known) == len(times) and known else None
+
+
+def _moment(time: object) -> float | None:
+    try:
+        return epoch(time) if isinstance(time, str) else None
+    except ValueError:
+        return None
+
+
+def _annotate(finding: Finding, vm: VirtualMachine, meta: Mapping[str, Any], uid: str) -> Plan:
+    """The time of the write is the API server's, in managedFields: a time in the value would make it another plan at
+    each look.
+    """
+    notes, path = table(meta.get("annotations")), f"/metadata/annotations/{NUDGED.replace('/', '~1')}"
+    ops: tuple[Op, ...]
+    if not notes:
+        ops = (Add("/metadata/annotations", {NUDGED: uid}),)
+    elif NUDGED not in notes:
+        ops = (Add(path, uid),)
+    else:
+        ops = (Test(path, notes[NUDGED]), Replace(path, f"{notes[NUDGED]} {uid}".strip()))
+    return _made(
+        finding,
+        Patch(target=vm.ref, ops=ops),
+        effect=f"KubeVirt's IPAM controller reconciles {vm.ref} and removes the finalizers of its IPAMClaims; "
+        "if it does not within 2 minutes, the finalizer of this one is removed.",
+        risk=Risk.NONE,
+        undo=f"remove the annotation {NUDGED} from {vm.ref}",
+    )
+
+
+def _release(finding: Finding, claim: IPAMClaim, whole: Mapping[str, Any]) -> Plan | Refused:
+    meta = whole["metadata"]
+    finalizers = list(meta.get("finalizers") or ())
+    if FINALIZER not in finalizers:
+        return Refused("finding_holds", f"{claim.ref} no longer has the finalizer {FINALIZER}")
+    path = f"/metadata/finalizers/{finalizers.index(FINALIZER)}"
+    others = [each for each in finalizers if each != FINALIZER]
+    ips = ", ".join(claim.hosts) or "no address"
+    effect = f"The API server deletes the IPAMClaim, and network {claim.network or '(none)'} releases {ips}."
+    if others:
+        effect = (
+            f"KubeVirt no longer holds the IPAMClaim; {', '.join(others)} still does. It reserves {ips} until then."
+        )
+    return _made(
+        finding,
+        Patch(
+            target=claim.ref,
+            ops=(
+                Test("/metadata/deletionTimestamp", meta.get("deletionTimestamp")),
+                Test(path, FINALIZER),
+                Remove(path),
+            ),
+        ),
+        effect=effect,
+        risk=Risk.ADDRESS if claim.hosts else Risk.NONE,
+        undo=_NO_UNDO if claim.hosts else "none: the IPAMClaim is gone; it held no address",
+        loses=claim.ips,
+    )
+
+
+def _made(finding: Finding, step: Patch, *, effect: str, risk: Risk, undo: str, loses: tuple[str, ...] = ()) -> Plan:
+    return REMEDIATION.planned(
+        finding,
+        step,
+        effect=effect,
+        risk=risk,
+        undo=undo,
+        loses=loses,
+        settles=step.target == finding.subject,  # a nudge may do nothing
+    )
+
+
+_RELEASED = Patched(Item("/metadata/finalizers", FINALIZER, added=False), old=TERMINATING, back=False)
+_NUDGED = Patched(Field(f"/metadata/annotations/{NUDGED.replace('/', '~1')}", to=PRESENT), old=TERMINATING)
+REMEDIATION = Remediation(
+    id="release_ipam_claim",
+    title="Release an IPAMClaim that is stuck in deletion",
+    answers={
+        "ipam_claims": (
+            "StuckTerminatingOwnerGone",
+            "StuckTerminatingBlocksOwnerDeletion",
+            "StuckTerminatingOwnerDeleting",
+        )
+    },
+    reads=(
+        ipam_claim.KIND,
+        network_attachment_definition.KIND,
+        virtual_machine_instance_migration.KIND,
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        pod.KIND,
+        *SAVERS,
+    ),
+    writes=(
+        Write("k8s.cni.cncf.io", "ipamclaims", ("patch",), (_RELEASED,)),
+        Write("kubevirt.io", "virtualmachines", ("patch",), (_NUDGED,)),
+    ),
+    plan=_plan,
+    preconditions={
+        "controller_had_time": "the IPAMClaim has been in deletion for 10 minutes, in which KubeVirt's IPAM controller "
+        "would have removed the finalizer",
+        "no_other_owner": "nothing but VMs and VMIs owns the IPAMClaim",
+        "vm_named": "the IPAMClaim names a VM or VMI, by an owner reference or its label",
+        "vm_gone": "no VM that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, exists, "
+        "other than its owner in deletion",
+        "vmi_gone": "no VMI that the IPAMClaim names, and none with an interface whose IPAMClaim has its name, exists",
+        "nudge_had_time": "the VM in deletion was annotated for this IPAMClaim at least 2 minutes ago",
+        **NOT_MIGRATING,
+        **NO_POD_USES_IT,
+        **NO_OTHER_HOLDER,
+        **NO_SNAPSHOT_OR_RESTORE,
+    },
+    risk=Risk.ADDRESS,
+    undo=_NO_UNDO,
+    send_seconds=_SEND_SECONDS,
+    looks_again=came_meanwhile,
+)

@@ -1,0 +1,192 @@
+"""Adds to an IPAMClaim what is missing of KubeVirt's finalizer, the label of its VM and the owner reference to it.
+
+It adds what KubeVirt's ipam-extensions writes when it creates one (pkg/vminetworkscontroller); ipam-extensions does not
+compare these again. Without the finalizer a deletion releases the addresses while the VM uses them, without the label
+the IPAMClaim is stuck in deletion once the VM is deleted, without the owner reference nothing ever deletes it.
+
+The owner is the one that the IPAMClaim refers to by UID, else the VM of its label, else a VMI of that name that stands
+alone. Its name and network have to be those of one of its interfaces. An owner reference is only added where there is
+none.
+
+Undo: remove again what was added, as the plan lists it; where a deletion waits for the finalizer, only once nobody uses
+the IPAMClaim, and if the loss of its addresses is accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from exporter.findings import Finding
+from exporter.model.kinds import (
+    deployment,
+    ipam_claim,
+    mutating_webhook_configuration,
+    network_attachment_definition,
+    virtual_machine,
+    virtual_machine_instance,
+    virtual_machine_instance_migration,
+)
+from exporter.model.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+
+from ...patterns import EMPTY, PRESENT
+from ...plan import Add, Op, Patch, Plan, Refused, Replace, Risk, Test
+from ...remediation import Remediation, Scene
+from ...writes import Field, Item, Patched, Write
+from .._grounds import NO_SNAPSHOT_OR_RESTORE, SAVERS, table
+from .._shapes import LIVING, owned_by
+from ._ipam_claims import NOT_MIGRATING, STACK_HEALTHY, migrating, misfit, restored, stack_broken
+
+__all__ = ["REMEDIATION"]
+
+_LABEL = "kubevirt.io/vm"
+_LONGEST_LABEL = 63  # characters of the value of a label
+_API_VERSION = "kubevirt.io/v1"
+
+_Owner = VirtualMachine | VirtualMachineInstance
+
+
+def _plan(finding: Finding, scene: Scene) -> Plan | Refused:
+    ref = finding.subject
+    whole, claim = scene.of(ref), scene.named(IPAMClaim, ref.namespace, ref.name)
+    if whole is None or claim is None:
+        return Refused("same_object", f"{ref} does not exist")
+    if claim.deleting is not None:
+        return Refused("not_being_deleted", f"{ref} is being deleted: no finalizer can be added to it any more")
+    owner = _owner(scene, claim)
+    if isinstance(owner, Refused):
+        return owner
+    if refused := _unfit(scene, claim, owner):
+        return refused
+    ops, added = _missing(whole["metadata"], claim, owner)
+    if not ops:
+        return Refused("finding_holds", f"{ref} lacks nothing that {owner.ref} gives it")
+    what = ", ".join(added)
+    return REMEDIATION.planned(
+        finding,
+        Patch(target=ref, ops=ops),
+        vm=owner.name,
+        effect=f"The IPAMClaim of {owner.ref} gets {what}; its addresses stay as they are.",
+        risk=Risk.NONE,
+        undo=f"remove from the IPAMClaim what was added: {what}",
+    )
+
+
+def _owner(scene: Scene, claim: IPAMClaim) -> _Owner | Refused:
+    """The one VM or VMI that owns it, or is to own it."""
+    if not claim.managed:
+        return Refused("created_by_kubevirt", f"{claim.ref} has no finalizer, label or owner of KubeVirt")
+    if claim.other_owners or len(claim.owners) > 1:
+        return Refused("one_owner", f"{claim.ref} has more owner references than one to a VM or VMI")
+    name = claim.owners[0].name if claim.owners else claim.vm
+    vm = scene.named(VirtualMachine, claim.namespace, name) if name else None
+    vmi = scene.named(VirtualMachineInstance, claim.namespace, name) if name else None
+    owner = _referred(claim, vm, vmi) if claim.owners else vm or vmi
+    if owner is None:
+        return Refused("owner_lives", f"the owner of {claim.ref}, {name or 'which it does not name'}, does not exist")
+    if owner.deleting is not None:
+        return Refused("owner_lives", f"{owner.ref} is being deleted")
+    if vmi is not None and vmi.vm_uid and vmi.vm_uid != (vm.uid if vm is not None else ""):
+        return Refused("owner_lives", f"{vmi.ref} runs for a VM with UID {vmi.vm_uid}, which no longer exists")
+    if isinstance(owner, VirtualMachine) and vmi is not None and not vmi.vm_uid:
+        return Refused("owner_lives", f"{vmi.ref} is not of {owner.ref}: either may use the IPAMClaim")
+    return owner
+
+
+def _referred(claim: IPAMClaim, *named: _Owner | None) -> _Owner | None:
+    """The owner itself, by its UID."""
+    reference = claim.owners[0]
+    found = (each for each in named if each is not None and each.ref.kind == reference.kind)
+    return next((each for each in found if each.uid == reference.uid), None)
+
+
+def _unfit(scene: Scene, claim: IPAMClaim, owner: _Owner) -> Refused | None:
+    if len(owner.name) > _LONGEST_LABEL:
+        return Refused("name_fits_label", f"{owner.ref} has {len(owner.name)} characters in its name")
+    if scene.of(owner.ref) is None:
+        return Refused("same_object", f"{owner.ref} with UID {owner.uid} is no longer there")
+    return restored(scene, claim) or migrating(scene, claim) or misfit(scene, claim, owner) or stack_broken(scene)
+
+
+def _missing(meta: Mapping[str, Any], claim: IPAMClaim, owner: _Owner) -> tuple[tuple[Op, ...], list[str]]:
+    """The operations, and what each adds in words. JSON patch can't test that a field is absent: there the
+    resourceVersion says that nothing has changed.
+    """
+    ops: list[Op] = []
+    added = []
+    if FINALIZER not in claim.finalizers:
+        finalizers = list(meta.get("finalizers") or ())
+        path = "/metadata/finalizers"
+        ops += [Test(path, finalizers), Add(f"{path}/-", FINALIZER)] if finalizers else [Add(path, [FINALIZER])]
+        added.append(f"the finalizer {FINALIZER}")
+    if claim.vm != owner.name:
+        ops += _labelled(table(meta.get("labels")), owner.name)
+        added.append(f"the label {_LABEL}={owner.name}")
+    if not claim.owners:
+        ops.append(Add("/metadata/ownerReferences", [_reference(owner)]))
+        added.append(f"the owner reference to {owner.ref} with UID {owner.uid}")
+    return tuple(ops), added
+
+
+def _labelled(labels: Mapping[str, Any], name: str) -> list[Op]:
+    path = f"/metadata/labels/{_LABEL.replace('/', '~1')}"
+    if not labels:
+        return [Add("/metadata/labels", {_LABEL: name})]
+    return [Test(path, labels[_LABEL]), Replace(path, name)] if _LABEL in labels else [Add(path, name)]
+
+
+def _reference(owner: _Owner) -> dict[str, Any]:
+    return {
+        "apiVersion": _API_VERSION,
+        "kind": owner.ref.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+_REPAIRED = Patched(
+    Item("/metadata/finalizers", FINALIZER, added=True),
+    Field(f"/metadata/labels/{_LABEL.replace('/', '~1')}", to=PRESENT),
+    Field("/metadata/ownerReferences", was=EMPTY, to=owned_by("VirtualMachine", "VirtualMachineInstance")),
+    old=LIVING,
+)
+REMEDIATION = Remediation(
+    id="repair_ipam_claim_metadata",
+    title="Repair finalizer, label and owner of an IPAMClaim",
+    answers={"ipam_claims": ("OwnerlessClaim", "UnprotectedClaim", "UnlabelledClaim")},
+    reads=(
+        ipam_claim.KIND,
+        network_attachment_definition.KIND,
+        deployment.KIND,
+        mutating_webhook_configuration.KIND,
+        virtual_machine_instance_migration.KIND,
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        *SAVERS,
+    ),
+    writes=(
+        Write("k8s.cni.cncf.io", "ipamclaims", ("patch",), (_REPAIRED,)),
+        # An owner reference with blockOwnerDeletion needs it where OwnerReferencesPermissionEnforcement is on.
+        Write("kubevirt.io", "virtualmachines/finalizers", ("update",)),
+        Write("kubevirt.io", "virtualmachineinstances/finalizers", ("update",)),
+    ),
+    plan=_plan,
+    preconditions={
+        "created_by_kubevirt": "the IPAMClaim has a finalizer, label or owner of KubeVirt",
+        "one_owner": "the IPAMClaim has at most one owner reference, and that is to a VM or VMI",
+        "owner_lives": "the VM, or the VMI that stands alone, exists with the UID of the owner reference and is not "
+        "being deleted, and no other one of its name does",
+        "name_fits_label": "the VM's name has at most 63 characters, so that it can be the value of a label",
+        "name_and_network_fit": "name and network of the IPAMClaim are those of an interface of this VM, and of no "
+        "other VM",
+        **NOT_MIGRATING,
+        **NO_SNAPSHOT_OR_RESTORE,
+        **STACK_HEALTHY,
+    },
+    risk=Risk.NONE,
+    undo="remove what was added: the finalizer, the label, the owner reference",
+)

@@ -1,0 +1,114 @@
+"""What it means for a VM that its firmware is put back: which UUID its guest has seen, and which it would see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from exporter.model.firmware import comparable, legacy
+from exporter.model.indexes.identities import IDENTITY
+from exporter.model.kinds import controller_revision, virtual_machine_cluster_preference, virtual_machine_preference
+from exporter.model.kinds.controller_revision import START
+from exporter.model.kinds.kube_virt import KubeVirt
+from exporter.model.kinds.virtual_machine import VirtualMachine
+
+from ..plan import Refused
+from ..remediation import Scene
+from ..remediations._grounds import table
+from ..remediations.identity._firmware import PRECONDITIONS as CHANGING
+from ..remediations.identity._firmware import READS as CHANGED
+from ..remediations.identity._firmware import firmware_of, forbidden
+from ..remediations.identity._kept_state import KEEPS_NO_STATE, kept_state
+from ..undo import Given, Loss, Lost, Taken
+
+__all__ = ["IDENTITY", "LOSSES", "PRECONDITIONS", "READS", "weighed", "written_with"]
+
+READS = (
+    *CHANGED,
+    controller_revision.KIND,
+    virtual_machine_preference.KIND,
+    virtual_machine_cluster_preference.KIND,
+)
+PRECONDITIONS = {
+    "not_being_deleted": "the VM is not being deleted",
+    "namespace_active": "its namespace is not being deleted",
+    **{name: what for name, what in CHANGING.items() if name != "has_domain"},  # what was written is there
+    **{name: f"where the guest has seen the UUID that goes: {what}" for name, what in KEEPS_NO_STATE.items()},
+}
+LOSSES = {
+    "same_identity": (Lost.IDENTITY, "the guest has not been started with the UUID that goes"),
+    "uuid_is_free": (Lost.UNIQUENESS, "no other VM has the UUID that is put back"),
+}
+_MOST = 20  # generations of a VM that are looked at
+_FILLS_IN = (1, 6)  # the first release that writes the UUID of a VM's name into its spec
+
+Seen = Callable[[Taken, Scene, VirtualMachine], str]
+"""Why the guest has seen the UUID that goes, one clause; empty where it has not."""
+
+
+def weighed(taken: Taken, scene: Scene, seen: Seen) -> Given | Refused:
+    """What it comes to that a VM gets back the firmware of before the write."""
+    ref = taken.plan.target
+    whole, vm = scene.of(ref), scene.named(VirtualMachine, ref.namespace, ref.name)
+    if whole is None or vm is None:
+        return Refused("same_object", f"{ref} does not exist")
+    if refused := forbidden(scene, vm, whole):
+        return refused
+    goes, back = _next(taken.after or {}), _next(taken.before)
+    if comparable(goes) == comparable(back):
+        return Given(effect=f"{ref} keeps its UUID, {goes}.{_filled(taken, scene)}")
+    why = seen(taken, scene, vm)
+    if why and (refused := kept_state(scene, vm)):
+        return refused
+    losses = tuple(_lost(scene, vm, goes, back, why))
+    also = "".join(f" Its {name} is as before, too." for name in _others(taken))
+    effect = f"At its next start the guest of {ref} sees UUID {back} in the place of {goes}.{also}"
+    return Given(effect=effect, losses=losses)
+
+
+def _others(taken: Taken) -> list[str]:
+    """What else the firmware of before had, or lacked, such as the serial or the bootloader."""
+    had, has = (table(firmware_of(whole or {})) for whole in (taken.before, taken.after))
+    return sorted(name for name in {*had, *has} - {"uuid"} if had.get(name) != has.get(name))
+
+
+def _lost(scene: Scene, vm: VirtualMachine, goes: str, back: str, why: str) -> Iterator[Loss]:
+    if why:
+        yield Loss("same_identity", f"UUID {goes}, which the guest of {vm.ref} knows", f"{why}: UUID {goes} would go")
+    others = sorted({each.ref.path for each in scene.sharing(IDENTITY, comparable(back))} - {vm.ref.path})
+    if others:
+        also = f"{others[0]} has UUID {back}, which {vm.ref} would get"
+        yield Loss("uuid_is_free", f"that {vm.ref} and {others[0]} have different UUIDs", also)
+
+
+def _next(whole: Mapping[str, Any]) -> str:
+    """The UUID with which a VM starts; without one of its own, the one that KubeVirt derives from its name."""
+    own = table(firmware_of(whole)).get("uuid")
+    return own if isinstance(own, str) and own.strip() else legacy(str(table(whole.get("metadata")).get("name")))
+
+
+def _filled(taken: Taken, scene: Scene) -> str:
+    """Where the spec is left without a UUID: that newer releases of KubeVirt do not leave it so."""
+    had = table(firmware_of(taken.before)).get("uuid")
+    if had or not any(each.release >= _FILLS_IN for each in scene.all(KubeVirt)):
+        return ""
+    return " KubeVirt from 1.6 on writes the UUID of its name into its spec again."
+
+
+def written_with(taken: Taken, scene: Scene, vm: VirtualMachine) -> str:
+    """By the ControllerRevisions of starts: KubeVirt makes one with the VM's generation at each, and keeps the last."""
+    before, after, last = (_generation(each or {}) for each in (taken.before, taken.after, scene.of(taken.plan.target)))
+    # That of the write: what it left may have been read later, when the VM had been started and changed.
+    first = min(before + 1, after) if before else after
+    if not first or not last or last - first >= _MOST:
+        return f"{vm.ref} may have been started since, by its generation, {last or 'which it does not have'}"
+    for generation in range(last, first - 1, -1):
+        name = f"{START}{vm.uid}-{generation}"
+        if scene.whole(controller_revision.KIND, vm.namespace, name) is not None:
+            return f"{vm.ref} was started since, by ControllerRevision {name}"
+    return ""
+
+
+def _generation(whole: Mapping[str, Any]) -> int:
+    found = table(whole.get("metadata")).get("generation")
+    return found if isinstance(found, int) else 0

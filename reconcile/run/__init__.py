@@ -1,0 +1,1 @@
+"""The work of the sidecar: from findings to repairs, one after another."""

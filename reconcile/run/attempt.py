@@ -1,0 +1,157 @@
+"""One attempt: from a plan to what the ledger says of it, in steps of which each may be the last.
+
+    made ─> dry run ─> made again ─> permitted ─> intended ─> fenced ─> written ─> …
+
+A plan is made twice, each time on fresh reads, and the second one, right before the write, has to be the same. A
+process that ends anywhere leaves an entry without an end at most. What follows the write is in `ending`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from exporter.model.kind import ApiKind
+
+from ..act.ending import Ending, Result, State, refused_as
+from ..act.execute import Outcome, Writer
+from ..confirm.confirm import Confirmed
+from ..confirm.reading import APPLY_ROLE, Reads
+from ..lease.tenure import boottime
+from ..ledger import Entry, Ledger
+from ..ledger import Event as Kept
+from ..ledger.settling import Settling
+from ..plan.plan import Refused
+from ..plan.remediation import SEND_SECONDS, Remediation
+from ..plan.requests import request
+
+__all__ = ["Attempts", "Fence", "Make", "Permit", "Result", "State", "dry_run"]
+
+
+_HINT = {403: f"; where that is RBAC, {APPLY_ROLE}"}  # a webhook may answer with it as well
+
+
+class Fence(Protocol):
+    async def assure(self, seconds: float) -> None:
+        """Raises NotLeadingError unless nobody else writes for so many seconds."""
+
+
+Make = Callable[[], Awaitable[Confirmed | Refused]]
+Permit = Callable[[Confirmed], Awaitable[Refused | None]]
+
+
+class NoFence:
+    """Of a person who runs one command."""
+
+    async def assure(self, seconds: float) -> None:
+        pass
+
+
+class Attempts:
+    def __init__(
+        self,
+        reads: Reads,
+        writer: Writer,
+        ledger: Ledger,
+        kinds: Mapping[str, ApiKind[Any]],
+        *,
+        clock: Callable[[], float],
+        fence: Fence | None = None,
+        kept: Callable[[Entry], None] = lambda _: None,
+        reached: Callable[[str], None] = lambda _: None,
+        timer: Callable[[], float] = boottime,
+        remediations: Iterable[Remediation] = (),
+        settling: Settling | None = None,
+    ) -> None:
+        """`kept` gets each new entry of the ledger, `reached` the name of each step: what follows it may not happen.
+        `remediations` say how soon they write, and what they look at again.
+        """
+        self._reads, self._writer, self._kinds = reads, writer, kinds
+        self._fence, self._reached, self._timer = fence or NoFence(), reached, timer
+        by_id = {each.id: each for each in remediations}
+        self._soon = {each.id: each.send_seconds for each in by_id.values()}
+        settling = settling or Settling(clock, timer=timer)
+        self._ending = Ending(reads, writer, ledger, kinds, by_id, settling, clock=clock, kept=kept, reached=reached)
+        self._keep = self._ending.keep
+
+    async def settle(self, intended: Entry) -> Result:
+        """What became of an attempt that has no end: see `Ending`. Raises KubeError, LedgerError."""
+        return await self._ending.settle(intended)
+
+    async def run(
+        self, make: Make, permit: Permit, *, mode: str, by: Callable[[], str] = str, undoes: str = ""
+    ) -> Result:
+        """Makes the plan and carries it out, if that is permitted; `by` says who asked, once it is.
+
+        Raises NotLeadingError, LedgerError, KubeError.
+        """
+        first = await make()
+        self._reached("made")
+        if isinstance(first, Refused):
+            return refused_as(None, first)
+        plan = first.plan
+        if plan.proposal is not None:
+            return Result(State.REFUSED, plan, refused="ours_to_write", why=f"{plan.proposal.owner} owns it")
+        if refused := await permit(first):
+            return refused_as(plan, refused)
+        dry = await dry_run(first, self._writer, self._reads, self._kinds)
+        self._reached("dry_run")
+        if dry.state != State.DRY:
+            return dry
+        second, read = await make(), self._timer()
+        self._reached("made_again")
+        if isinstance(second, Refused):
+            return refused_as(plan, second)
+        if refused := _same(first, second) or await permit(second):
+            return refused_as(plan, refused)
+        served = await self._ending.served(plan)
+        intended = self._intended(second, served, mode=mode, by=by(), undoes=undoes)
+        return await self._written(second, served, intended, read if second.read is None else second.read)
+
+    def _intended(self, made: Confirmed, served: tuple[ApiKind[Any], str], **asked: str) -> Entry:
+        """Keeps what is about to be sent. Raises LedgerError."""
+        sent = msgspec.to_builtins(request(made.plan.step, *served, made.whole, dry=False))
+        kept = self._keep(Kept.INTENDED, plan=made.plan, whole=dict(made.whole), request=sent, **asked)
+        self._reached("intended")
+        return kept
+
+    async def _written(self, made: Confirmed, served: tuple[ApiKind[Any], str], intended: Entry, read: float) -> Result:
+        """Right after everything was `read`; what ends it before the write is sent has written nothing."""
+        plan, attempt = made.plan, intended.attempt
+        try:
+            await self._fence.assure(self._writer.seconds)
+        except Exception as error:
+            self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {error}")
+            raise
+        soon = self._soon.get(plan.remediation, SEND_SECONDS)
+        if (age := self._timer() - read) > soon:
+            why = f"what was read right before the write is {age:.1f} s old, and at most {soon:g} s are allowed"
+            self._keep(Kept.FAILED, attempt=attempt, why=f"not written: {why}")
+            return refused_as(plan, Refused("read_just_now", why), attempt)
+        self._reached("fenced")
+        answer = await self._writer.write(plan.step, *served, made.whole, by=read + soon)
+        self._reached("written")
+        return await self._ending.ended(made, intended, answer)
+
+
+async def dry_run(made: Confirmed, writer: Writer, reads: Reads, kinds: Mapping[str, ApiKind[Any]]) -> Result:
+    """Whether the API server and its webhooks would take the write. Raises KubeError."""
+    plan = made.plan
+    kind = kinds[plan.target.kind]
+    try:
+        answer = await writer.dry_run(plan.step, kind, await reads.served(kind), made.whole)
+    except ValueError as error:  # it was read without what the preconditions are made of
+        return Result(State.REFUSED, plan, refused="everything_seen", why=str(error))
+    if answer.outcome is Outcome.ACCEPTED:
+        return Result(State.DRY, plan)
+    return Result(
+        State.REFUSED, plan, refused="dry_run_clean", why=f"dry run: {answer.why}{_HINT.get(answer.code, '')}"
+    )
+
+
+def _same(first: Confirmed, second: Confirmed) -> Refused | None:
+    if second.plan.proposal is None and first.plan.hash == second.plan.hash:
+        return None
+    return Refused("same_plan", f"the plan for {first.plan.target} is another one than a moment ago")

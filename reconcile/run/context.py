@@ -1,0 +1,58 @@
+"""What the loop works with, and on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from exporter.checks.base import Check
+from exporter.model.kind import ApiKind
+from exporter.model.skew import Skew
+
+from ..config.settings import Config, Mode
+from ..confirm.reading import Reads
+from ..decide.gates import Labels
+from ..observe.source import Found
+from ..observe.vm_counts import VMCounts
+from ..plan.remediation import Remediation
+from ..show.metrics import Measures
+from ..show.plans import Board
+from .attempt import Attempts
+from .outcomes import Following
+
+__all__ = ["Candidate", "Parts"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    found: Found
+    remediation: Remediation
+    mode: Mode
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.found.hint.fingerprint, self.remediation.id
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a loop works with."""
+
+    config: Config
+    remediations: tuple[Remediation, ...]
+    checks: Mapping[str, Check]
+    settings: Mapping[str, Any]  # of the checks
+    assumed: str  # the upstream version to take KubeVirt for; empty for the one that it reports
+    kinds: Mapping[str, ApiKind[Any]]
+    reads: Reads
+    vms: VMCounts
+    attempts: Attempts
+    following: Following
+    board: Board
+    measures: Measures
+    paused: Callable[[], str]  # why everything is paused now, as the Lease says; empty where it is not
+    labels: Callable[[Found], Labels]  # of the alert of a finding
+    clock: Callable[[], float]  # seconds since 1970
+    skew: Callable[[], Skew | None]  # between that clock and the API server's, as it is now
+    timer: Callable[[], float]

@@ -1,0 +1,112 @@
+"""Follows each repair: whether its finding went, stayed, or came back because somebody reverted it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from ..confirm.confirm import Hint
+from ..ledger import Entry, Event
+from ..plan.plan import Plan
+
+__all__ = ["Followed", "Following"]
+
+_LONGEST = 91 * 86_400.0  # seconds; the history knows no attempt for longer
+
+
+class Followed(msgspec.Struct, array_like=True):
+    """One attempt that happened. `state`: done, verified, persists or returned. Times are in seconds since 1970.
+
+    Its plan and its object are in the ledger.
+    """
+
+    attempt: str
+    remediation: str
+    hint: Hint
+    settles: bool
+    intended: float
+    done: float | None = None
+    state: str = "done"
+
+
+class _Known(msgspec.Struct, frozen=True):
+    keep: float
+    seq: int
+    followed: list[Followed] = []
+
+
+class Following:
+    """The attempts that are still looked after, by the entries of the ledger, of which it is a reader."""
+
+    def __init__(self, entries: Iterable[Entry] = (), *, keep: float) -> None:
+        """`keep` is for how many seconds a repair that held is looked after."""
+        self._keep = keep
+        self.seq = 0
+        self._followed: dict[str, Followed] = {}
+        for entry in entries:
+            self.add(entry)
+
+    def add(self, entry: Entry) -> None:
+        event, attempt = entry.event, entry.attempt
+        self.seq = entry.seq
+        if event is Event.INTENDED and entry.plan is not None and not entry.undoes:
+            self._followed[attempt] = _followed(entry, entry.plan)
+            return
+        followed = self._followed.get(attempt)
+        if followed is None:
+            return
+        if event is Event.DONE or (event is Event.RESOLVED and entry.happened):
+            followed.done = entry.at
+            if not followed.settles:
+                del self._followed[attempt]
+        elif event in (Event.VERIFIED, Event.PERSISTS, Event.RETURNED):
+            followed.state = event.value
+        elif event in (Event.FAILED, Event.RESOLVED, Event.TAKEN_BACK):
+            del self._followed[attempt]
+
+    def due(self, now: float, after: float, found: Iterable[str]) -> list[Followed]:
+        """Those to look at: done so many seconds ago or no longer found, or verified and found again."""
+        there = set(found)
+        self.forget(now)
+        return [
+            each
+            for each in self._followed.values()
+            if each.done is not None
+            and (
+                (each.state == "done" and (now - each.done >= after or each.hint.fingerprint not in there))
+                or (each.state == "verified" and each.hint.fingerprint in there)
+            )
+        ]
+
+    def awaited(self, fingerprint: str) -> bool:
+        """Whether an attempt was made for a finding, and it is still to be seen what became of it."""
+        return any(each.hint.fingerprint == fingerprint and each.state == "done" for each in self._followed.values())
+
+    def forget(self, now: float) -> None:
+        """Drops what is looked after no longer; to be called now and then."""
+        old = [
+            attempt
+            for attempt, each in self._followed.items()
+            if each.done is not None and now - each.done > (_LONGEST if each.state == "done" else self._keep)
+        ]
+        for attempt in old:
+            del self._followed[attempt]
+
+    def carried(self) -> bytes:
+        return msgspec.json.encode(_Known(self._keep, self.seq, list(self._followed.values())))
+
+    def fits(self, carried: bytes) -> bool:
+        try:
+            return msgspec.json.decode(carried, type=_Known).keep >= self._keep
+        except msgspec.MsgspecError:
+            return False  # of another version
+
+    def restore(self, carried: bytes) -> None:
+        known = msgspec.json.decode(carried, type=_Known)
+        self.seq, self._followed = known.seq, {each.attempt: each for each in known.followed}
+
+
+def _followed(entry: Entry, plan: Plan) -> Followed:
+    hint = Hint(plan.check, plan.reason, plan.subject, plan.fingerprint)
+    return Followed(entry.attempt, plan.remediation, hint, plan.settles, entry.at)

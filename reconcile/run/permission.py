@@ -1,0 +1,100 @@
+"""Whether a write is permitted: by the gates, on what is read then, and by an approval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..config.settings import Mode
+from ..confirm.confirm import Confirmed
+from ..confirm.reading import Reads
+from ..decide.approval import approved
+from ..decide.gates import Ask, Blocked, Situation, blocked, half_used
+from ..ledger.history import Attempt
+from ..observe.situation import of_namespace, of_vm, upgrading
+from ..observe.source import Found
+from ..plan.annotations import APPROVED_PLAN, annotations_of
+from ..plan.plan import Refused
+from .context import Candidate, Parts
+
+__all__ = ["Permits", "approval", "pausable"]
+
+
+class Permits:
+    """What holds during one run. `first_seen` is since when a finding is known, by its fingerprint."""
+
+    def __init__(self, parts: Parts, situation: Situation, first_seen: Mapping[str, float]) -> None:
+        self._parts, self._situation, self._first_seen = parts, situation, first_seen
+        self._namespaces: dict[str, Mapping[str, Any] | None] = {}  # annotations
+
+    def unfinished(self) -> list[Attempt]:
+        """Attempts of which it is not known what came of them."""
+        return self._situation.history.unfinished()
+
+    async def blocked(self, candidate: Candidate, written: int) -> tuple[Blocked, ...]:
+        """What is in the way before anything is read of the object; annotations of a namespace are read once."""
+        namespace = candidate.found.namespace
+        if namespace not in self._namespaces:
+            self._namespaces[namespace] = await of_namespace(self._parts.reads, namespace)
+        if namespace not in self._situation.vms and half_used(self._situation, self._parts.config):
+            vms = {**self._situation.vms, namespace: await self._parts.vms.within(namespace)}
+            self._situation = replace(self._situation, vms=vms)
+        situation = replace(self._situation, namespaces=self._namespaces)
+        return blocked(self._asked(candidate, written), situation, self._parts.config, reads=False)
+
+    async def refused(self, candidate: Candidate, made: Confirmed, written: int) -> Refused | None:
+        """By the gates, with what is read right before the write of object, VM and namespace; and by the approval."""
+        parts, namespace = self._parts, candidate.found.namespace
+        now = replace(
+            self._situation,
+            now=parts.clock(),
+            skew=parts.skew(),
+            upgrading=await upgrading(parts.reads),
+            paused=parts.paused(),
+            namespaces={namespace: await of_namespace(parts.reads, namespace)},
+        )
+        ask = replace(
+            self._asked(candidate, written),
+            target=made.plan.bound_to,
+            vm=made.plan.vm or candidate.found.vm,
+            annotations=await pausable(parts.reads, made, candidate.found),
+        )
+        if gates := blocked(ask, now, parts.config):
+            return Refused(gates[0].gate, gates[0].why)
+        if candidate.mode is not Mode.APPROVE:
+            return None
+        if why := approved(made.plan, made.whole, now.now, parts.config.approval.longest):
+            return Refused("approved", why)
+        if self._situation.history.used(approval(made)):
+            return Refused("approved", f"the approval of plan {made.plan.hash} has been used; approve anew")
+        return None
+
+    def _asked(self, candidate: Candidate, written: int) -> Ask:
+        found, hint = candidate.found, candidate.found.hint
+        return Ask(
+            remediation=candidate.remediation,
+            namespace=found.namespace,
+            subject=hint.subject,
+            check=hint.check,
+            fingerprint=hint.fingerprint,
+            mode=candidate.mode,
+            vm=found.vm,
+            since=self._first_seen.get(hint.fingerprint, self._parts.clock()),
+            labels=self._parts.labels(found),
+            planned=written,
+        )
+
+
+async def pausable(reads: Reads, made: Confirmed, found: Found) -> dict[str, Mapping[str, Any] | None]:
+    """The annotations of the object of a plan, and of its VM, as `Ask` has them."""
+    bound, vm = made.plan.bound_to, made.plan.vm or found.vm
+    annotations = {str(bound): annotations_of(made.whole)}
+    if vm and (bound.kind, bound.name) != ("VirtualMachine", vm):
+        annotations[f"VirtualMachine {found.namespace}/{vm}"] = await of_vm(reads, found.namespace, vm)
+    return annotations
+
+
+def approval(made: Confirmed) -> str:
+    """The approval that the object bears; empty where there is none."""
+    return str((annotations_of(made.whole) or {}).get(APPROVED_PLAN, ""))

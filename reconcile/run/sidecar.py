@@ -1,0 +1,202 @@
+"""Runs the loop: when to look, what holds of us and of the platform, and what the last process left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from exporter.kube.errors import KubeError
+
+from ..act.pauses import Pauses
+from ..decide.gates import Alert, Ask, QueryAnswer, Situation
+from ..decide.storms import Storms
+from ..lease.lease import Election, NotLeadingError
+from ..lease.none import Unelected
+from ..ledger import Ledger, LedgerError
+from ..ledger.history import History
+from ..ledger.manual import ByHand
+from ..observe.situation import upgrading
+from ..observe.source import Observed, Source, SourceError
+from ..show.plans import Board
+from .attempt import State
+from .context import Candidate, Parts
+from .loop import Loop
+from .storm_looks import StormLooks
+from .verifying import Verifying
+
+__all__ = ["Alerts", "Sidecar"]
+
+log = logging.getLogger(__name__)
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class Alerts:
+    """What Alertmanager and Prometheus say; with the defaults there are none to ask."""
+
+    silenced: Callable[[], Awaitable[Callable[[Ask], str | None]]] | None = None
+    query: Callable[[], Awaitable[QueryAnswer]] | None = None
+    firing: Callable[[], frozenset[Alert]] | None = None
+
+
+class Sidecar:
+    def __init__(
+        self,
+        parts: Parts,
+        source: Source,
+        ledger: Ledger,
+        election: Election | Unelected,
+        verifying: Verifying,
+        history: History,
+        pauses: Pauses,
+        alerts: Alerts | None = None,
+        by_hand: ByHand | None = None,
+    ) -> None:
+        self._parts, self._source, self._ledger, self._election = parts, source, ledger, election
+        self._verifying, self._history, self._alerts = verifying, history, alerts or Alerts()
+        self._pauses = pauses
+        self._loop = Loop(parts)
+        self._looks = StormLooks(parts)
+        self._by_hand = by_hand or ByHand(ledger.directory)
+        self._unsettled: set[str] = set()  # attempts of which that was logged
+        self._problem = ""  # why there are no findings, as last logged
+
+    @property
+    def board(self) -> Board:
+        return self._parts.board
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        standing = self._parts.measures.standing
+        while True:
+            standing.leading = self._election.leading
+            standing.ledger_writable = self._ledger.writable
+            standing.unfinished = len(self._ledger.unfinished())
+            standing.skew = self._parts.skew()
+            standing.in_use = self._history.in_use(self._parts.clock() - _DAY)
+            standing.undone = self._by_hand.undone()
+            if self._election.leading:
+                await self.once()
+            else:
+                self._looks.forget()
+                standing.follow()
+                await self._parts.board.keep(())
+            await self._wait()
+
+    async def once(self) -> int:
+        """One run; how many writes it made."""
+        parts = self._parts
+        standing = parts.measures.standing
+        try:
+            observed = await self._source.observed()
+            standing.source_up, self._problem = True, ""
+            if not self._ledger.refused:
+                await self._look_after(observed)
+            candidates = self._loop.candidates(observed)
+            written = await self._loop.run(candidates, await self._situation(observed, candidates))
+        except SourceError as error:
+            standing.source_up = False
+            if str(error) != self._problem:
+                log.warning('event="no findings" why="%s"', error)
+            self._problem = str(error)
+            return 0
+        except NotLeadingError as error:
+            log.warning('event="not leading any more" why="%s"', error)
+            return 0
+        except KubeError as error:
+            log.warning('event="the run ended" why="%s"', error)
+            return 0
+        except LedgerError as error:
+            standing.ledger_writable = False
+            log.error('event="the ledger cannot be written" why="%s"', error)
+            return 0
+        standing.last_run = parts.clock()
+        return written
+
+    async def _look_after(self, observed: Observed) -> None:
+        """What was done before, in this cluster."""
+        parts = self._parts
+        await self._settle()
+        verify_after = parts.config.verify_after.total_seconds()
+        await self._verifying.look(parts.clock(), verify_after, set(observed.by_fingerprint))
+        await self._pauses.look(parts.clock(), parts.config.edit_war, self._election.state)
+
+    async def _settle(self) -> None:
+        """What became of attempts without an end, of this process or of one before it."""
+        for intended in self._ledger.unfinished():
+            try:
+                result = await self._parts.attempts.settle(intended)
+            except KubeError as error:
+                log.warning('event="attempt is unsettled" attempt=%s why="%s"', intended.attempt, error)
+                continue
+            if result.state != State.UNCLEAR:
+                self._unsettled.discard(intended.attempt)
+                log.info(
+                    'event="attempt settled" attempt=%s outcome=%s why="%s"', intended.attempt, result.state, result.why
+                )
+            elif intended.attempt not in self._unsettled:
+                self._unsettled.add(intended.attempt)
+                log.warning('event="attempt is unsettled" attempt=%s why="%s"', intended.attempt, result.why)
+        self._parts.measures.standing.unfinished = len(self._ledger.unfinished())
+
+    async def _situation(self, observed: Observed, candidates: list[Candidate]) -> Situation:
+        parts, alerts = self._parts, self._alerts
+        now = parts.clock()
+        self._history.forget(now)
+        fleet = await parts.vms.total()
+        storms = await self._storms(observed, candidates, now, fleet)
+        paused = parts.paused()
+        standing = parts.measures.standing
+        standing.storm = storms.fleet.weather.value
+        standing.storms = Counter(each.weather.value for each in storms.namespaces.values())
+        standing.paused = int(bool(paused)) + self._history.pauses
+        settings = parts.config.edit_war
+        standing.edit_wars = len(self._history.wars(settings.returns, settings.within.total_seconds()))
+        return Situation(
+            now=now,
+            leading=self._election.leading,
+            paused=paused,
+            namespaces={},
+            history=self._history,
+            storm=storms.fleet,
+            storms=storms.namespaces,
+            fleet=fleet,
+            source_age=observed.age,
+            ready=observed.ready,
+            unknown_checks=observed.unknown,
+            upgrading=await upgrading(parts.reads),
+            silenced=await alerts.silenced() if alerts.silenced else _unsilenced,
+            query=await alerts.query() if alerts.query else QueryAnswer(),
+            firing=alerts.firing() if alerts.firing else None,
+            ledger=self._ledger.probe(),
+            skew=parts.skew(),
+            by_hand=self._by_hand.unfinished,
+        )
+
+    async def _storms(self, observed: Observed, candidates: list[Candidate], now: float, fleet: int | None) -> Storms:
+        """By the findings that would be repaired unasked; they travel with the Lease."""
+        writable = {each.found.hint.fingerprint for each in candidates if self._loop.writable(each)}
+        state = self._election.state
+        storms = await self._looks.look(observed, writable, state, now, fleet)
+        changed = {name: text for name, text in storms.carried().items() if text != state.get(name)}
+        if changed:
+            await self._election.publish(changed)
+        return storms
+
+    async def _wait(self) -> None:
+        """Until the findings change, the Lease changes hands, or the interval is over."""
+        seconds = self._parts.config.interval.total_seconds()
+        if self._election.leading:
+            await self._source.changed(seconds)
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self._election.changed:
+                await self._election.changed.wait_for(lambda: self._election.leading)
+
+
+def _unsilenced(_: Ask) -> str | None:
+    return ""

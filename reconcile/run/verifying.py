@@ -1,0 +1,101 @@
+"""Looks after what was done: whether the finding went, stayed, or came back because somebody else wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from exporter.checks.base import Check
+from exporter.kube.errors import KubeError
+from exporter.model.kind import ApiKind
+
+from ..confirm.confirm import holds
+from ..confirm.reading import Reads, document
+from ..ledger import Entry, Event, Ledger
+from ..plan.effects import happened
+from ..plan.owners import rival
+from ..plan.plan import Patch, Plan, Refused, Step
+from ..show.metrics import Measures
+from .outcomes import Followed, Following
+
+__all__ = ["Verifying"]
+
+
+class Verifying:
+    def __init__(
+        self,
+        following: Following,
+        ledger: Ledger,
+        reads: Reads,
+        kinds: Mapping[str, ApiKind[Any]],
+        checks: Mapping[str, Check],
+        settings: Mapping[str, Any],
+        *,
+        assumed: str = "",
+        measures: Measures,
+        kept: Callable[[Entry], None],
+        takers: Callable[[], Mapping[str, str] | None] = dict,
+    ) -> None:
+        """`takers` are the attempts of people that took some of ours back, by those; empty while it is not known
+        whether one did, and None where nothing of them is.
+        """
+        self._following, self._ledger, self._reads, self._kinds = following, ledger, reads, kinds
+        self._checks, self._settings, self._measures, self._kept = checks, settings, measures, kept
+        self._assumed, self._takers = assumed, takers
+
+    async def look(self, now: float, after: float, found: set[str]) -> None:
+        """Looks at what is due; `found` are the fingerprints of the findings now. Raises LedgerError."""
+        due = self._following.due(now, after, found)
+        takers = self._takers() if due else None
+        if takers is None:
+            return
+        for followed in due:
+            if (taker := takers.get(followed.attempt)) is not None:
+                if taker:
+                    self._keep(Event.TAKEN_BACK, followed, f"a person took it back: steward reconcile ledger {taker}")
+                continue
+            check = self._checks.get(followed.hint.check)
+            if check is None:
+                continue
+            answer = await holds(followed.hint, check, self._reads, self._settings.get(check.id), self._assumed)
+            if isinstance(answer, Refused):
+                if answer.precondition != "everything_seen" and followed.state == "done":
+                    self._keep(Event.VERIFIED, followed, "the finding is gone")
+                continue
+            await self._found_again(followed)
+
+    async def _found_again(self, followed: Followed) -> None:
+        """The finding is there: either what was written had no effect on it, or somebody took it back."""
+        intended = self._ledger.intended(followed.attempt)
+        plan = intended.plan if intended is not None else None
+        if intended is None or plan is None:
+            # It may persist as well; a return closes more gates.
+            self._measures.returned(followed.remediation)
+            self._keep(Event.RETURNED, followed, "the finding is there again, and the entry of the repair is not")
+            return
+        before = intended.whole or {}
+        try:
+            now_there = await self._target(plan)
+        except KubeError:
+            return
+        if happened(plan.step, before, now_there):
+            if followed.state == "done":
+                self._keep(Event.PERSISTS, followed, "the write is there, and so is the finding")
+            return
+        self._measures.returned(followed.remediation)
+        self._keep(Event.RETURNED, followed, _who(plan.step, before, now_there))
+
+    async def _target(self, plan: Plan) -> Mapping[str, Any] | None:
+        target = plan.target
+        kind = self._kinds[target.kind]
+        raw = await self._reads.get(kind, await self._reads.served(kind), target.namespace, target.name)
+        return None if raw is None else document(raw)
+
+    def _keep(self, event: Event, followed: Followed, why: str) -> None:
+        self._kept(self._ledger.append(event, attempt=followed.attempt, why=why))
+
+
+def _who(step: Step, before: Mapping[str, Any], now: Mapping[str, Any] | None) -> str:
+    """Who reverted the write, by the managedFields."""
+    name = rival(before, now or {}, step.ops) if isinstance(step, Patch) and now is not None else ""
+    return f"{name} wrote it back" if name else "it is again as before the repair"
