@@ -29,16 +29,16 @@ from bench.live import rss
 from bench.whole import objects
 from exporter.checks import all_checks
 from exporter.config.settings import Config, MetricsSettings
-from exporter.decode import ObjectDecoder
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.series_limit import SeriesLimit
 from exporter.metrics.states import States
-from exporter.model.reader import Reader
-from exporter.model.source import SyncState
 from exporter.states import all_states
 from exporter.states.base import Aggregates
+from exporter.store.decode import ObjectDecoder
+from exporter.store.reader import Reader
+from exporter.store.source import SyncState
 from exporter.views import all_views
 from tests.evaluation import api_kinds
 

@@ -18,14 +18,14 @@ import msgspec
 
 from bench.live import rss
 from exporter.checks import all_checks
+from exporter.domain.identity.firmware import comparable
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.model.firmware import comparable
-from exporter.model.kinds.virtual_machine import KIND as VMS
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_instance import KIND as VMIS
-from exporter.model.record import Record
-from exporter.model.source import SyncState
+from exporter.store.kinds.virtual_machine import KIND as VMS
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import KIND as VMIS
+from exporter.store.record import Record
+from exporter.store.source import SyncState
 from tests.evaluation import api_kinds
 
 CHANGES, SHARED = 2000, 1000  # one VM in this many has the UUID of the next one

@@ -17,13 +17,13 @@ from typing import Any
 import msgspec
 
 from bench.live import rss
-from exporter.instancetype_usage import InstancetypeUsage
-from exporter.model.cluster import Change, Cluster
-from exporter.model.kinds.controller_revision import ControllerRevision
-from exporter.model.reader import cluster_of
-from exporter.model.record import Record
-from exporter.model.source import Source, SyncState
 from exporter.states.instancetypes import STATE
+from exporter.store.cluster import Change, Cluster
+from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.reader import cluster_of
+from exporter.store.record import Record
+from exporter.store.source import Source, SyncState
+from exporter.usage.instancetypes import InstancetypeUsage
 from exporter.views.instancetypes import READER, Instancetypes, steps
 from tests.evaluation import api_kinds
 

@@ -24,10 +24,10 @@ import msgspec
 from bench.live import rss
 from bench.whole import evaluated, objects
 from exporter.checks import all_checks
-from exporter.decode import ObjectDecoder
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.model.source import SyncState
+from exporter.store.decode import ObjectDecoder
+from exporter.store.source import SyncState
 from exporter.views.impact import Impact, steps, without
 from tests.evaluation import api_kinds
 

@@ -21,9 +21,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from exporter.app import assemble, serve, wait_until_seen
-from exporter.cli.demo import kubeconfig
+from exporter.cli.commands.demo import kubeconfig
 from exporter.kube.client import Client
-from exporter.kube.pace import Pace
+from exporter.kube.timeouts import Pace
 from exporter.kube.transport import Transport
 from tests.evaluation import api_kinds
 

@@ -24,8 +24,8 @@ from bench.live import rss
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.model.kind import ApiKind
-from exporter.model.source import SyncState
+from exporter.store.kind import ApiKind
+from exporter.store.source import SyncState
 from tests.evaluation import api_kinds
 
 _BORN = 1_790_000_000.0

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO, Any
 
-from .cli import all_commands
-from .cli.configured import MistakesError
-from .cli.logs import log_as
-from .cli.terminal import OutputError, complain, say, say_lines
+from .cli.commands import all_commands
+from .cli.input.config import MistakesError
+from .cli.output.logs import log_as
+from .cli.output.terminal import OutputError, complain, say, say_lines
 from .config.settings import Config
 from .kube.errors import ConfigError
 from .version import installed

@@ -10,37 +10,37 @@ from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from .background import alongside
 from .checks import all_checks
-from .checks.base import Check
 from .config.reloading import Status
 from .config.settings import Config
 from .engine.engine import Engine
 from .engine.intake import Intake
-from .http.access import Access
-from .http.certificates import Certificates
-from .http.following import Follower
-from .http.listing import Listings
-from .http.remembered import Times
+from .findings.check import Check
+from .http.access.access import Access
+from .http.access.decisions import Times
+from .http.application import build, serving
+from .http.reports.listing import Listings
+from .http.reports.result_cache import Versions
 from .http.routes import FOR_TENANTS, routes
-from .http.server import build, serving
-from .http.shared import Versions
-from .kube.live import LiveSource
-from .kube.pace import Pace
+from .http.server.certificates import Certificates
+from .kube.background import alongside
 from .kube.reviews import Reviews
+from .kube.timeouts import Pace
 from .kube.transport import Transport
+from .kube.watch.live import LiveSource
 from .metrics.exposition import Exposition
 from .metrics.series_limit import SeriesLimit
 from .metrics.states import States
 from .metrics.telemetry import Served, Telemetry, registry_of
-from .model.kind import Kind
-from .model.reader import Reader, Reading, watched
-from .model.source import Source, SyncState
 from .offline.files import files
 from .offline.source import OfflineSource, Progress, Tally
-from .repairs import Repairs
+from .sidecar.follower import Follower
+from .sidecar.repairs import Repairs
 from .states import all_states
 from .states.base import Aggregates
+from .store.kind import Kind
+from .store.reader import Reader, Reading, watched
+from .store.source import Source, SyncState
 from .views import all_views
 
 __all__ = ["Steward", "assemble", "read_dump", "serve", "wait_until_seen"]

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exporter.background import alongside
 from exporter.checks import all_checks
-from exporter.checks.base import PER_FLEET, Check
 from exporter.config.forms import address
 from exporter.config.settings import Config as ExporterConfig
-from exporter.http.access import Access
-from exporter.http.certificates import certificates_of
-from exporter.http.remembered import Times
-from exporter.http.server import serving
+from exporter.findings.check import PER_FLEET, Check
+from exporter.http.access.access import Access
+from exporter.http.access.decisions import Times
+from exporter.http.application import serving
+from exporter.http.server.certificates import certificates_of
+from exporter.kube.background import alongside
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
-from exporter.model.kind import ApiKind
+from exporter.store.kind import ApiKind
 
 from .act.execute import Answer, Writer
 from .act.pauses import Pauses

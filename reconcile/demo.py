@@ -1,7 +1,7 @@
 """The sidecar's part of `steward demo`: it plans repairs of the sample fleet, and carries out those that are approved.
 
-Its story approves of two, and takes one of them back, by the commands that a person would type. `exporter.cli.demo`
-finds it by an entry point.
+Its story approves of two, and takes one of them back, by the commands that a person would type.
+`exporter.cli.commands.demo` finds it by an entry point.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from exporter.__main__ import main
-from exporter.cli.demo import Say
+from exporter.cli.commands.demo import Say
 from exporter.config.settings import Config as ExporterConfig
 from exporter.engine.engine import Engine
 from exporter.kube.body import whole

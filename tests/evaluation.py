@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.checks.base import Check
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.kube.decode import Decoder
-from exporter.model.index import Index
-from exporter.model.kind import ApiKind
-from exporter.model.reader import Reader, Reading
-from exporter.model.source import SyncState
+from exporter.findings.check import Check
+from exporter.kube.watch.decode import Decoder
+from exporter.store.index import Index
+from exporter.store.kind import ApiKind
+from exporter.store.reader import Reader, Reading
+from exporter.store.source import SyncState
 from exporter.views import all_views, drain
 
 __all__ = ["NOW", "Evaluation", "api_kinds"]

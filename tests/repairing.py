@@ -10,7 +10,7 @@ from typing import Any
 
 from exporter.checks import all_checks
 from exporter.kube.transport import Transport
-from exporter.model.kind import ApiKind
+from exporter.store.kind import ApiKind
 from reconcile.act.execute import Writer
 from reconcile.confirm.confirm import Confirmed, Hint, confirm
 from reconcile.confirm.reading import ApiReads, Reads

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from exporter.model.record import Ref
-from exporter.model.skew import Skew
+from exporter.store.record import Ref
+from exporter.store.text.skew import Skew
 from reconcile.config.settings import Config, Mode, model_of
 from reconcile.decide.gates import Ask, QueryAnswer, Situation
 from reconcile.decide.storm import Storm

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..checks.base import Check
+from ..findings.check import Check
 from .keys import CONFIG_VARIABLE, Key
 from .loading import Loaded
 from .reader import scalar

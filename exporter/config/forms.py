@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, Strict, WithJsonSchema
 
-from ..checks.base import Setting
-from ..model.features.versions import FORM, parse
+from ..domain.features.versions import FORM, parse
+from ..findings.check import Setting
 from .mistakes import listed, quoted
 
 __all__ = [

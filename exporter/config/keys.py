@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..checks.base import Check
+from ..findings.check import Check
 from .reader import scalar
 from .settings import Section, model_of
 

@@ -13,8 +13,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from ..checks.base import Check
-from ..model.kind import ApiKind
+from ..findings.check import Check
+from ..store.kind import ApiKind
 from .keys import CONFIG_VARIABLE, PREFIX, Key, below, keys_of, tree_of
 from .mistakes import Mistake, Mistakes, nearest
 from .reader import LARGEST, read

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model,
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from ..checks.base import Check
+from ..findings.check import Check
 from .forms import (
     Address,
     Duration,

@@ -22,12 +22,12 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any, Protocol, cast
 
-from ..checks.base import PER_FLEET, Check
-from ..findings import Finding, Unknown
-from ..model.cluster import Change
-from ..model.reader import Reader, cluster_of
-from ..model.record import Record
-from ..model.source import Source, SyncState, Undecodable
+from ..findings.check import PER_FLEET, Check
+from ..findings.finding import Finding, Unknown
+from ..store.cluster import Change
+from ..store.reader import Reader, cluster_of
+from ..store.record import Record
+from ..store.source import Source, SyncState, Undecodable
 from .graces import Graces
 from .turn import Turn
 from .work import Ended, Evaluated, Work, work_on

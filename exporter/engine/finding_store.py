@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from ..checks.advice import advised
-from ..checks.base import Check
-from ..evaluate import never, unpaused
-from ..findings import Finding, Since, fingerprint
+from ..findings.advice import advised
+from ..findings.check import Check
+from ..findings.evaluate import never, unpaused
+from ..findings.finding import Finding, Since, fingerprint
 
 __all__ = ["Complete", "Entry", "FindingStore"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..checks.base import PER_FLEET, Check, View
-from ..evaluate import standing, undecodables
-from ..findings import Finding, Unknown
-from ..model.cluster import Cluster
+from ..findings.check import PER_FLEET, Check, View
+from ..findings.evaluate import standing, undecodables
+from ..findings.finding import Finding, Unknown
+from ..store.cluster import Cluster
 from .finding_store import FindingStore
 
 __all__ = ["Fleet"]

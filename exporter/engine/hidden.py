@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
-from ..checks.base import Check
-from ..findings import Unknown
-from ..model.cluster import Cluster
-from ..model.source import UNREADABLE, Undecodable, unreadable_in
+from ..findings.check import Check
+from ..findings.finding import Unknown
+from ..store.cluster import Cluster
+from ..store.source import UNREADABLE, Undecodable, unreadable_in
 
 __all__ = ["MOST", "HiddenNamespaces"]
 

@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from ..model.kind import ApiKind
-from ..model.kinds import kube_virt
-from ..model.kinds.kube_virt import KubeVirt
-from ..model.record import Record
-from ..model.source import FILE, Source, SyncState, Undecodable
+from ..store.kind import ApiKind
+from ..store.kinds import kube_virt
+from ..store.kinds.kube_virt import KubeVirt
+from ..store.record import Record
+from ..store.source import FILE, Source, SyncState, Undecodable
 from .engine import Engine
 
 __all__ = ["Intake", "Observed"]

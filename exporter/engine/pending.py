@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from .dirty import CLUSTER, Crowd
+from ..findings.affected import CLUSTER, Crowd
 
 __all__ = ["Pending"]
 

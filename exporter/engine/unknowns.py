@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
-from ..checks.base import Check
-from ..evaluate import Standing, hidden, standing
-from ..findings import Unknown
-from ..model.cluster import Change, Cluster
-from ..model.source import Undecodable
+from ..findings.check import Check
+from ..findings.evaluate import Standing, hidden, standing
+from ..findings.finding import Unknown
+from ..store.cluster import Change, Cluster
+from ..store.source import Undecodable
 from .hidden import MOST, HiddenNamespaces
 
 __all__ = ["Unknowns"]

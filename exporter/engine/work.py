@@ -8,13 +8,13 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ..checks.base import PER_CLUSTER, Check
-from ..evaluate import Answer, Standing, evaluating
-from ..findings import Finding
-from ..model.cluster import Change, Cluster
-from ..model.record import Record
-from ..model.source import UNREADABLE, Undecodable, unreadable_in
-from .dirty import CLUSTER, Crowd, concerned, crowd, crowds, everything, few
+from ..findings.affected import CLUSTER, Crowd, concerned, crowd, crowds, everything, few
+from ..findings.check import PER_CLUSTER, Check
+from ..findings.evaluate import Answer, Standing, evaluating
+from ..findings.finding import Finding
+from ..store.cluster import Change, Cluster
+from ..store.record import Record
+from ..store.source import UNREADABLE, Undecodable, unreadable_in
 from .finding_store import Complete, FindingStore
 from .pending import Pending
 from .turn import Turn

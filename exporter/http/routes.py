@@ -6,28 +6,28 @@ import secrets
 
 from prometheus_client import CollectorRegistry
 
-from ..address_usage import AddressUsage
 from ..config.reloading import Status
 from ..engine.engine import Engine
-from ..feature_usage import FeatureUsage
-from ..instancetype_usage import InstancetypeUsage
 from ..metrics.exposition import Exposition
 from ..metrics.telemetry import Served
 from ..states.base import Aggregates
-from .api import Findings
-from .descriptors import most_connections
-from .drain import DrainPage, DrainView
-from .features import FeaturesView
-from .impact import ImpactPage, ImpactView
-from .instancetypes import InstancetypesView
-from .listing import Listings
-from .networks import NetworksView
-from .page import Page, stylesheet
-from .rendering import prepare
-from .runbooks import Runbooks
-from .scrape import Scrape
-from .server import Routes
-from .shared import Versions
+from ..usage.addresses import AddressUsage
+from ..usage.features import FeatureUsage
+from ..usage.instancetypes import InstancetypeUsage
+from .api.drain import DrainPage, DrainView
+from .api.features import FeaturesView
+from .api.findings import Findings
+from .api.impact import ImpactPage, ImpactView
+from .api.instancetypes import InstancetypesView
+from .api.networks import NetworksView
+from .api.scrape import Scrape
+from .application import Routes
+from .html.rendering import prepare
+from .page.page import Page, stylesheet
+from .page.runbooks import Runbooks
+from .reports.listing import Listings
+from .reports.result_cache import Versions
+from .server.descriptors import most_connections
 
 __all__ = ["FOR_TENANTS", "routes"]
 

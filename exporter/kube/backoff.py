@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from .errors import StatusError
-from .pace import Pace
+from .timeouts import Pace
 
 __all__ = ["Backoff"]
 

@@ -11,10 +11,10 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from ..model.kind import ApiKind
+from ..store.kind import ApiKind
 from .body import pieces, whole
 from .errors import MALFORMED, AbsentError, MalformedError, StatusError
-from .pace import Pace
+from .timeouts import Pace
 from .transport import Transport
 
 __all__ = ["UNANSWERED", "Client"]

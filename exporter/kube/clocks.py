@@ -18,7 +18,7 @@ from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
-from ..model.skew import Skew
+from ..store.text.skew import Skew
 
 __all__ = ["ServerClocks", "boottime"]
 

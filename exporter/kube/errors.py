@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ..decode import MALFORMED
+from ..store.decode import MALFORMED
 
 __all__ = [
     "MALFORMED",

@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from ..model.kinds import virtual_machine
-from ..model.record import Ref
+from ..store.kinds import virtual_machine
+from ..store.record import Ref
 from .body import beginning
 from .errors import StatusError
 from .transport import Transport

@@ -21,8 +21,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from ..checks.base import Check, Family
-from ..findings import Finding
+from ..findings.check import Check, Family
+from ..findings.finding import Finding
 from .histogram import Histogram
 from .series_limit import SeriesLimit
 from .states import States

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from ..model.cluster import Cluster
-from ..model.source import not_served, unseen
 from ..states.base import Aggregates, Gauge, Sample, State
+from ..store.cluster import Cluster
+from ..store.source import not_served, unseen
 from .series_limit import SeriesLimit
 from .text import escaped, head
 

@@ -15,9 +15,9 @@ from prometheus_client.registry import Collector
 from ..checks import all_checks
 from ..config.reloading import Status
 from ..engine.engine import Engine
-from ..kube.reflector import Reflector
-from ..model.skew import Skew
-from ..model.source import UNREADABLE, Source, SyncState
+from ..kube.watch.reflector import Reflector
+from ..store.source import UNREADABLE, Source, SyncState
+from ..store.text.skew import Skew
 from ..version import installed
 from .check_states import CheckState, check_states
 from .event_delay import EventDelay

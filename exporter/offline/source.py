@@ -18,10 +18,10 @@ from typing import Any
 
 import msgspec
 
-from ..decode import MALFORMED, Decoded, ObjectDecoder
 from ..engine.intake import Intake
-from ..model.kind import ApiKind, Kind, Reach
-from ..model.source import SyncState
+from ..store.decode import MALFORMED, Decoded, ObjectDecoder
+from ..store.kind import ApiKind, Kind, Reach
+from ..store.source import SyncState
 from .documents import Found, Listed, Malformed, objects
 from .files import DumpError, File, Unread
 from .limits import Effort

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.inspect import StructType, UnionType
 
-from ..model.kind import ApiKind
+from ..store.kind import ApiKind
 from .yaml_events import Keep
 
 __all__ = ["Wanted", "group_of"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..checks import all_checks
-from ..checks.base import PER_FLEET, Family
-from ..findings import Severity
+from ..findings.check import PER_FLEET, Family
+from ..findings.finding import Severity
 from .held import STORM, held_name
 from .model import Alerting, Area, FindingAlert
 from .values import Values

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..checks.base import Family
+from ..findings.check import Family
 from ..metrics.exposition import LABELS
 from .model import Recording
 from .values import Values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ..checks.base import Family
+from ..findings.check import Family
 from .values import Values
 
 __all__ = ["Alerting", "Area", "FindingAlert", "Group", "Recording", "Rule"]

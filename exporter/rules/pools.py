@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..checks.ipam_networks import CHECK, FULL
+from ..checks.networks.ipam_networks import CHECK, FULL
 from .held import ANSWERING, STORM, answers, held_name, off
 from .model import Alerting, Recording, Rule
 from .values import Values

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from ..config.settings import MetricsSettings
-from ..model.cluster import Change, Cluster
-from ..model.index import Index
-from ..model.kind import Kind
+from ..store.cluster import Change, Cluster
+from ..store.index import Index
+from ..store.kind import Kind
 
 __all__ = ["Aggregate", "Aggregates", "Gauge", "Sample", "State"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ..model.cluster import Change, Cluster
-from ..model.kinds import kube_virt, virtual_machine_instance
-from ..model.kinds.kube_virt import KubeVirt
-from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
-from ..model.record import Record
+from ..store.cluster import Change, Cluster
+from ..store.kinds import kube_virt, virtual_machine_instance
+from ..store.kinds.kube_virt import KubeVirt
+from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ..store.record import Record
 from .base import Gauge, Sample, State
 
 __all__ = ["STATE", "Strategies"]

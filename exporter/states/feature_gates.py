@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..model.cluster import Change, Cluster
-from ..model.features.configuration import Effective, effective
-from ..model.kinds import kube_virt
-from ..model.kinds.kube_virt import KubeVirt
-from ..model.source import UNREADABLE
+from ..domain.features.configuration import Effective, effective
+from ..store.cluster import Change, Cluster
+from ..store.kinds import kube_virt
+from ..store.kinds.kube_virt import KubeVirt
+from ..store.source import UNREADABLE
 from .base import Gauge, Sample, State
 
 __all__ = ["STATE", "FeatureGates"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..feature_usage import PHASES, FeatureUsage
-from ..model.features.rules import RULES
-from ..model.kinds import (
+from ..domain.features.rules import RULES
+from ..store.kinds import (
     controller_revision,
     kube_virt,
     virtual_machine,
@@ -16,6 +15,7 @@ from ..model.kinds import (
     virtual_machine_instancetype,
     virtual_machine_preference,
 )
+from ..usage.features import PHASES, FeatureUsage
 from .base import Gauge, Sample, State
 
 __all__ = ["STATE"]

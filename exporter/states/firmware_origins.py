@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from ..model.cluster import Change, Cluster
-from ..model.firmware import invalid
-from ..model.identified import Identified, identified
-from ..model.kinds import virtual_machine, virtual_machine_instance
-from ..model.kinds.virtual_machine import VirtualMachine
-from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
+from ..domain.identity.firmware import invalid
+from ..domain.identity.identified import Identified, identified
+from ..store.cluster import Change, Cluster
+from ..store.kinds import virtual_machine, virtual_machine_instance
+from ..store.kinds.virtual_machine import VirtualMachine
+from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
 from .base import Gauge, Sample, State
 
 __all__ = ["STATE", "Origin", "Origins", "origin"]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..model.cluster import Change, Cluster
-from ..model.identified import Identified, identified
-from ..model.kinds import virtual_machine, virtual_machine_instance
+from ..domain.identity.identified import Identified, identified
+from ..store.cluster import Change, Cluster
+from ..store.kinds import virtual_machine, virtual_machine_instance
 from .base import Gauge, Sample, State
 from .firmware_origins import origin
 

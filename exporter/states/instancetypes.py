@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..instancetype_usage import InstancetypeUsage
-from ..model.instancetypes.matching import Role
-from ..model.instancetypes.resolving import Mode
-from ..model.kinds import (
+from ..domain.instancetypes.matching import Role
+from ..domain.instancetypes.resolving import Mode
+from ..store.kinds import (
     controller_revision,
     kube_virt,
     virtual_machine,
@@ -16,6 +15,7 @@ from ..model.kinds import (
     virtual_machine_instancetype,
     virtual_machine_preference,
 )
+from ..usage.instancetypes import InstancetypeUsage
 from .base import Gauge, Sample, State
 
 __all__ = ["STATE"]

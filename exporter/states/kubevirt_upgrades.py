@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..model.cluster import Change, Cluster
-from ..model.kinds import kube_virt
-from ..model.kinds.kube_virt import KubeVirt
+from ..store.cluster import Change, Cluster
+from ..store.kinds import kube_virt
+from ..store.kinds.kube_virt import KubeVirt
 from .base import Gauge, Sample, State
 
 __all__ = ["STATE", "Upgrades"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..address_usage import AddressUsage
-from ..model.kinds import ipam_claim, network_attachment_definition, pod, virtual_machine, virtual_machine_instance
+from ..store.kinds import ipam_claim, network_attachment_definition, pod, virtual_machine, virtual_machine_instance
+from ..usage.addresses import AddressUsage
 from ..views.networks import subnet_reports
 from .base import Gauge, Sample, State
 

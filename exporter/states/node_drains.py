@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..model.cluster import Change, Cluster
-from ..model.departure import DrainContext, DrainState, departures, drain_context, node_context
-from ..model.departure.context import INDEXES
-from ..model.indexes.nodes import NODE, PDB, RUNNING
-from ..model.kinds import (
+from ..domain.drains.departure import DrainContext, DrainState, departures, drain_context, node_context
+from ..domain.drains.departure.context import INDEXES
+from ..store.cluster import Change, Cluster
+from ..store.indexes.nodes import NODE, PDB, RUNNING
+from ..store.kinds import (
     kube_virt,
     node,
     node_maintenance,
@@ -23,10 +23,10 @@ from ..model.kinds import (
     virtual_machine_instance,
     virtual_machine_instance_migration,
 )
-from ..model.kinds.kube_virt import KubeVirt
-from ..model.kinds.pod_disruption_budget import PodDisruptionBudget
-from ..model.kinds.virtual_machine_instance import VirtualMachineInstance
-from ..model.reader import ClusterView
+from ..store.kinds.kube_virt import KubeVirt
+from ..store.kinds.pod_disruption_budget import PodDisruptionBudget
+from ..store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ..store.reader import ClusterView
 from .base import Gauge, Sample, State
 
 __all__ = ["STATE", "Drains"]

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from ..model.reader import Reading
+from ..store.reader import Reading
 
 __all__ = ["all_views"]
 

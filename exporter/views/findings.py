@@ -9,10 +9,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ..engine.engine import Engine
-from ..findings import Finding, Severity, Unknown
-from ..model.record import Record, Ref
-from ..model.source import Source, Undecodable
-from ..repairs import Repair
+from ..findings.finding import Finding, Severity, Unknown
+from ..sidecar.repairs import Repair
+from ..store.record import Record, Ref
+from ..store.source import Source, Undecodable
 from .edits import EditProbes
 from .fleet import NO_FLEET, Fleet, fleet_of, fleet_of_all
 from .repairs import Reconcile

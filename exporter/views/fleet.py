@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ..model.cluster import Cluster
-from ..model.kinds.virtual_machine import VirtualMachine
-from ..model.source import Source, SyncState, unseen
+from ..store.cluster import Cluster
+from ..store.kinds.virtual_machine import VirtualMachine
+from ..store.source import Source, SyncState, unseen
 from .times import rfc3339
 
 __all__ = ["NO_FLEET", "UNSEEN_FLEET", "Fleet", "fleet_of", "fleet_of_all"]

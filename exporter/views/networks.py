@@ -11,19 +11,19 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ..address_usage import AddressUsage, Use, owner_lives
-from ..findings import Finding
-from ..model.cluster import Cluster
-from ..model.indexes.networks import NAD, UNKNOWN_HOLDER, unknown_holders
-from ..model.kinds import ipam_claim, network_attachment_definition, pod, virtual_machine, virtual_machine_instance
-from ..model.kinds.ipam_claim import IPAMClaim
-from ..model.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from ..model.naming import NAMED
-from ..model.pool import Capacity
-from ..model.reader import Reading
-from ..model.record import Ref
-from ..model.source import Undecodable, unseen
-from .slices import at_once, in_order
+from ..domain.networks.pool import Capacity
+from ..findings.finding import Finding
+from ..store.cluster import Cluster
+from ..store.indexes.networks import NAD, UNKNOWN_HOLDER, unknown_holders
+from ..store.kinds import ipam_claim, network_attachment_definition, pod, virtual_machine, virtual_machine_instance
+from ..store.kinds.ipam_claim import IPAMClaim
+from ..store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ..store.reader import Reading
+from ..store.record import Ref
+from ..store.source import Undecodable, unseen
+from ..store.text.naming import NAMED
+from ..usage.addresses import AddressUsage, Use, owner_lives
+from .in_slices import at_once, in_order
 from .times import rfc3339
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ..repairs import Repairs, Unseen
+from ..sidecar.repairs import Repairs, Unseen
 from .times import rfc3339
 
 __all__ = ["Reconcile", "reconcile_of"]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exporter.kube.errors import KubeError
-from exporter.model.kind import ApiKind
+from exporter.store.kind import ApiKind
 
 from ..confirm.confirm import Confirmed
 from ..confirm.reading import Reads, document

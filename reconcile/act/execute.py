@@ -13,7 +13,7 @@ from exporter.kube.body import whole as body_of
 from exporter.kube.errors import KubeError, MalformedError, StatusError
 from exporter.kube.sending import Sending
 from exporter.kube.transport import Transport
-from exporter.model.kind import ApiKind
+from exporter.store.kind import ApiKind
 
 from ..confirm.reading import document
 from ..plan.plan import Step

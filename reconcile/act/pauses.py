@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from exporter.kube.errors import KubeError
-from exporter.model.kind import ApiKind
-from exporter.model.kinds import namespace
+from exporter.store.kind import ApiKind
+from exporter.store.kinds import namespace
 
 from ..config.settings import EditWarSettings
 from ..confirm.reading import Reads, object_path

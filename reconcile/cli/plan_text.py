@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from exporter.cli.terminal import one_line
+from exporter.cli.output.terminal import one_line
 
 from ..plan.unseen import Unseen, gathered
 from ..show.plans import Repair

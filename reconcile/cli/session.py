@@ -13,16 +13,16 @@ from typing import Any
 
 from exporter.app import assemble, wait_until_seen
 from exporter.checks import all_checks
-from exporter.cli.configured import MistakesError
-from exporter.cli.logs import log_as
-from exporter.cli.terminal import complain
+from exporter.cli.input.config import MistakesError
+from exporter.cli.output.logs import log_as
+from exporter.cli.output.terminal import complain
 from exporter.config.loading import Sources
 from exporter.config.loading import load as load_exporter
 from exporter.config.mistakes import Mistakes
 from exporter.config.settings import Config as ExporterConfig
 from exporter.kube.errors import KubeError
 from exporter.kube.transport import Transport
-from exporter.model.kind import ApiKind
+from exporter.store.kind import ApiKind
 
 from ..app import Checks, checks_of, kinds_of
 from ..config.loading import load

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from exporter.cli.terminal import complain
+from exporter.cli.output.terminal import complain
 from exporter.kube.body import whole
 from exporter.kube.errors import KubeError
 

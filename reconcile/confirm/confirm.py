@@ -18,13 +18,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from exporter.checks.base import Check
-from exporter.evaluate import Answer, Outcome, evaluate, standing
-from exporter.findings import Finding, fingerprint
-from exporter.model.kind import ApiKind
-from exporter.model.reader import Reader
-from exporter.model.record import Ref, UnansweredError
-from exporter.model.source import Source, Undecodable
+from exporter.findings.check import Check
+from exporter.findings.evaluate import Answer, Outcome, evaluate, standing
+from exporter.findings.finding import Finding, fingerprint
+from exporter.store.kind import ApiKind
+from exporter.store.reader import Reader
+from exporter.store.record import Ref, UnansweredError
+from exporter.store.source import Source, Undecodable
 
 from ..fresh.cluster import FreshCluster, Need, UnreadError
 from ..lease.tenure import boottime

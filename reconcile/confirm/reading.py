@@ -11,14 +11,14 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from exporter.decode import NameMeta
 from exporter.kube.body import whole
 from exporter.kube.client import Client
 from exporter.kube.errors import MALFORMED, AbsentError, KubeError, MalformedError, StatusError
 from exporter.kube.transport import Transport
-from exporter.model.kind import ApiKind
-from exporter.model.nesting import decoded
-from exporter.model.source import SyncState
+from exporter.store.decode import NameMeta
+from exporter.store.kind import ApiKind
+from exporter.store.source import SyncState
+from exporter.store.text.nesting import decoded
 
 from ..fresh.cluster import FreshCluster, Need
 

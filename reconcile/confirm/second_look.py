@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exporter.model.record import UnansweredError
-from exporter.model.source import UNREADABLE, Source, Undecodable
+from exporter.store.record import UnansweredError
+from exporter.store.source import UNREADABLE, Source, Undecodable
 
 from ..fresh.cluster import FreshCluster, UnreadError
 from ..plan.plan import Plan, Refused

@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from exporter.decode import ObjectDecoder
-from exporter.model.cluster import Change, Cluster
-from exporter.model.index import Index
-from exporter.model.kind import ApiKind
-from exporter.model.kinds import kube_virt
-from exporter.model.kinds.kube_virt import KubeVirt
-from exporter.model.record import Record, UnansweredError
-from exporter.model.source import UNREADABLE, Source, SyncState, Undecodable
+from exporter.store.cluster import Change, Cluster
+from exporter.store.decode import ObjectDecoder
+from exporter.store.index import Index
+from exporter.store.kind import ApiKind
+from exporter.store.kinds import kube_virt
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.record import Record, UnansweredError
+from exporter.store.source import UNREADABLE, Source, SyncState, Undecodable
 
 from .needs import Need, content, gathered, names
 

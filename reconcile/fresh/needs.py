@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from exporter.model.source import Undecodable
+from exporter.store.source import Undecodable
 
 __all__ = ["Need", "content", "gathered", "names"]
 

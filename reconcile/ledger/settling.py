@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from exporter.model.skew import Skew
+from exporter.store.text.skew import Skew
 
 from ..lease.tenure import boottime
 from ..plan.effects import happened

@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgspec
 
 from exporter.config.mistakes import quoted
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 
 from ..decide.gates import Labels
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from exporter.kube.errors import KubeError
-from exporter.model.kind import ApiKind
-from exporter.model.kinds import kube_virt, namespace, virtual_machine
+from exporter.store.kind import ApiKind
+from exporter.store.kinds import kube_virt, namespace, virtual_machine
 
 from ..confirm.reading import Reads, document
 from ..plan.annotations import annotations_of

@@ -14,10 +14,10 @@ import aiohttp
 import msgspec
 
 from exporter.engine.engine import Engine
-from exporter.findings import Finding
+from exporter.findings.finding import Finding
 from exporter.kube.body import whole
 from exporter.kube.errors import MALFORMED, KubeError
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 from exporter.views.fleet import fleet_of
 
 from ..confirm.confirm import Hint

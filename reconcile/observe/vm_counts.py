@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from exporter.kube.errors import AbsentError, KubeError
-from exporter.model.kind import ApiKind
-from exporter.model.kinds import virtual_machine
+from exporter.store.kind import ApiKind
+from exporter.store.kinds import virtual_machine
 
 __all__ = ["Counting", "VMCounts"]
 

@@ -16,7 +16,7 @@ import msgspec
 from aiohttp import web
 
 from exporter.config.mistakes import quoted
-from exporter.http.answers import json_error
+from exporter.http.server.answers import json_error
 
 from ..config.settings import WebhookSettings
 from ..decide.gates import Alert

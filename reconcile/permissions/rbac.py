@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from exporter.checks.base import Check
-from exporter.model.kind import ApiKind
-from exporter.model.kinds import kube_virt, namespace, virtual_machine
-from exporter.model.reader import Reader
+from exporter.findings.check import Check
+from exporter.store.kind import ApiKind
+from exporter.store.kinds import kube_virt, namespace, virtual_machine
+from exporter.store.reader import Reader
 
 from ..config.settings import Config, Mode, may_write, mode_of
 from ..plan.remediation import Remediation

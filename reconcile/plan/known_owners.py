@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from exporter.model.features.hco import HYPERCONVERGED, REVERTED, way_of_setting
+from exporter.domain.features.hco import HYPERCONVERGED, REVERTED, way_of_setting
 
 from .managed_fields import entries
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from exporter.model.record import epoch
+from exporter.store.record import epoch
 
 from .plan import Add, Op, Remove, Test
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 
 __all__ = [
     "Action",

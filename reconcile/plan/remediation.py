@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
-from exporter.findings import Finding
-from exporter.model.index import Index
-from exporter.model.kind import ApiKind, Kind
-from exporter.model.reader import ClusterView, Reader
-from exporter.model.record import Record, Ref
-from exporter.model.source import Undecodable
+from exporter.findings.finding import Finding
+from exporter.store.index import Index
+from exporter.store.kind import ApiKind, Kind
+from exporter.store.reader import ClusterView, Reader
+from exporter.store.record import Record, Ref
+from exporter.store.source import Undecodable
 
 from ..fresh.cluster import FreshCluster
 from .plan import Plan, Refused, Risk, Step

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from exporter.model.kind import ApiKind
+from exporter.store.kind import ApiKind
 
 from .plan import Create, Delete, Patch, Step
 

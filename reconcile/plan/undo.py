@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from exporter.model.index import Index
-from exporter.model.kind import ApiKind, Kind
+from exporter.store.index import Index
+from exporter.store.kind import ApiKind, Kind
 
 from .plan import Plan, Refused, Risk
 from .remediation import LookAgain, Scene

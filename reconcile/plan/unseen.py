@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from exporter.model.record import Ref
-from exporter.model.source import Undecodable
+from exporter.store.record import Ref
+from exporter.store.source import Undecodable
 
 from .plan import Refused
 

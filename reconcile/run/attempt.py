@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from exporter.model.kind import ApiKind
+from exporter.store.kind import ApiKind
 
 from ..act.ending import Ending, Result, State, refused_as
 from ..act.execute import Outcome, Writer

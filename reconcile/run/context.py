@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from exporter.checks.base import Check
-from exporter.model.kind import ApiKind
-from exporter.model.skew import Skew
+from exporter.findings.check import Check
+from exporter.store.kind import ApiKind
+from exporter.store.text.skew import Skew
 
 from ..config.settings import Config, Mode
 from ..confirm.reading import Reads

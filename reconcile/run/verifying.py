@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from exporter.checks.base import Check
+from exporter.findings.check import Check
 from exporter.kube.errors import KubeError
-from exporter.model.kind import ApiKind
+from exporter.store.kind import ApiKind
 
 from ..confirm.confirm import holds
 from ..confirm.reading import Reads, document

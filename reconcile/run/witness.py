@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from exporter.kube.errors import KubeError, MalformedError
-from exporter.model.kinds import namespace
+from exporter.store.kinds import namespace
 
 from ..confirm.reading import Reads, document
 from ..lease.tenure import WithheldError

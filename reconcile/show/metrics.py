@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from exporter.model.skew import Skew
+from exporter.store.text.skew import Skew
 
 from ..plan.remediation import Remediation
 from .plans import Board

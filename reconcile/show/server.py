@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from aiohttp import web
 from prometheus_client import generate_latest
 
-from exporter.http.answers import json_answer
-from exporter.http.server import Guard, application, expected
+from exporter.http.application import Guard, application, expected
+from exporter.http.server.answers import json_answer
 
 from ..plan.unseen import gathered
 from .metrics import Measures

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exporter.model.nesting import cut
+from exporter.store.text.nesting import cut
 from tests.cluster.client import ApiError, Client
 from tests.cluster.process import Process, answers, free_ports
 from tests.manifests import Object

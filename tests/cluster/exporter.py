@@ -15,13 +15,13 @@ import yaml
 
 from exporter.app import assemble, serve
 from exporter.checks import all_checks
-from exporter.checks.base import Check
 from exporter.config.settings import Config
-from exporter.findings import Finding
-from exporter.http.remembered import Times
-from exporter.kube.reflector import Pace
+from exporter.findings.check import Check
+from exporter.findings.finding import Finding
+from exporter.http.access.decisions import Times
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
+from exporter.kube.watch.reflector import Pace
 from tests.cluster.client import Client
 from tests.manifests import Object
 from tests.shared import REPO

@@ -8,7 +8,7 @@ from typing import Any
 
 from exporter.demo import objects, pods
 from exporter.demo import surroundings as around
-from exporter.model.kinds.mutating_webhook_configuration import CLAIM_WEBHOOK
+from exporter.store.kinds.mutating_webhook_configuration import CLAIM_WEBHOOK
 from tests.cluster.client import Client
 from tests.cluster.resources import IPAM_CLAIMS, VMS
 from tests.manifests import Object

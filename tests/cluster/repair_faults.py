@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exporter.demo import instancetypes as its
-from exporter.model.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
+from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED
 from reconcile.plan.requests import MANAGER
 from tests.cluster import fleet

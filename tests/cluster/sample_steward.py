@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from exporter.app import assemble, serve, wait_until_seen
-from exporter.cli.demo import kubeconfig
+from exporter.cli.commands.demo import kubeconfig
 from exporter.config.settings import Config, MetricsSettings, ReconcileSettings
 from exporter.demo.catalogue import offered
 from exporter.demo.fleet import healthy_vms, sample_fleet

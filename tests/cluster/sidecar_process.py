@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from exporter.cli.listening import run_until_signalled
-from exporter.cli.logs import log_as
+from exporter.cli.input.listen_address import run_until_signalled
+from exporter.cli.output.logs import log_as
 from exporter.config.settings import Config as ExporterConfig
 from exporter.kube.transport import Transport
 from reconcile.app import run

@@ -18,13 +18,13 @@ import msgspec
 from prometheus_client import generate_latest
 
 from exporter.checks import all_checks
-from exporter.checks.base import PER_FLEET
-from exporter.findings import Finding, Severity
+from exporter.findings.check import PER_FLEET
+from exporter.findings.finding import Finding, Severity
 from exporter.metrics.check_states import CheckState
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import METRICS, PREFIX
-from exporter.model.skew import Skew
 from exporter.states import all_states
+from exporter.store.text.skew import Skew
 from reconcile.decide.gates import GATES, Blocked
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import COMMON_PRECONDITIONS

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from exporter.config.settings import Config as ExporterConfig
-from exporter.http.remembered import Times
+from exporter.http.access.decisions import Times
 from exporter.kube.reviews import Reviews
 from exporter.kube.transport import Transport
 from reconcile.app import run

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from exporter.demo import instancetypes as its
-from exporter.model.kind import ApiKind
-from exporter.model.kinds import controller_revision, virtual_machine, virtual_machine_instancetype
-from exporter.model.record import Ref
+from exporter.store.kind import ApiKind
+from exporter.store.kinds import controller_revision, virtual_machine, virtual_machine_instancetype
+from exporter.store.record import Ref
 from reconcile.confirm.confirm import Confirmed
 from reconcile.plan.known_owners import known_owners
 from reconcile.plan.owners import claimed, rival

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from exporter.findings import Finding
+from exporter.findings.finding import Finding
 from exporter.rules import Alerting, Values, groups
 from tests.cluster.alertmanager import Alertmanager
 from tests.cluster.conftest import Tools

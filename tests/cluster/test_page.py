@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from exporter.repairs import Repairs, decoding
-from exporter.views.slices import at_once
+from exporter.sidecar.repairs import Repairs, decoding
+from exporter.views.in_slices import at_once
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.exporter import Exporter, grant

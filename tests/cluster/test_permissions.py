@@ -16,12 +16,12 @@ import pytest
 import yaml
 
 from exporter.checks import all_checks
-from exporter.checks.base import PER_FLEET
 from exporter.demo import surroundings as around
-from exporter.model.kind import ApiKind
-from exporter.model.kinds import node_maintenance, pod, storage_class
-from exporter.model.reader import watched
+from exporter.findings.check import PER_FLEET
 from exporter.states import all_states
+from exporter.store.kind import ApiKind
+from exporter.store.kinds import node_maintenance, pod, storage_class
+from exporter.store.reader import watched
 from exporter.views import all_views
 from tests.cluster import fleet
 from tests.cluster.apiserver import ApiServer

@@ -16,8 +16,8 @@ import msgspec
 import pytest
 
 from exporter.checks import all_checks
-from exporter.model.drain_stop import STOPPED_FOR_DRAIN
-from exporter.model.record import Ref
+from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN
+from exporter.store.record import Ref
 from reconcile.act.events import event
 from reconcile.config.loading import Loaded, load
 from reconcile.config.settings import Config

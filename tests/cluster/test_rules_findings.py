@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.base import PER_FLEET, Family
-from exporter.findings import Severity
+from exporter.findings.check import PER_FLEET, Family
+from exporter.findings.finding import Severity
 from tests.cluster.conftest import Tools
 from tests.cluster.test_rules import promtool
 from tests.rules import FILES, RULES, Rule, rules_of

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.advice import filled, values_of
-from exporter.findings import Finding
-from exporter.model.source import Undecodable
+from exporter.findings.advice import filled, values_of
+from exporter.findings.finding import Finding
+from exporter.store.source import Undecodable
 from tests.cluster.aged_objects import CLUSTER_WIDE, KINDS, aged, objects
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client

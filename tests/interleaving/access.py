@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from exporter.kube.errors import StatusError
-from exporter.model.kind import ApiKind
+from exporter.store.kind import ApiKind
 from reconcile.confirm.reading import USERS
 
 from .world import Obj, World, meta_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from exporter.decode import Decoded, ObjectDecoder
+from exporter.store.decode import Decoded, ObjectDecoder
 
 __all__ = ["remember"]
 

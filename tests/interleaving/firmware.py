@@ -9,9 +9,9 @@ from contextlib import suppress
 from random import Random
 
 from exporter.demo.surroundings import kubevirt
+from exporter.domain.identity.firmware import group_id, legacy
 from exporter.fakeapi.errors import ApiError
-from exporter.model.firmware import group_id, legacy
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 from reconcile.confirm.confirm import Hint
 
 from .identity import PLACEHOLDER, domain_of, uuid_of

@@ -14,7 +14,7 @@ from exporter.demo import objects
 from exporter.demo.instancetypes import copy, copy_name, refer
 from exporter.demo.surroundings import kubevirt
 from exporter.fakeapi.errors import ApiError
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 from reconcile.confirm.confirm import Hint
 from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED
 

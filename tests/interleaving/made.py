@@ -5,7 +5,7 @@ from __future__ import annotations
 from exporter.demo.objects import FINALIZERS, IPAM_FINALIZER, filled, owner_of, vmi
 from exporter.demo.pods import attached, launcher
 from exporter.demo.pods import claim as made_claim
-from exporter.model.firmware import legacy
+from exporter.domain.identity.firmware import legacy
 
 from .network import NAD
 from .world import Obj, meta_of, with_meta

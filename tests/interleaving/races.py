@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from exporter.demo.objects import owner_of
 from exporter.demo.pods import attached
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 from reconcile.plan.remediations import all_remediations
 
 from .access import Faults, Weakened

@@ -7,7 +7,7 @@ from random import Random
 from exporter.demo import objects, pods
 from exporter.demo.objects import IPAM_FINALIZER, owner, owner_of
 from exporter.demo.surroundings import deployment, nad, webhook
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 from reconcile.confirm.confirm import Hint
 
 from .made import launched, started

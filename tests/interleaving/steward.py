@@ -21,10 +21,10 @@ from random import Random
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.findings import Finding, Severity, fingerprint
+from exporter.findings.finding import Finding, Severity, fingerprint
 from exporter.kube.clocks import ServerClocks
 from exporter.kube.errors import KubeError
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 from reconcile.config.settings import Mode
 from reconcile.confirm.confirm import Confirmed, Hint, confirm
 from reconcile.ledger import Entry, Event

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from exporter.findings import Finding, Severity
+from exporter.findings.finding import Finding, Severity
 from reconcile.act import ending
 from reconcile.confirm import confirm, confirm_undo, reading
 from reconcile.fresh.cluster import FreshCluster

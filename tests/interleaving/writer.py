@@ -15,7 +15,7 @@ import msgspec
 
 from exporter.fakeapi.errors import ApiError
 from exporter.kube.errors import StatusError
-from exporter.model.kind import ApiKind
+from exporter.store.kind import ApiKind
 from reconcile.act.execute import Answer, Outcome, _outcome
 from reconcile.plan.plan import Create, Patch, Plan, Step, Test
 from reconcile.plan.requests import Request, request

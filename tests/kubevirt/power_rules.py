@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from functools import partial
 
-from exporter.model.drain_stop import STOPPED_FOR_DRAIN
+from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN
 from reconcile.plan.plan import Plan
 from tests.kubevirt.audit_history import AuditHistory, Place, Taken
 from tests.manifests import Object

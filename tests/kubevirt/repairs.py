@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from exporter.checks import all_checks
-from exporter.model.kind import ApiKind
-from exporter.model.kinds import kube_virt, namespace, virtual_machine
+from exporter.store.kind import ApiKind
+from exporter.store.kinds import kube_virt, namespace, virtual_machine
 from reconcile.ledger import Entry, Event, verify
 from reconcile.plan.remediation import Remediation
 from tests.cluster.client import ApiError

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from exporter.model.firmware import legacy
+from exporter.domain.identity.firmware import legacy
 from reconcile.plan.plan import Call, Plan
 from tests.kubevirt.audit_history import AuditHistory, Place, State, Taken
 from tests.kubevirt.power_rules import ENDED, NODES, PODS, READ, VMIS, VMS, kept_off, paused, saved, started

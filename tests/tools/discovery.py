@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.model.kind import ApiKind
-from exporter.model.reader import watched
 from exporter.states import all_states
+from exporter.store.kind import ApiKind
+from exporter.store.reader import watched
 from exporter.views import all_views
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client

@@ -29,12 +29,19 @@ from .mutating import Mutant, code_of, mutants_of
 
 ROOT = Path(__file__).parents[2]
 PATHS = (
-    *("exporter/evaluate.py", "exporter/engine", "exporter/model/cluster.py", "exporter/model/index.py"),
-    *("exporter/model/departure.py", "exporter/model/departure", "exporter/kube"),
+    *("exporter/findings/evaluate.py", "exporter/engine", "exporter/store/cluster.py", "exporter/store/index.py"),
+    *("exporter/domain/drains/departure.py", "exporter/domain/drains/departure", "exporter/kube"),
 )
 SOCKETS = ("exporter/kube/transport.py", "exporter/kube/credentials.py")  # tests of them need a server of their own
 TESTS = {  # the tests that a mutant has to get past, by where it is
-    "exporter/model/departure": ("checks", "evictions", "drain", "drain_agrees", "drain_probe", "eviction_states"),
+    "exporter/domain/drains/departure": (
+        "checks",
+        "evictions",
+        "drain",
+        "drain_agrees",
+        "drain_probe",
+        "eviction_states",
+    ),
     "exporter/kube": ("following", "client", "decode", "drain_probe", "reflector", "faults"),
     "exporter": (
         *("store", "blindness", "intake", "engine_turns", "grace", "evaluate", "checks", "engine_scenes"),

@@ -14,7 +14,7 @@ import pytest
 import trustme
 
 from exporter.app import assemble, serve, wait_until_seen
-from exporter.cli.demo import kubeconfig
+from exporter.cli.commands.demo import kubeconfig
 from exporter.demo.fleet import sample_fleet
 from exporter.kube.transport import Transport
 from tests.fakeapi.apiserver import FakeApiServer

@@ -9,7 +9,7 @@ from typing import Any
 
 from exporter.fakeapi.errors import PlainError
 from exporter.fakeapi.storage import Backup
-from exporter.model.source import SyncState
+from exporter.store.source import SyncState
 from tests.fakeapi import faults
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault

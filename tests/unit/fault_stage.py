@@ -18,16 +18,16 @@ from unittest import mock
 
 from exporter.app import Steward, assemble
 from exporter.checks import all_checks
-from exporter.checks.base import Check
 from exporter.demo.faulty import faulty
 from exporter.demo.fleet import healthy_vms
 from exporter.demo.networks import SHOP, addresses, ground
 from exporter.demo.samples import SampleVM, complete
 from exporter.engine.engine import Engine
-from exporter.findings import Finding, Since
-from exporter.kube.pace import Pace
+from exporter.findings.check import Check
+from exporter.findings.finding import Finding, Since
+from exporter.kube.timeouts import Pace
 from exporter.kube.transport import Transport
-from exporter.model.source import Source, SyncState
+from exporter.store.source import Source, SyncState
 from tests.evaluation import Evaluation, api_kinds
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault

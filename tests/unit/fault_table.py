@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exporter.model.source import SyncState
+from exporter.store.source import SyncState
 from tests.fakeapi import faults
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Garbled, Swapped, twice

@@ -8,22 +8,22 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from exporter.checks.base import PER_CLUSTER, Check, Family, Reason
 from exporter.config.reloading import Status
-from exporter.findings import Finding, Severity
-from exporter.http.certificates import Certificates
-from exporter.http.listing import Listings
+from exporter.findings.check import PER_CLUSTER, Check, Family, Reason
+from exporter.findings.finding import Finding, Severity
+from exporter.http.application import Guard, build, serving
+from exporter.http.reports.listing import Listings
+from exporter.http.reports.result_cache import Versions
 from exporter.http.routes import routes
-from exporter.http.server import Guard, build, serving
-from exporter.http.shared import Versions
+from exporter.http.server.certificates import Certificates
 from exporter.metrics import telemetry
 from exporter.metrics.exposition import Exposition
-from exporter.model.kinds import ipam_claim
-from exporter.model.reader import Reader
-from exporter.model.record import Ref
-from exporter.repairs import Repairs
+from exporter.sidecar.repairs import Repairs
 from exporter.states import all_states
 from exporter.states.base import Aggregates
+from exporter.store.kinds import ipam_claim
+from exporter.store.reader import Reader
+from exporter.store.record import Ref
 from exporter.views import all_views
 from tests.evaluation import Evaluation
 from tests.rows import full

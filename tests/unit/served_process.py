@@ -11,7 +11,7 @@ import ssl
 import sys
 from pathlib import Path
 
-from exporter.http.certificates import Certificates
+from exporter.http.server.certificates import Certificates
 from tests.unit.served import served
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from aiohttp import web
 
 from exporter.config.settings import ReconcileSettings
-from exporter.http.following import Follower, Waits
-from exporter.repairs import Plans, Repairs
+from exporter.sidecar.follower import Follower, Waits
+from exporter.sidecar.repairs import Plans, Repairs
 
 __all__ = ["QUICK", "Heard", "Sidecar", "following", "plans", "repair", "sidecar"]
 

@@ -13,10 +13,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from exporter.http.access import FINDINGS, METRICS, Access
-from exporter.http.remembered import Times
-from exporter.http.server import application, serving
-from exporter.http.viewer import visible_to
+from exporter.http.access.access import FINDINGS, METRICS, Access
+from exporter.http.access.decisions import Times
+from exporter.http.access.viewer import visible_to
+from exporter.http.application import application, serving
 from exporter.kube.errors import StatusError, UnreachableError
 from exporter.kube.reviews import Attributes, Path, Resource, User
 
@@ -249,7 +249,7 @@ async def test_many_who_ask_at_once_are_one_question_and_one_who_leaves_ends_it_
 async def test_without_the_api_server_what_was_decided_holds_for_a_quarter_of_an_hour(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, "exporter.http.remembered")
+    caplog.set_level(logging.INFO, "exporter.http.access.decisions")
     async with staged() as stage:
         stage.reviews.add("viewer", FINDINGS)
         stage.reviews.add("late", FINDINGS)
@@ -383,7 +383,7 @@ async def test_one_permission_that_is_missing_is_one_log_line_however_many_ask(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """TokenReviews are answered, SubjectAccessReviews are not: as with half of the role."""
-    caplog.set_level(logging.INFO, "exporter.http.remembered")
+    caplog.set_level(logging.INFO, "exporter.http.access.decisions")
 
     async def forbidden(*_: Any) -> bool:
         raise StatusError(403, "subjectaccessreviews is forbidden")

@@ -14,7 +14,7 @@ import yaml
 
 from exporter.__main__ import main
 from exporter.demo.fleet import sample_fleet
-from exporter.model.firmware import group_id, legacy
+from exporter.domain.identity.firmware import group_id, legacy
 from tests.dumps import many
 from tests.manifests import Object
 

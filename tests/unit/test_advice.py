@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.advice import filled, values_of
-from exporter.checks.base import Check
-from exporter.findings import Severity
+from exporter.findings.advice import filled, values_of
+from exporter.findings.check import Check
+from exporter.findings.finding import Severity
 from tests.rules import RULES, blocks, plain
 from tests.unit.test_checks import ALL, evaluated
 from tests.unit.test_rules import alerting

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.advice import values_of
-from exporter.checks.base import Check
-from exporter.checks.ipam_commands import ANNOTATE_POD
-from exporter.findings import Finding, Severity
+from exporter.checks.networks._commands import ANNOTATE_POD
+from exporter.findings.advice import values_of
+from exporter.findings.check import Check
+from exporter.findings.finding import Finding, Severity
 from exporter.rules.alerts import ipam, networks
 from tests.rules import RULES, blocks, plain
 from tests.unit.test_checks import cases_of, evaluated

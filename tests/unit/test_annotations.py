@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.findings import Severity
-from exporter.model.annotations import Faults, moment
-from exporter.model.kinds.pod import Pod
+from exporter.findings.finding import Severity
+from exporter.store.annotations import Faults, moment
+from exporter.store.kinds.pod import Pod
 from tests.evaluation import Evaluation
 from tests.rows import full
 

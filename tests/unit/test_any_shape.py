@@ -18,15 +18,15 @@ from typing import Any
 
 import pytest
 
-from exporter.address_usage import AddressUsage
 from exporter.checks import all_checks
-from exporter.checks.base import Check
 from exporter.demo.fleet import sample_fleet
+from exporter.findings.check import Check
 from exporter.metrics.states import States
-from exporter.model.kinds.node import Node
-from exporter.model.reader import Reader
 from exporter.states import all_states
 from exporter.states.base import Aggregates
+from exporter.store.kinds.node import Node
+from exporter.store.reader import Reader
+from exporter.usage.addresses import AddressUsage
 from exporter.views import all_views, drain, findings, networks
 from tests.evaluation import NOW, Evaluation, api_kinds
 from tests.rows import full

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.base import Check
-from exporter.engine.dirty import everything
-from exporter.evaluate import Outcome, evaluate
-from exporter.findings import Finding
-from exporter.model.kind import ApiKind
+from exporter.findings.affected import everything
+from exporter.findings.check import Check
+from exporter.findings.evaluate import Outcome, evaluate
+from exporter.findings.finding import Finding
+from exporter.store.kind import ApiKind
 from tests.evaluation import Evaluation
 from tests.rows import CLUSTER_WIDE, full
 from tests.unit.test_checks import cases_of, evaluated

@@ -17,8 +17,8 @@ from exporter.kube import client as client_module
 from exporter.kube.client import Client
 from exporter.kube.errors import KubeError, MalformedError, StatusError, UnreachableError
 from exporter.kube.transport import Transport
-from exporter.model.kind import ApiKind
-from exporter.model.record import Record
+from exporter.store.kind import ApiKind
+from exporter.store.record import Record
 
 from .secure_server import config
 

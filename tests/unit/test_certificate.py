@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from exporter.__main__ import main
-from exporter.cli import certificate
-from exporter.http.certificates import Certificates
+from exporter.cli.commands import certificate
+from exporter.http.server.certificates import Certificates
 from reconcile.observe.source import ExporterSource, SourceError
 from tests.unit.served import served
 

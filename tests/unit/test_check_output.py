@@ -18,8 +18,8 @@ import yaml
 
 from exporter.__main__ import main
 from exporter.checks import all_checks
-from exporter.checks.base import PER_FLEET
 from exporter.demo.fleet import sample_fleet
+from exporter.findings.check import PER_FLEET
 from tests.dumps import many
 
 Check = Callable[..., tuple[int, str, str]]
@@ -246,7 +246,7 @@ def test_what_is_not_expected_exits_as_not_seen(
     def fail(_: object) -> None:
         raise RuntimeError("a\x1bb")
 
-    monkeypatch.setattr("exporter.cli.check.dumps_of", fail)
+    monkeypatch.setattr("exporter.cli.commands.check.dumps_of", fail)
     assert main(["check", "--from", "x"]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from exporter.checks import all_checks
-from exporter.checks.base import PER_FLEET, Check
-from exporter.model.source import SyncState
+from exporter.findings.check import PER_FLEET, Check
+from exporter.store.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.http.listing import Listings
-from exporter.http.shared import Versions
-from exporter.http.viewer import Visible
+from exporter.http.access.viewer import Visible
+from exporter.http.reports.listing import Listings
+from exporter.http.reports.result_cache import Versions
 from exporter.metrics.exposition import Exposition
-from exporter.repairs import Repairs
+from exporter.sidecar.repairs import Repairs
 from exporter.states import all_states
 from exporter.states.base import Aggregates
 from exporter.views.findings import Filter

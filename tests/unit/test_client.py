@@ -12,10 +12,10 @@ import pytest
 
 from exporter.kube.client import Client
 from exporter.kube.errors import AbsentError, KubeError, MalformedError, StatusError, UnreachableError
-from exporter.kube.pace import Pace
+from exporter.kube.timeouts import Pace
 from exporter.kube.transport import Transport
-from exporter.model.kind import ApiKind
-from exporter.model.record import Record
+from exporter.store.kind import ApiKind
+from exporter.store.record import Record
 
 KIND = ApiKind(
     Record, group="example.org", versions=("v2", "v1"), plural="things", selectors=(("labelSelector", "app=x"),)

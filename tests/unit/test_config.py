@@ -18,8 +18,6 @@ from hypothesis import strategies as st
 
 from exporter.__main__ import main
 from exporter.checks import all_checks
-from exporter.checks.base import Check, Reason, Setting, View
-from exporter.checks.scopes import PER_VM
 from exporter.config.documents import as_rows, as_yaml, pages, schema
 from exporter.config.forms import parse_duration, write_duration
 from exporter.config.keys import keys_of
@@ -28,10 +26,12 @@ from exporter.config.mistakes import Mistakes
 from exporter.config.reader import read
 from exporter.config.settings import Config
 from exporter.docgen import generated
-from exporter.findings import Finding
-from exporter.kube.reflector import Pace
+from exporter.findings.check import Check, Reason, Setting, View
+from exporter.findings.finding import Finding
+from exporter.findings.scopes import PER_VM
+from exporter.kube.watch.reflector import Pace
 from exporter.metrics.series_limit import SeriesLimit
-from exporter.model.kinds import ipam_claim
+from exporter.store.kinds import ipam_claim
 from tests.evaluation import Evaluation
 from tests.rows import full
 

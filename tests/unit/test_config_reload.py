@@ -19,18 +19,18 @@ import pytest
 
 from exporter.app import Steward, assemble, serve, wait_until_seen
 from exporter.checks import all_checks
-from exporter.checks.base import Check, Family, Reason, Setting, View
-from exporter.checks.scopes import PER_VM
-from exporter.cli.demo import kubeconfig
-from exporter.cli.serve import follow
+from exporter.cli.commands.demo import kubeconfig
+from exporter.cli.commands.serve import follow
 from exporter.config.loading import Loaded, Sources, digest_of, load
 from exporter.config.reloading import Watched
-from exporter.findings import Finding, Severity
+from exporter.findings.check import Check, Family, Reason, Setting, View
+from exporter.findings.finding import Finding, Severity
+from exporter.findings.scopes import PER_VM
 from exporter.kube.transport import Transport
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.series_limit import SeriesLimit
-from exporter.model.kinds import ipam_claim
-from exporter.model.kinds.kube_virt import KubeVirt
+from exporter.store.kinds import ipam_claim
+from exporter.store.kinds.kube_virt import KubeVirt
 from exporter.views import all_views
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.unit.test_exposition import names, orphan

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.base import PER_FLEET
-from exporter.checks.instancetype_commands import RESOURCES
-from exporter.kube.decode import Decoder
+from exporter.checks.instancetypes._commands import RESOURCES
+from exporter.findings.check import PER_FLEET
+from exporter.kube.watch.decode import Decoder
 from tests.corpus import objects
 from tests.evaluation import Evaluation, api_kinds
 from tests.shared import SHARED

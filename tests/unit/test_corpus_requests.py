@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 from exporter.checks import all_checks
-from exporter.kube.decode import Decoder
-from exporter.model.features.configuration import Effective, understood
-from exporter.model.features.rule import Ground, Request
-from exporter.model.features.rules import BY_ID
-from exporter.model.kinds import storage_class
-from exporter.model.kinds.storage_class import StorageClass
+from exporter.domain.features.configuration import Effective, understood
+from exporter.domain.features.rule import Ground, Request
+from exporter.domain.features.rules import BY_ID
+from exporter.kube.watch.decode import Decoder
+from exporter.store.kinds import storage_class
+from exporter.store.kinds.storage_class import StorageClass
 from tests.corpus import objects
 from tests.evaluation import Evaluation, api_kinds
 from tests.shared import SHARED

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.checks.instancetype_commands import RESOURCES
-from exporter.kube.decode import Decoded, Decoder
+from exporter.checks.instancetypes._commands import RESOURCES
 from exporter.kube.errors import MalformedError, StatusError
-from exporter.model.kind import ApiKind
-from exporter.model.kinds import (
+from exporter.kube.watch.decode import Decoded, Decoder
+from exporter.store.kind import ApiKind
+from exporter.store.kinds import (
     ipam_claim,
     kube_virt,
     network_attachment_definition,
@@ -24,8 +24,8 @@ from exporter.model.kinds import (
     virtual_machine,
     virtual_machine_instance,
 )
-from exporter.model.nesting import cut
-from exporter.model.record import UnreadableFactError
+from exporter.store.record import UnreadableFactError
+from exporter.store.text.nesting import cut
 from tests.evaluation import api_kinds
 
 KINDS = api_kinds().values()

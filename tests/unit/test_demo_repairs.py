@@ -14,7 +14,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from exporter.cli.demo import Part, Say, demo
+from exporter.cli.commands.demo import Part, Say, demo
 from exporter.engine.engine import Engine
 from reconcile.demo import join
 from reconcile.ledger import Event, Ledger

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from exporter.app import assemble, wait_until_seen
-from exporter.cli.demo import kubeconfig
+from exporter.cli.commands.demo import kubeconfig
 from exporter.fakeapi import wire
 from exporter.fakeapi.calls import Call
 from exporter.fakeapi.errors import page_not_found
 from exporter.kube.client import Client
 from exporter.kube.transport import Transport
-from exporter.model.source import Source, SyncState
+from exporter.store.source import Source, SyncState
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.tools.discovery import FOLDER, KINDS
 

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from exporter.demo.fleet import sample_fleet
-from exporter.findings import Finding, Severity
-from exporter.model.departure import DrainState
-from exporter.model.kinds.node import Node
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.record import Ref
-from exporter.model.source import SyncState
+from exporter.domain.drains.departure import DrainState
+from exporter.findings.finding import Finding, Severity
+from exporter.store.kinds.node import Node
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.record import Ref
+from exporter.store.source import SyncState
 from exporter.views import drain
 from exporter.views.drain.report import NOT_CONSIDERED
 from tests.rows import full

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 
 from exporter.checks import all_checks
-from exporter.checks.evictions.reasons import BLOCKED
+from exporter.checks.drains.evictions.reasons import BLOCKED
 from exporter.demo.fleet import sample_fleet
-from exporter.findings import Finding
-from exporter.model.departure import DrainState
-from exporter.model.kinds.node import Node
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.record import Ref
+from exporter.domain.drains.departure import DrainState
+from exporter.findings.finding import Finding
 from exporter.states.node_drains import STATE, Drains
+from exporter.store.kinds.node import Node
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.record import Ref
 from exporter.views import drain
 from exporter.views.drain import VMReport
 from tests.evaluation import NOW, Evaluation

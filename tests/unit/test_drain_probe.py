@@ -15,11 +15,11 @@ import yaml
 from aiohttp import web
 
 from exporter.__main__ import main
+from exporter.domain.drains.departure import DrainState
 from exporter.kube.errors import UnreachableError
 from exporter.kube.probe import NotDryError, Probe
 from exporter.kube.transport import Transport
-from exporter.model.departure import DrainState
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 from exporter.views.drain import exit_code, probed, unsafe, unsettled
 from exporter.views.drain.probing import Said
 from exporter.views.drain.report import Drain, NodeReport, VMReport

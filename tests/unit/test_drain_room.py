@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from exporter.model.departure import DrainState
+from exporter.domain.drains.departure import DrainState
 from exporter.views import drain
 from exporter.views.drain.report import Drain, VMReport
 from tests.unit.drain_rows import Drained, Row, guest, node

@@ -14,8 +14,8 @@ import yaml
 
 from exporter.__main__ import main
 from exporter.checks import all_checks
-from exporter.cli.demo import kubeconfig
-from exporter.model.kind import ApiKind
+from exporter.cli.commands.demo import kubeconfig
+from exporter.store.kind import ApiKind
 from exporter.views import drain
 from tests.evaluation import api_kinds
 from tests.fakeapi.apiserver import FakeApiServer

@@ -13,15 +13,15 @@ import pytest
 import yaml
 
 from exporter.__main__ import main
-from exporter.cli.demo import kubeconfig
-from exporter.cli.edit_probing import ask_edits, edits
+from exporter.cli.commands.demo import kubeconfig
+from exporter.cli.input.edit_probes import ask_edits, edits
 from exporter.fakeapi.errors import ApiError, PlainError
 from exporter.kube.probe import EditProbe, NotDryError
 from exporter.kube.transport import Transport
-from exporter.model.record import Ref
-from exporter.model.source import SyncState
+from exporter.store.record import Ref
+from exporter.store.source import SyncState
 from exporter.views.edits import EditProbed, EditProbes, Expected, chosen, expected_edits, probed, summed, unsettled
-from exporter.views.slices import at_once
+from exporter.views.in_slices import at_once
 from tests.evaluation import Evaluation
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.fakeapi.faults import Fault, forbidden, too_many_requests

@@ -11,16 +11,16 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from exporter.address_usage import AddressUsage
 from exporter.checks import all_checks
-from exporter.checks.base import Check
-from exporter.engine.dirty import everything
+from exporter.domain.identity.firmware import legacy
 from exporter.engine.engine import Engine
-from exporter.findings import Finding, Since
-from exporter.kube.decode import Decoder
+from exporter.findings.affected import everything
+from exporter.findings.check import Check
+from exporter.findings.finding import Finding, Since
+from exporter.kube.watch.decode import Decoder
 from exporter.metrics.exposition import Exposition
-from exporter.model.firmware import legacy
-from exporter.model.source import Source, SyncState
+from exporter.store.source import Source, SyncState
+from exporter.usage.addresses import AddressUsage
 from exporter.views.networks import subnet_reports
 from tests.evaluation import Evaluation, api_kinds
 from tests.rows import full

@@ -12,24 +12,24 @@ from typing import Any
 
 import pytest
 
-from exporter.address_usage import AddressUsage
 from exporter.checks import all_checks
-from exporter.checks.base import PER_CLUSTER, PER_NAMESPACE, Check, Family, Reason, Scope, View
-from exporter.checks.scopes import PER_VM
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.findings import Finding, Severity
-from exporter.kube.decode import Decoder
+from exporter.findings.check import PER_CLUSTER, PER_NAMESPACE, Check, Family, Reason, Scope, View
+from exporter.findings.finding import Finding, Severity
+from exporter.findings.scopes import PER_VM
+from exporter.kube.watch.decode import Decoder
 from exporter.metrics.check_states import CheckState, check_states
 from exporter.metrics.exposition import Exposition
-from exporter.model.index import Index, Lookup
-from exporter.model.kinds import pod, virtual_machine, virtual_machine_instance
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.record import Record
-from exporter.model.source import SyncState
 from exporter.states import all_states
 from exporter.states.base import Aggregates
+from exporter.store.index import Index, Lookup
+from exporter.store.kinds import pod, virtual_machine, virtual_machine_instance
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.record import Record
+from exporter.store.source import SyncState
+from exporter.usage.addresses import AddressUsage
 from exporter.views.findings import take
 from tests.evaluation import NOW, api_kinds
 from tests.rows import full

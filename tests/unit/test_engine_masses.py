@@ -9,8 +9,8 @@ from typing import Any
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.kube.decode import Decoder
-from exporter.model.source import SyncState
+from exporter.kube.watch.decode import Decoder
+from exporter.store.source import SyncState
 from tests.evaluation import NOW, api_kinds
 from tests.rows import full
 

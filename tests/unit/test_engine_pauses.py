@@ -7,14 +7,14 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 
-from exporter.checks.base import PER_NAMESPACE, Check, Family, Reason, View
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.findings import Finding, Severity
-from exporter.kube.decode import Decoder
-from exporter.model.kinds import virtual_machine
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.source import SyncState
+from exporter.findings.check import PER_NAMESPACE, Check, Family, Reason, View
+from exporter.findings.finding import Finding, Severity
+from exporter.kube.watch.decode import Decoder
+from exporter.store.kinds import virtual_machine
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.source import SyncState
 from tests.evaluation import NOW
 from tests.rows import full
 

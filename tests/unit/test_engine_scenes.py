@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from exporter.checks.base import Check
+from exporter.findings.check import Check
 from exporter.states import all_states
 from exporter.states.base import Aggregates
 from tests.evaluation import NOW, Evaluation

@@ -7,20 +7,20 @@ from typing import Any
 
 import msgspec
 
-from exporter.checks.base import Check, Family, Reason, View
-from exporter.checks.scopes import PER_VM
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.findings import Finding, Severity
-from exporter.kube.decode import Decoder
-from exporter.model.index import Index, Lookup
-from exporter.model.kind import ApiKind
-from exporter.model.kinds import virtual_machine_instance
-from exporter.model.kinds.kube_virt import KIND as KUBEVIRT
-from exporter.model.kinds.kube_virt import KubeVirt
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.record import Record
-from exporter.model.source import SyncState
+from exporter.findings.check import Check, Family, Reason, View
+from exporter.findings.finding import Finding, Severity
+from exporter.findings.scopes import PER_VM
+from exporter.kube.watch.decode import Decoder
+from exporter.store.index import Index, Lookup
+from exporter.store.kind import ApiKind
+from exporter.store.kinds import virtual_machine_instance
+from exporter.store.kinds.kube_virt import KIND as KUBEVIRT
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.record import Record
+from exporter.store.source import SyncState
 from tests.evaluation import NOW
 from tests.rows import full
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from exporter.checks import all_checks
 from exporter.engine.engine import Engine
-from exporter.findings import Unknown
-from exporter.kube.decode import Decoder
-from exporter.model.source import Source, SyncState
+from exporter.findings.finding import Unknown
+from exporter.kube.watch.decode import Decoder
+from exporter.store.source import Source, SyncState
 from tests.evaluation import Evaluation
 from tests.rows import CLUSTER_WIDE, full
 from tests.unit.test_engine import KINDS, START, comparable, rows

@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.checks.base import PER_CLUSTER, PER_NAMESPACE, Check, Family, Reason, View
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.findings import Finding, Severity, Since, Unknown
-from exporter.model.kinds import deployment, node_maintenance, virtual_machine
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.record import Ref
-from exporter.model.source import SyncState
+from exporter.findings.check import PER_CLUSTER, PER_NAMESPACE, Check, Family, Reason, View
+from exporter.findings.finding import Finding, Severity, Since, Unknown
+from exporter.store.kinds import deployment, node_maintenance, virtual_machine
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.record import Ref
+from exporter.store.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full
 

@@ -10,16 +10,16 @@ import msgspec
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.base import Check
-from exporter.engine.dirty import everything
-from exporter.evaluate import Outcome, evaluate
-from exporter.findings import Finding, fingerprint
-from exporter.model.cluster import Cluster
-from exporter.model.index import Index, Lookup
-from exporter.model.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from exporter.model.reader import Seen, cluster_of
-from exporter.model.record import Record
-from exporter.model.source import Source, SyncState
+from exporter.findings.affected import everything
+from exporter.findings.check import Check
+from exporter.findings.evaluate import Outcome, evaluate
+from exporter.findings.finding import Finding, fingerprint
+from exporter.store.cluster import Cluster
+from exporter.store.index import Index, Lookup
+from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from exporter.store.reader import Seen, cluster_of
+from exporter.store.record import Record
+from exporter.store.source import Source, SyncState
 from tests.evaluation import NOW
 from tests.rows import full
 from tests.unit.test_checks import ALL, cases_of, evaluated

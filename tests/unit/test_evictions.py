@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.findings import Finding, Severity
-from exporter.model.departure import REMEDIES
+from exporter.domain.drains.departure import REMEDIES
+from exporter.findings.finding import Finding, Severity
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
 from tests.rules import plain

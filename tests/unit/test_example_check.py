@@ -12,16 +12,17 @@ import pytest
 import yaml
 
 import exporter.checks
-from exporter.checks.advice import advised
-from exporter.checks.base import Check
-from exporter.evaluate import Outcome, evaluate
+from exporter.checks import drains
+from exporter.findings.advice import advised
+from exporter.findings.check import Check
+from exporter.findings.evaluate import Outcome, evaluate
 from exporter.rules import Values, alerts, areas, findings
 from tests.evaluation import Evaluation
 from tests.rows import full
 from tests.rules import blocks, plain
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example_check"
-MODULE = "exporter.checks.paused_vms"
+MODULE = "exporter.checks.drains.paused_vms"
 CASES: dict[str, dict[str, Any]] = yaml.safe_load(
     (EXAMPLE / "tests/checks/paused_vms.yaml").read_text(encoding="utf-8")
 )
@@ -31,12 +32,12 @@ RUNBOOK = EXAMPLE / "rules/runbooks/VMPaused.md"
 @pytest.fixture
 def check(monkeypatch: pytest.MonkeyPatch) -> Iterator[Check]:
     """The check, found as it would be in exporter/checks."""
-    folder = str(EXAMPLE / "exporter" / "checks")
-    monkeypatch.setattr(exporter.checks, "__path__", [*exporter.checks.__path__, folder])
+    folder = str(EXAMPLE / "exporter" / "checks" / "drains")
+    monkeypatch.setattr(drains, "__path__", [*drains.__path__, folder])
     found = {each.id: each for each in exporter.checks.all_checks.__wrapped__()}
     yield found["paused_vms"]
     sys.modules.pop(MODULE, None)
-    vars(exporter.checks).pop("paused_vms", None)
+    vars(drains).pop("paused_vms", None)
 
 
 @pytest.mark.parametrize("name", CASES)

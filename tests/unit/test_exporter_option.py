@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from exporter.__main__ import main
-from exporter.cli.demo import kubeconfig
+from exporter.cli.commands.demo import kubeconfig
 from exporter.fakeapi.apiserver import ApiServer
 
 NOTHING = {"generation": 1, "findings": [], "unknown": [], "ready": True, "fleet": {"virtualMachines": 0}}

@@ -10,10 +10,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from exporter.checks import all_checks
-from exporter.findings import Finding, Severity
+from exporter.findings.finding import Finding, Severity
 from exporter.metrics.exposition import LABELS, Exposition
 from exporter.metrics.series_limit import SeriesLimit
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 
 
 def orphan(name: str, namespace: str = "ns", severity: Severity = Severity.WARNING) -> Finding:

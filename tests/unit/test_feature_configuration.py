@@ -12,13 +12,13 @@ import pytest
 from exporter.app import read_dump
 from exporter.checks import all_checks
 from exporter.config.settings import Config
+from exporter.domain.features.gates import Gates
+from exporter.domain.features.hco import HYPERCONVERGED, way_of_gate, way_of_setting
+from exporter.domain.features.versions import parse
+from exporter.domain.identity.firmware import legacy
 from exporter.engine.engine import Engine
-from exporter.findings import Finding
-from exporter.model.features.gates import Gates
-from exporter.model.features.hco import HYPERCONVERGED, way_of_gate, way_of_setting
-from exporter.model.features.versions import parse
-from exporter.model.firmware import legacy
-from exporter.model.kinds import kube_virt
+from exporter.findings.finding import Finding
+from exporter.store.kinds import kube_virt
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from exporter.checks import feature_mismatch, feature_nodes, feature_storage
-from exporter.model.features.rules import RULES
-from exporter.model.index import Index
-from exporter.model.indexes.features import LETS, NEEDED, OFFERED, STATE, TAKES
+from exporter.checks.features import feature_mismatch, feature_nodes, feature_storage
+from exporter.domain.features.rules import RULES
+from exporter.store.index import Index
+from exporter.store.indexes.features import LETS, NEEDED, OFFERED, STATE, TAKES
 from tests.evaluation import Evaluation
 from tests.rows import full
 

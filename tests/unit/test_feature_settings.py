@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from exporter.decode import ObjectDecoder
-from exporter.model.features.configuration import OBSOLETE_CPU_MODELS, Effective, effective, forecast
-from exporter.model.kinds import kube_virt
-from exporter.model.kinds.kube_virt import EVEN_PARITY, KubeVirt, assuming, changed
+from exporter.domain.features.configuration import OBSOLETE_CPU_MODELS, Effective, effective, forecast
+from exporter.store.decode import ObjectDecoder
+from exporter.store.kinds import kube_virt
+from exporter.store.kinds.kube_virt import EVEN_PARITY, KubeVirt, assuming, changed
 from tests.rows import full
 
 _DECODER = ObjectDecoder(kube_virt.KIND)

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from exporter.feature_usage import PHASES, FeatureUsage, phase_of
+from exporter.domain.features.configuration import chosen
+from exporter.domain.features.requests import requests_of
+from exporter.domain.features.rules import RULES
 from exporter.metrics.states import States
-from exporter.model.features.configuration import chosen
-from exporter.model.features.requests import requests_of
-from exporter.model.features.rules import RULES
-from exporter.model.kinds.kube_virt import KubeVirt
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.source import SyncState
 from exporter.states import feature_gates, features
 from exporter.states.base import Aggregates, State
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.source import SyncState
+from exporter.usage.features import PHASES, FeatureUsage, phase_of
 from tests.evaluation import Evaluation
 from tests.rows import full
 

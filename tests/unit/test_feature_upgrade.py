@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from exporter.__main__ import main
-from exporter.cli.demo import kubeconfig
+from exporter.cli.commands.demo import kubeconfig
 from exporter.demo.fleet import sample_fleet
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.rows import full

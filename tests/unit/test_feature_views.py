@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.checks import feature_mismatch
-from exporter.feature_usage import PHASES, FeatureUsage
-from exporter.model.features.rule import Rule
-from exporter.model.features.rules import BY_ID, RULES
-from exporter.model.source import SyncState
+from exporter.checks.features import feature_mismatch
+from exporter.domain.features.rule import Rule
+from exporter.domain.features.rules import BY_ID, RULES
 from exporter.states import features as state
 from exporter.states.base import Aggregates
+from exporter.store.source import SyncState
+from exporter.usage.features import PHASES, FeatureUsage
 from exporter.views.features import (
     READER,
     FeatureReport,

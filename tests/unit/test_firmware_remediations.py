@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from exporter.domain.identity.firmware import comparable, legacy
 from exporter.fakeapi.patching import JSON, patched
-from exporter.model.firmware import comparable, legacy
-from exporter.model.kinds import namespace
-from exporter.model.record import Ref
+from exporter.store.kinds import namespace
+from exporter.store.record import Ref
 from reconcile.confirm.confirm import Confirmed
 from reconcile.fresh.cluster import FreshCluster
 from reconcile.plan.plan import Patch, Plan, Refused

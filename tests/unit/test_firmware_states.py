@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from exporter.domain.identity.firmware import legacy
 from exporter.metrics.states import States
-from exporter.model.firmware import legacy
-from exporter.model.source import SyncState
 from exporter.states import all_states
 from exporter.states.base import Aggregates
 from exporter.states.firmware_origins import Origins
+from exporter.store.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full
 

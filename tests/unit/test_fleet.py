@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.checks.base import PER_FLEET
-from exporter.model.source import SyncState
+from exporter.findings.check import PER_FLEET
+from exporter.store.source import SyncState
 from exporter.views.findings import Report, merged, take
 from exporter.views.fleet import UNSEEN_FLEET, Fleet
 from tests.evaluation import NOW, Evaluation

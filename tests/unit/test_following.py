@@ -15,10 +15,10 @@ import pytest
 from exporter.engine.intake import Intake
 from exporter.kube.client import Client
 from exporter.kube.errors import StatusError, UnreachableError
-from exporter.kube.pace import Pace
-from exporter.kube.reflector import Reflector
-from exporter.model.kinds.ipam_claim import IPAMClaim
-from exporter.model.source import Source, SyncState
+from exporter.kube.timeouts import Pace
+from exporter.kube.watch.reflector import Reflector
+from exporter.store.kinds.ipam_claim import IPAMClaim
+from exporter.store.source import Source, SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.model.features.gates import NEWEST
+from exporter.domain.features.gates import NEWEST
 from reconcile.plan.managed_fields import applied
 from reconcile.plan.plan import Add, Op, Plan, Proposal, Refused, Replace
 from reconcile.plan.remediations.features.clean_feature_gates import REMEDIATION

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from exporter.model.features.gate_table import PRE_RELEASES
-from exporter.model.features.gates import STAGES, Gates, states_of
-from exporter.model.features.versions import Version, parse
+from exporter.domain.features.gate_table import PRE_RELEASES
+from exporter.domain.features.gates import STAGES, Gates, states_of
+from exporter.domain.features.versions import Version, parse
 
 _SECOND = Path(__file__).with_name("gate_states.csv")
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.findings import Since
-from exporter.model.source import SyncState
+from exporter.findings.finding import Since
+from exporter.store.source import SyncState
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
 

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from exporter.http.server import Guard, application, serving
+from exporter.http.application import Guard, application, serving
 from tests.unit.served import served
 
 HEALTH = ("/healthz", "/readyz")

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 from reconcile.act.events import event
 from reconcile.observe.source import ExporterSource, Found, SourceError
 from reconcile.plan.plan import Refused

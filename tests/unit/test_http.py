@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from exporter.model.source import SyncState
+from exporter.store.source import SyncState
 from exporter.views.findings import Filter, take
 from tests.rows import full
 from tests.unit.served import Served, served

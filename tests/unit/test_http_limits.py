@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from exporter.http import connections, descriptors, routes, sending, server
-from exporter.http.shared import Shared
+from exporter.http import application, routes
+from exporter.http.reports.result_cache import Shared
+from exporter.http.server import connections, descriptors, sending
 from tests.rows import full
 from tests.unit.served import Served, established, served
 
@@ -27,7 +28,7 @@ def resident() -> int:
 
 
 def limited(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    for module in (routes, server):
+    for module in (routes, application):
         monkeypatch.setattr(module, "most_connections", lambda: most)
 
 

@@ -14,14 +14,14 @@ import pytest
 from exporter.checks import all_checks
 from exporter.demo.fleet import sample_fleet
 from exporter.engine.engine import Engine
-from exporter.model.kind import ApiKind
-from exporter.model.kinds import network_attachment_definition, virtual_machine
-from exporter.model.kinds.kube_virt import KubeVirt
-from exporter.model.overlay import Edit
-from exporter.model.record import Ref
-from exporter.model.source import SyncState, Undecodable
+from exporter.store.kind import ApiKind
+from exporter.store.kinds import network_attachment_definition, virtual_machine
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.overlay import Edit
+from exporter.store.record import Ref
+from exporter.store.source import SyncState, Undecodable
 from exporter.views.impact import Impact, NoSuchObjectError, Proposal, deletion, exit_code, steps, take, without
-from exporter.views.slices import at_once
+from exporter.views.in_slices import at_once
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as some
 
-from exporter.model.kinds.kube_virt import KubeVirt
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.overlay import Edit
-from exporter.model.source import SyncState
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.overlay import Edit
+from exporter.store.source import SyncState
 from exporter.views.impact import Asked, Impact, NoSuchObjectError, Proposal, exit_code, proposed, steps, take
-from exporter.views.slices import at_once
+from exporter.views.in_slices import at_once
 from tests.evaluation import Evaluation
 from tests.unit.test_impact import differences, evaluation_of, make, open_in
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from exporter.__main__ import main
-from exporter.cli.demo import kubeconfig
+from exporter.cli.commands.demo import kubeconfig
 from exporter.views.impact import PARAMETERS
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.rows import full

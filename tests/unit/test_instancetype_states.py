@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from exporter.instancetype_usage import InstancetypeUsage
+from exporter.domain.instancetypes.matching import ROLES
+from exporter.domain.instancetypes.resolving import Mode, resolve, target
 from exporter.metrics.series_limit import SeriesLimit
 from exporter.metrics.states import States
-from exporter.model.instancetypes.matching import ROLES
-from exporter.model.instancetypes.resolving import Mode, resolve, target
-from exporter.model.kinds.kube_virt import KubeVirt
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.source import SyncState
 from exporter.states.base import Aggregates
 from exporter.states.instancetypes import STATE
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.source import SyncState
+from exporter.usage.instancetypes import InstancetypeUsage
 from tests.evaluation import Evaluation
 from tests.rows import full
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.instancetype_usage import InstancetypeUsage
-from exporter.model.instancetypes.matching import ROLES
-from exporter.model.source import SyncState
+from exporter.domain.instancetypes.matching import ROLES
+from exporter.store.source import SyncState
+from exporter.usage.instancetypes import InstancetypeUsage
 from exporter.views import instancetypes
 from tests.evaluation import Evaluation
 from tests.rows import full

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from exporter.__main__ import main
-from exporter.cli.demo import kubeconfig
-from exporter.model.source import SyncState
+from exporter.cli.commands.demo import kubeconfig
+from exporter.store.source import SyncState
 from tests.dumps import plain_list
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.rows import full

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.instancetype_usage import InstancetypeUsage
-from exporter.model.source import SyncState
 from exporter.states.base import Aggregates
 from exporter.states.instancetypes import STATE
+from exporter.store.source import SyncState
+from exporter.usage.instancetypes import InstancetypeUsage
 from exporter.views.instancetypes import READER, InstancetypeReport, Instancetypes, steps, take
 from tests.evaluation import Evaluation
 from tests.rows import full

@@ -6,9 +6,9 @@ import asyncio
 import json
 from typing import Any
 
-from exporter.kube.decode import Decoder
-from exporter.model.kinds.ipam_claim import IPAMClaim
-from exporter.model.source import FILE, Source, SyncState, Undecodable
+from exporter.kube.watch.decode import Decoder
+from exporter.store.kinds.ipam_claim import IPAMClaim
+from exporter.store.source import FILE, Source, SyncState, Undecodable
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
 from tests.unit.test_following import claim

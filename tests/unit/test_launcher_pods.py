@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from exporter.checks import feature_nodes
+from exporter.checks.features import feature_nodes
 from tests.evaluation import Evaluation
 from tests.rows import full
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from exporter.address_usage import AddressUsage, Use
 from exporter.checks import all_checks
+from exporter.usage.addresses import AddressUsage, Use
 from tests.evaluation import Evaluation
 from tests.rows import full
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.cli.logs import log_as, safe, say
+from exporter.cli.output.logs import log_as, safe, say
 from exporter.fakeapi.errors import ApiError
 from exporter.kube.errors import StatusError
 from tests.fakeapi.apiserver import FakeApiServer
@@ -17,7 +17,7 @@ from tests.fakeapi.faults import Fault
 from .fault_acts import plain_lists
 from .fault_stage import staged
 
-FORGED = 'no\nlevel=INFO logger=exporter.kube.reflector event="listed" kind=Node objects=0 took=0.1'
+FORGED = 'no\nlevel=INFO logger=exporter.kube.watch.reflector event="listed" kind=Node objects=0 took=0.1'
 OURS = logging.getLogger("exporter.kube.test")
 THEIRS = logging.getLogger("kubernetes.test")
 
@@ -121,5 +121,5 @@ async def test_an_answer_of_the_api_server_forges_no_line(tmp_path: Path, capsys
     async with staged(tmp_path, lying, {}) as stage:
         await stage.until_true()
     (line,) = [line for line in lines(capsys) if "objects=0" in line]
-    assert line.startswith('level=WARNING logger=exporter.kube.reflector event="source failed" kind=IPAMClaim')
+    assert line.startswith('level=WARNING logger=exporter.kube.watch.reflector event="source failed" kind=IPAMClaim')
     assert 'event="listed"' not in line

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.base import PER_FLEET
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.kube.decode import Decoder
-from exporter.model.reader import Reading
-from exporter.model.source import SyncState
+from exporter.findings.check import PER_FLEET
+from exporter.kube.watch.decode import Decoder
+from exporter.store.reader import Reading
+from exporter.store.source import SyncState
 from exporter.views import drain
 from tests.evaluation import NOW, api_kinds
 from tests.unit.stall_scenes import SCENES, crowd

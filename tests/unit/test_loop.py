@@ -15,7 +15,7 @@ from exporter.checks import all_checks
 from exporter.config.settings import Config as ExporterConfig
 from exporter.fakeapi.errors import ApiError
 from exporter.kube.transport import Transport
-from exporter.model.skew import Skew
+from exporter.store.text.skew import Skew
 from reconcile.act.execute import Writer
 from reconcile.act.pauses import Pauses
 from reconcile.app import checks_of, kinds_of

@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.base import PER_FLEET
-from exporter.model.source import SyncState
+from exporter.findings.check import PER_FLEET
+from exporter.store.source import SyncState
 from tests.unit.served import Served, served
 from tests.unit.stall_scenes import SCENES, crowd
 

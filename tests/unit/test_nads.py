@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from exporter.kube.decode import Decoder
-from exporter.model.kinds import cluster_user_defined_network, network_attachment_definition, user_defined_network
-from exporter.model.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of
+from exporter.kube.watch.decode import Decoder
+from exporter.store.kinds import cluster_user_defined_network, network_attachment_definition, user_defined_network
+from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of
 
 BASE = {
     "cniVersion": "1.0.0",

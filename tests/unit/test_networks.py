@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.address_usage import AddressUsage, Use
 from exporter.checks import all_checks
-from exporter.cli.networks import _text as rendered
+from exporter.cli.commands.networks import _text as rendered
 from exporter.metrics.series_limit import SeriesLimit
 from exporter.metrics.states import States
-from exporter.model.source import SyncState
 from exporter.states.base import Aggregates
 from exporter.states.networks import STATE
+from exporter.store.source import SyncState
+from exporter.usage.addresses import AddressUsage, Use
 from exporter.views.networks import RECLAIMABLE, NetworkReport, Networks, take
 from tests.evaluation import Evaluation
 from tests.rows import full

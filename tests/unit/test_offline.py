@@ -16,14 +16,14 @@ import yaml
 
 from exporter.__main__ import main
 from exporter.app import assemble, read_dump, wait_until_seen
-from exporter.cli.demo import kubeconfig
+from exporter.cli.commands.demo import kubeconfig
 from exporter.config.settings import Config
 from exporter.demo.fleet import sample_fleet
 from exporter.engine.engine import Engine
 from exporter.fakeapi.resources import RESOURCES
-from exporter.findings import Finding
+from exporter.findings.finding import Finding
 from exporter.kube.transport import Transport
-from exporter.model.source import Source, Undecodable
+from exporter.store.source import Source, Undecodable
 from tests.corpus import objects as real_objects
 from tests.dumps import LAYOUTS, many, plain_list
 from tests.evaluation import NOW, api_kinds

@@ -16,10 +16,10 @@ import pytest
 from exporter.__main__ import main
 from exporter.app import read_dump
 from exporter.config.settings import Config
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.source import FILE, Undecodable
 from exporter.offline.files import DumpError, File, Unread, files
 from exporter.offline.limits import Limits
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.source import FILE, Undecodable
 from tests.evaluation import NOW
 
 VM = '{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","metadata":{"namespace":"ns","name":"db"}}'

@@ -21,11 +21,11 @@ import pytest
 
 from exporter.__main__ import main
 from exporter.fakeapi.resources import RESOURCES
-from exporter.model.quantity import amount
 from exporter.offline.documents import Found, objects
 from exporter.offline.files import File, Unread, files
 from exporter.offline.limits import Limits
 from exporter.offline.wanted import Wanted
+from exporter.store.text.quantity import amount
 from tests.evaluation import api_kinds
 
 VM = b'{"apiVersion":"kubevirt.io/v1","kind":"VirtualMachine","metadata":{"namespace":"ns","name":"db"}}'

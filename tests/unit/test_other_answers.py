@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.model.kind import ApiKind
+from exporter.store.kind import ApiKind
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediations import all_remediations
 from tests.confirming import MemoryReads, confirmed, hint_of

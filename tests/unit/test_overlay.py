@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from exporter.checks import all_checks
 from exporter.demo.fleet import sample_fleet
-from exporter.engine.dirty import affected, everything
-from exporter.evaluate import evaluate
-from exporter.kube.decode import Decoder
-from exporter.model.cluster import Cluster
-from exporter.model.index import Index, Lookup
-from exporter.model.overlay import Edit, Overlay
-from exporter.model.record import Record
+from exporter.findings.affected import affected, everything
+from exporter.findings.evaluate import evaluate
+from exporter.kube.watch.decode import Decoder
+from exporter.store.cluster import Cluster
+from exporter.store.index import Index, Lookup
+from exporter.store.overlay import Edit, Overlay
+from exporter.store.record import Record
 from tests.evaluation import NOW, Evaluation, api_kinds
 from tests.rows import full
 from tests.unit.test_engine import START, comparable, rows

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from exporter.__main__ import main
-from exporter.cli.demo import kubeconfig
+from exporter.cli.commands.demo import kubeconfig
 from exporter.fakeapi.apiserver import ApiServer
 from reconcile.plan.annotations import PAUSED, RESUMED
 

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from exporter.http.server import serving
-from exporter.repairs import Blocked, Proposal, Refused
-from exporter.repairs import Repair as Shown
+from exporter.http.application import serving
+from exporter.sidecar.repairs import Blocked, Proposal, Refused
+from exporter.sidecar.repairs import Repair as Shown
 from reconcile.decide.gates import Blocked as ByGate
 from reconcile.plan.plan import Proposal as Proposed
 from reconcile.plan.plan import Refused as Refusal

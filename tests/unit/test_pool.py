@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from exporter.model.cidr import SIX, number, parse_block, parse_entry
-from exporter.model.pool import Place, Pool
+from exporter.domain.networks.cidr import SIX, number, parse_block, parse_entry
+from exporter.domain.networks.pool import Place, Pool
 
 PRIMARY = {"role": "primary"}
 

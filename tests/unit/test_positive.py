@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from exporter.checks.base import Check
-from exporter.engine.dirty import everything
-from exporter.evaluate import Outcome, evaluate
-from exporter.findings import Severity, fingerprint
-from exporter.model.kind import ApiKind
-from exporter.model.record import epoch
-from exporter.model.source import SyncState
+from exporter.findings.affected import everything
+from exporter.findings.check import Check
+from exporter.findings.evaluate import Outcome, evaluate
+from exporter.findings.finding import Severity, fingerprint
+from exporter.store.kind import ApiKind
+from exporter.store.record import epoch
+from exporter.store.source import SyncState
 from tests.evaluation import Evaluation
 from tests.rows import full
 from tests.unit.test_checks import CHECKS, cases_of

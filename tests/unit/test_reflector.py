@@ -14,12 +14,12 @@ import pytest
 from exporter.app import assemble
 from exporter.engine.intake import Intake
 from exporter.fakeapi.calls import Call
-from exporter.kube.decode import Decoder
-from exporter.kube.live import LiveSource
 from exporter.kube.transport import Transport
-from exporter.model.kinds.ipam_claim import IPAMClaim
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.source import Source, SyncState
+from exporter.kube.watch.decode import Decoder
+from exporter.kube.watch.live import LiveSource
+from exporter.store.kinds.ipam_claim import IPAMClaim
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.source import Source, SyncState
 from tests.evaluation import Evaluation
 from tests.fakeapi import faults
 from tests.fakeapi.apiserver import FakeApiServer

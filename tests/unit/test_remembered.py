@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from exporter.decode import Decoded, ObjectDecoder
-from exporter.model.instancetypes.conflicts import conflicts
-from exporter.model.instancetypes.drift import MOST_PATHS, differing
-from exporter.model.instancetypes.specs import canonical
-from exporter.model.kinds import controller_revision, virtual_machine, virtual_machine_instancetype
-from exporter.model.remembered import remembered
+from exporter.domain.instancetypes.conflicts import conflicts
+from exporter.domain.instancetypes.drift import MOST_PATHS, differing
+from exporter.domain.instancetypes.specs import canonical
+from exporter.store.decode import Decoded, ObjectDecoder
+from exporter.store.kinds import controller_revision, virtual_machine, virtual_machine_instancetype
+from exporter.store.text.text_cache import remembered
 
 _MOST = 24 << 20
 

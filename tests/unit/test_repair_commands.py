@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 from reconcile.cli.plan_text import shown
 from reconcile.cli.writing import named_directory, taking_back
 from reconcile.confirm.confirm import Confirmed

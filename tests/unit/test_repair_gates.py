@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from exporter.model.record import Ref
-from exporter.model.skew import Skew
+from exporter.store.record import Ref
+from exporter.store.text.skew import Skew
 from reconcile.config.settings import Mode
 from reconcile.decide.gates import GATES, Blocked, Query, QueryAnswer, blocked
 from reconcile.decide.storm import Storm, Weather

@@ -10,7 +10,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from exporter.http.server import serving
+from exporter.http.application import serving
 from reconcile.config.loading import Loaded, load
 from reconcile.config.settings import Config, may_write
 from reconcile.decide.gates import GATES

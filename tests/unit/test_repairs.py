@@ -14,8 +14,8 @@ import pytest
 from aiohttp import web
 from msgspec import UNSET
 
-from exporter.repairs import Plans, Repairs, decoding
-from exporter.views.slices import at_once
+from exporter.sidecar.repairs import Plans, Repairs, decoding
+from exporter.views.in_slices import at_once
 from tests.unit.conftest import Tls
 from tests.unit.sidecar import QUICK, following, plans, repair, sidecar
 
@@ -183,7 +183,7 @@ async def test_a_failure_is_one_log_line_and_makes_repairs_unknown(
             await heard.next()
         server.answers(**answer)
         await server.says(plans("3"))
-        with caplog.at_level(logging.INFO, "exporter.http.following"):
+        with caplog.at_level(logging.INFO, "exporter.sidecar.follower"):
             while not (said := await heard.next()):
                 pass
             for _ in range(3):

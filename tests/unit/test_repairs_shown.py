@@ -15,11 +15,11 @@ import pytest
 from exporter.__main__ import main
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks
-from exporter.cli.demo import kubeconfig
+from exporter.cli.commands.demo import kubeconfig
 from exporter.config.settings import Config, ReconcileSettings
 from exporter.kube.transport import Transport
-from exporter.repairs import Repairs, decoding
-from exporter.views.slices import at_once
+from exporter.sidecar.repairs import Repairs, decoding
+from exporter.views.in_slices import at_once
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.unit.served import Served, served
 from tests.unit.sidecar import plans, repair, sidecar

@@ -7,8 +7,8 @@ from typing import Any
 
 from aiohttp import web
 
-from exporter.http.access import FINDINGS, METRICS
-from exporter.http.rooms import Rooms, take
+from exporter.http.access.access import FINDINGS, METRICS
+from exporter.http.server.rooms import Rooms, take
 from exporter.kube.reviews import Attributes, Resource, User
 from tests.unit.served import Served, served
 from tests.unit.test_access import Stage, in_namespace, staged

@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 from exporter.checks import all_checks
-from exporter.checks.base import PER_FLEET, Check, Family
-from exporter.cli import all_commands
-from exporter.findings import Severity
+from exporter.cli.commands import all_commands
+from exporter.findings.check import PER_FLEET, Check, Family
+from exporter.findings.finding import Severity
 from exporter.metrics.telemetry import METRICS, PREFIX
 from exporter.rules import all_areas
 from exporter.states import all_states

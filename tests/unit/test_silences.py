@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 from reconcile.observe.silences import Silence, alert_labels, read, silenced_by
 
 LABELS = alert_labels(

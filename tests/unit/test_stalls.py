@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.checks import all_checks, feature_nodes
-from exporter.checks.base import PER_FLEET
+from exporter.checks import all_checks
+from exporter.checks.features import feature_nodes
+from exporter.findings.check import PER_FLEET
 from exporter.views import drain
 from tests.evaluation import Evaluation, api_kinds
 from tests.rows import full

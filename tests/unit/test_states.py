@@ -15,20 +15,20 @@ import pytest
 
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks
-from exporter.checks.base import PER_FLEET
-from exporter.cli.demo import kubeconfig
+from exporter.cli.commands.demo import kubeconfig
 from exporter.config.settings import Config, MetricsSettings, SeriesLimitSettings
 from exporter.demo.fleet import sample_fleet
+from exporter.domain.identity.firmware import invalid, legacy
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake
-from exporter.kube.decode import Decoder
+from exporter.findings.check import PER_FLEET
 from exporter.kube.transport import Transport
+from exporter.kube.watch.decode import Decoder
 from exporter.metrics.states import States
-from exporter.model.firmware import invalid, legacy
-from exporter.model.kind import ApiKind
-from exporter.model.source import SyncState
 from exporter.states import all_states
 from exporter.states.base import Aggregates, State
+from exporter.store.kind import ApiKind
+from exporter.store.source import SyncState
 from tests.evaluation import api_kinds
 from tests.fakeapi.apiserver import FakeApiServer
 

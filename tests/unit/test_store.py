@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.base import Check
-from exporter.findings import Finding
-from exporter.model.cluster import Change, Cluster
-from exporter.model.index import Index
-from exporter.model.kinds.ipam_claim import IPAMClaim
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.record import Record
-from exporter.model.source import Source
+from exporter.findings.check import Check
+from exporter.findings.finding import Finding
+from exporter.store.cluster import Change, Cluster
+from exporter.store.index import Index
+from exporter.store.kinds.ipam_claim import IPAMClaim
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.record import Record
+from exporter.store.source import Source
 from tests.evaluation import NOW, Evaluation
 from tests.rows import full
 from tests.unit.test_checks import CHECKS, cases_of, evaluated

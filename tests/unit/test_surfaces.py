@@ -20,10 +20,10 @@ from msgspec import inspect
 from exporter import views
 from exporter.__main__ import main
 from exporter.checks import all_checks
-from exporter.cli.demo import kubeconfig
+from exporter.cli.commands.demo import kubeconfig
 from exporter.demo.fleet import sample_fleet
-from exporter.http import pictures
-from exporter.model.kind import ApiKind
+from exporter.http.reports import everyone
+from exporter.store.kind import ApiKind
 from exporter.views.findings import FindingReport, Report
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.unit.asking import get
@@ -181,7 +181,7 @@ async def test_the_page_shows_the_next_step_with_commands_and_runbook(
 ) -> None:
     commands = ("kubectl get vmi -n ns db", 'kubectl patch vm db -p \'{"a":"<b>&c"}\'')
     shown = {"next": "Stop the VM, or <b>wait</b>.", "commands": commands, "runbook": "https://example.org/Runbook.md"}
-    monkeypatch.setattr(pictures, "reported", advised(**shown))
+    monkeypatch.setattr(everyone, "reported", advised(**shown))
     _, html, _ = await get(http, "/?reason=NotMigratable")
 
     assert "Next: Stop the VM, or &lt;b&gt;wait&lt;/b&gt;." in html
@@ -189,7 +189,7 @@ async def test_the_page_shows_the_next_step_with_commands_and_runbook(
     assert '<a href="/runbooks/Runbook.md"' in html
     assert "out of date" not in html
 
-    monkeypatch.setattr(pictures, "reported", advised(next="", commands=(), runbook=""))
+    monkeypatch.setattr(everyone, "reported", advised(next="", commands=(), runbook=""))
     _, html, _ = await get(http, "/?reason=NotMigratable")
     findings = html[html.index('id="findings"') : html.index('id="networks"')]
     assert "NotMigratable" in findings
@@ -199,7 +199,7 @@ async def test_the_page_shows_the_next_step_with_commands_and_runbook(
 async def test_the_page_says_why_a_finding_may_be_out_of_date(
     http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pictures, "reported", advised(unknown="no connection for pods"))
+    monkeypatch.setattr(everyone, "reported", advised(unknown="no connection for pods"))
     _, html, _ = await get(http, "/?reason=NotMigratable")
     assert '<tr class="unknown">' in html
     assert "May be out of date: no connection for pods" in html

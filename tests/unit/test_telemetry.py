@@ -11,18 +11,18 @@ from prometheus_client.openmetrics.exposition import generate_latest as openmetr
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from exporter.checks import all_checks
-from exporter.checks.base import Check, Family, Reason, Scope, View
-from exporter.checks.scopes import PER_NAMESPACE, PER_VM
 from exporter.config.reloading import Status
-from exporter.findings import Finding, Severity
+from exporter.findings.check import Check, Family, Reason, Scope, View
+from exporter.findings.finding import Finding, Severity
+from exporter.findings.scopes import PER_NAMESPACE, PER_VM
 from exporter.metrics.check_states import CheckState, check_states
 from exporter.metrics.event_delay import BUCKETS, EventDelay
 from exporter.metrics.exposition import Exposition
 from exporter.metrics.telemetry import METRICS, PREFIX, Served, Telemetry, registry_of
-from exporter.model.kinds import virtual_machine
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.skew import Skew
-from exporter.model.source import SyncState
+from exporter.store.kinds import virtual_machine
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.source import SyncState
+from exporter.store.text.skew import Skew
 from tests.evaluation import Evaluation
 from tests.rows import full
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from exporter.http import descriptors
-from exporter.http.viewer import EVERY_NAMESPACE, Visible, see
+from exporter.http.access.viewer import EVERY_NAMESPACE, Visible, see
+from exporter.http.server import descriptors
 from tests.rows import full
 from tests.unit.served import Served, served
 

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from exporter.checks.base import Check
 from exporter.engine.engine import Engine
-from exporter.evaluate import evaluate
-from exporter.findings import Finding, Severity
-from exporter.http.listing import Listing, Listings
-from exporter.http.shared import Versions
-from exporter.http.viewer import Visible
-from exporter.model.naming import NAMED
-from exporter.model.record import Ref
-from exporter.model.source import SyncState
-from exporter.repairs import Repairs, decoding
-from exporter.views import confined
+from exporter.findings.check import Check
+from exporter.findings.evaluate import evaluate
+from exporter.findings.finding import Finding, Severity
+from exporter.http.access.viewer import Visible
+from exporter.http.reports.listing import Listing, Listings
+from exporter.http.reports.result_cache import Versions
+from exporter.sidecar.repairs import Repairs, decoding
+from exporter.store.record import Ref
+from exporter.store.source import SyncState
+from exporter.store.text.naming import NAMED
+from exporter.views import tenant_text
 from exporter.views.findings import Filter
-from exporter.views.slices import at_once
+from exporter.views.in_slices import at_once
 from tests.evaluation import Evaluation
 from tests.rows import CLUSTER_WIDE, full
 from tests.unit.sidecar import plans, repair
@@ -145,7 +145,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         evaluated.append(partition)
         return evaluate(check, cluster, partition, *rest, **options)
 
-    monkeypatch.setattr(confined, "evaluate", counted)
+    monkeypatch.setattr(tenant_text, "evaluate", counted)
     return evaluated
 
 
@@ -266,4 +266,4 @@ def test_nothing_is_related_to_what_is_withheld_however_many_there_are() -> None
         finding = Finding(
             reason="Duplicate", severity=Severity.WARNING, subject=refs(OWN)[0], message="m", related=related
         )
-        assert confined.withheld(finding, "meaning").related == ()
+        assert tenant_text.withheld(finding, "meaning").related == ()

@@ -9,11 +9,11 @@ from functools import cache
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.base import Check
-from exporter.findings import Finding
-from exporter.model.features.fields import FIELDS
-from exporter.model.features.rules import RULES
-from exporter.model.kind import ApiKind
+from exporter.domain.features.fields import FIELDS
+from exporter.domain.features.rules import RULES
+from exporter.findings.check import Check
+from exporter.findings.finding import Finding
+from exporter.store.kind import ApiKind
 from tests.unit.test_checks import CHECKS, cases_of, evaluated
 
 READ = [kind for check in CHECKS for kind in check.reads]

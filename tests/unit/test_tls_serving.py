@@ -19,8 +19,9 @@ from cryptography.hazmat.primitives import serialization
 from prometheus_client.parser import text_string_to_metric_families
 
 from exporter.config.settings import TLSSettings
-from exporter.http import certificates, connections, descriptors, server
-from exporter.http.certificates import Certificates, certificates_of
+from exporter.http import application
+from exporter.http.server import certificates, connections, descriptors
+from exporter.http.server.certificates import Certificates, certificates_of
 from exporter.kube.errors import ConfigError
 from tests.unit.served import Served, established, served
 from tests.unit.tls_clients import Mounted, hello, silent
@@ -192,7 +193,7 @@ async def test_a_handshake_that_does_not_end_is_not_waited_for(
 
 
 async def test_unfinished_handshakes_give_way(mounted: Mounted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "most_connections", lambda: 8)
+    monkeypatch.setattr(application, "most_connections", lambda: 8)
     async with secured(mounted) as made, asyncio.timeout(30):
         clients = [await silent(made.port, sent) for sent in (b"", hello(), hello()[:50]) for _ in range(20)]
         for path in ("/metrics", "/", "/healthz"):
@@ -204,7 +205,7 @@ async def test_unfinished_handshakes_give_way(mounted: Mounted, monkeypatch: pyt
 
 
 async def test_a_connection_in_use_does_not_give_way(mounted: Mounted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "most_connections", lambda: 8)
+    monkeypatch.setattr(application, "most_connections", lambda: 8)
     async with secured(mounted) as made, asyncio.timeout(30):
         reader, writer = await made.connect()
         poll = f"GET /api/v1/findings?wait=50&generation={made.engine.generation} HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -8,9 +8,9 @@ import aiohttp
 from aiohttp import web
 
 from exporter.app import assemble, serve
-from exporter.cli.demo import kubeconfig
+from exporter.cli.commands.demo import kubeconfig
 from exporter.config.settings import Config as ExporterConfig
-from exporter.http.certificates import Certificates
+from exporter.http.server.certificates import Certificates
 from exporter.kube.transport import Transport
 from reconcile.app import run
 from reconcile.config.settings import Config

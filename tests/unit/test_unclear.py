@@ -11,7 +11,7 @@ import pytest
 
 from exporter.fakeapi.errors import ApiError
 from exporter.kube.transport import Transport
-from exporter.model.skew import Skew
+from exporter.store.text.skew import Skew
 from reconcile.ledger import Entry, Event, Ledger
 from reconcile.ledger.manual import ByHand, folder
 from reconcile.ledger.settling import ARRIVES, Settling

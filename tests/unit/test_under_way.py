@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.model.kind import ApiKind
+from exporter.store.kind import ApiKind
 from reconcile.confirm.confirm import Confirmed
 from reconcile.plan.plan import Refused
 from reconcile.plan.remediation import Remediation

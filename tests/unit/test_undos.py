@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import yaml
 
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 from reconcile.confirm.confirm import Confirmed
 from reconcile.permissions.rbac import read_role
 from reconcile.plan.annotations import PAUSED

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from exporter.checks import all_checks
-from exporter.checks.base import PER_FLEET
+from exporter.findings.check import PER_FLEET
 from tests.evaluation import Evaluation
 from tests.rows import full
 from tests.unit.served import Served, served

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from exporter.http.access import FINDINGS, METRICS
+from exporter.http.access.access import FINDINGS, METRICS
 from tests.unit.test_access import Stage, in_namespace, staged
 
 

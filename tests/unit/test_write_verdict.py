@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.model.record import Ref
+from exporter.store.record import Ref
 from reconcile.ledger import Entry, Event
 from tests.kubevirt.audit_history import AuditHistory
 from tests.kubevirt.write_verdict import Verdict

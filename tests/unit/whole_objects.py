@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import inspect
 
-from exporter.model.kind import ApiKind
+from exporter.store.kind import ApiKind
 
 __all__ = ["Object", "fields", "filled"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import runbook
+from ...findings import runbook
 from ..model import Variable
 
 __all__ = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ...model.cluster import Cluster
-from ...model.kinds.node import Node
-from ...model.selector import Requirement, Selector
+from ...store.cluster import Cluster
+from ...store.kinds.node import Node
+from ...store.selector import Requirement, Selector
 from ..nearest import nearest, shortened
 from .view import draining
 

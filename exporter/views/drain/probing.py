@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from ...model.cluster import Cluster
-from ...model.departure import DrainState
-from ...model.eviction import Answer
-from ...model.kinds.kube_virt import KubeVirt
+from ...domain.drains.departure import DrainState
+from ...domain.drains.eviction import Answer
+from ...store.cluster import Cluster
+from ...store.kinds.kube_virt import KubeVirt
 from .report import Drain, Probed, VMReport
 
 __all__ = ["Said", "probed", "unsafe", "unsettled"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from ...model.departure import DrainState
-from ...model.record import Ref
+from ...domain.drains.departure import DrainState
+from ...store.record import Ref
 
 __all__ = [
     "NOT_CONSIDERED",

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from ...model.cluster import Cluster
-from ...model.indexes.nodes import NODE
-from ...model.kinds.node import Node
-from ...model.kinds.pod import Pod
-from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...model.node_sets import closed
-from ...model.placement import Placement
-from ...model.quantity import Amounts
-from ...model.selector import Requirement
+from ...domain.features.node_sets import closed
+from ...domain.features.placement import Placement
+from ...store.cluster import Cluster
+from ...store.indexes.nodes import NODE
+from ...store.kinds.node import Node
+from ...store.kinds.pod import Pod
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.selector import Requirement
+from ...store.text.quantity import Amounts
 
 __all__ = ["Place", "Rooms", "placement_on_moving"]
 

@@ -9,9 +9,7 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ...findings import Finding
-from ...model.cluster import Cluster
-from ...model.departure import (
+from ...domain.drains.departure import (
     REMEDIES,
     Departure,
     DrainContext,
@@ -22,11 +20,13 @@ from ...model.departure import (
     in_order,
     node_context,
 )
-from ...model.departure.context import INDEXES as OF_DEPARTURES
-from ...model.eviction import Answer, cordoned, drain_taints, left_to_drain, webhook_down
-from ...model.indexes.migrations import EVACUATED
-from ...model.kind import ApiKind
-from ...model.kinds import (
+from ...domain.drains.departure.context import INDEXES as OF_DEPARTURES
+from ...domain.drains.eviction import Answer, cordoned, drain_taints, left_to_drain, webhook_down
+from ...findings.finding import Finding
+from ...store.cluster import Cluster
+from ...store.indexes.migrations import EVACUATED
+from ...store.kind import ApiKind
+from ...store.kinds import (
     endpoint_slice,
     kube_virt,
     node,
@@ -36,17 +36,17 @@ from ...model.kinds import (
     virtual_machine_instance,
     virtual_machine_instance_migration,
 )
-from ...model.kinds.endpoint_slice import EndpointSlice
-from ...model.kinds.kube_virt import KubeVirt
-from ...model.kinds.node import Node
-from ...model.kinds.pod import Pod
-from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from ...model.naming import sentence, subject_first
-from ...model.reader import ClusterView, Reading
-from ...model.record import Record, Ref
-from ...model.source import FILE, Source, Undecodable
-from ..slices import at_once
+from ...store.kinds.endpoint_slice import EndpointSlice
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.node import Node
+from ...store.kinds.pod import Pod
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ...store.reader import ClusterView, Reading
+from ...store.record import Record, Ref
+from ...store.source import FILE, Source, Undecodable
+from ...store.text.naming import sentence, subject_first
+from ..in_slices import at_once
 from ..times import rfc3339
 from .report import Drain, Limits, NodeReport, Shown, Unseen, VMReport
 from .room import Place, Rooms, placement_on_moving

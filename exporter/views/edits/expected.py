@@ -6,18 +6,18 @@ from collections.abc import Collection, Generator, Iterable
 
 import msgspec
 
-from ...checks.feature_mismatch import CHECK
-from ...checks.feature_mismatch.refusals import refusals
-from ...model.cluster import Cluster
-from ...model.features.configuration import Effective
-from ...model.features.configuration import chosen as chosen_kubevirt
-from ...model.features.requests import requests_of
-from ...model.features.rule import Ground, Request, Rule, Stage
-from ...model.features.rules import BY_ID
-from ...model.kinds.kube_virt import KubeVirt
-from ...model.kinds.virtual_machine import VirtualMachine
-from ...model.record import Ref, UnansweredError
-from ...model.source import unseen
+from ...checks.features.feature_mismatch import CHECK
+from ...checks.features.feature_mismatch.refusals import refusals
+from ...domain.features.configuration import Effective
+from ...domain.features.configuration import chosen as chosen_kubevirt
+from ...domain.features.requests import requests_of
+from ...domain.features.rule import Ground, Request, Rule, Stage
+from ...domain.features.rules import BY_ID
+from ...store.cluster import Cluster
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.record import Ref, UnansweredError
+from ...store.source import unseen
 
 __all__ = ["Expected", "chosen", "expected_edits"]
 

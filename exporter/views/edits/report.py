@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UnsetType
 
-from ...model.record import Ref
+from ...store.record import Ref
 
 __all__ = ["EditProbed", "EditProbes", "summed", "unsettled"]
 

@@ -7,13 +7,13 @@ from collections.abc import Generator, Iterable
 from heapq import nsmallest
 from itertools import islice
 
-from ...feature_usage import PHASES, FeatureUsage, Group
-from ...model.cluster import Cluster
-from ...model.features.rules import RULES
-from ...model.kinds.virtual_machine import VirtualMachine
-from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...model.naming import NAMED
-from ...model.record import Ref
+from ...domain.features.rules import RULES
+from ...store.cluster import Cluster
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.record import Ref
+from ...store.text.naming import NAMED
+from ...usage.features import PHASES, FeatureUsage, Group
 
 __all__ = ["Values", "first_by_rule", "total", "values_by_rule"]
 

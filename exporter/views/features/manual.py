@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...model.features.rule import Migrates, Rule, Stage
-from ...model.features.rules import RULES
+from ...domain.features.rule import Migrates, Rule, Stage
+from ...domain.features.rules import RULES
 
 __all__ = ["BITES", "MIGRATES", "manual"]
 

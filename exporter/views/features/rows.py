@@ -8,12 +8,12 @@ from heapq import nsmallest
 from itertools import islice
 from typing import NamedTuple
 
-from ...feature_usage import PHASES
-from ...model.features.configuration import Effective
-from ...model.features.rule import Ground, Rule
-from ...model.features.rules import RULES
-from ...model.kinds.storage_class import StorageClass
-from ...model.record import Ref
+from ...domain.features.configuration import Effective
+from ...domain.features.rule import Ground, Rule
+from ...domain.features.rules import RULES
+from ...store.kinds.storage_class import StorageClass
+from ...store.record import Ref
+from ...usage.features import PHASES
 from .counting import Values
 from .report import FeatureReport, GateReport, ValueReport
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ...model.features.rules import BY_ID
+from ...domain.features.rules import BY_ID
 from ..nearest import nearest, shortened
 from .report import Features
 

@@ -9,12 +9,11 @@ from collections import Counter
 from collections.abc import Generator, Iterable
 from heapq import nsmallest
 
-from ...feature_usage import PHASES, FeatureUsage
-from ...findings import Finding
-from ...model.cluster import Cluster
-from ...model.features.configuration import Effective, chosen, forecast
-from ...model.features.rules import RULES
-from ...model.kinds import (
+from ...domain.features.configuration import Effective, chosen, forecast
+from ...domain.features.rules import RULES
+from ...findings.finding import Finding
+from ...store.cluster import Cluster
+from ...store.kinds import (
     controller_revision,
     kube_virt,
     storage_class,
@@ -25,13 +24,14 @@ from ...model.kinds import (
     virtual_machine_instancetype,
     virtual_machine_preference,
 )
-from ...model.kinds.kube_virt import KubeVirt
-from ...model.kinds.storage_class import StorageClass
-from ...model.naming import NAMED
-from ...model.reader import Reading
-from ...model.record import Ref
-from ...model.source import FILE, UNREADABLE, Undecodable, not_served, unseen
-from ..slices import at_once
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.storage_class import StorageClass
+from ...store.reader import Reading
+from ...store.record import Ref
+from ...store.source import FILE, UNREADABLE, Undecodable, not_served, unseen
+from ...store.text.naming import NAMED
+from ...usage.features import PHASES, FeatureUsage
+from ..in_slices import at_once
 from .counting import Values, first_by_rule, values_by_rule
 from .report import Features
 from .rows import Asked, Found, Grounds, feature_row, gate_rows

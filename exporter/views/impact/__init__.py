@@ -5,14 +5,14 @@ Pure: nothing is changed. A change is a value, and the checks themselves are eva
 
 from __future__ import annotations
 
-from ...model.reader import Reading
+from ...store.reader import Reading
 from . import gates
-from .asking import PARAMETERS, WHOLE, Asked, proposed
-from .biting import TITLES, Outcome
 from .gates import GateReport
 from .proposals import KINDS, NoSuchObjectError, Proposal, deletion, without
+from .query import PARAMETERS, WHOLE, Asked, proposed
 from .report import Affected, FeatureTotals, Impact, Totals, exit_code
 from .view import concerned, steps, take
+from .who_breaks import TITLES, Outcome
 
 __all__ = [
     "PARAMETERS",

@@ -12,18 +12,18 @@ from heapq import nsmallest
 
 import msgspec
 
-from ...checks.feature_mismatch import CHECK
-from ...findings import Unknown
-from ...model.cluster import Cluster
-from ...model.features.configuration import Effective, chosen, effective
-from ...model.features.requests import requests_of
-from ...model.features.rules import RULES
-from ...model.kinds.kube_virt import KubeVirt
-from ...model.kinds.virtual_machine import VirtualMachine
-from ...model.kinds.virtual_machine_instance import VirtualMachineInstance
-from ...model.overlay import Edit, Overlay
-from ...model.record import Ref
-from ...model.source import unseen
+from ...checks.features.feature_mismatch import CHECK
+from ...domain.features.configuration import Effective, chosen, effective
+from ...domain.features.requests import requests_of
+from ...domain.features.rules import RULES
+from ...findings.finding import Unknown
+from ...store.cluster import Cluster
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.overlay import Edit, Overlay
+from ...store.record import Ref
+from ...store.source import unseen
 
 __all__ = ["KINDS", "GateReport", "Using", "differing", "gates_of", "users"]
 

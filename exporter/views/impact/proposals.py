@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ...model.cluster import Cluster
-from ...model.instancetypes.matching import Role
-from ...model.kind import ApiKind
-from ...model.kinds import (
+from ...domain.instancetypes.matching import Role
+from ...store.cluster import Cluster
+from ...store.kind import ApiKind
+from ...store.kinds import (
     virtual_machine_cluster_instancetype,
     virtual_machine_cluster_preference,
     virtual_machine_instancetype,
     virtual_machine_preference,
 )
-from ...model.overlay import Edit
-from ...model.source import Source, SyncState, Undecodable, unseen
+from ...store.overlay import Edit
+from ...store.source import Source, SyncState, Undecodable, unseen
 from ..nearest import nearest, shortened
 
 __all__ = ["KINDS", "NoSuchObjectError", "Proposal", "deletion", "without"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ...findings import Unknown
-from ...model.record import Ref
+from ...findings.finding import Unknown
+from ...store.record import Ref
 from ..edits import EditProbes
 from ..findings import FindingReport
-from .biting import Outcome
 from .gates import GateReport
+from .who_breaks import Outcome
 
 __all__ = ["MOST_UNKNOWN", "Affected", "FeatureTotals", "Impact", "Totals", "exit_code"]
 

@@ -8,21 +8,21 @@ from collections.abc import Generator, Iterator
 import msgspec
 
 from ...checks import all_checks
-from ...checks.advice import advised
-from ...checks.base import PER_FLEET
+from ...domain.features.rules import BY_ID, RULES
 from ...engine.engine import Engine
-from ...findings import Unknown, fingerprint
-from ...model.cluster import Cluster
-from ...model.features.rules import BY_ID, RULES
-from ...model.record import Record, Ref
-from ...model.source import FILE, Undecodable
-from ...preview import Difference, previewed
+from ...findings.advice import advised
+from ...findings.check import PER_FLEET
+from ...findings.finding import Unknown, fingerprint
+from ...findings.preview import Difference, previewed
+from ...store.cluster import Cluster
+from ...store.record import Record, Ref
+from ...store.source import FILE, Undecodable
 from ..findings import FindingReport, order, reported
-from ..slices import at_once, in_order
-from .biting import Outcome, answer_of, outcome_of, when
+from ..in_slices import at_once, in_order
 from .gates import gates_of
 from .proposals import Proposal
 from .report import MOST_UNKNOWN, Affected, FeatureTotals, Impact, Totals
+from .who_breaks import Outcome, answer_of, outcome_of, when
 
 __all__ = ["concerned", "steps", "take"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ...model.record import Ref
+from ...store.record import Ref
 
 __all__ = ["CopyReport", "InstancetypeReport", "Instancetypes"]
 

@@ -11,16 +11,14 @@ from heapq import nsmallest
 from itertools import islice
 from typing import NamedTuple
 
-from ...checks.instancetype_commands import RESOURCES
-from ...findings import Finding
-from ...instancetype_usage import InstancetypeUsage, Target, Use, role_of
-from ...model._instancetype import Kept
-from ...model.cluster import Cluster
-from ...model.indexes.instancetypes import UNVERSIONED, object_key
-from ...model.instancetypes.drift import differing
-from ...model.instancetypes.matching import ROLES
-from ...model.instancetypes.resolving import LIVE, Mode
-from ...model.kinds import (
+from ...checks.instancetypes._commands import RESOURCES
+from ...domain.instancetypes.drift import differing
+from ...domain.instancetypes.matching import ROLES
+from ...domain.instancetypes.resolving import LIVE, Mode
+from ...findings.finding import Finding
+from ...store.cluster import Cluster
+from ...store.indexes.instancetypes import UNVERSIONED, object_key
+from ...store.kinds import (
     controller_revision,
     kube_virt,
     virtual_machine,
@@ -30,13 +28,15 @@ from ...model.kinds import (
     virtual_machine_pool,
     virtual_machine_preference,
 )
-from ...model.kinds.controller_revision import Stash
-from ...model.kinds.virtual_machine_pool import VirtualMachinePool
-from ...model.naming import NAMED
-from ...model.reader import Reading
-from ...model.record import Ref
-from ...model.source import FILE, Undecodable, not_served, unseen
-from ..slices import at_once
+from ...store.kinds.common.instancetype import Kept
+from ...store.kinds.controller_revision import Stash
+from ...store.kinds.virtual_machine_pool import VirtualMachinePool
+from ...store.reader import Reading
+from ...store.record import Ref
+from ...store.source import FILE, Undecodable, not_served, unseen
+from ...store.text.naming import NAMED
+from ...usage.instancetypes import InstancetypeUsage, Target, Use, role_of
+from ..in_slices import at_once
 from ..times import rfc3339
 from .report import CopyReport, InstancetypeReport, Instancetypes
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from exporter.cli.terminal import complain, say
+from exporter.cli.output.terminal import complain, say
 
 from ...config.settings import Mode
 from ...confirm.confirm import Confirmed

@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import Any
 
-from exporter.cli.terminal import complain, say
+from exporter.cli.output.terminal import complain, say
 
 from ...act.execute import Outcome, Writer
 from ...config.settings import Mode, mode_of

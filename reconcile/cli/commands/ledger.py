@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from exporter.cli.structured import json_of, yaml_of
-from exporter.cli.terminal import complain, one_line, say
+from exporter.cli.output.structured import json_of, yaml_of
+from exporter.cli.output.terminal import complain, one_line, say
 from exporter.config.forms import parse_duration
 
 from ...ledger import Entry, LedgerError, prove

@@ -6,7 +6,7 @@ import argparse
 from datetime import UTC, datetime
 from typing import Any
 
-from exporter.cli.terminal import complain, say
+from exporter.cli.output.terminal import complain, say
 from exporter.kube.errors import KubeError
 
 from ...act.execute import Outcome, Writer

@@ -6,8 +6,8 @@ import argparse
 import time
 from typing import Any
 
-from exporter.cli.structured import written
-from exporter.cli.terminal import say
+from exporter.cli.output.structured import written
+from exporter.cli.output.terminal import say
 
 from ...act.execute import Writer
 from ...config.settings import mode_of

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from exporter.checks import all_checks
-from exporter.cli.terminal import say
+from exporter.cli.output.terminal import say
 
 from ...permissions.accounts import NAME, ServiceAccount
 from ...permissions.manifests import in_lines

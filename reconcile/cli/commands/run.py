@@ -7,9 +7,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from exporter.cli.listening import add_insecure_option, run_until_signalled
-from exporter.cli.logs import log_as, say
-from exporter.cli.terminal import complain
+from exporter.cli.input.listen_address import add_insecure_option, run_until_signalled
+from exporter.cli.output.logs import log_as, say
+from exporter.cli.output.terminal import complain
 from exporter.kube.transport import Transport
 
 from ...app import run

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from exporter.cli.terminal import complain, one_line, say
+from exporter.cli.output.terminal import complain, one_line, say
 
 from ...act.execute import Outcome, Writer
 from ...config.settings import Mode

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from exporter.model.record import Ref
-from exporter.model.skew import Skew
+from exporter.store.record import Ref
+from exporter.store.text.skew import Skew
 
 from ...config.settings import Config, Mode
 from ...ledger.history import Attempt, History

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from exporter.config.forms import write_duration
-from exporter.model.skew import MOST_SKEW
+from exporter.store.text.skew import MOST_SKEW
 
 from ...config.settings import Config
 from ...config.windows import closed_until

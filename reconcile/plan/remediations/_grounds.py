@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from exporter.model.kind import ApiKind
-from exporter.model.kinds import (
+from exporter.store.kind import ApiKind
+from exporter.store.kinds import (
     velero_backup,
     velero_restore,
     virtual_machine,
@@ -15,14 +15,14 @@ from exporter.model.kinds import (
     virtual_machine_restore,
     virtual_machine_snapshot,
 )
-from exporter.model.kinds.namespace import Namespace
-from exporter.model.kinds.velero_backup import Backup
-from exporter.model.kinds.velero_restore import Restore
-from exporter.model.kinds.virtual_machine_backup import VirtualMachineBackup
-from exporter.model.kinds.virtual_machine_clone import VirtualMachineClone
-from exporter.model.kinds.virtual_machine_restore import VirtualMachineRestore
-from exporter.model.kinds.virtual_machine_snapshot import VirtualMachineSnapshot
-from exporter.model.record import Record, Ref
+from exporter.store.kinds.namespace import Namespace
+from exporter.store.kinds.velero_backup import Backup
+from exporter.store.kinds.velero_restore import Restore
+from exporter.store.kinds.virtual_machine_backup import VirtualMachineBackup
+from exporter.store.kinds.virtual_machine_clone import VirtualMachineClone
+from exporter.store.kinds.virtual_machine_restore import VirtualMachineRestore
+from exporter.store.kinds.virtual_machine_snapshot import VirtualMachineSnapshot
+from exporter.store.record import Record, Ref
 
 from ...fresh.cluster import UnreadError
 from ..plan import Refused

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from exporter.model.firmware import comparable, legacy
-from exporter.model.indexes.identities import IDENTITY
-from exporter.model.kinds import controller_revision, virtual_machine_cluster_preference, virtual_machine_preference
-from exporter.model.kinds.controller_revision import START
-from exporter.model.kinds.kube_virt import KubeVirt
-from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.domain.identity.firmware import comparable, legacy
+from exporter.store.indexes.identities import IDENTITY
+from exporter.store.kinds import controller_revision, virtual_machine_cluster_preference, virtual_machine_preference
+from exporter.store.kinds.controller_revision import START
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.virtual_machine import VirtualMachine
 
 from ..plan import Refused
 from ..remediation import Scene

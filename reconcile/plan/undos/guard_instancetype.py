@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from exporter.checks.instancetype_objects import without_copy
-from exporter.model._instancetype import Kept
-from exporter.model.indexes.instancetypes import UNVERSIONED
-from exporter.model.kinds import (
+from exporter.checks.instancetypes.instancetype_objects import without_copy
+from exporter.store.indexes.instancetypes import UNVERSIONED
+from exporter.store.kinds import (
     controller_revision,
     kube_virt,
     namespace,
@@ -15,8 +14,9 @@ from exporter.model.kinds import (
     virtual_machine_instancetype,
     virtual_machine_preference,
 )
-from exporter.model.kinds.namespace import Namespace
-from exporter.model.naming import named
+from exporter.store.kinds.common.instancetype import Kept
+from exporter.store.kinds.namespace import Namespace
+from exporter.store.text.naming import named
 
 from ..plan import Refused
 from ..remediation import Scene

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from exporter.model.kinds import virtual_machine_instance, virtual_machine_instance_migration
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from exporter.store.kinds import virtual_machine_instance, virtual_machine_instance_migration
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
 from ..plan import Refused
 from ..remediation import Scene

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine import VirtualMachine
 
 from ..plan import Refused
 from ..remediation import Scene

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from exporter.model.kinds import pod
-from exporter.model.kinds.pod import Pod
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds import pod
+from exporter.store.kinds.pod import Pod
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ..plan import Refused
 from ..remediation import Scene

@@ -4,7 +4,7 @@ event.
 
 from __future__ import annotations
 
-from exporter.model.kinds import virtual_machine
+from exporter.store.kinds import virtual_machine
 
 from ..remediation import Scene
 from ..undo import Given, Taken, Undo

@@ -6,7 +6,7 @@ given away, whatever is accepted.
 
 from __future__ import annotations
 
-from exporter.model.kinds import (
+from exporter.store.kinds import (
     ipam_claim,
     namespace,
     network_attachment_definition,
@@ -14,10 +14,10 @@ from exporter.model.kinds import (
     virtual_machine_instance,
     virtual_machine_instance_migration,
 )
-from exporter.model.kinds.ipam_claim import FINALIZER, IPAMClaim
-from exporter.model.kinds.namespace import Namespace
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.store.kinds.namespace import Namespace
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ..plan import Refused
 from ..remediation import Scene

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from exporter.model.indexes.instancetypes import REVISION, revision_key
-from exporter.model.kinds import (
+from exporter.store.indexes.instancetypes import REVISION, revision_key
+from exporter.store.kinds import (
     controller_revision,
     virtual_machine,
     virtual_machine_instance,
@@ -11,11 +11,11 @@ from exporter.model.kinds import (
     virtual_machine_restore,
     virtual_machine_snapshot_content,
 )
-from exporter.model.kinds.controller_revision import ControllerRevision
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.kinds.virtual_machine_restore import VirtualMachineRestore
-from exporter.model.naming import named
-from exporter.model.record import Record
+from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_restore import VirtualMachineRestore
+from exporter.store.record import Record
+from exporter.store.text.naming import named
 
 from ..plan import Refused
 from ..remediation import Scene

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from exporter.model.kinds import namespace, virtual_machine_instance
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds import namespace, virtual_machine_instance
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ..plan import Refused
 from ..remediation import Scene

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from exporter.model.kinds.ipam_claim import FINALIZER
+from exporter.store.kinds.ipam_claim import FINALIZER
 from tests.cluster import fleet
 from tests.cluster.resources import VMS
 from tests.cluster.stage import FOREIGN, NETWORKS, Stage, Story, nothing, touched

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from exporter.findings import Finding
-from exporter.model.departure import drain_context, node_context
-from exporter.model.departure.vmi import VMIContext
-from exporter.model.indexes.nodes import HANDLER, NODE, PDB, RUNNING
-from exporter.model.kinds import (
+from exporter.domain.drains.departure import drain_context, node_context
+from exporter.domain.drains.departure.vmi import VMIContext
+from exporter.findings.finding import Finding
+from exporter.store.indexes.nodes import HANDLER, NODE, PDB, RUNNING
+from exporter.store.kinds import (
     kube_virt,
     kubevirt_machine,
     namespace,
@@ -17,9 +17,9 @@ from exporter.model.kinds import (
     virtual_machine_instance,
     virtual_machine_instance_migration,
 )
-from exporter.model.kinds.kube_virt import KubeVirt
-from exporter.model.kinds.namespace import Namespace
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.namespace import Namespace
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...plan import Refused
 from ...remediation import Scene

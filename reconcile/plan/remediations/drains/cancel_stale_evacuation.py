@@ -11,10 +11,10 @@ request anew. Otherwise none.
 
 from __future__ import annotations
 
-from exporter.findings import Finding
-from exporter.model.departure.vmi import VMIContext
-from exporter.model.eviction import Answer, kubevirt_taint
-from exporter.model.kinds.node import Node
+from exporter.domain.drains.departure.vmi import VMIContext
+from exporter.domain.drains.eviction import Answer, kubevirt_taint
+from exporter.findings.finding import Finding
+from exporter.store.kinds.node import Node
 
 from ...plan import Action, Call, Plan, Refused, Risk
 from ...remediation import Remediation, Scene, Write

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exporter.findings import Finding
-from exporter.model.kinds import kube_virt, namespace, pod, pod_disruption_budget, virtual_machine_instance
-from exporter.model.kinds.pod import Pod
-from exporter.model.kinds.pod_disruption_budget import PodDisruptionBudget
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.findings.finding import Finding
+from exporter.store.kinds import kube_virt, namespace, pod, pod_disruption_budget, virtual_machine_instance
+from exporter.store.kinds.pod import Pod
+from exporter.store.kinds.pod_disruption_budget import PodDisruptionBudget
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...patterns import Begins, Each, Like
 from ...plan import Delete, Plan, Refused, Risk

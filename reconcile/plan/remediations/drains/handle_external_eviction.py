@@ -10,12 +10,12 @@ Undo: none. Nothing is written.
 
 from __future__ import annotations
 
-from exporter.findings import Finding
-from exporter.model.departure.building import text
-from exporter.model.indexes.nodes import HANDLER
-from exporter.model.kinds import kubevirt_machine, namespace, virtual_machine_instance
-from exporter.model.kinds.kubevirt_machine import KubevirtMachine
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.domain.drains.departure.building import text
+from exporter.findings.finding import Finding
+from exporter.store.indexes.nodes import HANDLER
+from exporter.store.kinds import kubevirt_machine, namespace, virtual_machine_instance
+from exporter.store.kinds.kubevirt_machine import KubevirtMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...plan import Patch, Plan, Proposal, Refused, Risk
 from ...remediation import Remediation, Scene

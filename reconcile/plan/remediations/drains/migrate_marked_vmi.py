@@ -14,11 +14,11 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any
 
-from exporter.findings import Finding
-from exporter.model.departure.vmi import VMIContext
-from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from exporter.model.naming import named
-from exporter.model.record import Ref
+from exporter.domain.drains.departure.vmi import VMIContext
+from exporter.findings.finding import Finding
+from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from exporter.store.record import Ref
+from exporter.store.text.naming import named
 
 from ...patterns import PRESENT, Begins, Exactly, Like
 from ...plan import Create, Plan, Refused, Risk

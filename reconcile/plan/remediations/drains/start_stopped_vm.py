@@ -21,11 +21,11 @@ from typing import Any
 
 import msgspec
 
-from exporter.findings import Finding
-from exporter.model.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
-from exporter.model.indexes.networks import VM, vm_key
-from exporter.model.indexes.stops import DRAINED_NODE, STOPPED
-from exporter.model.kinds import (
+from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
+from exporter.findings.finding import Finding
+from exporter.store.indexes.networks import VM, vm_key
+from exporter.store.indexes.stops import DRAINED_NODE, STOPPED
+from exporter.store.kinds import (
     controller_revision,
     kube_virt,
     namespace,
@@ -34,9 +34,9 @@ from exporter.model.kinds import (
     pod,
     virtual_machine_instance,
 )
-from exporter.model.kinds.kube_virt import KubeVirt
-from exporter.model.kinds.pod import Pod, Role
-from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.pod import Pod, Role
+from exporter.store.kinds.virtual_machine import VirtualMachine
 
 from ...effects import REQUESTS
 from ...patterns import EMPTY, PRESENT, Each, Exactly, Is, Like

@@ -23,11 +23,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from exporter.findings import Finding
-from exporter.model.departure.vmi import VMIContext
-from exporter.model.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
-from exporter.model.kinds import controller_revision
-from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.domain.drains.departure.vmi import VMIContext
+from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
+from exporter.findings.finding import Finding
+from exporter.store.kinds import controller_revision
+from exporter.store.kinds.virtual_machine import VirtualMachine
 
 from ...effects import annotation
 from ...patterns import PRESENT, Is, Like

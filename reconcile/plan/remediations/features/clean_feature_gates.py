@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from exporter.findings import Finding
-from exporter.model.features.configuration import Effective
-from exporter.model.features.gates import NEWEST
-from exporter.model.features.hco import REVERTED, way_of_gate
-from exporter.model.kinds import kube_virt
-from exporter.model.kinds.kube_virt import KubeVirt, changed
+from exporter.domain.features.configuration import Effective
+from exporter.domain.features.gates import NEWEST
+from exporter.domain.features.hco import REVERTED, way_of_gate
+from exporter.findings.finding import Finding
+from exporter.store.kinds import kube_virt
+from exporter.store.kinds.kube_virt import KubeVirt, changed
 
 from ...known_owners import JSON_PATCH
 from ...owners import claimed

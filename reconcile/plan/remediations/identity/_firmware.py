@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from exporter.model.kinds import (
+from exporter.store.kinds import (
     kube_virt,
     namespace,
     virtual_machine,
     virtual_machine_instance,
     virtual_machine_instance_migration,
 )
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from exporter.model.kinds.virtual_machine_restore import VirtualMachineRestore
-from exporter.model.record import Ref
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from exporter.store.kinds.virtual_machine_restore import VirtualMachineRestore
+from exporter.store.record import Ref
 
 from ...plan import Add, Op, Refused, Test
 from ...remediation import Scene

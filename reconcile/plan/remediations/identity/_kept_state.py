@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from exporter.model.instancetypes.matching import Role
-from exporter.model.instancetypes.resolving import resolve, undecodable
-from exporter.model.instancetypes.specs import preference
-from exporter.model.kinds.kube_virt import KubeVirt
-from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.domain.instancetypes.matching import Role
+from exporter.domain.instancetypes.resolving import resolve, undecodable
+from exporter.domain.instancetypes.specs import preference
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.virtual_machine import VirtualMachine
 
 from ...plan import Refused
 from ...remediation import Scene

@@ -16,16 +16,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exporter.findings import Finding
-from exporter.model.departure.building import text
-from exporter.model.firmware import comparable, invalid, legacy
-from exporter.model.identity import next_boot
-from exporter.model.indexes.identities import IDENTITY
-from exporter.model.kinds import controller_revision, virtual_machine_restore
-from exporter.model.kinds.kube_virt import KubeVirt
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.record import epoch
+from exporter.domain.drains.departure.building import text
+from exporter.domain.identity.firmware import comparable, invalid, legacy
+from exporter.domain.identity.identity import next_boot
+from exporter.findings.finding import Finding
+from exporter.store.indexes.identities import IDENTITY
+from exporter.store.kinds import controller_revision, virtual_machine_restore
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.record import epoch
 
 from ...managed_fields import writers
 from ...patterns import PRESENT, Like

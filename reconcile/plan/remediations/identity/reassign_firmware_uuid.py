@@ -22,21 +22,21 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid5
 
-from exporter.findings import Finding
-from exporter.model.firmware import legacy
-from exporter.model.indexes.identities import IDENTITY
-from exporter.model.indexes.networks import vm_key
-from exporter.model.kinds import (
+from exporter.domain.identity.firmware import legacy
+from exporter.findings.finding import Finding
+from exporter.store.indexes.identities import IDENTITY
+from exporter.store.indexes.networks import vm_key
+from exporter.store.kinds import (
     controller_revision,
     pod,
     virtual_machine_cluster_preference,
     virtual_machine_preference,
     virtual_machine_snapshot_content,
 )
-from exporter.model.kinds.pod import Pod
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+from exporter.store.kinds.pod import Pod
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...annotations import PREFIX
 from ...patterns import PRESENT

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exporter.model.identity import owned
-from exporter.model.instancetypes.matching import Role
-from exporter.model.instancetypes.resolving import Resolution, reference
-from exporter.model.kinds import virtual_machine, virtual_machine_instance
-from exporter.model.kinds.controller_revision import ControllerRevision
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.kinds.virtual_machine_snapshot import VirtualMachineSnapshot
-from exporter.model.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+from exporter.domain.identity.identity import owned
+from exporter.domain.instancetypes.matching import Role
+from exporter.domain.instancetypes.resolving import Resolution, reference
+from exporter.store.kinds import virtual_machine, virtual_machine_instance
+from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_snapshot import VirtualMachineSnapshot
+from exporter.store.kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
 
 from ...managed_fields import writers
 from ...remediation import Scene

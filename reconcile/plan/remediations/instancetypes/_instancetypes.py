@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from exporter.model.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.kube_virt import KubeVirt
 
 from ...remediation import Scene
 

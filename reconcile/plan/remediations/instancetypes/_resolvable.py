@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from exporter.model.instancetypes.matching import ROLES, Role
-from exporter.model.instancetypes.resolving import Failure, resolve, undecodable
-from exporter.model.kinds.kube_virt import KubeVirt
-from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.domain.instancetypes.matching import ROLES, Role
+from exporter.domain.instancetypes.resolving import Failure, resolve, undecodable
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.virtual_machine import VirtualMachine
 
 from ...plan import Refused
 from ...remediation import Scene

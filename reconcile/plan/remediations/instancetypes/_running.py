@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from exporter.model.quantity import amount
+from exporter.store.text.quantity import amount
 
 from ...effects import ABSENT, at
 from .._grounds import table

@@ -7,16 +7,16 @@ from typing import Any
 
 import msgspec
 
-from exporter.model.instancetypes.resolving import LIVE, Resolution, undecodable
-from exporter.model.kinds import (
+from exporter.domain.instancetypes.resolving import LIVE, Resolution, undecodable
+from exporter.store.kinds import (
     controller_revision,
     virtual_machine_cluster_instancetype,
     virtual_machine_cluster_preference,
     virtual_machine_instancetype,
     virtual_machine_preference,
 )
-from exporter.model.kinds.controller_revision import ControllerRevision
-from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.virtual_machine import VirtualMachine
 
 from ...plan import Refused
 from ...remediation import Scene

@@ -15,10 +15,10 @@ Undo: create it again from the ledger, which keeps it whole; VMs refer to it by 
 
 from __future__ import annotations
 
-from exporter.findings import Finding
-from exporter.model.instancetypes.matching import ROLES
-from exporter.model.instancetypes.resolving import reference
-from exporter.model.kinds import (
+from exporter.domain.instancetypes.matching import ROLES
+from exporter.domain.instancetypes.resolving import reference
+from exporter.findings.finding import Finding
+from exporter.store.kinds import (
     controller_revision,
     namespace,
     virtual_machine,
@@ -26,8 +26,8 @@ from exporter.model.kinds import (
     virtual_machine_pool,
     virtual_machine_snapshot_content,
 )
-from exporter.model.kinds.controller_revision import ControllerRevision
-from exporter.model.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.controller_revision import ControllerRevision
+from exporter.store.kinds.virtual_machine import VirtualMachine
 
 from ...patterns import EMPTY, Begins, Each, Like
 from ...plan import Delete, Plan, Refused, Risk

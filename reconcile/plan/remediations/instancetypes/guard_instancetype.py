@@ -16,8 +16,8 @@ that is accepted. By hand, once each VM has a copy, and before the steward is un
 
 from __future__ import annotations
 
-from exporter.findings import Finding
-from exporter.model.kinds import (
+from exporter.findings.finding import Finding
+from exporter.store.kinds import (
     controller_revision,
     kube_virt,
     namespace,

@@ -23,12 +23,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exporter.findings import Finding
-from exporter.model.identity import owned
-from exporter.model.instancetypes.conflicts import conflicts
-from exporter.model.instancetypes.matching import Role
-from exporter.model.instancetypes.resolving import Failure, Mode, Resolution, resolve
-from exporter.model.kinds import (
+from exporter.domain.identity.identity import owned
+from exporter.domain.instancetypes.conflicts import conflicts
+from exporter.domain.instancetypes.matching import Role
+from exporter.domain.instancetypes.resolving import Failure, Mode, Resolution, resolve
+from exporter.findings.finding import Finding
+from exporter.store.kinds import (
     controller_revision,
     kube_virt,
     namespace,
@@ -37,11 +37,11 @@ from exporter.model.kinds import (
     virtual_machine_instance_migration,
     virtual_machine_snapshot_content,
 )
-from exporter.model.kinds.kube_virt import KubeVirt
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from exporter.model.record import Ref
+from exporter.store.kinds.kube_virt import KubeVirt
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from exporter.store.record import Ref
 
 from ...patterns import EMPTY, PRESENT, Begins, Is, Like
 from ...plan import Compared, Create, Op, Patch, Plan, Refused, Remove, Risk, Test

@@ -9,18 +9,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from exporter.checks.ipam_explained import broken
-from exporter.decode import ObjectDecoder
-from exporter.model.kinds import ipam_claim
-from exporter.model.kinds.deployment import Deployment, own_parts
-from exporter.model.kinds.ipam_claim import IPAMClaim
-from exporter.model.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
-from exporter.model.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from exporter.model.kinds.pod import Pod
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
-from exporter.model.vm_networks import claim_name
+from exporter.checks.networks._explained import broken
+from exporter.domain.networks.vm_networks import claim_name
+from exporter.store.decode import ObjectDecoder
+from exporter.store.kinds import ipam_claim
+from exporter.store.kinds.deployment import Deployment, own_parts
+from exporter.store.kinds.ipam_claim import IPAMClaim
+from exporter.store.kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
+from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from exporter.store.kinds.pod import Pod
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 
 from ...plan import Refused
 from ...remediation import Scene

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from exporter.model.kinds import ipam_claim, network_attachment_definition
-from exporter.model.kinds.ipam_claim import IPAMClaim
-from exporter.model.kinds.network_attachment_definition import NetworkAttachmentDefinition
-from exporter.model.kinds.pod import GIVEN, REFERRED, Pod
-from exporter.model.record import UnansweredError
-from exporter.model.source import Undecodable
+from exporter.store.kinds import ipam_claim, network_attachment_definition
+from exporter.store.kinds.ipam_claim import IPAMClaim
+from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from exporter.store.kinds.pod import GIVEN, REFERRED, Pod
+from exporter.store.record import UnansweredError
+from exporter.store.source import Undecodable
 
 from ...plan import Refused
 from ...remediation import Scene

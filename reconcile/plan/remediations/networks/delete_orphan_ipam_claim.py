@@ -13,8 +13,8 @@ Undo: none. A deletion can't be taken back; the ledger keeps the IPAMClaim whole
 
 from __future__ import annotations
 
-from exporter.findings import Finding
-from exporter.model.kinds import (
+from exporter.findings.finding import Finding
+from exporter.store.kinds import (
     deployment,
     ipam_claim,
     mutating_webhook_configuration,
@@ -25,9 +25,9 @@ from exporter.model.kinds import (
     virtual_machine_instance,
     virtual_machine_instance_migration,
 )
-from exporter.model.kinds.ipam_claim import FINALIZER, IPAMClaim
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...patterns import Has, Like
 from ...plan import Delete, Plan, Refused, Risk

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from exporter.findings import Finding
-from exporter.model.kinds import (
+from exporter.findings.finding import Finding
+from exporter.store.kinds import (
     ipam_claim,
     network_attachment_definition,
     pod,
@@ -29,10 +29,10 @@ from exporter.model.kinds import (
     virtual_machine_instance,
     virtual_machine_instance_migration,
 )
-from exporter.model.kinds.ipam_claim import FINALIZER, IPAMClaim
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
-from exporter.model.record import epoch
+from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.record import epoch
 
 from ...annotations import PREFIX
 from ...patterns import PRESENT

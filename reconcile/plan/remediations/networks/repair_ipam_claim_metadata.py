@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exporter.findings import Finding
-from exporter.model.kinds import (
+from exporter.findings.finding import Finding
+from exporter.store.kinds import (
     deployment,
     ipam_claim,
     mutating_webhook_configuration,
@@ -27,9 +27,9 @@ from exporter.model.kinds import (
     virtual_machine_instance,
     virtual_machine_instance_migration,
 )
-from exporter.model.kinds.ipam_claim import FINALIZER, IPAMClaim
-from exporter.model.kinds.virtual_machine import VirtualMachine
-from exporter.model.kinds.virtual_machine_instance import VirtualMachineInstance
+from exporter.store.kinds.ipam_claim import FINALIZER, IPAMClaim
+from exporter.store.kinds.virtual_machine import VirtualMachine
+from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
 
 from ...patterns import EMPTY, PRESENT
 from ...plan import Add, Op, Patch, Plan, Refused, Replace, Risk, Test

@@ -1,0 +1,133 @@
+"""PDBs that KubeVirt made and that were left behind.
+
+Up to 1.5 KubeVirt made one for each VM that must not be shut down; from 1.6 on it makes none and deletes those that
+exist. One whose VM is gone stays where its owner reference was lost, in a backup or a copy, or where virt-controller
+does not run. It blocks evictions only where it selects a pod that lives.
+
+Not seen here: PDBs of users (the check evictions reports where they block); whether the pods that a PDB without an
+owner counts have ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity
+from ...store.indexes.evictions import KUBEVIRT_PDB
+from ...store.indexes.networks import VM, vm_key
+from ...store.kinds import kube_virt, pod, pod_disruption_budget, virtual_machine_instance
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.pod import Pod
+from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+
+__all__ = ["CHECK"]
+
+_WITHOUT = (1, 6)  # from this release on KubeVirt makes no PDBs
+_ALERT = "VMEvictionPDBBlocks"
+_SHOW = "kubectl get poddisruptionbudgets.policy -n NAMESPACE NAME -o yaml"
+_DELETE = (
+    """echo '{"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "UID"}}' | """
+    "kubectl delete --raw /apis/policy/v1/namespaces/NAMESPACE/poddisruptionbudgets/NAME -f -"
+)
+_RUNNING = "kubectl get pods -A -l kubevirt.io=virt-controller -o wide"
+_FAMILY = Family(
+    "kubevirt_eviction_pdb_left",
+    "A PDB that KubeVirt made and that should no longer be there.",
+)
+_REASONS = {
+    "OrphanPDB": Reason(
+        (Severity.INFO, Severity.WARNING),
+        "The VMI that the PDB was made for is gone; a warning where it selects a pod that lives.",
+        _FAMILY,
+        grace=600.0,
+        next="Delete the PDB: nothing needs it any more.",
+        commands=(_SHOW, _DELETE),
+        alert=_ALERT,
+        remediation="delete_orphan_pdb",
+    ),
+    "LegacyPDBPresent": Reason(
+        (Severity.WARNING,),
+        "KubeVirt's release makes no PDBs and deletes those of earlier releases, but has not deleted this one.",
+        _FAMILY,
+        grace=600.0,
+        next="Check that virt-controller runs, which deletes the PDB; if it stays, delete it.",
+        commands=(_RUNNING, _SHOW, _DELETE),
+        alert=_ALERT,
+        remediation="delete_orphan_pdb",
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    releases = [each.release for each in view.all(KubeVirt) if not each.upgrading]
+    for pdb in view.all(PodDisruptionBudget):
+        if pdb.deleting is not None:
+            continue
+        owner = view.named(VirtualMachineInstance, pdb.namespace, pdb.owner_vmi) if pdb.owner_vmi else None
+        if owner is None or owner.uid != pdb.owner_uid:
+            yield _orphan(view, pdb)
+        elif any(release >= _WITHOUT for release in releases):
+            yield Finding(
+                reason="LegacyPDBPresent",
+                severity=Severity.WARNING,
+                subject=pdb.ref,
+                related=(owner.ref,),
+                message=f"The PDB was made for {owner.ref} by an earlier KubeVirt, and this release has not deleted it",
+                evidence={"vmi": owner.name},
+            )
+
+
+def _orphan(view: View, pdb: PodDisruptionBudget) -> Finding:
+    pods = _selected(view, pdb)
+    blocks = bool(pods) if pdb.owner_vmi else pdb.expected > 0
+    whose = f"VMI {pdb.owner_vmi}, for which the PDB was made," if pdb.owner_vmi else "VMI for which the PDB was made"
+    counted = f"{len(pods)} of its pods" if pods else f"{pdb.expected} pod{'s' if pdb.expected != 1 else ''}"
+    return Finding(
+        reason="OrphanPDB",
+        severity=Severity.WARNING if blocks else Severity.INFO,
+        subject=pdb.ref,
+        message=f"The {whose} is gone"
+        + (f", and it selects {counted}, whose evictions may be refused" if blocks else ", and it selects no pod"),
+        next="Make sure that no pod it selects runs a VM that it should protect, then delete the PDB."
+        if blocks
+        else "",
+        evidence={
+            name: fact
+            for name, fact in {
+                "vmi": pdb.owner_vmi,
+                "vmiUid": pdb.owner_uid,
+                "pods": pods,
+                "expectedPods": pdb.expected,
+            }.items()
+            if fact
+        },
+    )
+
+
+def _selected(view: View, pdb: PodDisruptionBudget) -> list[str]:
+    """The names of the VM's pods that live and that it selects."""
+    selector = pdb.selector
+    if selector is None or not pdb.owner_vmi:
+        return []
+    found = view.members(VM, vm_key(pdb.namespace, pdb.owner_vmi), Pod)
+    pods = [each for each in found if each.deleting is None]
+    return sorted(each.name for each in pods if selector.matches(each.labels))
+
+
+CHECK = Check(
+    id="eviction_pdbs",
+    title="PDBs that KubeVirt left behind",
+    reads=(pod_disruption_budget.KIND, virtual_machine_instance.KIND, pod.KIND, kube_virt.KIND),
+    scope=Scope("one PDB", KUBEVIRT_PDB),
+    joins=(VM,),
+    reasons=_REASONS,
+    find=find,
+    uses={
+        virtual_machine_instance.KIND: "",
+        pod.KIND: "deleting domain label_pairs migration vmi_uid",
+        kube_virt.KIND: "assumed upgrading version",
+    },
+    about=(virtual_machine_instance.KIND,),
+)

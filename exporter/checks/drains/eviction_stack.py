@@ -1,0 +1,82 @@
+"""Whether KubeVirt's eviction webhook answers.
+
+From 1.5 on the API server has to ask virt-api about each eviction of a launcher pod, and refuses the eviction where it
+gets no answer: no node can be drained. That is by design: without the webhook an eviction would shut VMs down. It is
+reported once, not for each VM.
+
+Not seen here: a virt-api whose Service is gone with all EndpointSlices, as in a dump without any; one that is ready and
+can't be reached; a webhook whose CA bundle is not that of virt-api.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...domain.drains.eviction import webhook_down
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity
+from ...findings.partial import known
+from ...store.indexes.evictions import LAUNCHERS, VIRT_API
+from ...store.kinds import endpoint_slice, kube_virt, pod
+from ...store.kinds.endpoint_slice import EndpointSlice
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.record import Ref
+
+__all__ = ["CHECK"]
+
+_REASONS = {
+    "WebhookDown": Reason(
+        (Severity.CRITICAL,),
+        "virt-api has no ready endpoint: no launcher pod can be evicted, and no node drained.",
+        Family(
+            "kubevirt_eviction_webhook_down",
+            "KubeVirt's eviction webhook has no endpoint, and no launcher pod can be evicted.",
+        ),
+        grace=120.0,
+        next="Bring virt-api back; do not delete its webhook, without which evictions shut VMs down.",
+        commands=(
+            "kubectl get endpointslices.discovery.k8s.io -n NAMESPACE -l kubernetes.io/service-name=virt-api -o wide",
+            "kubectl get pods -n NAMESPACE -l kubevirt.io=virt-api -o wide",
+            "kubectl get events -n NAMESPACE --sort-by=.lastTimestamp",
+        ),
+        alert="KubeVirtEvictionWebhookDown",
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    slices = view.all(EndpointSlice)
+    for kubevirt in sorted(view.all(KubeVirt), key=lambda each: each.ref):
+        own = [each for each in slices if each.namespace == kubevirt.namespace]
+        if kubevirt.version and webhook_down(own, kubevirt):  # without one it is just being installed
+            launchers, whole = known(view.sharing(LAUNCHERS, view.partition))
+            held = len(launchers)
+            unready = sum(each.endpoints for each in own)
+            yield Finding(
+                reason="WebhookDown",
+                severity=Severity.CRITICAL,
+                subject=Ref("Service", kubevirt.namespace, "virt-api"),
+                message=f"Service virt-api has no ready endpoint ({unready} not ready): evictions of "
+                f"{f'{held} ' if whole else ''}launcher pod{'s' if held != 1 else ''} fail",
+                related=(kubevirt.ref,),
+                evidence={
+                    "launcherPods": held,
+                    "notReady": unready,
+                    "release": kubevirt.version,
+                },
+            )
+
+
+CHECK = Check(
+    id="eviction_stack",
+    title="KubeVirt's eviction webhook",
+    reads=(endpoint_slice.KIND, kube_virt.KIND, pod.KIND),
+    scope=Scope("the eviction webhook", VIRT_API, (LAUNCHERS,)),
+    reasons=_REASONS,
+    find=find,
+    uses={
+        pod.KIND: "role",
+        kube_virt.KIND: "assumed version",
+    },
+    about=(kube_virt.KIND,),
+)

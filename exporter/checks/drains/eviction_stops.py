@@ -1,0 +1,138 @@
+"""VMs that the sidecar stopped for the drain of a node, and that nobody has started again.
+
+A VM that may only be migrated and can't be keeps its node from being drained; with its owner's consent the sidecar
+stops it (`stop_blocked_vmi`), and nothing starts it by itself. In the same write it notes on the VM, by the annotation
+`steward.kubevirt-steward.io/stopped-for-drain`, which VM and VMI it stopped, for which node, and what the run strategy
+was. The drain is over once the node takes VMs again: it exists, is Ready, neither cordoned nor tainted to be drained,
+schedulable for KubeVirt, and no NodeMaintenance is for it; or once the node is gone and another one takes VMs.
+
+The annotation says nothing of a VM of another UID, such as a clone or a restored one; nor once the VM runs, or somebody
+else has set its run strategy, as far as its managedFields say. It may then be removed; nothing follows from it.
+
+Not seen here: whether another node could take the VM while the drain lasts; who started a VM and stopped it again where
+managedFields were taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...domain.drains.departure.over import goes_on
+from ...domain.drains.drain_stop import DrainStop
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity
+from ...store.indexes.networks import VM
+from ...store.indexes.stops import DRAINED_NODE, STOPPED
+from ...store.kinds import kube_virt, node, node_maintenance, virtual_machine, virtual_machine_instance
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.record import epoch
+from ...store.text.placeholders import filled
+from ...store.text.since import UNKNOWN, Since
+
+__all__ = ["CHECK"]
+
+_START = "virtctl start -n NAMESPACE NAME"
+_SHOW = "kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml"
+_FORGET = (
+    "kubectl annotate virtualmachines.kubevirt.io -n NAMESPACE NAME steward.kubevirt-steward.io/stopped-for-drain-"
+)
+_NODE = "kubectl get nodes NODE -o yaml"
+_LEAVE = "or, if it is to stay off, remove the annotation."
+# `virtctl start` of a VM that is Halted sets Always: any other run strategy has to be put back first.
+_STARTS = {
+    "Always": f"Start the VM again; {_LEAVE}",
+    "Manual": f"Put run strategy Manual back and start the VM; {_LEAVE}",
+}
+_PUT_BACK = f"Put run strategy RUNSTRATEGY back, which starts the VM; {_LEAVE}"
+_FAMILY = Family(
+    "kubevirt_vm_stopped_for_drain",
+    "A VM that was stopped for the drain of a node and has not been started again.",
+)
+_REASONS = {
+    "StoppedForDrain": Reason(
+        (Severity.INFO,),
+        "The VM was stopped for the drain of a node, which is not over.",
+        _FAMILY,
+        next="Wait until node NODE takes VMs again; or start the VM now, if another node can take it.",
+        commands=(_NODE, _SHOW),
+    ),
+    "StoppedAfterDrain": Reason(
+        (Severity.WARNING,),
+        "The VM was stopped for the drain of a node, which is over, and nobody has started it again.",
+        _FAMILY,
+        grace=300.0,
+        next=_STARTS["Always"],
+        commands=(_SHOW, _START, _FORGET),
+        alert="VMStoppedAfterDrain",
+        remediation="start_stopped_vm",
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    for vm in view.all(VirtualMachine):
+        stop = vm.drain_stop
+        if stop is None or not _still_stopped(vm, stop):
+            continue
+        if view.named(VirtualMachineInstance, vm.namespace, vm.name) is None:
+            yield _finding(vm, stop, goes_on(view, stop.node))
+
+
+def _still_stopped(vm: VirtualMachine, stop: DrainStop) -> bool:
+    """Whether it is the VM that was stopped, and is as the stop left it."""
+    if vm.deleting is not None or stop.vm != vm.uid or (vm.set_by and vm.set_by != (stop.by,)):
+        return False
+    if not stop.starting:
+        return vm.run_strategy == "Halted"
+    # It has not run since its run strategy was put back.
+    return vm.run_strategy == stop.run_strategy and vm.stopped is not None and vm.stopped == _moment(stop.starting)
+
+
+def _moment(text: str) -> float | None:
+    try:
+        return epoch(text)
+    except ValueError:
+        return None
+
+
+def _finding(vm: VirtualMachine, stop: DrainStop, why: str) -> Finding:
+    reason = "StoppedForDrain" if why else "StoppedAfterDrain"
+    state = f"which is not over: {why}" if why else "which is over"
+    since = (vm.stopped, Since.CONDITION) if why and vm.stopped is not None else UNKNOWN
+    strategy = stop.run_strategy
+    start = filled(_STARTS.get(strategy, _PUT_BACK), {"RUNSTRATEGY": strategy})
+    commands = (_SHOW, *((_START,) if strategy in _STARTS else ()), _FORGET)
+    values = {"NAMESPACE": vm.namespace, "NAME": vm.name}
+    return Finding(
+        reason=reason,
+        severity=_REASONS[reason].severities[0],
+        subject=vm.ref,
+        message=f"The VM was stopped for the drain of node {stop.node} by {stop.by}, {state}",
+        vm=vm.name,
+        node=stop.node,
+        since=since[0],
+        since_source=since[1],
+        evidence={"runStrategy": strategy, "stoppedBy": stop.by, "stoppedVmi": stop.vmi},
+        next="" if why else start,
+        commands=() if why else tuple(filled(each, values) for each in commands),
+    )
+
+
+CHECK = Check(
+    id="eviction_stops",
+    title="VMs that were stopped for a drain",
+    reads=(virtual_machine.KIND, virtual_machine_instance.KIND, node.KIND, node_maintenance.KIND, kube_virt.KIND),
+    scope=Scope("one VM that was stopped for a drain", STOPPED),
+    joins=(VM, DRAINED_NODE),
+    reasons=_REASONS,
+    find=find,
+    uses={
+        virtual_machine.KIND: "deleting drain_stop run_strategy set_by stopped",
+        virtual_machine_instance.KIND: "",
+        node.KIND: "deleting label_pairs ready taints unschedulable",
+        node_maintenance.KIND: "node",
+        kube_virt.KIND: "drain_taint",
+    },
+    about=(virtual_machine.KIND, virtual_machine_instance.KIND),
+)

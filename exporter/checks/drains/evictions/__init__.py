@@ -1,0 +1,148 @@
+"""VMIs that should leave their node and can't; nodes whose drain makes no progress.
+
+KubeVirt's webhook denies the eviction of a launcher pod and requests the evacuation of the VMI instead
+(`status.evacuationNodeName`). KubeVirt then migrates it, or leaves that to the controller that manages it (strategy
+External). Each step can get stuck in silence: a drain only repeats its request.
+
+A VMI has one reason at a time, the most specific one: StuckTerminating; where the webhook lets an eviction pass,
+UserPDB, MultiplePDB, RequestWithUnmanagedStrategy, LegacyTaintIgnored, WillShutDown; where it does not,
+StaleEvacuationRequest, ExternalAwaiting, NotMigratable or NotMigratableAfterRequest, MigrationFailing,
+MigrationHanging, TargetUnschedulable, MigrationPending, RequestOnSchedulableNode or RequestByWorkloadUpdate,
+MigrationQueued, NotStarted. Seven stand beside another one: ExternalNoHandler, MigrationOverdue after an hour in the
+queue, NotMigratableWhileCordoned and PDBWhileCordoned after an hour of cordon, MigrationHanging where those before it
+failed, and, where its migrations fail, hang, are held up or are not made, RequestOnSchedulableNode or
+RequestByWorkloadUpdate. A VMI that migrates and makes progress has none.
+
+A node counts as being drained if it has a drain taint; or if it is cordoned and something else shows it: a
+NodeMaintenance that is not being deleted, or, since the cordon, a VMI that was asked to leave it or a pod that was
+evicted and ends. A request or an eviction whose time is not known counts here; for a write (`stop_blocked_vmi`) it does
+not. Requests of the descheduler, and those by which KubeVirt replaces launchers of an earlier release, are none of a
+drain. A cordon alone is no drain, whatever is left on the node: what would be in the way is an info, and a warning
+after an hour. With KubeVirt's own taint its VMIs are migrated without a request.
+
+Not seen here: KubeVirt before 1.5, whose webhook lets a second request pass; who asked for an eviction; evictions that
+were refused and left no trace, so that a drain that meets nothing but these looks like a cordon; the nodes that a
+volume is accessible from; since when a VMI is asked to leave, where KubeVirt is older than 1.7 and its managedFields
+were taken off: there the time of its drain counts (a NodeMaintenance, the taint of the cordon, the request of another
+VMI), where one is known; a copy that makes no progress in post-copy, or with both time-outs of KubeVirt set to 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ....domain.drains.departure import (
+    Departure,
+    NodeContext,
+    departure,
+    drain_context,
+    each_departure,
+    in_order,
+    node_context,
+    orphans,
+)
+from ....findings.check import Check, Scope, View
+from ....findings.finding import Finding
+from ....store.indexes.nodes import HANDLER, NODE, PDB, REQUESTED, RUNNING, TARGET
+from ....store.kinds import (
+    kube_virt,
+    kubevirt_machine,
+    node,
+    node_maintenance,
+    pod,
+    pod_disruption_budget,
+    virtual_machine_instance,
+    virtual_machine_instance_migration,
+)
+from ....store.kinds.pod import Pod
+from .reasons import REASONS
+from .residual import residual
+
+__all__ = ["CHECK"]
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    context = node_context(drain_context(view), view.partition)
+    found: list[Departure] = []
+    for each in each_departure(context) if context.closed else _asked(context):
+        found.append(each)
+        yield None
+    found = in_order(found)
+    for each in found:
+        reasons = () if context.draining or not context.closed else _IF_DRAINED.get(each.reason, ())
+        for reason in reasons:
+            yield from _findings(replace(each, reason=reason, due=True, since=context.since), context)
+        if not reasons:
+            yield from _findings(each, context)
+    if context.draining:
+        yield from residual(context, found)
+
+
+def _asked(context: NodeContext) -> Iterator[Departure]:
+    """Of a node that nobody wants to be empty, as most are: only a request can be in the way of an eviction there."""
+    yield from orphans(context)
+    asked = (vmi for vmi in context.vmis if vmi.evacuation and vmi.deleting is None)
+    yield from (departure(vmi, context) for vmi in asked)
+
+
+# What a drain that nobody is seen to make would meet: at once, and once the node has been cordoned for an hour.
+_IF_DRAINED = {
+    "NotMigratable": ("NotMigratableIfDrained", "NotMigratableWhileCordoned"),
+    "UserPDB": ("PDBIfDrained", "PDBWhileCordoned"),
+    "MultiplePDB": ("PDBIfDrained", "PDBWhileCordoned"),
+}
+
+
+def _findings(found: Departure, context: NodeContext) -> Iterator[Finding]:
+    if not found.due or found.reason not in REASONS:
+        return
+    yield Finding(
+        reason=found.reason,
+        severity=REASONS[found.reason].severities[0],
+        subject=found.subject.ref,
+        message=found.why,
+        related=found.related,
+        vm=found.subject.domain if isinstance(found.subject, Pod) else "",
+        node=context.name,
+        since=found.since[0],
+        since_source=found.since[1],
+        evidence={name: fact for name, fact in found.evidence.items() if fact not in ("", [], None)},
+        next=found.next,
+        commands=found.commands,
+    )
+    for each in found.also:
+        yield from _findings(each, context)
+
+
+CHECK = Check(
+    id="evictions",
+    title="VMIs that should leave their node and can't",
+    reads=(
+        virtual_machine_instance.KIND,
+        virtual_machine_instance_migration.KIND,
+        pod.KIND,
+        node.KIND,
+        pod_disruption_budget.KIND,
+        kube_virt.KIND,
+        node_maintenance.KIND,
+        kubevirt_machine.KIND,
+    ),
+    scope=Scope("one node", NODE),
+    joins=(PDB, HANDLER, REQUESTED, RUNNING, TARGET),
+    reasons=REASONS,
+    find=find,
+    uses={
+        virtual_machine_instance.KIND: (
+            "created deleting descheduled evacuation evacuation_since evacuation_written handler hindered hindrance "
+            "migratable migration node outdated owner paused phase strategy termination vm_uid"
+        ),
+        pod.KIND: (
+            "created deleting domain evicted label_pairs lagging migration node owner phase ready role started "
+            "unschedulable vmi_uid"
+        ),
+        node.KIND: "ready taints unschedulable",
+        kube_virt.KIND: "assumed drain_taint evicts_outdated per_cluster per_node strategy version",
+    },
+    about=(virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
+)

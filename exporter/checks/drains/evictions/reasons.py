@@ -1,0 +1,227 @@
+"""What can keep a VMI, or its pod, on a node that is to be drained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ....domain.drains.departure import REMEDIES, Remedy
+from ....findings.check import Family, Reason
+from ....findings.finding import Severity
+
+__all__ = ["BLOCKED", "REASONS"]
+
+BLOCKED = Family(
+    "kubevirt_vmi_eviction_blocked",
+    "A VMI that has to leave its node makes no progress.",
+)
+_NOTICE = Family(
+    "kubevirt_vmi_eviction_notice",
+    "A VMI that has to leave its node, and nothing is in its way: it waits, will be shut down, or may be blocked.",
+)
+_POD = Family(
+    "kubevirt_launcher_pod_orphaned",
+    "A launcher pod runs whose VMI does not exist; every eviction of it is refused.",
+)
+_NODE = Family(
+    "kubevirt_node_drain_residual",
+    "VMIs are left on a node that is being drained.",
+)
+
+# The alerts, which are the names of the runbooks too.
+_STUCK, _NOT_MIGRATABLE, _LEFT = "VMEvictionMigrationStuck", "VMEvictionNotMigratable", "VMEvacuationRequestLeft"
+_PDB, _TERMINATING, _STALLED = "VMEvictionPDBBlocks", "VMEvictionTerminatingStuck", "KubeVirtNodeDrainStalled"
+
+_ON_NODE = "kubectl get virtualmachineinstances.kubevirt.io -A -l kubevirt.io/nodeName=NODE"
+_RESIDUAL = Remedy("Follow the findings of the VMIs that are left on node NODE.", (_ON_NODE,))
+
+_INFO = Severity.INFO
+
+
+def _reason(
+    meaning: str,
+    alert: str,
+    remedy: str | Remedy,
+    grace: float = 0.0,
+    *,
+    family: Family = BLOCKED,
+    severity: Severity = Severity.WARNING,
+    lasting: bool = False,
+    remediation: str = "",
+) -> Reason:
+    """`remedy` is one of REMEDIES: the usual one, where it depends on the case."""
+    found = REMEDIES[remedy] if isinstance(remedy, str) else remedy
+    made = Reason((severity,), meaning, family, grace=grace, lasting=lasting)
+    return replace(made, next=found.next, commands=found.commands, alert=alert, remediation=remediation)
+
+
+REASONS = {
+    "StuckTerminating": _reason(
+        "The VMI, on a node that is cordoned or drained, was deleted, and is there long after its guest should have"
+        " shut down.",
+        _TERMINATING,
+        "StuckTerminating",
+        600.0,
+    ),
+    "StaleEvacuationRequest": _reason(
+        "The VMI is asked to leave a node that it is not on: nobody migrates it, and evictions are refused.",
+        _LEFT,
+        "StaleEvacuationRequest",
+        120.0,
+        remediation="cancel_stale_evacuation",
+    ),
+    "ExternalAwaiting": _reason(
+        "The VMI is asked to leave its node, and the controller that manages it has not moved it.",
+        _NOT_MIGRATABLE,
+        "ExternalAwaiting",
+        900.0,
+        remediation="handle_external_eviction",
+    ),
+    "ExternalNoHandler": _reason(
+        "The VMI is asked to leave, its strategy is External, and no label says which controller manages it.",
+        "",
+        "ExternalNoHandler",
+        family=_NOTICE,
+        severity=_INFO,
+        remediation="handle_external_eviction",
+    ),
+    "NotMigratableAfterRequest": _reason(
+        "The VMI was asked to leave and then became one that can't be migrated.",
+        _NOT_MIGRATABLE,
+        "NotMigratable",
+        120.0,
+        remediation="stop_blocked_vmi",
+    ),
+    "RequestWithUnmanagedStrategy": _reason(
+        "The VMI is asked to leave, nobody migrates it by its strategy, and its next eviction shuts it down.",
+        _LEFT,
+        "RequestWithUnmanagedStrategy",
+        120.0,
+        remediation="cancel_stale_evacuation",
+    ),
+    "MigrationFailing": _reason(
+        "At least two migrations in a row, since the VMI was asked to leave, failed.", _STUCK, "MigrationFailing"
+    ),
+    "TargetUnschedulable": _reason(
+        "No node takes the target pod of the VMI's migration.", _STUCK, "TargetUnschedulable", 60.0
+    ),
+    "MigrationPending": _reason(
+        "The migration of the VMI is held up; `cause` says by what.", _STUCK, "MigrationPending", 300.0
+    ),
+    "MigrationHanging": _reason(
+        "The migration of the VMI has a target pod and waits for somebody who does not act, which KubeVirt never ends;"
+        " `cause` says for whom.",
+        _STUCK,
+        "MigrationHanging",
+        300.0,
+    ),
+    "RequestOnSchedulableNode": _reason(
+        "The VMI is asked to leave a node that nobody drains, and is migrated again and again until it has left.",
+        _LEFT,
+        "RequestOnSchedulableNode",
+        900.0,
+        remediation="migrate_marked_vmi",
+    ),
+    "RequestByWorkloadUpdate": _reason(
+        "The VMI is asked to leave a node that nobody drains, since its launcher pod is of an older release of KubeVirt"
+        " and is to be replaced.",
+        "",
+        "RequestByWorkloadUpdate",
+        900.0,
+        family=_NOTICE,
+        severity=_INFO,
+    ),
+    "MigrationQueued": _reason(
+        "The migration of the VMI waits for its turn, since as many run already as may.",
+        "",
+        "MigrationQueued",
+        family=_NOTICE,
+        severity=_INFO,
+    ),
+    "MigrationOverdue": _reason(
+        "The migration of the VMI has waited for its turn for an hour.", _STUCK, "MigrationQueued", 3600.0, lasting=True
+    ),
+    "NotStarted": _reason(
+        "The VMI has to leave its node and can be migrated, and no migration was made.",
+        _STUCK,
+        "NotStarted",
+        120.0,
+        remediation="migrate_marked_vmi",
+    ),
+    "NotMigratable": _reason(
+        "The node is drained, and the VMI may only be migrated and can't be: its eviction is refused.",
+        _NOT_MIGRATABLE,
+        "NotMigratable",
+        120.0,
+        remediation="stop_blocked_vmi",
+    ),
+    "NotMigratableIfDrained": _reason(
+        "The VMI may only be migrated and can't be: its eviction would be refused. Its node is cordoned, and nobody is"
+        " seen to drain it.",
+        "",
+        "NotMigratable",
+        family=_NOTICE,
+        severity=_INFO,
+    ),
+    "NotMigratableWhileCordoned": _reason(
+        "The VMI may only be migrated and can't be, and its node has been cordoned for an hour: the node may be drained"
+        " all the same, which refused evictions leave no trace of.",
+        _NOT_MIGRATABLE,
+        "NotMigratable",
+        3600.0,
+        lasting=True,
+    ),
+    "PDBIfDrained": _reason(
+        "PDBs would refuse the eviction of a VMI's pod from a node that is cordoned, and that nobody is seen to drain.",
+        "",
+        "UserPDB",
+        family=_NOTICE,
+        severity=_INFO,
+    ),
+    "PDBWhileCordoned": _reason(
+        "PDBs would refuse the eviction of a VMI's pod, and its node has been cordoned for an hour: the node may be"
+        " drained all the same, which refused evictions leave no trace of.",
+        _PDB,
+        "UserPDB",
+        3600.0,
+        lasting=True,
+    ),
+    "UserPDB": _reason("A PDB refuses the eviction of the VMI's pod; `cause` says why.", _PDB, "UserPDB", 300.0),
+    "MultiplePDB": _reason(
+        "Several PDBs select the VMI's pod: an eviction fails, and the drain with it.", _PDB, "MultiplePDB", 60.0
+    ),
+    "LegacyTaintIgnored": _reason(
+        "KubeVirt's drain taint is on the node, by which a VMI with this strategy never moves.",
+        _NOT_MIGRATABLE,
+        "LegacyTaintIgnored",
+        900.0,
+    ),
+    "WillShutDown": _reason(
+        "The node is drained, and the eviction of its pod shuts the guest down.",
+        "",
+        "WillShutDown",
+        family=_NOTICE,
+        severity=_INFO,
+    ),
+    "OrphanLauncherPod": _reason(
+        "A launcher pod runs whose VMI does not exist.",
+        _TERMINATING,
+        "OrphanLauncherPod",
+        300.0,
+        family=_POD,
+    ),
+    "NodeDrainResidual": _reason(
+        "A node is drained and VMIs are left on it; the evidence counts them.",
+        "",
+        _RESIDUAL,
+        family=_NODE,
+        severity=_INFO,
+    ),
+    "NodeDrainStalled": _reason(
+        "A node is drained and VMIs are left on it, and for half an hour each of them was blocked.",
+        _STALLED,
+        _RESIDUAL,
+        1800.0,
+        family=_NODE,
+        lasting=True,
+    ),
+}

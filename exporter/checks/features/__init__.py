@@ -1,0 +1,1 @@
+"""Checks of KubeVirt's configuration against what VMs ask for."""

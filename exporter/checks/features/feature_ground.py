@@ -1,0 +1,191 @@
+"""Settings of KubeVirt by which every VM, or every VM of a kind, needs something of a node that no node has.
+
+While the feature gate IOMMUFD is on, each launcher pod asks for a device of that name; without useEmulation each asks
+for KVM; VMs that name no CPU model get the one of the configuration; with ImageVolume the kubelet mounts container
+disks (pkg/virt-controller/services of kubevirt/kubevirt). It is enough that one node offers it: what single VMs
+need beside that is seen by feature_nodes.
+
+Not seen here: feature gates of Kubernetes; whether any VM has a container disk; hypervisors other than KVM; whether
+somebody injects the devices of secondary networks while ExternalNetResourceInjection is on; whether nodes have the
+file of the seccomp profile that launcher pods name, since no object of the API says which files a node has: where one
+lacks it, the container runtime refuses the pod, and the pod's events say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...domain.features.configuration import Effective, chosen
+from ...domain.features.hco import REVERTED, way_of_gate, way_of_setting
+from ...findings.check import PER_CLUSTER, Check, Family, Reason, View
+from ...findings.finding import Finding, Severity
+from ...store.indexes.features import OFFERED, TAKES
+from ...store.kinds import kube_virt, node
+from ...store.kinds.kube_virt import KubeVirt, release_of
+from ...store.kinds.node import Node
+from ...store.record import UnansweredError
+from ._commands import HANDLERS, KUBELETS, NODES, READ_KUBEVIRT
+
+__all__ = ["CHECK"]
+
+_GROUND = Family(
+    "kubevirt_feature_ground_mismatch",
+    "KubeVirt is set to something that its nodes do not support, whatever the single VMs ask for.",
+)
+_SWEPT = 300.0  # seconds: device plugins of a node go and come back with its virt-handler
+
+_NEW, _DEFAULT = (1, 31), (1, 35)  # releases of Kubernetes since which there are image volumes, and all have them
+_OF_HOST = ("host-model", "host-passthrough")
+
+_SETTINGS = {"NoKVM": "developerConfiguration.useEmulation", "NoNodeForDefaultModel": "cpuModel"}
+
+_REASONS = {
+    "GateWithoutNodes": Reason(
+        (Severity.CRITICAL,),
+        "A feature gate has every launcher pod ask for a device that no node offers: no VM starts or migrates.",
+        _GROUND,
+        grace=_SWEPT,
+        next="Switch the feature gate off until nodes offer the device.",
+        commands=(READ_KUBEVIRT, NODES, HANDLERS),
+        alert="KubeVirtFeatureGround",
+    ),
+    "NoKVM": Reason(
+        (Severity.CRITICAL,),
+        "No node offers KVM, and useEmulation is not set: no VM starts or migrates.",
+        _GROUND,
+        grace=_SWEPT,
+        next="Find out why nodes have no /dev/kvm (virtualization is off in their firmware, a nested cloud VM, "
+        "virt-handler does not run), or set useEmulation for a cluster that is only for trials.",
+        commands=(READ_KUBEVIRT, NODES, HANDLERS),
+        alert="KubeVirtFeatureGround",
+    ),
+    "NoNodeForDefaultModel": Reason(
+        (Severity.CRITICAL,),
+        "The CPU model that VMs without one of their own get is offered by no node: they do not start.",
+        _GROUND,
+        grace=_SWEPT,
+        next="Set cpuModel to a model that nodes have a label of, or leave it out for that of the node.",
+        commands=(READ_KUBEVIRT, NODES, HANDLERS),
+        alert="KubeVirtFeatureGround",
+    ),
+    "ImageVolumeUnsupported": Reason(
+        (Severity.WARNING, Severity.CRITICAL),
+        "Container disks are mounted as image volumes, which some kubelets have not on by default, or not at all "
+        "(critical): VMs with a container disk do not start there.",
+        _GROUND,
+        next="Switch the feature gate ImageVolume of KubeVirt off until all nodes support image volumes.",
+        commands=(READ_KUBEVIRT, KUBELETS),
+        alert="KubeVirtFeatureGround",
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    kubevirts = view.all(KubeVirt)
+    taking = [each for each in view.sharing(TAKES, "") if isinstance(each, Node)]
+    if not kubevirts or not taking:
+        return
+    kubevirt = chosen(kubevirts)
+    known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
+    if isinstance(kubevirt, str) or isinstance(known, str):
+        raise UnansweredError(str(known))
+    yield from _offered(view, kubevirt, known, len(taking))
+    if _on(known, "ImageVolume"):
+        yield from _image_volumes(kubevirt, known, taking)
+
+
+def _on(known: Effective, gate: str) -> bool:
+    """Older releases take a gate for on that is listed, and nothing there asks for it."""
+    return known.gates.known(gate) and known.on(gate)
+
+
+def _offered(view: View, kubevirt: KubeVirt, known: Effective, taking: int) -> Iterator[Finding]:
+    none = f"none of the {taking} nodes that take launcher pods offers"
+    if taking == 1:
+        none = "the only node that takes launcher pods does not offer"
+    if _on(known, "IOMMUFD") and not _any(view, "resource devices.kubevirt.io/iommufd"):
+        message = (
+            f"Feature gate IOMMUFD is on, and {none} devices.kubevirt.io/iommufd, which every launcher pod asks for."
+        )
+        yield _finding(kubevirt, known, "GateWithoutNodes", "iommufd", message, nodes=taking, gate="IOMMUFD")
+    by_kvm = known.hypervisors == ("kvm",) and not known.emulation
+    if by_kvm and not _any(view, "resource devices.kubevirt.io/kvm"):
+        message = (
+            f"Field useEmulation is not set, and {none} devices.kubevirt.io/kvm, which every launcher pod asks for."
+        )
+        yield _finding(kubevirt, known, "NoKVM", "use_emulation", message, nodes=taking)
+    model = known.cpu_model
+    if model and model not in _OF_HOST and not _any(view, f"label cpu-model.node.kubevirt.io/{model}=true"):
+        message = f"Field cpuModel is {model[:60]}, and {none} it: VMs that name no CPU model do not start."
+        yield _finding(
+            kubevirt, known, "NoNodeForDefaultModel", "cpu_model_default", message, nodes=taking, model=model
+        )
+
+
+def _any(view: View, thing: str) -> bool:
+    return any(True for _ in view.sharing(OFFERED, thing))
+
+
+def _image_volumes(kubevirt: KubeVirt, known: Effective, taking: list[Node]) -> Iterator[Finding]:
+    releases = {each: release for each in taking if (release := release_of(each.kubelet)) != (0, 0)}
+    old = sorted((each for each, release in releases.items() if release < _DEFAULT), key=lambda each: each.name)
+    if not old:
+        return
+    without = [each for each in old if releases[each] < _NEW]
+    lacking = without or old
+    named = ", ".join(f"{each.name} ({each.kubelet[:20]})" for each in lacking[:3])
+    named += f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
+    unless = "which has no image volumes" if without else "unless the Kubernetes feature gate ImageVolume is on there"
+    yield _finding(
+        kubevirt,
+        known,
+        "ImageVolumeUnsupported",
+        "image_volume",
+        f"Feature gate ImageVolume is on: VMs with a container disk do not start on {named}, {unless}.",
+        severity=Severity.CRITICAL if without else Severity.WARNING,
+        gate="ImageVolume",
+        olderThan="1.31" if without else "1.35",
+        kubelets=[f"{each.name} {each.kubelet[:20]}" for each in lacking],
+    )
+
+
+def _finding(
+    kubevirt: KubeVirt,
+    known: Effective,
+    reason: str,
+    feature: str,
+    message: str,
+    severity: Severity = Severity.CRITICAL,
+    **facts: Any,
+) -> Finding:
+    more = {"source": known.source(facts["gate"])} if "gate" in facts else {}
+    return Finding(
+        reason=reason,
+        severity=severity,
+        subject=kubevirt.ref,
+        message=message,
+        feature=feature,
+        group=feature,
+        next=_step(reason, facts.get("gate", "")) if kubevirt.managed_by_hco else "",
+        evidence=facts | more | {"version": str(known.version)},
+    )
+
+
+def _step(reason: str, gate: str) -> str:
+    """What to do where the HyperConverged object decides."""
+    way = way_of_gate(gate).sentence(False) if gate else way_of_setting(_SETTINGS[reason]).sentence(None)
+    return f"{_REASONS[reason].next} {way} {REVERTED}"
+
+
+CHECK = Check(
+    id="feature_ground",
+    title="Settings of KubeVirt whose needs no node meets",
+    reads=(kube_virt.KIND, node.KIND),
+    scope=PER_CLUSTER,
+    joins=(OFFERED, TAKES),
+    reasons=_REASONS,
+    find=find,
+    uses={node.KIND: "allocatable deleting kubelet label_pairs ready unschedulable"},
+    about=(kube_virt.KIND,),
+)

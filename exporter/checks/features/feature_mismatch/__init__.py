@@ -1,0 +1,65 @@
+"""VMs and VMIs that ask for a feature that the cluster does not allow: now, at the next edit, start or migration.
+
+KubeVirt never looks at VMs when somebody switches a feature off, and a VMI that runs goes on without an event
+(kubevirt/community#316). A VM counts with its instancetype and its preference applied; the KubeVirt object and its
+release say what the cluster allows. docs/features.md has all features, and how the reasons differ.
+
+Not seen here: what nodes support (feature_nodes), and StorageClasses (feature_storage); VMs that a tool outside of
+the cluster is about to create; an interface without any binding before KubeVirt 1.9, which takes it and whose
+virt-handler never gets such a VMI started ("undefined binding method").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....findings.check import Check, View
+from ....findings.finding import Finding
+from ....findings.scopes import PER_VM
+from ....store.indexes.instancetypes import OBJECT, REVISION
+from ....store.kinds import (
+    controller_revision,
+    kube_virt,
+    virtual_machine,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instance,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
+from ....store.kinds.controller_revision import ControllerRevision
+from .evaluation import mismatches
+from .reasons import REASONS
+
+__all__ = ["CHECK"]
+
+
+def find(view: View) -> Iterator[Finding]:
+    yield from mismatches(view)
+
+
+CHECK = Check(
+    id="feature_mismatch",
+    title="VMs that ask for features that the cluster does not allow",
+    reads=(
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        virtual_machine_instancetype.KIND,
+        virtual_machine_cluster_instancetype.KIND,
+        virtual_machine_preference.KIND,
+        virtual_machine_cluster_preference.KIND,
+        controller_revision.KIND,
+        kube_virt.KIND,
+    ),
+    scope=PER_VM,
+    joins=(OBJECT, REVISION),
+    heeds={REVISION: (ControllerRevision,)},
+    reasons=REASONS,
+    find=find,
+    uses={
+        virtual_machine.KIND: "asks deleting instancetype invalid preference run_strategy settled shape "
+        "start_requested",
+        virtual_machine_instance.KIND: "asks blocked generation migratable node phase vm_uid",
+    },
+    about=(virtual_machine.KIND,),
+)

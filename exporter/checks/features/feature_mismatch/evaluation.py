@@ -1,0 +1,143 @@
+"""The evaluation of one VM: what it asks for, what of that is not allowed, and the state that it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ....domain.features.configuration import Effective, chosen, forecast
+from ....domain.features.requests import requests_of
+from ....domain.features.rule import Ground, Request, Rule
+from ....domain.features.rules import BY_ID
+from ....findings.check import View
+from ....findings.finding import Finding, Severity
+from ....store.kinds.kube_virt import KubeVirt
+from ....store.kinds.storage_class import StorageClass
+from ....store.kinds.virtual_machine import VirtualMachine
+from ....store.record import Ref, UnansweredError
+from .allowing import next_step
+from .reasons import REASONS
+from .refusals import Refusals, refusals
+from .states import Pair, State, pairs, state_of
+from .texts import message
+
+__all__ = ["mismatches"]
+
+_BY_VMI = ("PendingBlocked", "PendingStartedBefore", "RunningStartedBefore", "MigrationBlocked")
+_NONE: Refusals = {}
+
+
+def mismatches(view: View, storage: tuple[StorageClass, ...] | None = None) -> Iterator[Finding]:
+    """Raises UnansweredError where a VM asks for something and nobody knows what is allowed."""
+    found = pairs(view)
+    if storage is None:
+        yield from (_invalid(pair.vm) for pair in found if pair.vm is not None and pair.vm.invalid)
+    kubevirt = chosen(view.all(KubeVirt))
+    known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
+    for pair in found:
+        asked = _asked(view, pair, kubevirt)
+        if not any(asked):
+            continue
+        if isinstance(kubevirt, str) or isinstance(known, str):
+            if any(not BY_ID[rule].common for requests in asked for rule, _ in requests):
+                raise UnansweredError(str(known))
+            continue  # what it asks for, every VM does, and KubeVirt allows it unless somebody has forbidden it
+        yield from _of(pair, asked, kubevirt, known, storage)
+
+
+def _asked(view: View, pair: Pair, kubevirt: KubeVirt | str) -> tuple[tuple[Request, ...], tuple[Request, ...]]:
+    """By the VM, and by its VMI."""
+    known = None if isinstance(kubevirt, str) else kubevirt
+    vm = requests_of(pair.vm, view.named, known) if pair.vm is not None else ()
+    return vm, pair.vmi.asks if pair.vmi is not None else ()
+
+
+def _of(
+    pair: Pair,
+    asked: tuple[tuple[Request, ...], tuple[Request, ...]],
+    kubevirt: KubeVirt,
+    known: Effective,
+    storage: tuple[StorageClass, ...] | None,
+) -> Iterator[Finding]:
+    now = _states(Ground(known, storage), pair, asked)
+    for rule, (state, whys) in now.items():
+        yield _finding(pair, rule, state, whys, known, kubevirt.managed_by_hco)
+    target = forecast(kubevirt)
+    if target is None:
+        return
+    for rule, (state, whys) in _states(Ground(target, storage), pair, asked).items():
+        if rule not in now:
+            yield _forecast(pair, rule, state, whys, target, kubevirt.managed_by_hco)
+
+
+def _states(
+    ground: Ground, pair: Pair, asked: tuple[tuple[Request, ...], tuple[Request, ...]]
+) -> dict[Rule, tuple[State, tuple[str, ...]]]:
+    by_vm, by_vmi = (refusals(ground, requests) if requests else _NONE for requests in asked)
+    found = {}
+    for rule in (*by_vm, *(each for each in by_vmi if each not in by_vm)):
+        both = rule.compares and pair.vm is not None and by_vm.get(rule) != by_vmi.get(rule)
+        if rule.compares and not both:
+            continue
+        state = state_of(rule, rule.bites(ground.configuration), pair, rule in by_vm, both or rule in by_vmi)
+        if state is not None:
+            found[rule] = state, tuple(dict.fromkeys((*by_vmi.get(rule, ()), *by_vm.get(rule, ()))))
+    return found
+
+
+def _invalid(vm: VirtualMachine) -> Finding:
+    return Finding(
+        reason="InvalidVM",
+        severity=Severity.WARNING,
+        subject=vm.ref,
+        message=f"KubeVirt can neither start the VM nor take an edit of it: {vm.invalid}.",
+        evidence={"why": [vm.invalid]},
+    )
+
+
+def _finding(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], known: Effective, by_hco: bool) -> Finding:
+    subject, related = _subject(pair, state)
+    return Finding(
+        reason=state.reason,
+        severity=Severity(state.severity),
+        subject=subject,
+        related=related,
+        message=message(rule, rule.bites(known), pair, state, whys),
+        node=pair.vmi.node if pair.vmi is not None else "",
+        feature=rule.id,
+        group=rule.id,
+        next=next_step(REASONS[state.reason].next, rule, known, by_hco),
+        evidence=_evidence(pair, rule, whys, known),
+    )
+
+
+def _forecast(pair: Pair, rule: Rule, state: State, whys: tuple[str, ...], target: Effective, by_hco: bool) -> Finding:
+    subject, related = (pair.vm.ref, ()) if pair.vm is not None else _subject(pair, state)
+    return Finding(
+        reason="BreaksAtUpgrade",
+        severity=Severity.WARNING,
+        subject=subject,
+        related=related,
+        message=f"With KubeVirt {target.version}: {message(rule, rule.bites(target), pair, state, whys)}",
+        feature=rule.id,
+        group=rule.id,
+        next=next_step(REASONS["BreaksAtUpgrade"].next, rule, target, by_hco),
+        evidence=_evidence(pair, rule, whys, target) | {"state": state.reason},
+    )
+
+
+def _subject(pair: Pair, state: State) -> tuple[Ref, tuple[Ref, ...]]:
+    refs = [each.ref for each in (pair.vm, pair.vmi) if each is not None]
+    if state.reason in _BY_VMI:
+        refs.reverse()
+    return refs[0], tuple(refs[1:])
+
+
+def _evidence(pair: Pair, rule: Rule, whys: tuple[str, ...], known: Effective) -> dict[str, Any]:
+    facts: dict[str, Any] = {"stage": rule.bites(known).value, "why": list(whys), "answer": rule.message}
+    facts["version"] = str(known.version)
+    if rule.gate:
+        facts |= {"gate": rule.gate, "source": known.source(rule.gate)}
+    if pair.vmi is not None:
+        facts |= {"phase": pair.vmi.phase, "migratable": pair.vmi.migratable, "blocked": pair.vmi.blocked}
+    return {name: fact for name, fact in facts.items() if fact not in ("", None)}

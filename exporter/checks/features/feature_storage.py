@@ -1,0 +1,83 @@
+"""VMs that keep the state of a TPM or of EFI variables, where there is no StorageClass for the volume of it.
+
+KubeVirt makes that volume before the launcher pod, of the StorageClass in vmStateStorageClass, or else of the default
+one for VMs or for all (pkg/storage/backend-storage of kubevirt/kubevirt). The volume of a VM that has started once is
+there already, and stays where it is.
+
+Not seen here: whether the StorageClass can provision the volume, and with what access mode; changed block tracking,
+which keeps its state in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...findings.check import Check, Reason, Scope, View
+from ...findings.finding import Finding, Severity
+from ...store.indexes.features import STATE
+from ...store.kinds import (
+    controller_revision,
+    kube_virt,
+    storage_class,
+    virtual_machine,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instance,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
+from ...store.kinds.storage_class import StorageClass
+from ._commands import STORAGE_CLASSES
+from .feature_mismatch.evaluation import mismatches
+from .feature_mismatch.reasons import REASONS
+
+__all__ = ["CHECK"]
+
+_WARNING, _INFO, _CRITICAL = Severity.WARNING, Severity.INFO, Severity.CRITICAL
+_STATES = {
+    "PendingBlocked": _CRITICAL,
+    "PendingStartedBefore": _WARNING,
+    "StartBlocked": _CRITICAL,
+    "StoppedRequestsDisabled": _WARNING,
+    "HealsAtRestart": _INFO,
+    "WillFailAtRestart": _WARNING,
+    "RunningStartedBefore": _INFO,
+}
+
+
+def _reason(name: str, severity: Severity) -> Reason:
+    """As that of feature_mismatch, whose alerts fire for it; of what only informs here there is none."""
+    as_there = REASONS[name]
+    commands = (*as_there.commands, STORAGE_CLASSES)
+    alert = "" if severity is _INFO else as_there.alert
+    return replace(as_there, severities=(severity,), commands=commands, alert=alert)
+
+
+def find(view: View) -> Iterator[Finding]:
+    yield from mismatches(view, tuple(view.all(StorageClass)))
+
+
+CHECK = Check(
+    id="feature_storage",
+    title="VMs whose TPM or EFI state has no StorageClass",
+    reads=(
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        virtual_machine_instancetype.KIND,
+        virtual_machine_cluster_instancetype.KIND,
+        virtual_machine_preference.KIND,
+        virtual_machine_cluster_preference.KIND,
+        controller_revision.KIND,
+        kube_virt.KIND,
+        storage_class.KIND,
+    ),
+    scope=Scope("one VM", STATE),
+    reasons={name: _reason(name, severity) for name, severity in _STATES.items()},
+    find=find,
+    uses={
+        virtual_machine.KIND: "asks deleting instancetype preference run_strategy settled shape start_requested",
+        virtual_machine_instance.KIND: "asks blocked migratable node phase vm_uid",
+    },
+    about=(virtual_machine.KIND,),
+)

@@ -1,0 +1,98 @@
+"""VirtualMachineInstanceReplicaSets whose template asks for a feature that the cluster does not allow.
+
+The VMIs that are there run on; the next one can't be created, or its launcher pod can't be rendered.
+
+Not seen here: VirtualMachinePools, of whose VMs each is reported by itself; what no node supports; templates of tools
+outside of the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...domain.features.configuration import Effective, chosen
+from ...domain.features.rule import Ground, Rule, Stage
+from ...domain.features.rules import BY_ID
+from ...domain.features.rules.networks import IMPLICIT
+from ...findings.check import Check, Family, Reason, View
+from ...findings.finding import Finding, Severity
+from ...findings.scopes import PER_NAMESPACE
+from ...store.kinds import kube_virt, virtual_machine_instance_replica_set
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
+from ...store.record import UnansweredError
+from ...store.text.naming import the
+from ._commands import READ_CONFIGURATION, READ_REPLICA_SET
+from .feature_mismatch.allowing import next_step
+from .feature_mismatch.reasons import OR_ALLOWED
+from .feature_mismatch.refusals import refusals
+
+__all__ = ["CHECK"]
+
+_DEFAULT = ("", IMPLICIT)
+_BITES = (Stage.ADMISSION, Stage.CREATION, Stage.POD)
+
+_REASONS = {
+    "TemplateRequestsDisabled": Reason(
+        (Severity.WARNING,),
+        "The template of a replica set asks for a feature that the cluster does not allow: its next VMI is refused, or "
+        "stays pending.",
+        Family(
+            "kubevirt_feature_template_mismatch",
+            "The template of a VirtualMachineInstanceReplicaSet asks for a feature that the cluster does not allow.",
+        ),
+        next=f"Before the replica set needs another VMI, take the feature out of the template{OR_ALLOWED}.",
+        commands=(READ_REPLICA_SET, READ_CONFIGURATION),
+        alert="VMFeatureMismatch",
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    kubevirt = chosen(view.all(KubeVirt))
+    known = kubevirt if isinstance(kubevirt, str) else Effective.of(kubevirt)
+    for each in view.all(VirtualMachineInstanceReplicaSet):
+        if each.deleting is not None:
+            continue
+        if isinstance(kubevirt, str) or isinstance(known, str):
+            # What every VM asks for by default says nothing of this one.
+            if any(
+                not BY_ID[rule].common or parameter.rpartition(" ")[2] not in _DEFAULT for rule, parameter in each.asks
+            ):
+                raise UnansweredError(str(known))
+            continue
+        for rule, whys in refusals(Ground(known), each.asks).items():
+            stage = rule.bites(known)
+            if stage in _BITES:
+                step = next_step(_REASONS["TemplateRequestsDisabled"].next, rule, known, kubevirt.managed_by_hco)
+                yield _finding(each, rule, stage, whys, str(known.version), step)
+
+
+def _finding(
+    each: VirtualMachineInstanceReplicaSet, rule: Rule, stage: Stage, whys: tuple[str, ...], version: str, step: str
+) -> Finding:
+    facts: dict[str, Any] = {"stage": stage.value, "why": list(whys), "answer": rule.message, "gate": rule.gate}
+    facts |= {"version": version, "replicas": each.replicas}
+    answer = f' ("{rule.message}")' if rule.message else ""
+    return Finding(
+        reason="TemplateRequestsDisabled",
+        severity=Severity.WARNING,
+        subject=each.ref,
+        message=f"{the(each.ref.kind)}'s template asks for {rule.phrase}, and {' and '.join(whys)}: its next VMI "
+        f"cannot start{answer}.",
+        feature=rule.id,
+        group=rule.id,
+        next=step,
+        evidence={name: fact for name, fact in facts.items() if fact != ""},
+    )
+
+
+CHECK = Check(
+    id="feature_templates",
+    title="Templates of VMIs that ask for features that the cluster does not allow",
+    reads=(virtual_machine_instance_replica_set.KIND, kube_virt.KIND),
+    scope=PER_NAMESPACE,
+    reasons=_REASONS,
+    find=find,
+)

@@ -1,0 +1,111 @@
+"""VMs that share a firmware UUID, which guests and what manages them take for unique.
+
+Licences, inventories, backups and cloud-init identify a VM by it, and libvirt refuses to migrate between hosts that
+have the same. Up to KubeVirt 1.5 it was derived from the VM's name alone, and from 1.6 on that value is kept; restores,
+backups and copied manifests bring a UUID along. A VM is evaluated by the UUID that it runs with, and by the one that
+it starts with next. A VM that migrates between namespaces has the same UUID at both ends meanwhile.
+
+Not seen here: VMs of other clusters (firmware_across_clusters); whether anything outside identifies a VM by its UUID;
+stand-alone VMIs without a UUID, for which libvirt makes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from ....domain.identity.firmware import group_id
+from ....domain.identity.identity import next_boot, owned
+from ....findings.check import Check, Scope, View
+from ....findings.finding import Finding, Severity, Since
+from ....store.indexes.identities import IDENTITY, LEGACY_NAME
+from ....store.indexes.networks import VM
+from ....store.kinds import (
+    kube_virt,
+    virtual_machine,
+    virtual_machine_instance,
+    virtual_machine_instance_migration,
+    virtual_machine_snapshot_content,
+)
+from ....store.kinds.virtual_machine import VirtualMachine
+from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ....store.text.naming import NAMED
+from .evidence import facts, message, next_step
+from .keeper import Proposal, keeper
+from .members import Group, Standing, group_of
+from .origin import legacy_derived
+from .reasons import REASONS, of_vmi
+
+__all__ = ["CHECK"]
+
+_REASON = {
+    Standing.RUNS_TOGETHER: ("Duplicate", Severity.CRITICAL),
+    Standing.MAY_COLLIDE: ("LatentDuplicate", Severity.WARNING),
+    Standing.ENDS: ("DuplicateEnding", Severity.INFO),
+}
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    records = tuple(view.sharing(IDENTITY, view.partition))
+    if not records:
+        return
+    group = yield from group_of(view, records, partial(_silent, view))
+    yield from _shared(view, group)
+    yield from legacy_derived(view, group)
+
+
+def _silent(view: View, vm: VirtualMachine) -> VirtualMachineInstance | None:
+    """The VM's VMI, where it reports no UUID and so runs with the one that the VM starts with."""
+    vmi = owned(view.named(VirtualMachineInstance, vm.namespace, vm.name), vm)
+    return vmi if vmi is not None and not vmi.identity and next_boot(vm) == view.partition else None
+
+
+def _shared(view: View, group: Group) -> Iterator[Finding | None]:
+    proposal = Proposal(None, "")
+    if len(group.live) > 1:
+        proposal = yield from keeper(group.live, view.partition)
+    for member in group.members:
+        standing = group.standing(member)
+        if standing is None:
+            continue
+        reason, severity = _REASON[standing]
+        since = group.collided(member) if standing is Standing.RUNS_TOGETHER else None
+        others = group.others(member, NAMED)
+        yield Finding(
+            reason=reason,
+            severity=severity,
+            subject=member.ref,
+            related=tuple(each.ref for each in others),
+            group=group_id(view.partition),
+            since=since,
+            since_source=Since.CREATION if since is not None else Since.FIRST_SEEN,
+            message=message(group, member, standing),
+            next=next_step(group, member, standing, proposal),
+            commands=() if standing is Standing.ENDS else of_vmi(member.ref),
+            evidence=facts(view, group, member, proposal),
+        )
+
+
+CHECK = Check(
+    id="firmware_duplicates",
+    title="VMs that share a firmware UUID",
+    reads=(
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        virtual_machine_instance_migration.KIND,
+        virtual_machine_snapshot_content.KIND,
+        kube_virt.KIND,
+    ),
+    scope=Scope("one identity", IDENTITY, extra_keys=(LEGACY_NAME,)),
+    joins=(VM,),
+    reasons=REASONS,
+    find=find,
+    uses={
+        virtual_machine.KIND: (
+            "created critical deleting identity origin pool reboots_anew run_strategy sealed serial stopped uuid"
+        ),
+        virtual_machine_instance.KIND: "created deleting identity owner phase sealed uuid vm_uid",
+        kube_virt.KIND: "assumed version",
+    },
+    about=(virtual_machine.KIND, virtual_machine_instance.KIND),
+)

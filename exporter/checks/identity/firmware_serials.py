@@ -1,0 +1,86 @@
+"""VMs that share a serial, which their guests show and inventories and licences go by.
+
+KubeVirt gives a new VM a random one from 1.5.3 and 1.6.1 on, and none to older VMs. Restores to another name, exports
+and backups bring it along, as do manifests and the literal of a clone. Serials are compared without regard to case and
+surrounding space. VMs without one share nothing.
+
+Not seen here: the chassis' serial and asset tag, which users set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...domain.identity.firmware import group_id
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity
+from ...store.indexes.identities import SERIAL
+from ...store.indexes.networks import VM
+from ...store.kinds import virtual_machine, virtual_machine_instance, virtual_machine_instance_migration
+from ...store.text.naming import NAMED, named, the
+from .firmware_duplicates.members import Group, Member, Standing, group_of
+from .firmware_duplicates.reasons import of_vmi
+
+__all__ = ["CHECK"]
+
+_SERIAL = Family(
+    "kubevirt_vm_serial_duplicate",
+    "A VM shares its serial with another one.",
+)
+_REASONS = {
+    "SerialDuplicate": Reason(
+        (Severity.WARNING, Severity.INFO),
+        "Another VM has the same serial; a warning while both run.",
+        _SERIAL,
+        next="Stop the copy and give it another serial.",
+        commands=("kubectl get virtualmachines.kubevirt.io -n NAMESPACE NAME -o yaml",),
+        alert="VMSerialDuplicate",
+    ),
+}
+_SEVERITY = {Standing.RUNS_TOGETHER: Severity.WARNING, Standing.MAY_COLLIDE: Severity.INFO}
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    group = yield from group_of(view, view.sharing(SERIAL, view.partition), lambda _: None)
+    for member in group.members:
+        standing = group.standing(member)
+        if standing in _SEVERITY:
+            yield _finding(view, group, member, standing)
+        yield None
+
+
+def _finding(view: View, group: Group, member: Member, standing: Standing) -> Finding:
+    others, count = group.others(member, NAMED), group.count(member)
+    who = named([each.key for each in others], count, most=1)
+    has = "runs with" if standing is Standing.RUNS_TOGETHER else "has"
+    return Finding(
+        reason="SerialDuplicate",
+        severity=_SEVERITY[standing],
+        subject=member.ref,
+        related=tuple(each.ref for each in others),
+        group=group_id(view.partition),
+        message=f"{the(member.ref.kind)} {has} the same serial as {who}",
+        commands=of_vmi(member.ref),
+        evidence={
+            "serial": member.vmi.serial if member.vmi else member.vm.serial if member.vm else "",
+            "running": member.runs,
+            "others": [{"name": each.key, "kind": each.ref.kind, "running": each.runs} for each in others],
+            "members": count + 1,
+        },
+    )
+
+
+CHECK = Check(
+    id="firmware_serials",
+    title="VMs that share a serial",
+    reads=(virtual_machine.KIND, virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
+    scope=Scope("one serial", SERIAL),
+    joins=(VM,),
+    reasons=_REASONS,
+    find=find,
+    uses={
+        virtual_machine.KIND: "deleting run_strategy serial",
+        virtual_machine_instance.KIND: "deleting phase serial vm_uid",
+    },
+    about=(virtual_machine.KIND, virtual_machine_instance.KIND),
+)

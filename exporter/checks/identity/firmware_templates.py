@@ -1,0 +1,73 @@
+"""Templates of pools and replica sets that set a firmware UUID: all that is made from one has the same.
+
+Not seen here: templates outside the cluster, such as charts, and those of virt-template, which leaves the UUID out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...domain.identity.firmware import comparable, group_id
+from ...findings.advice import filled
+from ...findings.check import Check, Family, Reason, View
+from ...findings.finding import Finding, Severity
+from ...findings.scopes import PER_NAMESPACE
+from ...store.kinds import virtual_machine_instance_replica_set, virtual_machine_pool
+from ...store.kinds.virtual_machine_instance_replica_set import VirtualMachineInstanceReplicaSet
+from ...store.kinds.virtual_machine_pool import VirtualMachinePool
+from ...store.text.naming import the
+
+__all__ = ["CHECK"]
+
+_TEMPLATE = Family(
+    "kubevirt_vm_template_pins_firmware_uuid",
+    "A template sets the firmware UUID of all that is made from it.",
+)
+_REASONS = {
+    "TemplatePinsUUID": Reason(
+        (Severity.WARNING, Severity.INFO),
+        "All that this pool or replica set makes has one firmware UUID; info while it makes no more than one.",
+        _TEMPLATE,
+        next="Remove the firmware UUID from the template, then give each VM that was made from it one of its own.",
+        alert="VMTemplatePinsFirmwareUUID",
+    ),
+}
+_COMMANDS = {
+    "VirtualMachinePool": "kubectl get virtualmachinepools.pool.kubevirt.io -n NAMESPACE NAME -o yaml",
+    "VirtualMachineInstanceReplicaSet": (
+        "kubectl get virtualmachineinstancereplicasets.kubevirt.io -n NAMESPACE NAME -o yaml"
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    yield from view.apart(_of(view, VirtualMachinePool))
+    yield from view.apart(_of(view, VirtualMachineInstanceReplicaSet))
+
+
+def _of(view: View, kind: type[VirtualMachinePool] | type[VirtualMachineInstanceReplicaSet]) -> Iterator[Finding]:
+    for each in view.all(kind):
+        if not each.uuid.strip() or each.deleting is not None:
+            continue
+        made = "VMs" if isinstance(each, VirtualMachinePool) else "VMIs"
+        values = {"NAMESPACE": each.namespace, "NAME": each.name}
+        facts = {"kind": each.ref.kind, "uuid": each.uuid, "serial": each.serial, "replicas": each.replicas}
+        yield Finding(
+            reason="TemplatePinsUUID",
+            severity=Severity.WARNING if each.replicas > 1 else Severity.INFO,
+            subject=each.ref,
+            group=group_id(comparable(each.uuid)),
+            message=f"{the(each.ref.kind)}'s template sets one firmware UUID for all {made} made of it",
+            commands=(filled(_COMMANDS[each.ref.kind], values),),
+            evidence={name: fact for name, fact in facts.items() if fact != ""},
+        )
+
+
+CHECK = Check(
+    id="firmware_templates",
+    title="Templates that set a firmware UUID",
+    reads=(virtual_machine_pool.KIND, virtual_machine_instance_replica_set.KIND),
+    scope=PER_NAMESPACE,
+    reasons=_REASONS,
+    find=find,
+)

@@ -1,0 +1,69 @@
+"""Nodes that share a system UUID.
+
+libvirt refuses to migrate between two hosts with one system UUID ("Attempt to migrate guest to the same host"), so a
+drain of one of them fails where the other one is the target. It happens where nodes are VMs that share a firmware UUID,
+and with boards to which the vendor gave the same one.
+
+Not seen here: placeholders, such as all zeros; the same value with its bytes in another order, which libvirt takes for
+another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...domain.identity.firmware import group_id
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity
+from ...store.indexes.nodes import SYSTEM_UUID
+from ...store.kinds import node
+from ...store.kinds.node import Node
+from ...store.text.naming import NAMED, named
+
+__all__ = ["CHECK"]
+
+_REASONS = {
+    "DuplicateSystemUUID": Reason(
+        (Severity.WARNING,),
+        "Other nodes have the same system UUID: no VM can be migrated between them.",
+        Family(
+            "kubevirt_node_system_uuid_duplicate",
+            "A node has the system UUID of another one.",
+        ),
+        next="Give each node a system UUID of its own; that of a virtual node is its VM's firmware UUID.",
+        commands=("kubectl get nodes -o custom-columns='Node:.metadata.name,SystemUUID:.status.nodeInfo.systemUUID'",),
+        alert="KubeVirtNodeSystemUUIDDuplicate",
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    nodes = sorted(view.all(Node), key=lambda each: each.name)
+    if len(nodes) < 2:
+        return
+    for each in nodes:
+        others = [other for other in nodes[: NAMED + 1] if other is not each][:NAMED]
+        who = named([other.name for other in others], len(nodes) - 1, NAMED)
+        yield Finding(
+            reason="DuplicateSystemUUID",
+            severity=Severity.WARNING,
+            subject=each.ref,
+            node=each.name,
+            related=tuple(other.ref for other in others),
+            message=f"The node has the same system UUID as {who}: VMs can't be migrated between them",
+            group=group_id(view.partition),
+            evidence={
+                "systemUUID": each.system_uuid,
+                "nodes": [other.name for other in nodes[:NAMED]],
+            },
+        )
+
+
+CHECK = Check(
+    id="node_identity",
+    title="Nodes that share a system UUID",
+    reads=(node.KIND,),
+    scope=Scope("one system UUID", SYSTEM_UUID),
+    reasons=_REASONS,
+    find=find,
+)

@@ -1,0 +1,1 @@
+"""Checks of instancetypes, preferences and their ControllerRevisions."""

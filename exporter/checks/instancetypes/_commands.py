@@ -1,0 +1,59 @@
+"""Commands that findings on instancetypes, preferences and their revisions share; each stands in their runbooks."""
+
+from __future__ import annotations
+
+from ...store.kinds import (
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
+
+__all__ = [
+    "ALL_REVISIONS",
+    "COPIES",
+    "LIST_USERS",
+    "READ_OBJECT",
+    "READ_POLICY",
+    "READ_REFERENCE",
+    "READ_REVISION",
+    "RESOURCES",
+    "TOUCH",
+]
+
+RESOURCES = {
+    kind.name: kind.resource
+    for kind in (
+        virtual_machine_instancetype.KIND,
+        virtual_machine_cluster_instancetype.KIND,
+        virtual_machine_preference.KIND,
+        virtual_machine_cluster_preference.KIND,
+    )
+}
+
+READ_REFERENCE = (
+    'kubectl get virtualmachines.kubevirt.io -n NAMESPACE VMNAME -o jsonpath=\'{.spec.instancetype}{"\\n"}'
+    '{.spec.preference}{"\\n"}{.status.instancetypeRef}{"\\n"}{.status.preferenceRef}{"\\n"}'
+    '{.status.conditions[?(@.type=="Failure")]}{"\\n"}\''
+)
+READ_OBJECT = "kubectl get RESOURCE -n NAMESPACE OBJECT -o yaml"
+READ_REVISION = "kubectl get controllerrevisions.apps -n NAMESPACE REVISION -o yaml"
+ALL_REVISIONS = "kubectl get controllerrevisions.apps -n NAMESPACE -L instancetype.kubevirt.io/object-name"
+COPIES = (
+    "kubectl get controllerrevisions.apps -A -l instancetype.kubevirt.io/object-name=OBJECT "
+    "-L instancetype.kubevirt.io/object-kind -L instancetype.kubevirt.io/object-version "
+    "-L instancetype.kubevirt.io/object-uid -L instancetype.kubevirt.io/object-generation"
+)
+TOUCH = (
+    "kubectl annotate virtualmachines.kubevirt.io -n NAMESPACE VMNAME "
+    'steward.kubevirt-steward.io/nudged-at="$(date +%s)" --overwrite'
+)
+LIST_USERS = (
+    "kubectl get virtualmachines.kubevirt.io -A -o custom-columns='NS:.metadata.namespace,VM:.metadata.name,"
+    "INSTANCETYPE:.spec.instancetype.name,PREFERENCE:.spec.preference.name,"
+    "COPY:.status.instancetypeRef.controllerRevisionRef.name,"
+    "PREFERENCECOPY:.status.preferenceRef.controllerRevisionRef.name' | grep -F -w -e NS -e 'NAME'"
+)
+READ_POLICY = (
+    "kubectl get kubevirts.kubevirt.io -A -o jsonpath='{.items[*].spec.configuration.instancetype.referencePolicy}'"
+)

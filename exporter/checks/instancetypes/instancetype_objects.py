@@ -1,0 +1,214 @@
+"""Instancetypes and preferences that VMs depend on while they may go or change, and what is deprecated about them.
+
+Nothing in KubeVirt prevents the deletion of one that is in use (kubevirt/kubevirt#8142). A VM that has a copy of it in
+a ControllerRevision goes on; one that has none fails.
+
+Deprecated fields are those of staging/src/kubevirt.io/api/instancetype/v1beta1/types.go, each from the release on that
+deprecates it.
+
+Not seen here: what names an object for VMs that are created later. That is: labels of PVCs, DataSources, DataVolumes
+and VolumeSnapshots by which KubeVirt's webhook infers an instancetype or a preference, which count while a VM is
+created and never again; VirtualMachineTemplates; and the dataImportCronTemplates of HyperConverged, which put such
+labels on DataSources. PVCs are as many as disks, and none of these is listed; `kubectl get
+datasources,persistentvolumeclaims -A -l instancetype.kubevirt.io/default-instancetype` shows who would miss a deleted
+object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from heapq import nsmallest
+from operator import attrgetter
+
+from ...domain.instancetypes.matching import ROLES, Role
+from ...domain.instancetypes.resolving import Mode, resolve, takes_any, target
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity, Since
+from ...store.indexes.instancetypes import OBJECT, UNVERSIONED, USERS, object_key
+from ...store.kinds import (
+    controller_revision,
+    kube_virt,
+    virtual_machine,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
+from ...store.kinds.common.instancetype import Kept, Sizing, Tuning
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.reader import ClusterView
+from ...store.record import Ref
+from ...store.text.naming import NAMED, named, the
+from ._commands import LIST_USERS, RESOURCES
+
+__all__ = ["CHECK", "without_copy"]
+
+_AT_RISK = Family(
+    "kubevirt_instancetype_deletable_in_use",
+    "VMs without a copy of it depend on an instancetype or preference, and nothing prevents its deletion.",
+)
+_DEPRECATED = Family(
+    "kubevirt_instancetype_deprecated",
+    "An instancetype or preference is deprecated and in use, or sets deprecated fields.",
+    aged=False,
+)
+
+REASONS = {
+    "DeletableInUse": Reason(
+        (Severity.WARNING, Severity.CRITICAL),
+        "VMs depend on the live object, since they have no copy of it; critical where it is being deleted.",
+        _AT_RISK,
+        grace=120.0,
+        next="Do not delete or change the object before each VM that uses it has a ControllerRevision.",
+        commands=(LIST_USERS, "kubectl get pods -A -l kubevirt.io=virt-controller"),
+        alert="VMInstancetypeUnversioned",
+        remediation="guard_instancetype",
+    ),
+    "DeprecatedInUse": Reason(
+        (Severity.INFO,),
+        "The provider of the instancetype or preference has deprecated it, and VMs use it.",
+        _DEPRECATED,
+        next="Let new VMs use another object; a VM that has a copy keeps the copy.",
+    ),
+    "DeprecatedFields": Reason(
+        (Severity.INFO,),
+        "The instancetype or preference sets fields or values that KubeVirt has deprecated.",
+        _DEPRECATED,
+        next="Replace the deprecated fields in the object's source; VMs that have a copy keep the copy.",
+    ),
+}
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    for kind in KINDS:
+        for predicate in (_deletable, _deprecated, _fields):
+            yield from view.apart(_found(view, kind.record, predicate))
+
+
+def _found(view: View, kind: type[Kept], predicate: Callable[[View, Kept], Finding | None]) -> Iterator[Finding | None]:
+    yield from (predicate(view, kept) for kept in view.all(kind))
+
+
+def without_copy(view: ClusterView, kept: Kept) -> list[VirtualMachine]:
+    """The VMs that depend on the live object, since they have no copy of it."""
+    policy = min((each.reference_policy for each in view.all(KubeVirt)), default="reference")
+    return _vms(view, kept, unversioned=True) if policy == "reference" else []
+
+
+def _vms(view: ClusterView, kept: Kept, *, unversioned: bool) -> list[VirtualMachine]:
+    key = object_key(type(kept).__name__, kept.namespace, kept.name)
+    found = view.sharing(UNVERSIONED if unversioned else USERS, key)
+    vms = [vm for vm in found if isinstance(vm, VirtualMachine)]
+    kubevirt = min(view.all(KubeVirt), key=lambda each: each.ref, default=None)
+    if unversioned and takes_any(kubevirt):
+        return [vm for vm in vms if any(_live(view, vm, role, kubevirt, key) for role in ROLES)]
+    return vms
+
+
+def _live(view: ClusterView, vm: VirtualMachine, role: Role, kubevirt: KubeVirt | None, key: str) -> bool:
+    """Whether this release gives the VM this object as it is now, which the index does not know."""
+    found = resolve(vm, role, view.named, kubevirt)
+    if found is None or found.mode is not Mode.UNVERSIONED or not found.kind:
+        return False
+    return object_key(*target(vm.namespace, role, found.reference)) == key
+
+
+def _deletable(view: View, kept: Kept) -> Finding | None:
+    vms = without_copy(view, kept)
+    if not vms:
+        return None
+    first = _first(vms)
+    going = kept.deleting is not None
+    state = f"{the(kept.ref.kind)} is being deleted, and" if going else "Nothing prevents the deletion of it, and"
+    return Finding(
+        reason="DeletableInUse",
+        severity=Severity.CRITICAL if going else Severity.WARNING,
+        subject=kept.ref,
+        related=tuple(first),
+        message=f"{state} {_count(vms)} without a copy of it: {named([vm.path for vm in first], len(vms))}",
+        since=kept.deleting,
+        since_source=Since.DELETION if going else Since.FIRST_SEEN,
+        evidence=_facts(kept) | {"vms": len(vms)},
+    )
+
+
+def _first(vms: list[VirtualMachine]) -> list[Ref]:
+    """A few of what may be tens of thousands."""
+    return [vm.ref for vm in nsmallest(NAMED, vms, key=attrgetter("namespace", "name"))]
+
+
+def _count(vms: list[VirtualMachine]) -> str:
+    return "1 VM depends on it" if len(vms) == 1 else f"{len(vms):,} VMs depend on it"
+
+
+def _deprecated(view: View, kept: Kept) -> Finding | None:
+    vms = _vms(view, kept, unversioned=False) if kept.deprecated else []
+    if not vms:
+        return None
+    first = _first(vms)
+    return Finding(
+        reason="DeprecatedInUse",
+        severity=Severity.INFO,
+        subject=kept.ref,
+        related=tuple(first),
+        message=f"{the(kept.ref.kind)} is deprecated by its provider, and {len(vms):,} "
+        f"{'VMs use' if len(vms) > 1 else 'VM uses'} it: {named([vm.path for vm in first], len(vms))}",
+        evidence=_facts(kept) | {"vms": len(vms)},
+    )
+
+
+def _fields(view: View, kept: Kept) -> Finding | None:
+    release = min((each.release for each in view.all(KubeVirt)), default=(0, 0))
+    known = [f"{old} (use {new})" for since, old, new in _replaced(kept) if release >= since]
+    if not known:
+        return None
+    return Finding(
+        reason="DeprecatedFields",
+        severity=Severity.INFO,
+        subject=kept.ref,
+        message=f"{the(kept.ref.kind)} sets what KubeVirt has deprecated: {', '.join(known)}",
+        evidence=_facts(kept) | {"fields": known},
+    )
+
+
+def _replaced(kept: Kept) -> Iterator[tuple[tuple[int, int], str, str]]:
+    """Release that deprecates it, field or value, and what replaces it."""
+    if isinstance(kept, Sizing) and kept.gives.launch_security is not None:
+        yield (1, 9), "launchSecurity", "a preference's preferredLaunchSecurity"
+    if not isinstance(kept, Tuning):
+        return
+    cpu, firmware = kept.prefers.cpu, kept.prefers.firmware
+    topology = (cpu.preferred_cpu_topology or "") if cpu is not None else ""
+    if topology.startswith("prefer"):
+        yield (1, 4), f"cpu.preferredCPUTopology {topology}", topology.removeprefix("prefer").lower()
+    if firmware is not None and firmware.preferred_use_efi is not None:
+        yield (1, 5), "firmware.preferredUseEfi", "firmware.preferredEfi"
+    if firmware is not None and firmware.preferred_use_secure_boot is not None:
+        yield (1, 5), "firmware.preferredUseSecureBoot", "firmware.preferredEfi.secureBoot"
+
+
+def _facts(kept: Kept) -> dict[str, object]:
+    return {"resource": RESOURCES[type(kept).__name__]}
+
+
+KINDS = (
+    virtual_machine_instancetype.KIND,
+    virtual_machine_cluster_instancetype.KIND,
+    virtual_machine_preference.KIND,
+    virtual_machine_cluster_preference.KIND,
+)
+CHECK = Check(
+    id="instancetype_objects",
+    title="Instancetypes and preferences that VMs depend on and that may go",
+    reads=(*KINDS, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND),
+    scope=Scope("one instancetype or preference", OBJECT),
+    weighs={UNVERSIONED: OBJECT, USERS: OBJECT},
+    reasons=REASONS,
+    find=find,
+    uses={
+        virtual_machine.KIND: "deleting instancetype preference",
+        kube_virt.KIND: "assumed reference_policy version",
+    },
+    about=(virtual_machine.KIND, *KINDS[1::2]),
+)

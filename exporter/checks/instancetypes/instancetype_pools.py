@@ -1,0 +1,113 @@
+"""VirtualMachinePools whose template refers to an instancetype or preference that does not exist.
+
+The VMs of a pool have copies of their own; only those that the pool creates from now on need the live object.
+
+Not seen here: templates of tools outside of the cluster, and VirtualMachineTemplates, from which nothing is created
+until somebody does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...domain.instancetypes.matching import ROLES, Role
+from ...domain.instancetypes.resolving import LIVE, reference, target
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity
+from ...store.indexes.instancetypes import OBJECT, POOLS, REVISION
+from ...store.kinds import (
+    controller_revision,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instancetype,
+    virtual_machine_pool,
+    virtual_machine_preference,
+)
+from ...store.kinds.controller_revision import START, ControllerRevision
+from ...store.kinds.virtual_machine_pool import VirtualMachinePool
+from ._commands import RESOURCES
+
+__all__ = ["CHECK"]
+
+_READ = (
+    "kubectl get virtualmachinepools.pool.kubevirt.io -n NAMESPACE NAME "
+    '-o jsonpath=\'{.spec.virtualMachineTemplate.spec.instancetype}{"\\n"}'
+    '{.spec.virtualMachineTemplate.spec.preference}{"\\n"}\''
+)
+REASONS = {
+    "PoolObjectMissing": Reason(
+        (Severity.WARNING,),
+        "The pool's template refers to an instancetype, a preference or a ControllerRevision that does not exist: the "
+        "VMs that it creates cannot start.",
+        Family(
+            "kubevirt_vmpool_instancetype_missing",
+            "A VirtualMachinePool's template refers to an instancetype or preference that does not exist.",
+        ),
+        grace=60.0,
+        next="Create the missing object again, or let the pool's template refer to one that exists.",
+        commands=(_READ, "kubectl get RESOURCE -A"),
+        alert="VMInstancetypeMissing",
+    )
+}
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    for pool in view.all(VirtualMachinePool):
+        if pool.deleting is None:
+            for role in ROLES:
+                yield from view.apart(_missing(view, pool, role))
+
+
+def _missing(view: View, pool: VirtualMachinePool, role: Role) -> Iterator[Finding]:
+    wanted = reference(pool, role)
+    if wanted is None or (not wanted.name and not wanted.pin):
+        return
+    kind, namespace, name = target(pool.namespace, role, wanted)
+    if wanted.pin:
+        if wanted.pin.startswith(START) or view.named(ControllerRevision, pool.namespace, wanted.pin) is not None:
+            return  # most saved specs of VMs have no record, whether they are there or not
+        what, resource, name = "ControllerRevision", "controllerrevisions.apps", wanted.pin
+    elif not kind:
+        return  # the API server takes it, and each VM of it is reported
+    elif view.named(LIVE[kind], namespace, name) is not None:
+        return
+    else:
+        what, resource = kind, RESOURCES[kind]
+    yield Finding(
+        reason="PoolObjectMissing",
+        severity=Severity.WARNING,
+        subject=pool.ref,
+        message=f"The pool's template refers to {role.value} {wanted.name}, and {what} {name} does not exist: the "
+        "VMs that the pool creates cannot start",
+        evidence={
+            "role": role.value,
+            "object": wanted.name,
+            "resource": resource,
+            "condition": f'{resource} "{name}" not found',
+        },
+        group=role.value,
+    )
+
+
+CHECK = Check(
+    id="instancetype_pools",
+    title="VirtualMachinePools whose instancetype or preference is missing",
+    reads=(
+        virtual_machine_pool.KIND,
+        virtual_machine_instancetype.KIND,
+        virtual_machine_cluster_instancetype.KIND,
+        virtual_machine_preference.KIND,
+        virtual_machine_cluster_preference.KIND,
+        controller_revision.KIND,
+    ),
+    scope=Scope("one pool", POOLS),
+    joins=(OBJECT, REVISION),
+    heeds={REVISION: (ControllerRevision,)},
+    reasons=REASONS,
+    find=find,
+    about=(
+        virtual_machine_pool.KIND,
+        virtual_machine_cluster_instancetype.KIND,
+        virtual_machine_cluster_preference.KIND,
+    ),
+)

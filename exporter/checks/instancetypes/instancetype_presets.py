@@ -1,0 +1,91 @@
+"""VMIs that a VirtualMachineInstancePreset was merged into: deprecated since KubeVirt 0.57, and to be removed.
+
+KubeVirt merges presets at the creation of a VMI alone, by its labels, and notes them in annotations.
+
+Not seen here: VMs that a preset will be merged into when they start. KubeVirt's webhook decides that at the creation of
+the VMI, by the labels that the VMI has then; what the preset would set, and whether it conflicts with the VM, is not
+read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity, Since
+from ...store.indexes.instancetypes import MERGED, MOST_PRESETS, PRESETS
+from ...store.kinds import virtual_machine_instance, virtual_machine_instance_preset
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.kinds.virtual_machine_instance_preset import VirtualMachineInstancePreset
+from ...store.record import Ref
+from ...store.text.naming import listed, named
+
+__all__ = ["CHECK"]
+
+REASONS = {
+    "PresetInUse": Reason(
+        (Severity.WARNING,),
+        "A VirtualMachineInstancePreset was merged into the VMI: without it, or in a KubeVirt that has none, the VM "
+        "starts as another one.",
+        Family(
+            "kubevirt_vmi_preset_in_use",
+            "A deprecated VirtualMachineInstancePreset was merged into a VMI.",
+            aged=False,
+        ),
+        next="Write what the preset sets into the VM's template, or into an instancetype and a preference, and exclude "
+        "the VM from presets.",
+        commands=(
+            "kubectl get virtualmachineinstancepresets.kubevirt.io -n NAMESPACE -o yaml",
+            "kubectl get virtualmachineinstances.kubevirt.io -n NAMESPACE VMNAME -o yaml",
+        ),
+        alert="VMIPresetInUse",
+    )
+}
+
+
+def find(view: View) -> Iterator[Finding]:
+    for vmi in view.all(VirtualMachineInstance):
+        if not vmi.presets or vmi.final or vmi.deleting is not None:
+            continue
+        looked_for = vmi.presets[:MOST_PRESETS]
+        gone = [each for each in looked_for if view.named(VirtualMachineInstancePreset, vmi.namespace, each) is None]
+        vm = (Ref("VirtualMachine", vmi.namespace, vmi.name, vmi.vm_uid),) if vmi.vm_uid else ()
+        yield Finding(
+            reason="PresetInUse",
+            severity=Severity.WARNING,
+            subject=vmi.ref,
+            related=vm,
+            message=_message(vmi.presets, gone),
+            next=_REMADE if gone else "",
+            since=vmi.created,
+            since_source=Since.CREATION if vmi.created is not None else Since.FIRST_SEEN,
+            evidence=listed("presets", vmi.presets) | (listed("gone", gone) if gone else {}),
+        )
+
+
+_REMADE = (
+    "Write what the VMI has of it into the VM's template, or into an instancetype and a preference, before the VM "
+    "starts again: the VMI is the last copy of it."
+)
+
+
+def _message(presets: Sequence[str], gone: Sequence[str]) -> str:
+    what = f"VirtualMachineInstancePreset {named(presets)} was merged into the VMI"
+    if not gone:
+        return what
+    which = f"{named(gone)} of them no longer exists" if len(presets) > 1 else "no longer exists"
+    return f"{what} and {which}: the VM's next start is without it"
+
+
+CHECK = Check(
+    id="instancetype_presets",
+    title="VMIs that a deprecated preset was merged into",
+    reads=(virtual_machine_instance.KIND, virtual_machine_instance_preset.KIND),
+    scope=Scope("one VMI with a preset", PRESETS),
+    reasons=REASONS,
+    find=find,
+    joins=(MERGED,),
+    heeds={MERGED: (VirtualMachineInstancePreset,)},
+    uses={virtual_machine_instance.KIND: "created deleting phase presets vm_uid"},
+    about=(virtual_machine_instance.KIND, virtual_machine_instance_preset.KIND),
+)

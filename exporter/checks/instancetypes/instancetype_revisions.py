@@ -1,0 +1,156 @@
+"""ControllerRevisions of instancetypes and preferences that nothing needs, or that several VMs share.
+
+KubeVirt makes one for each VM and object, and leaves the old one behind when a VM changes to another object, is pinned,
+or is expanded (kubevirt/kubevirt#13117). It is still needed by a VM that refers to it, by a VMI that was started with
+it, until that stops, by a snapshot, and by a restore that is in progress: then it is no orphan.
+
+Not seen here: snapshots and backups that are kept outside of the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import nsmallest
+
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity, Since
+from ...findings.partial import known
+from ...store.indexes.instancetypes import REVISION, revision_key
+from ...store.indexes.networks import VM
+from ...store.kinds import (
+    controller_revision,
+    virtual_machine,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instance,
+    virtual_machine_pool,
+    virtual_machine_restore,
+    virtual_machine_snapshot_content,
+)
+from ...store.kinds.controller_revision import ControllerRevision
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.kinds.virtual_machine_restore import VirtualMachineRestore
+from ...store.record import Record
+from ...store.text.naming import NAMED, named
+
+__all__ = ["CHECK"]
+
+_ORPHANED = Family(
+    "kubevirt_instancetype_revision_orphaned",
+    "A ControllerRevision of an instancetype or preference is needed by nothing.",
+)
+_SHARED = Family(
+    "kubevirt_instancetype_revision_shared",
+    "Several VMs refer to one ControllerRevision of an instancetype or preference.",
+)
+_READ = "kubectl get controllerrevisions.apps -n NAMESPACE NAME -o yaml"
+_VMS = (
+    "kubectl get virtualmachines.kubevirt.io -n NAMESPACE -o custom-columns='VM:.metadata.name,"
+    "PIN:.spec.instancetype.revisionName,COPY:.status.instancetypeRef.controllerRevisionRef.name,"
+    "PREFERENCEPIN:.spec.preference.revisionName,"
+    "PREFERENCECOPY:.status.preferenceRef.controllerRevisionRef.name' | grep -F -w -e VM -e 'NAME'"
+)
+
+REASONS = {
+    "OrphanedRevision": Reason(
+        (Severity.INFO,),
+        "No VM, VMI, snapshot or restore needs the ControllerRevision.",
+        _ORPHANED,
+        grace=3600.0,
+        next="Delete it if it is in the way; the one of a VM goes together with the VM.",
+        commands=(_READ, _VMS),
+        remediation="delete_orphan_revision",
+    ),
+    "SharedRevision": Reason(
+        (Severity.WARNING,),
+        "Several VMs refer to the ControllerRevision, which goes together with the one that owns it.",
+        _SHARED,
+        next="Give each VM a ControllerRevision of its own, before the VM that owns this one is deleted.",
+        commands=(_READ, _VMS),
+        alert="VMInstancetypeRevisionUnfit",
+    ),
+}
+_SNAPSHOT = "VirtualMachineSnapshot"
+
+
+def find(view: View) -> Iterator[Finding]:
+    namespace, _, name = view.partition.partition("/")
+    revision = view.named(ControllerRevision, namespace, name)
+    if revision is None or revision.stash is None or revision.deleting is not None:
+        return
+    found, whole = known(view.sharing(REVISION, revision_key(namespace, name)))
+    needing = [each for each in found if each is not revision]
+    vms = [each.ref for each in needing if isinstance(each, VirtualMachine) and each.deleting is None]
+    if len(vms) > 1:
+        first = nsmallest(NAMED, vms)
+        yield Finding(
+            reason="SharedRevision",
+            severity=Severity.WARNING,
+            subject=revision.ref,
+            related=tuple(first),
+            message=f"{len(vms):,} VMs refer to the ControllerRevision: {named([vm.name for vm in first], len(vms))}",
+            evidence={"vms": len(vms), "owner": revision.owner_name},
+        )
+    if whole and _orphaned(view, revision, needing):
+        yield _orphan(view, revision)
+
+
+def _orphaned(view: View, revision: ControllerRevision, needing: list[Record]) -> bool:
+    if revision.stash is None or not revision.stash.labelled or revision.owner_kind == _SNAPSHOT:
+        return False
+    ended = [each for each in needing if isinstance(each, VirtualMachineInstance) and each.final]
+    restoring = any(each.active for each in view.all(VirtualMachineRestore))
+    return len(ended) == len(needing) and not restoring
+
+
+def _orphan(view: View, revision: ControllerRevision) -> Finding:
+    owner = view.named(VirtualMachine, revision.namespace, revision.owner_name) if revision.owner_uid else None
+    if not revision.owner_uid:
+        cause, why = "ownerless", "it has no owner"
+    elif owner is not None and owner.uid == revision.owner_uid:
+        cause, why = "superseded", f"VM {owner.name}, which owns it, does not refer to it"
+    else:
+        cause, why = "dangling", f"its owner {revision.owner_kind} {revision.owner_name} is gone"
+    # No object records when it became one. What an owner leaves behind is collected within seconds.
+    began = revision.created if cause != "dangling" else None
+    copied = revision.stash.object_name if revision.stash is not None else ""
+    return Finding(
+        reason="OrphanedRevision",
+        severity=Severity.INFO,
+        subject=revision.ref,
+        related=(owner.ref,) if owner is not None and cause == "superseded" else (),
+        vm=revision.owner_name if cause == "superseded" else "",
+        message=f"Nothing needs this copy of {copied}: {why}",
+        since=began,
+        since_source=Since.CREATION if began is not None else Since.FIRST_SEEN,
+        evidence={"cause": cause, "object": copied},
+    )
+
+
+CHECK = Check(
+    id="instancetype_revisions",
+    title="ControllerRevisions of instancetypes that nothing needs or that VMs share",
+    reads=(
+        controller_revision.KIND,
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        virtual_machine_pool.KIND,
+        virtual_machine_snapshot_content.KIND,
+        virtual_machine_restore.KIND,
+    ),
+    scope=Scope("one ControllerRevision", REVISION),
+    joins=(VM,),
+    heeds={VM: (VirtualMachine,)},  # whether its owner is there
+    reasons=REASONS,
+    find=find,
+    uses={
+        virtual_machine.KIND: "deleting instancetype preference",
+        virtual_machine_instance.KIND: "generation phase vm_uid",
+    },
+    about=(
+        virtual_machine.KIND,
+        virtual_machine_cluster_instancetype.KIND,
+        virtual_machine_cluster_preference.KIND,
+    ),
+)

@@ -1,0 +1,96 @@
+"""VMs whose instancetype or preference is missing, can't be used, or will be lost.
+
+KubeVirt copies the instancetype and the preference of a VM into ControllerRevisions of the VM's namespace, and from
+then on the VM gets the copies. Without one it gets the live object, and nothing in KubeVirt prevents that somebody
+changes or deletes that (kubevirt/kubevirt#8142). A reference that leads nowhere stops virt-controller before it looks
+at the VM's run strategy: a VM that runs then goes on running, and can be neither stopped nor restarted.
+
+A finding's group says whether it is about the VM's instancetype or its preference.
+
+Not seen here: what KubeVirt's webhooks answer; which instancetype the labels of a volume, PVC or DataSource name for
+a VM that is to be created: the webhook puts the name into the VM's spec, and InferencePending is what it has not
+looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....domain.instancetypes.matching import ROLES, Role
+from ....findings.check import Check, View
+from ....findings.finding import Finding, Severity
+from ....findings.scopes import PER_VM
+from ....store.indexes.instancetypes import OBJECT, REVISION
+from ....store.kinds import (
+    controller_revision,
+    kube_virt,
+    virtual_machine,
+    virtual_machine_cluster_instancetype,
+    virtual_machine_cluster_preference,
+    virtual_machine_instance,
+    virtual_machine_instancetype,
+    virtual_machine_preference,
+)
+from ....store.kinds.controller_revision import ControllerRevision
+from ....store.kinds.virtual_machine import VirtualMachine
+from .context import Context
+from .fitting import field_conflict, requirements_unmet
+from .reasons import REASONS
+from .references import broken, stale_reference, unversioned
+from .stashes import drifted, unfit
+
+__all__ = ["CHECK"]
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    for vm in view.all(VirtualMachine):
+        if vm.deleting is None and (vm.instancetype or vm.preference):
+            context = Context.of(view, vm)
+            for role in ROLES:
+                yield from view.apart(_of(context, role))
+
+
+def _of(context: Context, role: Role) -> Iterator[Finding | None]:
+    yield stale_reference(context, role)
+    resolution = context.resolved(role)
+    if resolution is None:
+        return
+    found = broken(context, resolution)
+    yield found
+    if found is not None and resolution.failure is not None:
+        return
+    conflict = field_conflict(context, resolution) if role is Role.INSTANCETYPE and found is None else None
+    yield conflict or unversioned(context, resolution)  # a conflict is why there is no copy
+    lasting = [each for each in unfit(context, resolution) if each is not None]
+    yield from lasting
+    if found is None:
+        if all(each.severity is not Severity.CRITICAL for each in lasting):
+            yield drifted(context, resolution)  # else it does not go on with its copy
+        yield requirements_unmet(context) if role is Role.PREFERENCE else None
+
+
+CHECK = Check(
+    id="instancetype_vms",
+    title="VMs whose instancetype or preference is missing or will be lost",
+    reads=(
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        virtual_machine_instancetype.KIND,
+        virtual_machine_cluster_instancetype.KIND,
+        virtual_machine_preference.KIND,
+        virtual_machine_cluster_preference.KIND,
+        controller_revision.KIND,
+        kube_virt.KIND,
+    ),
+    scope=PER_VM,
+    joins=(OBJECT, REVISION),
+    heeds={REVISION: (ControllerRevision,)},
+    reasons=REASONS,
+    find=find,
+    uses={
+        virtual_machine.KIND: "created deleting failed failed_since failure instancetype preference run_strategy shape",
+        virtual_machine_instance.KIND: "generation phase vm_uid",
+        kube_virt.KIND: "assumed reference_policy version",
+    },
+    about=(virtual_machine.KIND, virtual_machine_cluster_instancetype.KIND, virtual_machine_cluster_preference.KIND),
+)

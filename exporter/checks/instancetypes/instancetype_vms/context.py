@@ -1,0 +1,101 @@
+"""What the predicates of one VM share: its references resolved, and how a finding about one of them is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ....domain.identity.identity import owned
+from ....domain.instancetypes.matching import ROLES, Role, kind_of
+from ....domain.instancetypes.resolving import Mode, Resolution, resolve
+from ....findings.advice import filled, values_of
+from ....findings.check import View
+from ....findings.finding import Finding, Severity, Since
+from ....store.kinds.kube_virt import KubeVirt
+from ....store.kinds.virtual_machine import VirtualMachine
+from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
+from .._commands import READ_OBJECT, RESOURCES
+from .reasons import REASONS
+
+__all__ = ["Context"]
+
+_CLUSTER_WIDE = tuple(role.cluster_wide for role in ROLES)
+_READ_CLUSTER_OBJECT = READ_OBJECT.replace(" -n NAMESPACE", "")
+_WANT_TO_RUN = ("Always", "Once", "RerunOnFailure")
+
+
+class Context(NamedTuple):
+    view: View
+    vm: VirtualMachine
+    kubevirt: KubeVirt | None
+    instancetype: Resolution | None
+    preference: Resolution | None
+
+    @classmethod
+    def of(cls, view: View, vm: VirtualMachine) -> Context:
+        kubevirt = min(view.all(KubeVirt), key=lambda each: each.ref, default=None)
+        return cls(view, vm, kubevirt, *(resolve(vm, role, view.named, kubevirt) for role in ROLES))
+
+    def resolved(self, role: Role) -> Resolution | None:
+        return self.instancetype if role is Role.INSTANCETYPE else self.preference
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """(0, 0) where it is not known."""
+        return self.kubevirt.release if self.kubevirt is not None else (0, 0)
+
+    @property
+    def policy(self) -> str:
+        return self.kubevirt.reference_policy if self.kubevirt is not None else "reference"
+
+    @property
+    def running(self) -> bool:
+        vmi = self.view.named(VirtualMachineInstance, self.vm.namespace, self.vm.name)
+        return owned(vmi, self.vm) is not None
+
+    @property
+    def needed(self) -> bool:
+        """Whether the VM should run, or runs."""
+        return self.vm.run_strategy in _WANT_TO_RUN or self.running
+
+    def finding(
+        self,
+        reason: str,
+        severity: Severity,
+        role: Role,
+        message: str,
+        *,
+        since: float | None = None,
+        source: Since = Since.CREATION,
+        evidence: Mapping[str, Any] | None = None,
+    ) -> Finding:
+        """`since` is the VM's creation, where that is as good a beginning as any, or comes from another `source`."""
+        resolution = self.resolved(role)
+        facts: dict[str, Any] = {"role": role.value}
+        related = []
+        if resolution is not None:
+            kind = resolution.kind or kind_of(role, "")
+            facts |= {"object": resolution.reference.name, "objectKind": kind, "resource": RESOURCES[kind]}
+            facts |= {"revision": resolution.revision_name, "mode": resolution.mode.value}
+            found = resolution.revision or (resolution.live if resolution.mode is Mode.UNVERSIONED else None)
+            related = [found.ref] if found is not None else []
+        facts |= evidence or {}
+        made = Finding(
+            reason=reason,
+            severity=severity,
+            subject=self.vm.ref,
+            related=tuple(related),
+            message=message,
+            since=since,
+            since_source=source if since is not None else Since.FIRST_SEEN,
+            evidence={name: fact for name, fact in facts.items() if fact not in ("", None)},
+            group=role.value,
+        )
+        commands = REASONS[reason].commands
+        if READ_OBJECT not in commands or facts.get("objectKind") not in _CLUSTER_WIDE:
+            return made
+        values = values_of(made)
+        fitting = (_READ_CLUSTER_OBJECT if each == READ_OBJECT else each for each in commands)
+        return msgspec.structs.replace(made, commands=tuple(filled(each, values) for each in fitting))

@@ -1,0 +1,1 @@
+"""Checks of IPAMClaims and of the networks that they are of."""

@@ -1,0 +1,224 @@
+"""An IPAMClaim's addresses: outside the pool, held twice, other than the pod's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+
+from ....domain.networks.addresses import host as canonical
+from ....domain.networks.cidr import number
+from ....domain.networks.pool import Place
+from ....findings.finding import Finding, Severity, Since
+from ....findings.partial import known
+from ....store.indexes.networks import ADDRESS, address
+from ....store.kinds.ipam_claim import IPAMClaim
+from ....store.kinds.network_attachment_definition import pool_of
+from ....store.kinds.pod import Pod
+from ....store.record import UnseenError
+from .context import ClaimContext, Moment
+
+__all__ = [
+    "duplicate_ip",
+    "fails_the_control_plane",
+    "family_incomplete",
+    "ip_drift",
+    "ip_excluded",
+    "ip_outside_pool",
+    "prefix_mismatch",
+]
+
+_UNALLOCATABLE = {
+    Place.OUTSIDE: "is outside the subnets",
+    Place.EDGE: "is a network or broadcast address",
+    Place.BEYOND: "is past the part of the subnet that is allocated from",
+    Place.NO_FAMILY: "is of an IP family without a subnet",
+    Place.UNREADABLE: "is not an address",
+}
+
+
+def ip_outside_pool(ctx: ClaimContext) -> Finding | None:
+    """What the control plane cannot allocate again when it starts next, and fails over."""
+    places = ctx.places
+    wrong = [(ip, _UNALLOCATABLE[place]) for ip, place in places if place in _UNALLOCATABLE]
+    if wrong and ctx.ruler:
+        subnets = ", ".join(ctx.ruler.subnets)
+        what = "; ".join(f"{ip} {why}" for ip, why in wrong)
+        return ctx.finding(
+            "IpOutsidePool",
+            Severity.CRITICAL,
+            f"Address {what} (network {ctx.claim.network}: {subnets}); ovnkube-control-plane fails at its next start",
+            subnets=subnets,
+        )
+    at, twice = _two_in_one_subnet(ctx)
+    if not twice:
+        return None
+    # The addresses are allocated one after the other, and one that is taken ends that without an error.
+    taken = any(place is Place.EXCLUDED for _, place in places[:at]) or any(
+        any(_others(ctx, ip)) for ip in ctx.claim.hosts[:at]
+    )
+    fails = "" if taken else "; ovnkube-control-plane fails at its next start"
+    return ctx.finding(
+        "IpOutsidePool",
+        Severity.WARNING if taken else Severity.CRITICAL,
+        f"{' and '.join(twice)} are in one subnet of network {ctx.claim.network}, which accepts only one of them"
+        f"{fails}",
+    )
+
+
+def fails_the_control_plane(ctx: ClaimContext) -> Finding | None:
+    """Reported beside another reason, since it is not only the VM's trouble."""
+    found = ip_outside_pool(ctx)
+    return found if found is not None and found.severity is Severity.CRITICAL else None
+
+
+def ip_excluded(ctx: ClaimContext) -> Finding | None:
+    """A reserved address is for a VM that requests it; whether a stopped one does is not known."""
+    places = ctx.places
+    requested = _requested(ctx) if any(place is Place.RESERVED for _, place in places) else None
+    held = [
+        ip
+        for ip, place in places
+        if place is Place.EXCLUDED
+        or (place is Place.RESERVED and requested is not None and canonical(ip) not in requested)
+    ]
+    if not held:
+        return None
+    what = f"network {ctx.claim.network} excludes or reserves {', '.join(held)}"
+    return ctx.finding("IpExcluded", Severity.WARNING, what)
+
+
+def _requested(ctx: ClaimContext) -> set[str] | None:
+    """The addresses that the running VM requests for the claim's interface."""
+    if ctx.vmi is None:
+        return None
+    networks = {network for network, _ in ctx.interfaces}
+    return {canonical(text) or text for network, text in ctx.vmi.requested if network in networks}
+
+
+def _two_in_one_subnet(ctx: ClaimContext) -> tuple[int, list[str]]:
+    """The first two addresses that are in one subnet, after the position of the second one; 0 where there are none."""
+    first: dict[int, str] = {}
+    if ctx.ruler is None or len(ctx.claim.hosts) < 2:
+        return 0, []
+    pool = pool_of(ctx.ruler)
+    for at, host in enumerate(ctx.claim.hosts):
+        subnet = pool.locate(number(host))[1]
+        if subnet in first:
+            return at, [first[subnet], host]
+        first[subnet] = host
+    return 0, []
+
+
+def duplicate_ip(ctx: ClaimContext) -> Finding | None:
+    """Another claim, or a pod that is not of the claim's VM, holds an address of it in its network."""
+    claim = ctx.claim
+    found = {ip: known(_others(ctx, ip)) for ip in claim.hosts if claim.network}
+    clashing = {ip: others for ip, (others, _) in found.items()}
+    ips = sorted(ip for ip, others in clashing.items() if others)
+    if not ips:
+        if not all(whole for _, whole in found.values()):
+            raise UnseenError("some of those that may hold its addresses can't be seen")
+        return None
+    by_ref = {holder.ref: holder for ip in ips for holder in clashing[ip]}
+    holders = [by_ref[ref] for ref in sorted(by_ref)]
+    users = ctx.known_users or ()  # the least that is known
+    live = any(not _foreign(ctx, pod) for pod in users) or any(isinstance(holder, Pod) for holder in holders)
+    return ctx.finding(
+        "DuplicateIP",
+        Severity.CRITICAL if live else Severity.WARNING,
+        f"{'Addresses' if len(ips) > 1 else 'Address'} {', '.join(ips)} of network {claim.network} "
+        f"{'are' if len(ips) > 1 else 'is'} also held by " + ", ".join(sorted(str(holder.ref) for holder in holders)),
+        _last_given(claim, holders),
+        related=[holder.ref for holder in holders],
+        address=ips[0],
+        group=blake2b(address(claim.network, ips[0]).encode(), digest_size=4).hexdigest(),
+        duplicates=ips,
+    )
+
+
+def _others(ctx: ClaimContext, ip: str) -> Iterator[IPAMClaim | Pod]:
+    for other in ctx.view.sharing(ADDRESS, address(ctx.claim.network, ip)):
+        if isinstance(other, IPAMClaim | Pod) and _foreign(ctx, other):
+            yield other
+
+
+def _foreign(ctx: ClaimContext, other: IPAMClaim | Pod) -> bool:
+    """Whether another holder of the claim's address is not this claim and not a pod of its VM."""
+    if isinstance(other, Pod):
+        return not ctx.own(other) and not ctx.refers(other)
+    return other is not ctx.claim
+
+
+def _last_given(claim: IPAMClaim, holders: Iterable[IPAMClaim | Pod]) -> Moment:
+    """When the last of the claims, or else the pod, got the address, where all of them say."""
+    times = [claim.allocated, *(holder.allocated for holder in holders if isinstance(holder, IPAMClaim))]
+    if len(times) == 1:
+        times += [holder.created for holder in holders if isinstance(holder, Pod)]
+    known = [time for time in times if time is not None]
+    return (max(known), Since.CONDITION) if len(known) == len(times) else (None, Since.FIRST_SEEN)
+
+
+def ip_drift(ctx: ClaimContext) -> Finding | None:
+    """A pod that refers to the claim has other addresses. One without any yet proves nothing."""
+    for pod, given in _given(ctx):
+        hosts, held = {host for host, _ in given}, set(ctx.claim.hosts)
+        shared = len(ctx.attachments(pod)) < _attached(ctx, pod)  # by an attachment of another claim
+        if not (held <= hosts if shared else held == hosts):
+            what = (
+                f"{pod.ref} has {', '.join(sorted(hosts))}: the VM gets {', '.join(ctx.claim.hosts)} at its next start"
+            )
+            return ctx.finding("IpDrift", Severity.CRITICAL, what, _given_since(ctx, pod), related=[pod.ref])
+    return None
+
+
+def _given_since(ctx: ClaimContext, pod: Pod) -> Moment:
+    """Since the pod is there, or the claim got its addresses: whichever was later."""
+    allocated = ctx.claim.allocated
+    if allocated is not None and pod.created is not None and allocated > pod.created:
+        return allocated, Since.CONDITION
+    return pod.created, Since.CREATION
+
+
+def prefix_mismatch(ctx: ClaimContext) -> Finding | None:
+    lengths = dict(zip(ctx.claim.hosts, ctx.claim.prefixes, strict=True))
+    for pod, given in _given(ctx):
+        other = [(host, length) for host, length in given if lengths.get(host, length) != length]
+        if other:
+            host, length = other[0]
+            what = f"{pod.ref} has {host}/{length}, and the IPAMClaim {host}/{lengths[host]}"
+            return ctx.finding("PrefixMismatch", Severity.WARNING, what, _given_since(ctx, pod), related=[pod.ref])
+    return None
+
+
+def _given(ctx: ClaimContext) -> Iterator[tuple[Pod, list[tuple[str, int]]]]:
+    """(host, prefix length) that the claim's network gave to the attachments of each pod that refer to the claim."""
+    networks = {f"{nad.namespace}/{nad.name}" for nad in ctx.nads}
+    for pod in ctx.holders if ctx.claim.hosts else ():
+        if not ctx.refers(pod):
+            continue
+        keys = networks & set(ctx.attachments(pod)) or networks - {key for key, _ in pod.selections}
+        given = [(host, length) for nad, host, length in pod.addresses if nad in keys]
+        if given:
+            yield pod, given
+
+
+def _attached(ctx: ClaimContext, pod: Pod) -> int:
+    """How many attachments the pod has to the NADs of those that refer to the claim: addresses are kept by NAD."""
+    keys = set(ctx.attachments(pod))
+    return sum(key in keys for key, _ in pod.selections)
+
+
+def family_incomplete(ctx: ClaimContext) -> Finding | None:
+    """OVN-Kubernetes then gives the pod that family alone, so claim and pod agree."""
+    if ctx.ruler is None or not ctx.claim.hosts:
+        return None
+    offered = {":" in subnet for subnet in ctx.ruler.subnets}
+    held = {":" in host for host in ctx.claim.hosts}
+    if len(offered) < 2 or held >= offered:
+        return None
+    missing = "IPv6" if True not in held else "IPv4"
+    return ctx.finding(
+        "FamilyIncomplete",
+        Severity.WARNING,
+        f"network {ctx.claim.network} also has {missing}, and the IPAMClaim holds no {missing} address",
+    )

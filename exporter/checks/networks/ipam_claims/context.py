@@ -1,0 +1,257 @@
+"""What an IPAMClaim is evaluated with: its owner, the pods that use it and its network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from heapq import nsmallest
+from itertools import chain
+from typing import Any
+
+from ....domain.networks.pool import Place
+from ....findings.advice import advised
+from ....findings.check import View
+from ....findings.finding import Finding, Severity, Since
+from ....store.indexes.networks import ADDRESS, CLAIM, NAD, REFERENCE, address, primary, unreadable
+from ....store.kinds.ipam_claim import FINALIZER, IPAMClaim
+from ....store.kinds.namespace import Namespace
+from ....store.kinds.network_attachment_definition import NetworkAttachmentDefinition, pool_of, ruling
+from ....store.kinds.pod import REFERRED, Pod
+from ....store.kinds.virtual_machine import VirtualMachine
+from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ....store.record import Record, Ref, UnseenError
+from ....store.text.naming import subject_first
+from .common import MOST_PODS, Common
+from .owner import ClaimOwner, OwnerState, owner_of
+from .pressure import utilisation
+from .reasons import REASONS
+
+__all__ = ["UNKNOWN_MOMENT", "ClaimContext", "Moment", "referred_to"]
+
+Moment = tuple[float | None, Since]
+UNKNOWN_MOMENT: Moment = (None, Since.FIRST_SEEN)
+_NAMED = 100  # pods in the evidence
+
+
+@dataclass(frozen=True)
+class ClaimContext:
+    view: View
+    claim: IPAMClaim
+    common: Common = field(compare=False, repr=False)
+
+    @property
+    def key(self) -> str:
+        return f"{self.claim.namespace}/{self.claim.name}"
+
+    @cached_property
+    def owner(self) -> ClaimOwner:
+        return owner_of(self.view, self.claim)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the VMs that it belongs to: those of its owners, or of its label where there is none."""
+        names = dict.fromkeys((self.owner.ref.name, *(owner.name for owner in self.claim.owners)))
+        return tuple(name for name in names if name)
+
+    @cached_property
+    def holders(self) -> list[Pod]:
+        """Pods that refer to the claim, or hold one of its addresses."""
+        view, claim = self.view, self.claim
+        return _pods(
+            view.sharing(CLAIM, self.key),
+            *(view.sharing(ADDRESS, address(claim.network, ip)) for ip in claim.hosts),
+        )
+
+    @cached_property
+    def users(self) -> list[Pod]:
+        """The holders, and the pods of its VM; while no owner lives, those of the VM that its label names too."""
+        names = self.names if self.owner.state is OwnerState.LIVE else (name for name in self.claim.vms if name)
+        return _pods(self.holders, *(self.common.launchers(self.claim.namespace, name) for name in names))
+
+    @property
+    def known_users(self) -> list[Pod] | None:
+        """The same, None where pods can't be seen."""
+        try:
+            return self.users
+        except UnseenError:
+            return None
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a pod uses it. Raises UnreadableFactError where none does but one that can't be read may."""
+        return self._any(self.users)
+
+    @property
+    def held(self) -> bool:
+        """Whether a pod refers to it or holds one of its addresses. Raises UnreadableFactError as `in_use` does."""
+        return self._any(self.holders)
+
+    def _any(self, pods: list[Pod]) -> bool:
+        for pod in () if pods else self.view.sharing(NAD, unreadable(self.claim.namespace)):
+            if isinstance(pod, Pod):
+                pod.known(*REFERRED)
+        return bool(pods)
+
+    @cached_property
+    def pods(self) -> list[Pod]:
+        """The launcher pods of the claim's VM that are not completed."""
+        return [pod for pod in self.users if self.own(pod)]
+
+    def own(self, pod: Pod) -> bool:
+        """Whether it is a launcher pod of the claim's VM."""
+        return bool(pod.domain) and pod.namespace == self.claim.namespace and pod.domain in self.names
+
+    def refers(self, pod: Pod) -> bool:
+        """Raises UnreadableFactError for a pod of its namespace that can't be read; one of another does not refer to
+        it.
+        """
+        return self.key in (pod.claims if pod.namespace == self.claim.namespace else pod.known_claims)
+
+    def attachments(self, pod: Pod) -> list[str]:
+        """The NADs, by `namespace/name`, of the pod's attachments that refer to the claim; once for each attachment.
+
+        It is looked for in the namespace of the NAD. The reference for the primary network is in no attachment.
+        """
+        namespace, name = self.claim.namespace, self.claim.name
+        return [key for key, claim in pod.selections if claim == name and key.partition("/")[0] == namespace]
+
+    @cached_property
+    def vm(self) -> VirtualMachine | None:
+        return self.view.named(VirtualMachine, self.claim.namespace, self.owner.ref.name)
+
+    @cached_property
+    def vmi(self) -> VirtualMachineInstance | None:
+        return self.view.named(VirtualMachineInstance, self.claim.namespace, self.owner.ref.name)
+
+    @cached_property
+    def terminating(self) -> bool:
+        """Whether its namespace is being deleted."""
+        return any(each.terminating for each in self.view.all(Namespace))
+
+    @property
+    def runs(self) -> bool:
+        """Whether the VM runs or starts."""
+        return self.vmi is not None and self.vmi.phase not in ("Succeeded", "Failed")
+
+    @cached_property
+    def nads(self) -> list[NetworkAttachmentDefinition]:
+        """The NADs of the claim's network, in any namespace, by name."""
+        network = self.claim.network
+        found = self.view.members(NAD, network, NetworkAttachmentDefinition) if network else ()
+        return sorted(found, key=lambda each: (each.namespace, each.name))
+
+    @cached_property
+    def effective(self) -> list[NetworkAttachmentDefinition]:
+        """Those of them that allow persistent IPs."""
+        return [nad for nad in self.nads if nad.effective]
+
+    @cached_property
+    def ruler(self) -> NetworkAttachmentDefinition | None:
+        """The one of them whose pool the network most likely has, where several differ."""
+        return self.effective[0] if len(self.effective) == 1 else ruling(self.effective)
+
+    @cached_property
+    def places(self) -> list[tuple[str, Place]]:
+        """Where each address stands in its network; none where that does not allow persistent IPs."""
+        if self.ruler is None:
+            return []
+        pool = pool_of(self.ruler)
+        return [(ip, pool.place(ip)) for ip in self.claim.ips]
+
+    @cached_property
+    def utilisation(self) -> float:
+        """The share of the network's addresses that is in use, 0 to 1."""
+        return utilisation(self.view, self.ruler, {f"{nad.namespace}/{nad.name}" for nad in self.nads})
+
+    @property
+    def unreadable_nad(self) -> bool:
+        """Whether a NAD in the claim's namespace can't be decoded: it may be of any network."""
+        return bool(self.view.members(NAD, unreadable(self.claim.namespace), NetworkAttachmentDefinition))
+
+    @cached_property
+    def interfaces(self) -> list[tuple[str, str]]:
+        """(logical network, NAD or empty) of the VM's networks that the claim's name stands for."""
+        return [*self.interfaces_of(self.vmi), *self.interfaces_of(self.vm)]
+
+    def interfaces_of(self, vm: VirtualMachine | VirtualMachineInstance | None) -> list[tuple[str, str]]:
+        return self.common.interfaces(vm, self.claim.name) if vm is not None else []
+
+    def nad(self, key: str) -> NetworkAttachmentDefinition | None:
+        """The NAD that a VM refers to by `namespace/name`; empty text is its namespace's primary one."""
+        return referred_to(self.view, self.claim.namespace, key)
+
+    def finding(
+        self,
+        reason: str,
+        severity: Severity,
+        message: str,
+        since: Moment = UNKNOWN_MOMENT,
+        *,
+        related: Iterable[Ref] = (),
+        group: str = "",
+        next_step: str = "",
+        commands: tuple[str, ...] = (),
+        **evidence: Any,
+    ) -> Finding:
+        """A finding on the claim; empty facts are left out of its evidence.
+
+        `next_step` and `commands` replace those of the reason.
+        """
+        claim, users = self.claim, self.known_users
+        pods = [pod for pod in users or () if self.own(pod)]
+        facts = {
+            "vmName": self.owner.ref.name,
+            "address": claim.hosts[0] if claim.hosts else "",
+            "launcherPod": pods[0].name if pods else "",
+            "ips": list(claim.hosts),
+            "finalizers": list(claim.finalizers),
+            "pods": [f"{pod.namespace}/{pod.name}" for pod in (users or ())[:_NAMED]],
+            "ipLoss": ip_loss(claim, in_use=bool(users)) if users is not None else "",
+            **evidence,
+        }
+        found = Finding(
+            reason=reason,
+            severity=severity,
+            subject=claim.ref,
+            message=subject_first("IPAMClaim", message),
+            related=tuple(related),
+            vm=self.owner.ref.name,
+            network=claim.network,
+            next=next_step,
+            since=since[0],
+            since_source=since[1] if since[0] is not None else Since.FIRST_SEEN,
+            group=group,
+            evidence={name: fact for name, fact in facts.items() if fact},
+        )
+        return advised(found, replace(REASONS[reason], commands=commands)) if commands else found
+
+
+def _pods(*found: Iterable[Record]) -> list[Pod]:
+    """Those that are pods, each once, by their names; of very many the first ones."""
+    pods = {(pod.namespace, pod.name): pod for pod in chain(*found) if isinstance(pod, Pod)}
+    return [pods[place] for place in nsmallest(MOST_PODS, pods)]
+
+
+def referred_to(view: View, namespace: str, key: str) -> NetworkAttachmentDefinition | None:
+    """The NAD that a VM refers to by `namespace/name`; by empty text, its namespace's primary one.
+
+    Of several primary ones, which is a finding of its own, the first by name.
+    """
+    return min(
+        view.members(REFERENCE, key or primary(namespace), NetworkAttachmentDefinition),
+        key=lambda each: each.name,
+        default=None,
+    )
+
+
+def ip_loss(claim: IPAMClaim, *, in_use: bool) -> str:
+    """What happens to its addresses when the claim is deleted: they are released once the object is gone."""
+    if not claim.hosts:
+        return "none: it holds no address"
+    when = (
+        "when the finalizer is removed" if FINALIZER in claim.finalizers else "as soon as it is deleted: no finalizer"
+    )
+    if in_use:
+        return f"an address in use is released {when}, and may be allocated to another VM or pod"
+    return f"its addresses are released {when}; its VM gets new ones at its next start"

@@ -1,0 +1,159 @@
+"""How an IPAMClaim is used: its interface was removed, it has no address, its pod does not reference it, it is idle."""
+
+from __future__ import annotations
+
+from ....findings.finding import Finding, Severity, Since
+from ....store.kinds.pod import Pod
+from .._commands import ANNOTATE_POD, NADS, NETWORK_STACK, READ_CLAIM
+from .context import ClaimContext, Moment
+from .owner import OwnerState
+from .pressure import percent
+
+__all__ = ["empty_claim", "idle_reservation", "leaked_claim", "not_referenced"]
+
+# What is said of each cause of an empty claim, and the next step; any other is OVN-Kubernetes' own reason.
+_CAUSES = {
+    "NetworkMissing": (
+        "no NAD is of this network",
+        "Create the network again under the same name, with at least the same subnets.",
+    ),
+    "CrossNamespaceNad": (
+        "OVN-Kubernetes looks for it in the namespace of the NAD, which is not the VM's",
+        "Let the VM's interface refer to a NAD of the network in the VM's own namespace.",
+    ),
+    "SameNadTwice": (
+        "two interfaces of the VM use one NAD, and only one of their IPAMClaims gets an address",
+        "Let one of the two interfaces use a NAD of another network.",
+    ),
+    "NotReferenced": (
+        "the VM's pod does not reference it",
+        "Annotate the VM's pod, so that the webhook adds the reference.",
+    ),
+    "SubnetExhausted": (
+        "OVN-Kubernetes reports SubnetExhausted",
+        "Free addresses of the network: `steward networks` lists the reclaimable ones.",
+    ),
+    "IPAddressConflict": (
+        "OVN-Kubernetes reports IPAddressConflict",
+        "Find out which pod or IPAMClaim holds the requested address.",
+    ),
+    "unknown": (
+        "no object says why",
+        "",
+    ),
+}
+_FILLING = 0.8  # of the network's addresses
+_EVENTS = "kubectl get events -n NAMESPACE --field-selector involvedObject.name=LAUNCHERPOD"
+
+
+def leaked_claim(ctx: ClaimContext) -> Finding | None:
+    """Neither the VM nor its VMI has the interface, and no pod uses the claim.
+
+    An interface whose unplug was requested is still in the spec, so its claim is not leaked yet.
+    """
+    if ctx.owner.state is not OwnerState.LIVE or ctx.vm is None or ctx.interfaces or ctx.held:
+        return None
+    if ctx.claim.mislabelled:
+        return None  # the VM that its label names may use it
+    what = (
+        f"{ctx.vm.ref} no longer has this interface; the IPAMClaim holds {', '.join(ctx.claim.hosts) or 'no address'}"
+    )
+    if ctx.claim.hosts and ctx.utilisation >= _FILLING:
+        what += f" of network {ctx.claim.network}, of which {percent(ctx.utilisation)} is in use"
+        return ctx.finding("LeakedClaim", Severity.WARNING, what, related=[ctx.vm.ref])
+    return ctx.finding("LeakedClaim", Severity.INFO, what, related=[ctx.vm.ref])
+
+
+def empty_claim(ctx: ClaimContext) -> Finding | None:
+    """The VM runs, or its pod has a node, and the network has allocated no address."""
+    waiting = [pod for pod in ctx.pods if pod.node]
+    running = ctx.vmi is not None and ctx.vmi.phase == "Running"
+    if ctx.claim.hosts or not (running or waiting):
+        return None
+    cause = _cause(ctx, waiting)
+    words, next_step = _CAUSES.get(cause, (f"OVN-Kubernetes reports {cause}", ""))
+    attached = {f"{nad.namespace}/{nad.name}" for nad in ctx.nads}
+    has_address = any(
+        nad in attached for pod in waiting for nad, _, _ in pod.known_addresses
+    )  # for the next step alone
+    if has_address and cause == "unknown":
+        next_step = "Annotate the VM's pod: OVN-Kubernetes then writes the pod's addresses to the IPAMClaim."
+    annotate = has_address or cause == "NotReferenced"
+    return ctx.finding(
+        "EmptyClaim",
+        Severity.CRITICAL if any(pod.phase == "Pending" for pod in waiting) else Severity.WARNING,
+        f"network {ctx.claim.network} has allocated no address: {words}",
+        _empty_since(ctx, waiting),
+        related=[pod.ref for pod in waiting],
+        next_step=next_step,
+        commands=(
+            READ_CLAIM,
+            *([_EVENTS] if waiting else []),
+            NADS,
+            NETWORK_STACK,
+            *([ANNOTATE_POD] if annotate else []),
+        ),
+        cause=cause,
+    )
+
+
+def _empty_since(ctx: ClaimContext, waiting: list[Pod]) -> Moment:
+    """Since its claim, its VMI, and a pod that has a node were all there."""
+    times: list[Moment] = [(ctx.claim.created, Since.CREATION)]
+    if ctx.vmi is not None:
+        times.append((ctx.vmi.created, Since.CREATION))
+    starts = [(pod.scheduled, Since.CONDITION) if pod.scheduled else (pod.created, Since.CREATION) for pod in waiting]
+    times += sorted(((at, source) for at, source in starts if at is not None), key=lambda each: each[0] or 0.0)[:1]
+    return max(times, key=lambda each: each[0] or 0.0)
+
+
+def _cause(ctx: ClaimContext, pods: list[Pod]) -> str:
+    keys = [nad for _, nad in ctx.interfaces if nad]
+    if ctx.claim.refused:
+        return ctx.claim.refused
+    if not ctx.nads:
+        return "NetworkMissing"
+    if any(key.partition("/")[0] != ctx.claim.namespace for key in keys):
+        return "CrossNamespaceNad"
+    if any(sum(key == other for other, _ in pod.selections) > 1 for pod in pods for key in keys):
+        return "SameNadTwice"
+    if pods and not any(ctx.key in pod.claims for pod in pods):
+        return "NotReferenced"
+    return "unknown"
+
+
+def not_referenced(ctx: ClaimContext) -> Finding | None:
+    """A pod of the VM is on the claim's network without referring to a claim there."""
+    if not ctx.effective:
+        return None
+    primary = {f"{nad.namespace}/{nad.name}" for nad in ctx.effective if nad.role == "primary"}
+    keys = {f"{nad.namespace}/{nad.name}" for nad in ctx.effective} - primary
+    for pod in ctx.pods:
+        if ctx.refers(pod) or not (_on_primary(pod, primary) or _on_secondary(pod, keys)):
+            continue
+        what = f"{pod.ref} is on network {ctx.claim.network} without a reference to it: the address ends with the pod"
+        times = [at for at in (pod.created, ctx.claim.created) if at is not None]
+        since = (max(times, default=None), Since.CREATION)
+        return ctx.finding("NotReferenced", Severity.WARNING, what, since, related=[pod.ref], launcherPod=pod.name)
+    return None
+
+
+def _on_secondary(pod: Pod, keys: set[str]) -> bool:
+    """Whether it is attached to one of these NADs, and by no attachment refers to a claim there."""
+    attached = [claim for key, claim in pod.selections if key in keys]
+    return bool(attached) and not any(attached)
+
+
+def _on_primary(pod: Pod, keys: set[str]) -> bool:
+    """Whether it has an address of one of these NADs, which no attachment selects, and refers to no claim for it."""
+    by_attachments = {f"{key.partition('/')[0]}/{claim}" for key, claim in pod.selections if claim}
+    return any(nad in keys for nad, _, _ in pod.addresses) and by_attachments.issuperset(pod.claims)
+
+
+def idle_reservation(ctx: ClaimContext) -> Finding | None:
+    """The VM's condition says since when it has no VMI."""
+    vm = ctx.vm
+    if ctx.owner.state is not OwnerState.LIVE or vm is None or vm.stopped is None or ctx.vmi or not ctx.claim.hosts:
+        return None
+    what = f"{vm.ref} is stopped; reserved for it: {', '.join(ctx.claim.hosts)} of network {ctx.claim.network}"
+    return ctx.finding("IdleReservation", Severity.INFO, what, (vm.stopped, Since.CONDITION), related=[vm.ref])

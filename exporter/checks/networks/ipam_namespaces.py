@@ -1,0 +1,235 @@
+"""NADs and user-defined networks that OVN-Kubernetes or KubeVirt's ipam-extensions cannot use, by namespace.
+
+The API accepts any text as the configuration of a NAD. OVN-Kubernetes and ipam-extensions parse it later, each in its
+own way, so it may work for the one and fail for the other. ipam-extensions reads all NADs of a namespace when a
+launcher pod is created: one that it cannot decode blocks every VM there.
+
+Not seen here: whether OVN-Kubernetes' flag for persistent IPs is on, except where a user-defined network fails for it;
+subnets and ranges that are not CIDRs; types of settings that OVN-Kubernetes alone reads, such as `mtu`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...findings.check import Check, Family, Reason, View
+from ...findings.finding import Finding, Severity, Since
+from ...findings.scopes import PER_NAMESPACE
+from ...store.kinds import cluster_user_defined_network, ipam_claim, network_attachment_definition, user_defined_network
+from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
+from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ...store.kinds.user_defined_network import UserDefinedNetwork
+from ._commands import CUDNS, PODS_ON_NAD, READ_NAD, UDNS
+
+__all__ = ["CHECK"]
+
+_MISCONFIGURED = Family(
+    "kubevirt_ipam_network_misconfigured",
+    "The NAD or user-defined network is misconfigured.",
+)
+_NAD = (READ_NAD, PODS_ON_NAD)
+_UDN = (
+    UDNS,
+    CUDNS,
+    (
+        "kubectl get deployments.apps -A -o custom-columns='NS:.metadata.namespace,DEPLOYMENT:.metadata.name,"
+        "ARGS:.spec.template.spec.containers[*].args,COMMAND:.spec.template.spec.containers[*].command' "
+        "| grep -F -e ovnkube-control-plane"
+    ),
+)
+
+
+def _reason(
+    severity: Severity,
+    meaning: str,
+    next_step: str,
+    commands: tuple[str, ...] = _NAD,
+    alert: str = "VMNetworkMisconfigured",
+) -> Reason:
+    return Reason((severity,), meaning, _MISCONFIGURED, next=next_step, commands=commands, alert=alert)
+
+
+_BLOCKS = (READ_NAD, "kubectl get events -n NAMESPACE --field-selector reason=FailedCreate", PODS_ON_NAD)
+_REASONS = {
+    "BadJson": _reason(
+        Severity.CRITICAL,
+        "The configuration is not valid: no launcher pod can be created in the NAD's namespace.",
+        "Repair spec.config of the NAD, or delete the NAD if nothing uses it.",
+        _BLOCKS,
+        "VMNetworkBlocksNamespace",
+    ),
+    "SubnetsNotString": _reason(
+        Severity.CRITICAL,
+        "`subnets` is not a string, so ipam-extensions can't decode it: no launcher pod can be created in the NAD's "
+        "namespace.",
+        "Write subnets in spec.config of the NAD as one comma-separated string.",
+        _BLOCKS,
+        "VMNetworkBlocksNamespace",
+    ),
+    "MultiplePrimary": _reason(
+        Severity.CRITICAL,
+        "The namespace has more than one primary network: OVN-Kubernetes rejects the second, and ovnkube-control-plane "
+        "fails at its next start.",
+        "Make one of the two networks secondary, or delete it.",
+    ),
+    "PersistentWithoutSubnets": _reason(
+        Severity.CRITICAL,
+        "A layer-2 network allows persistent IPs and has no subnets: it is not created, and ovnkube-control-plane "
+        "fails at its next start.",
+        "Add the subnets to spec.config of the NAD, or remove allowPersistentIPs.",
+    ),
+    "PersistentLocalnetWithoutSubnets": _reason(
+        Severity.WARNING,
+        "A localnet network allows persistent IPs and has no subnets: its IPAMClaims stay empty.",
+        "Add the subnets to spec.config of the NAD, or remove allowPersistentIPs.",
+    ),
+    "PersistentLayer3": _reason(
+        Severity.CRITICAL,
+        "A layer-3 network does not support persistent IPs: OVN-Kubernetes rejects the NAD.",
+        "Remove allowPersistentIPs from spec.config of the NAD.",
+    ),
+    "NameMismatch": _reason(
+        Severity.CRITICAL,
+        "`netAttachDefName` is not the NAD's own namespace and name: OVN-Kubernetes rejects it.",
+        "Set netAttachDefName in spec.config to the NAD's own namespace and name.",
+    ),
+    "Conflist": _reason(
+        Severity.WARNING,
+        "A plugin list sets `allowPersistentIPs` in only one of the two places where it is read.",
+        "Set allowPersistentIPs both at the top of spec.config and in its first plugin.",
+    ),
+    "NotOvn": _reason(
+        Severity.WARNING,
+        "`allowPersistentIPs` is set for a CNI plugin that does not support it: its IPAMClaims stay empty.",
+        "Remove allowPersistentIPs from spec.config of the NAD.",
+    ),
+    "FlagOff": _reason(
+        Severity.CRITICAL,
+        "A network requests persistent IPs, and OVN-Kubernetes runs without --enable-persistent-ips.",
+        "Have --enable-persistent-ips set in the configuration of OVN-Kubernetes, once no other finding says that "
+        "ovnkube-control-plane fails at its next start.",
+        _UDN,
+    ),
+    "OverlappingExcludes": _reason(
+        Severity.CRITICAL,
+        "Excluded, reserved or infrastructure ranges overlap: the network is not created, and ovnkube-control-plane "
+        "fails at its next start.",
+        "Change the excluded, reserved and infrastructure ranges so that they do not overlap.",
+    ),
+    "ExcludeOutsideSubnets": _reason(
+        Severity.CRITICAL,
+        "An excluded range is outside the subnets: OVN-Kubernetes rejects the NAD.",
+        "Remove or correct the excluded range that is outside the subnets.",
+    ),
+    "ExcludesGateway": _reason(
+        Severity.CRITICAL,
+        "An excluded range covers the gateway or management address of a primary network: it is not created, and "
+        "ovnkube-control-plane fails at its next start.",
+        "Start the excluded range after the gateway and management addresses.",
+    ),
+    "NetworkNotCreated": _reason(
+        Severity.WARNING,
+        "OVN-Kubernetes could not create a user-defined network.",
+        "Repair what the message of the condition says; OVN-Kubernetes then retries by itself.",
+        _UDN,
+    ),
+}
+
+# Such a network is tried again and again while the control plane runs; while it starts each failure ends it.
+_FAILS = "ovnkube-control-plane fails at its next start"
+_NEVER_CREATED = f"the network is not created, and {_FAILS}"
+_MESSAGES = {
+    "BadJson": "The NAD's spec.config can't be decoded: no launcher pod can be created in namespace {namespace}",
+    "SubnetsNotString": "Field subnets in the NAD's spec.config is not a string: no launcher pod can be created in "
+    "namespace {namespace}",
+    "PersistentWithoutSubnets": "Network {network} allows persistent IPs and has no subnets: " + _NEVER_CREATED,
+    "PersistentLocalnetWithoutSubnets": "Network {network} allows persistent IPs and has no subnets: "
+    "its IPAMClaims stay empty",
+    "PersistentLayer3": "Network {network} is layer 3 and can't have persistent IPs: OVN-Kubernetes rejects it",
+    "NameMismatch": "Field netAttachDefName in the NAD's spec.config is not {namespace}/{name}: OVN-Kubernetes "
+    "rejects it",
+    "Conflist": "Field allowPersistentIPs is required both at the top of the NAD's spec.config and in the first plugin",
+    "NotOvn": "Field allowPersistentIPs is set, and the NAD's type is not ovn-k8s-cni-overlay: its IPAMClaims "
+    "stay empty",
+    "OverlappingExcludes": "Excluded, reserved or infrastructure ranges of network {network} overlap: "
+    + _NEVER_CREATED,
+    "ExcludeOutsideSubnets": "An excluded range of network {network} is outside its subnets: OVN-Kubernetes rejects it",
+    "ExcludesGateway": "An excluded range of network {network} covers its gateway or management address: "
+    + _NEVER_CREATED,
+}
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    yield from view.apart(_nads(view))
+    yield from view.apart(_networks(view, UserDefinedNetwork))
+    yield from view.apart(_networks(view, ClusterUserDefinedNetwork))
+
+
+def _nads(view: View) -> Iterator[Finding]:
+    nads = view.all(NetworkAttachmentDefinition)
+    for nad in nads:
+        for problem in nad.problems:
+            yield _finding(nad, problem)
+    yield from _primaries(nads)
+
+
+def _networks(view: View, kind: type[UserDefinedNetwork] | type[ClusterUserDefinedNetwork]) -> Iterator[Finding]:
+    yield from (_failed(each) for each in view.all(kind) if each.failed)
+
+
+def _finding(nad: NetworkAttachmentDefinition, reason: str) -> Finding:
+    message = _MESSAGES[reason]
+    made_by = nad.made_by
+    return Finding(
+        reason=reason,
+        severity=_REASONS[reason].severities[0],
+        subject=nad.ref,
+        network=nad.network,
+        message=message.format(namespace=nad.namespace, name=nad.name, network=nad.network or "without a name"),
+        next=f"Delete and create again the {made_by} that this NAD is rendered from, with correct settings."
+        if made_by
+        else "",
+        evidence={"madeBy": made_by} if made_by else {},
+    )
+
+
+def _primaries(nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
+    """All but the one that OVN-Kubernetes accepted, or else the first by name."""
+    primaries = [each for each in nads if each.ovn and each.role == "primary"]
+    ordered = sorted(primaries, key=lambda each: (not each.accepted, each.name))
+    for each in ordered[1:]:
+        yield Finding(
+            reason="MultiplePrimary",
+            severity=Severity.CRITICAL,
+            subject=each.ref,
+            related=(ordered[0].ref,),
+            network=each.network,
+            message=f"Namespace {each.namespace} already has a primary network, NAD {ordered[0].name}; {_FAILS}",
+        )
+
+
+def _failed(defined: UserDefinedNetwork | ClusterUserDefinedNetwork) -> Finding:
+    """As the network's own condition says."""
+    reason = "FlagOff" if defined.flag_off else "NetworkNotCreated"
+    why = f"{defined.reason}: {defined.message}" if defined.message else defined.reason
+    return Finding(
+        reason=reason,
+        severity=_REASONS[reason].severities[0],
+        subject=defined.ref,
+        network=defined.network,
+        message=f"The network's condition {defined.failed} is False: {why}",
+        since=defined.since,
+        since_source=Since.CONDITION if defined.since is not None else Since.FIRST_SEEN,
+        evidence={"condition": defined.failed, "conditionReason": defined.reason},
+    )
+
+
+CHECK = Check(
+    id="ipam_namespaces",
+    title="NADs and user-defined networks that are misconfigured",
+    reads=(network_attachment_definition.KIND, user_defined_network.KIND, cluster_user_defined_network.KIND),
+    scope=PER_NAMESPACE,
+    reasons=_REASONS,
+    find=find,
+    about=(ipam_claim.KIND, network_attachment_definition.KIND),
+)

@@ -1,0 +1,278 @@
+"""Networks of OVN-Kubernetes whose NADs conflict, that no longer allow persistent IPs, or that run out of addresses.
+
+A network is known by the `name` inside the configuration of its NADs, and several namespaces may have a NAD of it.
+They must agree: where they do not, pods on the rejected NADs hang, and the control plane fails at its next start. No
+object says which of them is in effect; the one that has a network ID most likely is.
+
+A pod gets an address of every subnet of a network, so the fullest subnet decides how full the network is. The
+addresses of IPAMClaims and of pods are counted, each once.
+
+Not seen here: addresses that OVN-Kubernetes holds in memory alone, so that fewer may be free than counted; pod events
+that report an exhausted pool; whether its flag for persistent IPs is on; networks whose subnets are not CIDRs;
+whether a NAD without an MTU, which then has OVN-Kubernetes' own default, conflicts with one that has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from ...domain.networks.pool import Pool
+from ...findings.check import Check, Family, Reason, View
+from ...findings.finding import Finding, Severity
+from ...findings.scopes import PER_NETWORK
+from ...store.indexes.networks import NAD, NETWORK, UNKNOWN_HOLDER, VM, unknown_holders
+from ...store.kinds import (
+    cluster_user_defined_network,
+    ipam_claim,
+    network_attachment_definition,
+    pod,
+    user_defined_network,
+    virtual_machine_instance,
+)
+from ...store.kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
+from ...store.kinds.ipam_claim import IPAMClaim
+from ...store.kinds.network_attachment_definition import NetworkAttachmentDefinition, differing, pool_of, ruling
+from ...store.kinds.pod import GIVEN, Pod
+from ...store.kinds.user_defined_network import UserDefinedNetwork
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ...store.record import Ref
+from ...store.text.naming import NAMED, named
+from ._commands import CUDNS, NADS, NETWORK_CLAIMS, PODS_ON_NAD, READ_NAD, UDNS
+
+__all__ = ["CHECK", "FULL"]
+
+FULL, _NEARLY = 0.95, 0.80  # of the fullest subnet
+
+_CONFLICT = Family(
+    "kubevirt_ipam_network_config_conflict",
+    "The NAD conflicts with another NAD of the same network.",
+)
+_DISABLED = Family(
+    "kubevirt_ipam_network_persistence_disabled",
+    "The network does not allow persistent IPs, and IPAMClaims hold addresses of it.",
+)
+_PRESSURE = Family(
+    "kubevirt_ipam_pool_pressure",
+    "The network is short of free addresses.",
+)
+_WITHOUT = Family(
+    "kubevirt_ipam_pool_without_capacity",
+    "A subnet of the network has no allocatable address.",
+)
+
+_REASONS = {
+    "NetworkConfigConflict": Reason(
+        (Severity.CRITICAL,),
+        "Two NADs of one network conflict: pods on one of them hang, and ovnkube-control-plane fails at its next "
+        "start.",
+        _CONFLICT,
+        next="Do not restart ovnkube-control-plane; agree on the settings and write them into all NADs of the network.",
+        commands=(
+            NADS,
+            READ_NAD,
+            (
+                "kubectl get network-attachment-definitions.k8s.cni.cncf.io -A -o custom-columns="
+                "'NS:.metadata.namespace,NAD:.metadata.name,OF:.metadata.annotations.k8s\\.ovn\\.org/network-name,"
+                "ID:.metadata.annotations.k8s\\.ovn\\.org/network-id,OWNER:.metadata.ownerReferences[*].kind'"
+            ),
+            PODS_ON_NAD,
+        ),
+        alert="VMNetworkConfigConflict",
+    ),
+    "PersistenceDisabled": Reason(
+        (Severity.CRITICAL,),
+        "IPAMClaims hold addresses of a network that does not allow persistent IPs: those of stopped VMs can be "
+        "allocated to others.",
+        _DISABLED,
+        next="Do not stop VMs of this network; set allowPersistentIPs again in all NADs of the network.",
+        commands=(NADS, UDNS, CUDNS, NETWORK_CLAIMS),
+        alert="VMNetworkPersistenceDisabled",
+    ),
+    "PoolPressure": Reason(
+        (Severity.WARNING, Severity.CRITICAL),
+        "80 % of a subnet's addresses are in use; critical from 95 %, or where an IPAMClaim got none.",
+        _PRESSURE,
+        next="Release the reclaimable addresses that `steward networks` lists, or enlarge the network.",
+        commands=(NADS, NETWORK_CLAIMS),
+        alert="VMNetworkPoolPressure",
+    ),
+    "NetworkWithoutAddresses": Reason(
+        (Severity.WARNING,),
+        "A subnet has no allocatable address: it is too small, or all of it is excluded or reserved.",
+        _WITHOUT,
+        next="Write a larger subnet into all NADs of the network, or exclude less.",
+        commands=(NADS, UDNS, CUDNS),
+        alert="VMNetworkMisconfigured",
+    ),
+}
+
+
+class _Members:
+    """What belongs to one network, of which there may be tens of thousands."""
+
+    def __init__(self, network: str, records: Iterable[object]) -> None:
+        records = tuple(records)
+        self.network = network
+        self.claims = [record for record in records if isinstance(record, IPAMClaim)]
+        self._pods = [record for record in records if isinstance(record, Pod)]
+
+    def addresses(self, nads: Iterable[NetworkAttachmentDefinition]) -> set[int]:
+        """The addresses that claims and pods hold of the network, each once."""
+        attachments = {f"{each.namespace}/{each.name}" for each in nads}
+        held = set(chain.from_iterable([claim.numbers for claim in self.claims]))
+        for each in self._pods:
+            for (attachment, _, _), number in zip(each.known_addresses, each.numbers, strict=True):
+                if attachment in attachments:
+                    held.add(number)
+        return held
+
+
+def find(view: View) -> Iterator[Finding]:
+    found = list(view.sharing(NAD, view.partition))
+    nads = [each for each in found if isinstance(each, NetworkAttachmentDefinition) and each.shared]
+    ruler = ruling(nads)
+    if ruler is None:
+        return
+    makers = [each for each in found if isinstance(each, UserDefinedNetwork | ClusterUserDefinedNetwork)]
+    subject = makers[0].ref if makers else ruler.ref
+    members = _Members(view.partition, view.sharing(NETWORK, view.partition))
+    yield from _conflicts(ruler, nads)
+    yield from _without_addresses(subject, ruler)
+    yield from _disabled(subject, nads, members)
+    yield from _pressure(view, subject, ruler, nads, members)
+
+
+def _conflicts(ruler: NetworkAttachmentDefinition, nads: list[NetworkAttachmentDefinition]) -> Iterator[Finding]:
+    """Once for each NAD that conflicts with the one that is most likely in effect."""
+    for each in nads:
+        keys = differing(ruler.signature, each.signature)
+        if keys:
+            yield Finding(
+                reason="NetworkConfigConflict",
+                severity=Severity.CRITICAL,
+                subject=each.ref,
+                related=(ruler.ref,),
+                network=each.network,
+                message=f"The NAD conflicts with NAD {ruler.namespace}/{ruler.name} of network {each.network} in "
+                f"{', '.join(keys)}; " + (_BOTH if each.accepted else _LOSES if ruler.accepted else _EITHER),
+                evidence={"differs": list(keys), "accepted": each.accepted, "otherAccepted": ruler.accepted},
+            )
+
+
+_FAILS = "; ovnkube-control-plane fails at its next start"
+_LOSES = "OVN-Kubernetes has not accepted it, and pods on it hang" + _FAILS
+_EITHER = "OVN-Kubernetes accepts one of them, and pods on the other hang" + _FAILS
+_BOTH = "OVN-Kubernetes has accepted both at some time, and pods on one of them hang" + _FAILS
+
+
+def _without_addresses(subject: Ref, ruler: NetworkAttachmentDefinition) -> Iterator[Finding]:
+    empty = [capacity.subnet for capacity in pool_of(ruler).capacity() if not capacity.dynamic]
+    if empty:
+        yield Finding(
+            reason="NetworkWithoutAddresses",
+            severity=Severity.WARNING,
+            subject=subject,
+            related=_extra_keys(subject, ruler),
+            network=ruler.network,
+            message=f"{named(empty)} of network {ruler.network} has no allocatable address: no pod starts on it",
+            evidence={"subnets": empty},
+        )
+
+
+def _disabled(subject: Ref, nads: list[NetworkAttachmentDefinition], members: _Members) -> Iterator[Finding]:
+    """A NAD that OVN-Kubernetes rejects does not count: what it accepted before may still be in effect."""
+    standing = [each for each in nads if not each.rejected]
+    accepted = [each for each in standing if each.accepted] or standing
+    if not accepted or any(each.effective for each in accepted):
+        return
+    claims = sorted(f"{claim.namespace}/{claim.name}" for claim in members.claims if claim.hosts)
+    if claims:
+        yield Finding(
+            reason="PersistenceDisabled",
+            severity=Severity.CRITICAL,
+            subject=subject,
+            related=tuple(each.ref for each in accepted[:NAMED] if each.ref != subject),
+            network=members.network,
+            message=f"No NAD of network {members.network} allows persistent IPs, and {len(claims)} "
+            f"{'IPAMClaims hold' if len(claims) > 1 else 'IPAMClaim holds'} addresses: those of stopped VMs can be "
+            "allocated to others",
+            evidence={"claims": len(claims), "first": claims[:NAMED]},
+        )
+
+
+def _starved(view: View, claim: IPAMClaim) -> bool:
+    """Whether it got no address and its VM waits for one: of a stopped VM the condition says nothing of now."""
+    if claim.refused != "SubnetExhausted":
+        return False
+    vmi = view.named(VirtualMachineInstance, claim.namespace, claim.vms[0])
+    return vmi is not None and not vmi.final
+
+
+def _pressure(
+    view: View,
+    subject: Ref,
+    ruler: NetworkAttachmentDefinition,
+    nads: list[NetworkAttachmentDefinition],
+    members: _Members,
+) -> Iterator[Finding]:
+    """Raises UnreadableFactError where only the addresses of pods that can't be read decide."""
+    pool = pool_of(ruler)
+    starved = sorted(f"{claim.namespace}/{claim.name}" for claim in members.claims if _starved(view, claim))
+    used = pool.used(members.addresses(nads))
+    share = pool.utilisation(used)
+    if share < _NEARLY and not starved:
+        unknown = unknown_holders(view.sharing, nads)
+        if unknown and pool.utilisation([count + len(unknown) for count in used]) >= _NEARLY:
+            unknown[0].known(*GIVEN)
+        return
+    message = f"{_percent(share)} of the addresses are in use, {pool.free(used)} free"
+    if starved:
+        message += f"; {len(starved)} {'IPAMClaims' if len(starved) > 1 else 'IPAMClaim'} got none"
+    yield Finding(
+        reason="PoolPressure",
+        severity=Severity.CRITICAL if share >= FULL or starved else Severity.WARNING,
+        subject=subject,
+        related=_extra_keys(subject, ruler),
+        network=members.network,
+        message=message,
+        evidence={"subnets": _fills(pool, used)} | ({"refused": starved[:NAMED]} if starved else {}),
+    )
+
+
+def _fills(pool: Pool, used: tuple[int, ...]) -> dict[str, str]:
+    """The fullest first."""
+    found = sorted(zip(pool.capacity(), used, strict=True), key=lambda each: -each[1] / max(each[0].dynamic, 1))
+    return {c.subnet: f"{count} of {c.dynamic}" for c, count in found}
+
+
+def _percent(share: float) -> str:
+    """Rounded down, so that 100 % is full."""
+    return f"{int(share * 100)} %"
+
+
+def _extra_keys(subject: Ref, ruler: NetworkAttachmentDefinition) -> tuple[Ref, ...]:
+    return () if subject == ruler.ref else (ruler.ref,)
+
+
+CHECK = Check(
+    id="ipam_networks",
+    title="Networks whose NADs conflict, without persistent IPs, or short of addresses",
+    reads=(
+        network_attachment_definition.KIND,
+        user_defined_network.KIND,
+        cluster_user_defined_network.KIND,
+        ipam_claim.KIND,
+        pod.KIND,
+        virtual_machine_instance.KIND,
+    ),
+    scope=PER_NETWORK,
+    joins=(VM, UNKNOWN_HOLDER),
+    reasons=_REASONS,
+    find=find,
+    uses={
+        pod.KIND: "domain known_addresses known_selections numbers role unreadable",
+        virtual_machine_instance.KIND: "phase",
+    },
+    about=(ipam_claim.KIND, network_attachment_definition.KIND),
+)

@@ -1,0 +1,170 @@
+"""The components behind persistent IPs: KubeVirt's IPAM controller, its webhook, OVN-Kubernetes' control plane.
+
+While the IPAM controller is down no VM on any network starts (its webhook rejects every launcher pod), and VMs that are
+deleted meanwhile leave stuck IPAMClaims behind. What such a failure explains of VMs and IPAMClaims is withheld while it
+lasts, as the finding says, and is reported with its grace once the components run.
+
+Where several namespaces have a component, that of its project's namespace counts, else the one that had it first:
+anybody may call a Deployment so.
+
+Not seen here: a component under another name than its project gives it; one that is ready and does nothing; whether a
+component is missing where no Deployment of OVN-Kubernetes' control plane is seen either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...findings.advice import advised
+from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.finding import Finding, Severity, Since
+from ...store.indexes.networks import PERSISTENT, STACK
+from ...store.kinds import deployment, ipam_claim, mutating_webhook_configuration, network_attachment_definition
+from ...store.kinds.deployment import CLAIM_CONTROLLER, NETWORK_CONTROLLER, Deployment, own_parts
+from ...store.kinds.mutating_webhook_configuration import CLAIM_WEBHOOK, MutatingWebhookConfiguration
+from ...store.record import Ref
+from ._explained import EXPLAINED, broken
+
+__all__ = ["CHECK"]
+
+_FAMILY = Family(
+    "kubevirt_ipam_stack_degraded",
+    "A component that creates or honours IPAMClaims does not work.",
+)
+
+
+def _reason(meaning: str, next_step: str, commands: tuple[str, ...], alert: str) -> Reason:
+    return Reason((Severity.CRITICAL,), meaning, _FAMILY, grace=300.0, next=next_step, commands=commands, alert=alert)
+
+
+_DEPLOYMENT = (
+    "kubectl get deployments.apps -n NAMESPACE NAME -o yaml",
+    "kubectl get pods -n NAMESPACE -o wide",
+    "kubectl get events -n NAMESPACE --sort-by=.lastTimestamp",
+    "kubectl logs -n NAMESPACE deployments/NAME --all-containers --tail=100",
+)
+_WEBHOOK = (
+    (
+        "kubectl get mutatingwebhookconfigurations.admissionregistration.k8s.io -o custom-columns="
+        "'CONFIGURATION:.metadata.name,WEBHOOKS:.webhooks[*].name,CA:.webhooks[*].clientConfig.caBundle' "
+        "| grep -F -e ipam-claims.k8s.cni.cncf.io"
+    ),
+    (
+        "kubectl get deployments.apps -A "
+        "| grep -F -e kubevirt-ipam-controller -e cluster-network-addons-operator -e cert-manager"
+    ),
+)
+_REASONS = {
+    "ControllerNotReady": _reason(
+        "KubeVirt's IPAM controller has no ready replica: no VM starts, and IPAMClaims of deleted VMs get stuck.",
+        "Look at the events and logs of the Deployment's pods: mostly the image, the webhook's certificate or RBAC.",
+        _DEPLOYMENT,
+        "KubeVirtIPAMControllerDown",
+    ),
+    "ControlPlaneNotReady": _reason(
+        "OVN-Kubernetes' control plane has no ready replica: no address is allocated or released.",
+        "Find in the last lines of the Deployment's log the network or IPAMClaim that it fails over, and repair that.",
+        _DEPLOYMENT,
+        "VMNetworkControlPlaneDown",
+    ),
+    "WebhookMissing": _reason(
+        "The IPAM controller runs and its webhook is not registered: VMs start without referring to their IPAMClaims.",
+        "Apply the manifests of the installed version again, or restart the operator that installed them.",
+        _WEBHOOK,
+        "KubeVirtIPAMWebhookBroken",
+    ),
+    "ControllerMissing": _reason(
+        "NADs allow persistent IPs, and neither KubeVirt's IPAM controller nor its webhook is installed: VMs lose "
+        "their addresses when they stop.",
+        "Install KubeVirt's IPAM controller (ipam-extensions), or remove allowPersistentIPs from the NADs.",
+        _WEBHOOK,
+        "KubeVirtIPAMWebhookBroken",
+    ),
+    "WebhookUntrusted": _reason(
+        "The webhook has no CA bundle, so the API server can't call it: no launcher pod can be created.",
+        "Check cert-manager or the operator that injects the CA bundle, and restart it.",
+        _WEBHOOK,
+        "KubeVirtIPAMWebhookBroken",
+    ),
+}
+_SCALED_DOWN = {
+    "ControllerNotReady": "Find out who scaled the Deployment to 0 and why, then scale it up.",
+    "ControlPlaneNotReady": "Find out who scaled the Deployment to 0 and why; make sure that "
+    "VMIPAMClaimAddressInvalid, VMNetworkConfigConflict and VMNetworkMisconfigured do not fire before scaling it up.",
+}
+_SCALE = "kubectl scale deployments.apps -n NAMESPACE NAME --current-replicas=0 --replicas=2"
+
+
+def find(view: View) -> Iterator[Finding]:
+    parts = sorted(own_parts(view.all(Deployment)), key=lambda part: part.ref)
+    hooks = view.all(MutatingWebhookConfiguration)
+    down = set(broken(parts, hooks))
+    for role, reason in ((CLAIM_CONTROLLER, "ControllerNotReady"), (NETWORK_CONTROLLER, "ControlPlaneNotReady")):
+        if reason in down:
+            yield _not_ready(next(part for part in parts if part.role == role), reason)
+    hook = Ref("MutatingWebhookConfiguration", "", CLAIM_WEBHOOK)
+    if "WebhookMissing" in down:
+        part = next(part for part in parts if part.role == CLAIM_CONTROLLER)
+        yield _found(
+            "WebhookMissing", hook, f"{part.ref} exists, and no webhook {CLAIM_WEBHOOK} is registered", (part.ref,)
+        )
+    if "ControllerMissing" in down and (nads := _persistent(view)):
+        what = f"{len(nads)} {'NADs allow' if len(nads) > 1 else 'NAD allows'} persistent IPs, and neither "
+        what += f"{CLAIM_CONTROLLER} nor its webhook {CLAIM_WEBHOOK} is installed"
+        yield _found("ControllerMissing", hook, what, tuple(nads))
+    for each in hooks:
+        if not each.trusted:
+            what = f"Webhook {CLAIM_WEBHOOK} has no caBundle: the API server can't call it"
+            yield _found("WebhookUntrusted", each.ref, what)
+
+
+def _persistent(view: View) -> list[Ref]:
+    return sorted(record.ref for record in view.sharing(PERSISTENT, view.partition))
+
+
+def _found(reason: str, subject: Ref, what: str, related: tuple[Ref, ...] = ()) -> Finding:
+    return Finding(
+        reason=reason,
+        severity=Severity.CRITICAL,
+        subject=subject,
+        message=what + _withheld(reason),
+        related=related,
+    )
+
+
+def _withheld(reason: str) -> str:
+    reasons = EXPLAINED.get(reason, ())
+    if not reasons:
+        return ""
+    return f"; until it works, what follows from it is not reported of VMs and IPAMClaims: {', '.join(reasons)}"
+
+
+def _not_ready(part: Deployment, reason: str) -> Finding:
+    found = Finding(
+        reason=reason,
+        severity=Severity.CRITICAL,
+        subject=part.ref,
+        message=f"{part.ref} of {part.role} has no ready replica "
+        + (f"({part.wanted} wanted)" if part.wanted else "(scaled to 0)")
+        + _withheld(reason),
+        next="" if part.wanted else _SCALED_DOWN[reason],
+        since=part.since,
+        since_source=Since.CONDITION if part.since is not None else Since.FIRST_SEEN,
+        evidence={"role": part.role, "wanted": part.wanted},
+    )
+    if part.wanted or part.role == NETWORK_CONTROLLER:  # what may make that one fail has to be ruled out first
+        return found
+    declared = _REASONS[reason]
+    return advised(found, replace(declared, commands=(*declared.commands, _SCALE)))
+
+
+CHECK = Check(
+    id="ipam_stack",
+    title="The components that create and honour IPAMClaims",
+    reads=(deployment.KIND, mutating_webhook_configuration.KIND, network_attachment_definition.KIND),
+    scope=Scope("the whole cluster", STACK, (PERSISTENT,), whole=True),
+    reasons=_REASONS,
+    find=find,
+    about=(ipam_claim.KIND,),
+)

@@ -1,0 +1,96 @@
+"""VMs whose interfaces cannot get, or cannot keep, a persistent IP.
+
+KubeVirt's webhook lets a pod refer to an IPAMClaim by the name it should have. Nothing checks whether that IPAMClaim
+exists, which VM it belongs to, and where the network looks for it. The pod of such a VM hangs without an event.
+
+Whether OVN-Kubernetes honours addresses that a VM requests is read from the arguments and variables of its control
+plane.
+
+Not seen here: that flag where the control plane has it from a file or a script, or runs in another cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....findings.check import Check, View
+from ....findings.finding import Finding
+from ....findings.scopes import PER_VM
+from ....store.indexes.networks import CLAIM, CLAIM_NAME, REFERENCE
+from ....store.kinds import (
+    deployment,
+    ipam_claim,
+    mutating_webhook_configuration,
+    namespace,
+    network_attachment_definition,
+    pod,
+    virtual_machine,
+    virtual_machine_instance,
+)
+from ....store.kinds.namespace import Namespace
+from ....store.kinds.virtual_machine import VirtualMachine
+from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
+from .._explained import shown
+from .interface import Interface, interfaces_of
+from .predicates import cross_namespace_nad, missing_claim, name_collision, name_too_long, static_request_conflict
+from .reasons import REASONS
+
+__all__ = ["CHECK"]
+
+
+_PAUSES = 50  # interfaces between two
+
+
+def find(view: View) -> Iterator[Finding | None]:
+    if any(each.terminating for each in view.all(Namespace)):
+        return  # what is missing goes with the namespace
+    vms: list[VirtualMachine | VirtualMachineInstance] = [
+        *view.all(VirtualMachine),
+        *view.all(VirtualMachineInstance),
+    ]
+    for vm in vms:
+        yield from view.apart(_shown(view, vm))
+
+
+def _shown(view: View, vm: VirtualMachine | VirtualMachineInstance) -> Iterator[Finding | None]:
+    for finding in _evaluated(interfaces_of(view, vm)):
+        yield shown(view, finding)
+
+
+def _evaluated(interfaces: list[Interface]) -> Iterator[Finding | None]:
+    """At most one finding for each reason of a VM: that of its worst interface."""
+    for predicate in (missing_claim, name_too_long, name_collision, cross_namespace_nad, static_request_conflict):
+        worst: Finding | None = None
+        for done, each in enumerate(interfaces):
+            finding = predicate(each)
+            if finding is not None and (worst is None or finding.severity.rank > worst.severity.rank):
+                worst = finding
+            if done % _PAUSES == _PAUSES - 1:
+                yield None
+        yield worst
+
+
+CHECK = Check(
+    id="ipam_vms",
+    title="VMs whose interfaces cannot get or keep a persistent IP",
+    reads=(
+        virtual_machine.KIND,
+        virtual_machine_instance.KIND,
+        pod.KIND,
+        ipam_claim.KIND,
+        network_attachment_definition.KIND,
+        namespace.KIND,
+        deployment.KIND,
+        mutating_webhook_configuration.KIND,
+    ),
+    scope=PER_VM,
+    joins=(REFERENCE, CLAIM, CLAIM_NAME),
+    reasons=REASONS,
+    find=find,
+    uses={
+        virtual_machine.KIND: "networks",
+        virtual_machine_instance.KIND: "created deleting known_requested networks phase unreadable",
+        pod.KIND: "domain known_claims known_selections unreadable",
+    },
+    about=(ipam_claim.KIND, network_attachment_definition.KIND),
+)

@@ -1,0 +1,1 @@
+"""Checks of what the steward itself can see."""

@@ -1,0 +1,31 @@
+"""The commands of `steward`, one module each. A module here that defines `add(subparsers)` is a command.
+
+So is what other packages have as an entry point of the group `kubevirt_steward.commands`.
+
+`add` declares its arguments and sets `run(arguments)`, which returns the exit code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pkgutil import iter_modules
+from typing import Any
+
+__all__ = ["all_commands"]
+
+
+@cache
+def all_commands() -> tuple[Callable[[Any], None], ...]:
+    """The `add` of every command, sorted by name."""
+    modules = ((found.name, import_module(f"{__name__}.{found.name}")) for found in iter_modules(__path__))
+    own = {name: module.add for name, module in modules if _of(module)}
+    plugged = {each.name: each.load() for each in entry_points(group="kubevirt_steward.commands")}
+    return tuple(add for _, add in sorted((own | plugged).items()))
+
+
+def _of(module: Any) -> bool:
+    add = getattr(module, "add", None)
+    return callable(add) and add.__module__ == module.__name__

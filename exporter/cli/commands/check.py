@@ -1,0 +1,99 @@
+"""`steward check`: looks once, at a cluster or at a dump of one, and prints what it finds."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from typing import Any
+
+import msgspec
+
+from ...app import assemble, wait_until_seen
+from ...checks import all_checks
+from ...config.settings import Config
+from ...kube.probe import EditProbe
+from ...offline.files import DumpError
+from ...sidecar.repairs import Repairs
+from ...views.edits import EditProbes, unsettled
+from ...views.findings import Report, take
+from ...views.repairs import reconcile_of
+from ..input.cluster import transport_of
+from ..input.config import configured
+from ..input.dumps import dumps_of
+from ..input.edit_probes import add_probe_options, ask_edits, edits, refuse_probe_of_dump
+from ..input.evaluated_dumps import Reading, evaluate_each
+from ..input.filters import Filters, UsageError, add_filter_options, filters_of
+from ..input.once import add_look_options, complain_if_late, refuse_complete_without_dump
+from ..output.report import FORMATS, rendered, unread
+from ..output.terminal import complain, say
+
+__all__ = ["add", "run"]
+
+_EXIT = "Exit code: 0 nothing found, 1 findings, 2 could not see everything, or a probe contradicts or is refused."
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "check", help="look once and print the findings", description="Looks once.", epilog=_EXIT
+    )
+    add_look_options(parser, several=True, formats=FORMATS)
+    add_filter_options(parser)
+    add_probe_options(parser, "--probe-features", "that asks for a feature which is checked at admission")
+    parser.add_argument("--no-commands", action="store_true", help="the table without the commands of each finding")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        config = configured(arguments).config
+        dumps = dumps_of(arguments.dump or ())
+        enabled = [check for check in all_checks() if config.of(check.id).enabled]
+        filters = filters_of(arguments, enabled, several=len(dumps) > 1)
+        if not dumps:
+            return _live(arguments, config, filters)
+        refuse_probe_of_dump(arguments, "--probe-features")
+        report, read = evaluate_each(dumps, Reading(config, filters, arguments.complete))
+    except (UsageError, DumpError) as error:
+        complain(str(error))
+        return 2
+    say(rendered(report, arguments.output, filters.checks, read, commands=not arguments.no_commands), arguments.output)
+    return exit_code(report)
+
+
+def _live(arguments: argparse.Namespace, config: Config, filters: Filters) -> int:
+    refuse_complete_without_dump(arguments)
+    whole, in_time = asyncio.run(_look(arguments, config))
+    report = msgspec.structs.replace(filters.of(whole), probes=whole.probes)
+    say(rendered(report, arguments.output, filters.checks, commands=not arguments.no_commands), arguments.output)
+    if isinstance(report.probes, EditProbes) and arguments.output not in ("json", "yaml"):
+        (say if arguments.output == "table" else complain)(edits(report.probes))
+    complain_if_late(arguments, in_time)
+    return exit_code(report, in_time)
+
+
+def exit_code(report: Report, in_time: bool = True) -> int:
+    """2 goes before 1: what was found may not be all."""
+    if report.unknown or unread(report) or not in_time or unsettled(report.probes):
+        return 2
+    return 1 if report.findings else 0
+
+
+async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Report, bool]:
+    transport = transport_of(config)
+    steward = assemble(transport, config, views=())
+    async with steward.watching():
+        in_time = await wait_until_seen(steward, arguments.timeout, complain)
+        report = take(steward.engine)
+        if steward.follower is not None:
+            await steward.follower.once()
+            report = _repaired(report, steward.repairs)
+        if arguments.probe:
+            probes = await ask_edits(steward.engine.cluster, EditProbe(transport), most=arguments.probe_most)
+            report = msgspec.structs.replace(report, probes=probes)
+        return report, in_time
+
+
+def _repaired(report: Report, repairs: Repairs) -> Report:
+    """With what the sidecar says of each finding."""
+    findings = [msgspec.structs.replace(each, repairs=repairs.of(each.fingerprint)) for each in report.findings]
+    return msgspec.structs.replace(report, findings=findings, reconcile=reconcile_of(repairs))

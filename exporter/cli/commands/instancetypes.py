@@ -1,0 +1,144 @@
+"""`steward instancetypes`: which VMs refer to each instancetype and preference, and which of them fail without it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections import deque
+from typing import Any
+
+from ...app import assemble, read_dump, wait_until_seen
+from ...config.settings import Config
+from ...engine.engine import Engine
+from ...offline.files import DumpError
+from ...store.text.naming import named
+from ...usage.instancetypes import InstancetypeUsage
+from ...views.instancetypes import READER, InstancetypeReport, Instancetypes, take
+from ..input.cluster import transport_of
+from ..input.config import configured
+from ..input.filters import UsageError
+from ..input.once import add_look_options, complain_if_late, refuse_complete_without_dump
+from ..output.progress import progress_line
+from ..output.structured import written
+from ..output.table import table
+from ..output.terminal import complain, one_line, say
+
+__all__ = ["add", "run"]
+
+_EXIT = "Exit code: 0 all counted, 2 not everything could be seen."
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "instancetypes",
+        help="who uses which instancetype and preference, and how",
+        description="Prints which VMs refer to each instancetype and preference, and how: which of them have a copy, "
+        "how far that differs, and which fail without the object.",
+        epilog=_EXIT,
+    )
+    add_look_options(parser)
+    parser.add_argument(
+        "name", metavar="NAME", nargs="?", default="", help="only those of this name, or NAMESPACE/NAME; default: all"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    config = configured(arguments).config
+    try:
+        refuse_complete_without_dump(arguments)
+        found, in_time = asyncio.run(_look(arguments, config) if arguments.dump is None else _read(arguments, config))
+    except (UsageError, DumpError) as error:
+        complain(str(error))
+        return 2
+    say(written(found, arguments.output, _text), arguments.output)
+    complain_if_late(arguments, in_time)
+    if found.not_applicable:
+        complain(f"not applicable: {found.not_applicable}")
+    elif found.unseen:
+        how = "the answer is incomplete" if found.objects else "nothing is counted"
+        complain(f"{how} while {_these(found)}; `steward check` says why, and what to add")
+    elif arguments.name and not found.objects:
+        complain(f"no instancetype or preference is called {arguments.name}")
+    return 2 if found.unseen or not in_time or not all(each.complete for each in found.objects) else 0
+
+
+def _these(found: Instancetypes) -> str:
+    return f"{', '.join(found.unseen)} can't be seen"
+
+
+async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Instancetypes, bool]:
+    steward = assemble(transport_of(config), config)
+    async with steward.watching():
+        in_time = await wait_until_seen(steward, arguments.timeout, complain)
+        return _report(steward.engine, steward.aggregates.of(InstancetypeUsage), arguments.name), in_time
+
+
+async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Instancetypes, bool]:
+    path, complete = arguments.dump, arguments.complete
+    with progress_line() as progress:
+        engine, _ = await read_dump(path, time.time(), config, complete=complete, progress=progress, also=READER.reads)
+    return _report(engine, InstancetypeUsage.over(engine.cluster), arguments.name), True
+
+
+def _report(engine: Engine, usage: InstancetypeUsage, only: str) -> Instancetypes:
+    deque(usage.settle(), maxlen=0)
+    return take(engine.cluster, usage, engine.findings(), engine.generation, only)
+
+
+def _text(found: Instancetypes) -> str:
+    parts = [table(_HEAD, [_row(each) for each in found.objects]) if found.objects else ""]
+    parts += [title + table(_MORE, rows) for title, rows in (_details(each) for each in found.objects) if rows]
+    parts += [
+        f"{count} {'VM waits' if count == 1 else 'VMs wait'} for {_A[role]} to be inferred from a volume.\n"
+        for role, count in found.inferred.items()
+        if count
+    ]
+    return "\n".join(filter(None, parts))
+
+
+_HEAD = ("KIND", "NAME", "VMS", "PINNED", "REVISION", "UNVERSIONED", "DRIFTED", "STATE", "FINDINGS")
+_MORE = ("WHAT", "VMS", "WHICH")
+_A = {"instancetype": "an instancetype", "preference": "a preference"}
+
+
+def _row(each: InstancetypeReport) -> tuple[str, ...]:
+    more = "" if each.complete else " or more"
+    users = (str(each.users[mode]) for mode in ("pinned", "revision", "unversioned"))
+    findings = ", ".join(f"{count} {reason}" for reason, count in each.findings.items())
+    return (each.kind, each.path, f"{each.vms}{more}", *users, str(each.drifted), _state(each), findings or "-")
+
+
+def _state(each: InstancetypeReport) -> str:
+    parts = [
+        each.state if each.state != "present" else "",
+        f"being deleted since {each.deleting_since}" if each.deleting_since else "",
+        "deprecated" if each.deprecated else "",
+    ]
+    return ", ".join(filter(None, parts)) or "-"
+
+
+def _details(each: InstancetypeReport) -> tuple[str, list[tuple[str, ...]]]:
+    """What is to be known before it is changed or deleted; nothing of one that nobody depends on."""
+    rows: list[tuple[str, ...]] = []
+    fail = "fail already" if each.state == "missing" else "fail without it"
+    if each.dependents:
+        which = named([vm.path for vm in each.first_dependents], each.dependents, most=10)
+        rows.append((fail, str(each.dependents), which))
+    if each.pools:
+        pools = named([pool.path for pool in each.first_pools], each.pools, most=10)
+        rows.append((fail, "-", f"the next VMs of pool {pools}"))
+    if each.broken:
+        rows.append(
+            (
+                "fail already",
+                str(each.broken),
+                "their ControllerRevision is missing or can't be decoded; `steward check` names them",
+            )
+        )
+    if each.drifted:
+        rows.append(("have a copy that differs", str(each.drifted), named(list(each.fields), most=10)))
+    if rows and each.safe:
+        rows.append(("go on without it", str(each.safe), "each by its ControllerRevision"))
+    return f"{one_line(each.kind)} {one_line(each.path, 320)}:\n", rows

@@ -1,0 +1,121 @@
+"""`steward networks`: IP usage of each network, and its reclaimable addresses."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from ...app import assemble, read_dump, wait_until_seen
+from ...config.settings import Config
+from ...engine.engine import Engine
+from ...offline.files import DumpError
+from ...usage.addresses import AddressUsage
+from ...views.networks import NetworkReport, Networks, take
+from ..input.cluster import transport_of
+from ..input.config import configured
+from ..input.filters import UsageError
+from ..input.once import add_look_options, complain_if_late, refuse_complete_without_dump
+from ..output.progress import progress_line
+from ..output.structured import written
+from ..output.table import table
+from ..output.terminal import complain, one_line, say
+
+__all__ = ["add", "run"]
+
+_EXIT = "Exit code: 0 all counted, 2 not everything could be seen."
+_SHOWN = 10  # reclaimable IPAMClaims of one network
+
+
+def add(commands: Any) -> None:
+    parser = commands.add_parser(
+        "networks",
+        help="IP usage and reclaimable addresses of networks",
+        description="Prints the IP usage of each network and the reclaimable IPAMClaims, the safest first.",
+        epilog=_EXIT,
+    )
+    add_look_options(parser)
+    parser.add_argument("network", metavar="NETWORK", nargs="?", default="", help="only this network; default: all")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    config = configured(arguments).config
+    try:
+        refuse_complete_without_dump(arguments)
+        networks, in_time = asyncio.run(
+            _look(arguments, config) if arguments.dump is None else _read(arguments, config)
+        )
+    except (UsageError, DumpError) as error:
+        complain(str(error))
+        return 2
+    say(written(networks, arguments.output, _text), arguments.output)
+    complain_if_late(arguments, in_time)
+    if networks.unseen:
+        complain(f"nothing is counted while {', '.join(networks.unseen)} can't be seen")
+    return 2 if networks.unseen or not in_time or not all(each.complete for each in networks.networks) else 0
+
+
+async def _look(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
+    steward = assemble(transport_of(config), config)
+    async with steward.watching():
+        in_time = await wait_until_seen(steward, arguments.timeout, complain)
+        return _report(steward.engine, steward.aggregates.of(AddressUsage), arguments.network), in_time
+
+
+async def _read(arguments: argparse.Namespace, config: Config) -> tuple[Networks, bool]:
+    with progress_line() as progress:
+        engine, _ = await read_dump(arguments.dump, time.time(), config, complete=arguments.complete, progress=progress)
+    return _report(engine, AddressUsage.over(engine.cluster), arguments.network), True
+
+
+def _report(engine: Engine, usage: AddressUsage, only: str) -> Networks:
+    deque(usage.settle(), maxlen=0)
+    return take(engine.cluster, usage, engine.findings(), engine.generation, only)
+
+
+def _text(networks: Networks) -> str:
+    return "\n".join([table(_HEAD, [row for each in networks.networks for row in _rows(each)]), *_reclaims(networks)])
+
+
+_HEAD = ("NETWORK", "SUBNET", "USED", "CAPACITY", "FREE", "UTILIZATION", "USED BY")
+
+
+def _rows(network: NetworkReport) -> list[tuple[str, ...]]:
+    if not network.subnets:
+        return [(network.network, "-", "-", "-", "-", "-", f"{network.topology}: no subnets")]
+    return [
+        (
+            network.network,
+            subnet.subnet,
+            str(subnet.used),
+            str(subnet.capacity),
+            str(subnet.free),
+            f"{int(subnet.utilisation * 100)} %" + ("" if network.complete else " or more"),
+            (_counts(subnet.usage) or "-") + ("" if at or not network.elsewhere else _outside(network)),
+        )
+        for at, subnet in enumerate(network.subnets)
+    ]
+
+
+def _counts(usage: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {use}" for use, count in usage.items() if count)
+
+
+def _outside(network: NetworkReport) -> str:
+    places = (f"{place} {_counts(usage)}" for place, usage in network.outside.items())
+    return f"; beside its capacity: {'; '.join(places)}"
+
+
+def _reclaims(networks: Networks) -> list[str]:
+    parts = []
+    for network in networks.networks:
+        if network.reclaim:
+            rows = [(each.claim.path, each.reason, ", ".join(each.ips), each.loss) for each in network.reclaim[:_SHOWN]]
+            count = f"{network.reclaimable} {'addresses' if network.reclaimable > 1 else 'address'}"
+            title = f"{count} of {one_line(network.network)} reclaimable, the safest first:\n"
+            parts.append(title + table(("IPAMCLAIM", "REASON", "ADDRESSES", "LOSS"), rows))
+    return parts

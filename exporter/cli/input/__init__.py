@@ -1,0 +1,1 @@
+"""What commands are given: a cluster, dumps, a configuration, filters."""

@@ -1,0 +1,41 @@
+"""The configuration of a command: its file, the environment, and those of its flags that were given."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from ...checks import all_checks
+from ...config.keys import CONFIG_VARIABLE, FLAGS
+from ...config.loading import Loaded, Sources, load
+from ...config.mistakes import Mistakes
+from ..output.logs import log_as
+
+__all__ = ["MistakesError", "add_config_option", "configured", "sources_of"]
+
+
+class MistakesError(Exception):
+    """The configuration is wrong; the text says all of it."""
+
+
+def add_config_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help=f"YAML; default: ${CONFIG_VARIABLE}. docs/config.md has every key"
+    )
+
+
+def sources_of(arguments: argparse.Namespace) -> Sources:
+    named = os.environ.get(CONFIG_VARIABLE)
+    given = {key: getattr(arguments, flag[2:].replace("-", "_"), None) for key, flag in FLAGS.items()}
+    flags = {key: text for key, text in given.items() if text is not None}
+    return Sources(arguments.config or (Path(named) if named else None), os.environ, flags)
+
+
+def configured(arguments: argparse.Namespace) -> Loaded:
+    """The configuration, with logging set up by it. Raises MistakesError."""
+    loaded = load(all_checks(), sources_of(arguments))
+    if isinstance(loaded, Mistakes):
+        raise MistakesError(str(loaded))
+    log_as(loaded.config.log_level, loaded.config.log_format)
+    return loaded

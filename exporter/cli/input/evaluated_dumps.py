@@ -1,0 +1,72 @@
+"""Dumps, evaluated one after the other, each on its own; then what can be seen of them together.
+
+Of a dump that is evaluated there remain what was chosen of its findings and the facts by which clusters are compared:
+the memory that is needed is that of the largest dump, not of all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...app import read_dump
+from ...checks import all_checks
+from ...config.settings import Config
+from ...engine.fleet import Fleet
+from ...offline.files import DumpError
+from ...store.source import FILE
+from ...views.findings import Report, UndecodableReport, merged, reported, take
+from ...views.fleet import UNSEEN_FLEET
+from ...views.times import rfc3339
+from ..output.progress import progress_line
+from ..output.terminal import complain
+from .dumps import Dump
+from .filters import Filters
+
+__all__ = ["Reading", "evaluate_each"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How each dump is read. `complete` says that each holds the whole of its cluster."""
+
+    config: Config
+    filters: Filters
+    complete: bool
+
+
+def evaluate_each(dumps: Sequence[Dump], reading: Reading) -> tuple[Report, dict[str, str]]:
+    """What is chosen of all of them, and in words what each held. One of several that can't be read is reported
+    at once, and counts as a file that was not read. Raises DumpError where the only one can't be read.
+    """
+    filters = reading.filters
+    fleet = Fleet(check for check in all_checks() if check.id in filters.checks)
+    reports, read = [], {}
+    for dump in dumps:
+        try:
+            report, read[dump.name] = _evaluate(dump, reading, fleet)
+        except DumpError as error:
+            if len(dumps) == 1:
+                raise
+            complain(f"{dump.name}: {error}")
+            report, read[dump.name] = _unreadable(dump, error, filters.now), ""
+        reports.append(report)
+    compared = [reported(finding) for finding in fleet.findings(filters.now)]
+    return merged((*reports, filters.of(Report(0, compared, [], [], [])))), read
+
+
+def _evaluate(dump: Dump, reading: Reading, fleet: Fleet) -> tuple[Report, str]:
+    filters = reading.filters
+    with progress_line(dump.name) as progress:
+        engine, tally = asyncio.run(
+            read_dump(dump.path, filters.now, reading.config, complete=reading.complete, progress=progress)
+        )
+    report = filters.of(take(engine, cluster=dump.name))
+    report.unknown.extend(fleet.add(dump.name, engine.cluster))
+    return report, f"read {tally}"
+
+
+def _unreadable(dump: Dump, error: DumpError, now: float) -> Report:
+    undecodable = UndecodableReport(FILE, "", dump.path, "", str(error), rfc3339(now), dump.name)
+    return Report(0, [], [], [], [undecodable], ready=False, fleet=UNSEEN_FLEET)

@@ -1,0 +1,1 @@
+"""What commands print: text for people, and the formats of other programs."""

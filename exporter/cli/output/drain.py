@@ -1,0 +1,128 @@
+"""The preview of a drain as text: what stays comes first, with what to do about it; what leaves is a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...domain.drains.departure import DrainState
+from ...views.drain import STAYS, TITLES, Drain, NodeReport, VMReport
+from ...views.drain.probing import Said
+from ...views.drain.report import Probed
+from .table import table
+from .terminal import one_line
+
+__all__ = ["drained"]
+
+
+def drained(drain: Drain) -> str:
+    parts = [part for node in drain.nodes for part in _node(node)]
+    if not drain.nodes and not drain.unseen:
+        parts.append("No node is cordoned or being drained.\n")
+    if drain.webhook:
+        parts.insert(0, f"{one_line(drain.webhook)}.\n")
+    parts += _unseen(drain)
+    parts.append(_ending(drain))
+    return "\n".join(parts)
+
+
+def _node(node: NodeReport) -> Iterator[str]:
+    yield _headline(node)
+    stays = [vm for vm in node.vms if vm.state in STAYS]
+    leaves = [vm for vm in node.vms if vm not in stays]
+    if stays:
+        rows = [row for vm in stays for row in _staying(vm)]
+        yield table(("STATE", "VM", "REASON", "WHY, AND WHAT TO DO"), rows)
+    if leaves:
+        rows = [(TITLES[vm.state], vm.vm.path, _where(vm), _how(vm)) for vm in leaves]
+        yield table(("STATE", "VM", "WHERE TO", "HOW"), rows)
+    if shown := [(f.reason, f.severity, f.message) for f in node.findings]:
+        yield table(("FINDING", "SEVERITY", "WHAT"), shown)
+
+
+def _headline(node: NodeReport) -> str:
+    state = [f"cordoned since {node.since}" if node.since else "cordoned"] if node.cordoned else []
+    state += [f"taint {taint}" for taint in node.taints]
+    state += [sign for sign in node.drain if not sign.startswith("taint ")]
+    state += ["nobody is seen to drain it"] if node.cordoned and not node.drain else []
+    state += [] if node.ready else ["not Ready"]
+    counts = [f"{count} {TITLES[DrainState(state)]}" for state, count in node.counts.items()] or ["no VM"]
+    counts += [f"{node.evacuated} moved off it before"] if node.evacuated else []
+    counts += [f"{node.others} other {'pod' if node.others == 1 else 'pods'}"] if node.others else []
+    line = f"{node.node} ({', '.join(state) or 'not cordoned'}): {', '.join(counts)}."
+    return one_line(line) + "\n"
+
+
+def _staying(vm: VMReport) -> Iterator[tuple[str, ...]]:
+    kind = "" if vm.vm.kind == "VirtualMachineInstance" else f"{vm.vm.kind} "
+    reason = vm.reason or vm.strategy
+    yield (TITLES[vm.state], f"{kind}{vm.vm.path}", reason, vm.why)
+    if vm.evacuation_since:
+        yield ("", "", "", f"asked to leave since {vm.evacuation_since}")
+    for finding in vm.findings:
+        text = "" if finding.message == vm.why else f": {finding.message}"
+        yield ("", "", "", f"finding {finding.reason} ({finding.severity}){text}")
+    if vm.probe:
+        yield ("", "", "", _probed(vm.probe))
+    if vm.next:
+        yield ("", "", "", f"=> {vm.next}")
+    for line in "\n".join(vm.commands).splitlines():
+        yield ("", "", "", f"   {line}")
+    if vm.room and vm.room not in vm.why:
+        yield ("", "", "", f"no node could take it now: {vm.room}")
+    if vm.target:
+        yield ("", "", "", f"{vm.target} could take it")
+
+
+def _where(vm: VMReport) -> str:
+    return vm.to or (f"{vm.target} could take it" if vm.target else "-")
+
+
+def _how(vm: VMReport) -> str:
+    asked = f"; asked to leave since {vm.evacuation_since}" if vm.evacuation_since else ""
+    probe = f"; {_probed(vm.probe)}" if vm.probe else ""
+    return f"{vm.why.removesuffix('.')}{asked}{probe}{''.join(f'; finding {each.reason}' for each in vm.findings)}"
+
+
+def _probed(probe: Probed) -> str:
+    if probe.said == Said.FORBIDDEN:
+        return f"probe refused; bind the ClusterRole steward-drain-probe ({probe.answer})"
+    return f"probe {'CONTRADICTS' if probe.contradicts else 'answers'}: {_SAID[Said(probe.said)]} ({probe.answer})"
+
+
+_SAID = {
+    Said.PASSES: "the pod would go, and the guest with it",
+    Said.REQUESTS: "its evacuation would be requested",
+    Said.REQUESTED: "its evacuation is requested already",
+    Said.NOT_MIGRATABLE: "it can't be migrated",
+    Said.OTHER_POD: "the VM is not in this pod",
+    Said.ORPHAN: "its VMI is not found",
+    Said.PDB: "a PDB refuses",
+    Said.PDBS: "several PDBs select it",
+    Said.WEBHOOK_DOWN: "the webhook does not answer",
+    Said.FORBIDDEN: "",
+    Said.GONE: "the pod is gone meanwhile",
+    Said.UNCLEAR: "this answer is not known",
+}
+
+
+def _unseen(drain: Drain) -> list[str]:
+    parts = []
+    if drain.unseen:
+        what = "there is no answer" if not drain.nodes else "the answer may be incomplete"
+        rows = [(each.kind, each.why) for each in drain.unseen]
+        parts.append(f"Not seen, so {what}:\n{table(('KIND', 'WHY'), rows)}")
+    if drain.unread:
+        parts.append(f"Not read, and may be on these nodes: {one_line(', '.join(map(str, drain.unread)))}.\n")
+    return parts
+
+
+def _ending(drain: Drain) -> str:
+    lines = []
+    if limits := drain.limits:
+        off = sum(node.running for node in drain.nodes)
+        lines.append(
+            f"Migrations at once: at most {limits.per_node} off each node and {limits.per_cluster} in the cluster; "
+            f"running now: {off} off these nodes, {limits.running} in the cluster.\n"
+        )
+    lines.append(f"Not considered: {'; '.join(drain.not_considered)}.\n")
+    return "".join(lines)

@@ -1,0 +1,115 @@
+"""The impact of a change as text: who breaks by it comes first, then who has a copy, then what else differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...views.edits import EditProbes
+from ...views.impact import TITLES, Affected, FeatureTotals, GateReport, Impact, Outcome, Totals, exit_code
+from ..input.edit_probes import edits
+from .table import indented, table
+from .terminal import one_line
+
+__all__ = ["impacted"]
+
+_UNDER = " " * 10
+
+
+def impacted(impact: Impact) -> str:
+    sentences = "\n".join(f"{'and' if at else 'If'} {one_line(each)}" for at, each in enumerate(impact.changes))
+    parts = [f"{sentences}:\n"]
+    if impact.gates:
+        parts.append(f"Feature gates that are switched ({len(impact.gates)}):\n{_gates(impact.gates)}")
+    for outcome in Outcome:
+        shown = [each for each in impact.findings if each.outcome == outcome]
+        if shown:
+            advice = "".join(f"\n{text}\n" for text in impact.beforehand) if outcome is Outcome.BREAKS else ""
+            parts += [f"{TITLES[outcome]} ({len(shown)}):\n{_rows(outcome, shown)}{advice}"]
+    if impact.features:
+        parts.append(_totals("FEATURE", [(each.feature, each) for each in impact.features]))
+    if len(impact.namespaces) > 1:
+        parts.append(_totals("NAMESPACE", [(each.namespace or "-", each) for each in impact.namespaces]))
+    parts += _unknown(impact)
+    if isinstance(impact.probes, EditProbes):
+        parts.append(edits(impact.probes))
+    parts.append(_ending(impact))
+    return "\n".join(parts)
+
+
+def _totals(of: str, counted: Sequence[tuple[str, FeatureTotals | Totals]]) -> str:
+    rows = [(name, str(each.breaks), str(each.worse), str(each.safe), str(each.other)) for name, each in counted]
+    return table((of, "BREAKS", "WORSE", "SAFE", "OTHER"), rows)
+
+
+def _gates(gates: Sequence[GateReport]) -> str:
+    rows = [
+        (each.name, each.stage, f"{each.before} -> {each.after}", _number(each.vms), _number(each.vmis), _who(each))
+        for each in gates
+        if _used(each)
+    ]
+    unused = [f"{each.name} ({each.stage}, {each.before} -> {each.after})" for each in gates if not _used(each)]
+    shown = table(("GATE", "STAGE", "CHANGE", "VMS", "VMIS", "USED BY"), rows) if rows else ""
+    return shown + (one_line(f"No VM and no VMI asks for: {', '.join(unused)}.") + "\n" if unused else "")
+
+
+def _used(gate: GateReport) -> bool:
+    """Whether a VM or VMI asks for what it decides, or may."""
+    return gate.vms != 0 or gate.vmis != 0
+
+
+def _number(counted: int | None) -> str:
+    return "?" if counted is None else str(counted)
+
+
+def _who(gate: GateReport) -> str:
+    """A few of them, and where the others are."""
+    some = ", ".join(f"{each}" for each in gate.some)
+    if (gate.vms or 0) + (gate.vmis or 0) <= len(gate.some):
+        return some
+    more = gate.namespaces_in_all - len(gate.namespaces)
+    where = ", ".join(each.namespace for each in gate.namespaces) + (f" and {more} more namespaces" if more else "")
+    return f"{some}, … in {where}"
+
+
+def _rows(outcome: Outcome, shown: Sequence[Affected]) -> str:
+    if outcome is Outcome.BREAKS:
+        return table(
+            ("SEVERITY", "OBJECT", "WHEN", "WHAT"),
+            [(each.finding.severity, f"{each.finding.subject}", each.when, each.finding.message) for each in shown],
+            [_beneath(each) for each in shown],
+        )
+    rows = [
+        (each.change, _severity(each), each.finding.reason, f"{each.finding.subject}", each.finding.message)
+        for each in shown
+    ]
+    worse = [_beneath(each) for each in shown] if outcome is Outcome.WORSE else ()
+    return table(("CHANGE", "SEVERITY", "REASON", "OBJECT", "WHAT"), rows, worse)
+
+
+def _severity(each: Affected) -> str:
+    return f"{each.severity_before} -> {each.finding.severity}" if each.change == "changes" else each.finding.severity
+
+
+def _beneath(each: Affected) -> str:
+    """What KubeVirt will say, where that is known and not in the message above, and what to do."""
+    known = each.answer and each.answer not in each.finding.message
+    said = indented((each.answer,), f"{_UNDER}KubeVirt will say: ") if known else ""
+    return said + (indented((each.finding.next,), f"{_UNDER}once it is so: ") if each.finding.next else "")
+
+
+def _unknown(impact: Impact) -> list[str]:
+    parts = []
+    if impact.unknown:
+        rows = [(each.check, each.partition or "everywhere", each.why) for each in impact.unknown]
+        parts.append(f"Could not say:\n{table(('CHECK', 'WHERE', 'WHY'), rows)}")
+        if (more := impact.unknown_in_all - len(impact.unknown)) > 0:
+            parts.append(f"and {more} more.\n")
+    if impact.unread:
+        parts.append(f"Not read, and may hold anything: {one_line(', '.join(each.name for each in impact.unread))}.\n")
+    return parts
+
+
+def _ending(impact: Impact) -> str:
+    counts = ", ".join(f"{count} {name}" for name, count in impact.counts.items() if count)
+    known = " in what could be evaluated" if exit_code(impact) == 2 else ""
+    return f"{f'Findings{known}: {counts}' if counts else f'No finding would differ{known}'}. Nothing was changed.\n"

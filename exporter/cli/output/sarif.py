@@ -1,0 +1,80 @@
+"""A report as SARIF 2.1.0, which code hosts show: a rule for each reason, a result for each finding.
+
+What is not known, and files that were not read, are notifications of the run, which then did not succeed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ...checks import all_checks
+from ...findings.finding import Severity
+from ...findings.runbook import link
+from ...version import installed
+from ...views.findings import FindingReport, Report, advice
+from .structured import json_of
+
+__all__ = ["sarif"]
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+Obj = dict[str, Any]
+
+
+def sarif(report: Report, checks: frozenset[str], unread: Iterable[tuple[str, str]]) -> str:
+    """`checks` are the ids of the chosen ones, `unread` files and why."""
+    rules = list(_rules(checks))
+    places = {rule["id"]: index for index, rule in enumerate(rules)}
+    unseen = [f"{_in(u.cluster)}{u.check}, {u.partition or 'everywhere'}: {u.why}" for u in report.unknown]
+    unseen += [f"{name} was not read: {why}" for name, why in unread]
+    driver = {"name": "steward", "version": installed(), "rules": rules}
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [
+            {
+                "executionSuccessful": not unseen,
+                "toolExecutionNotifications": [{"level": "error", "message": {"text": text}} for text in unseen],
+            }
+        ],
+        "results": [_result(finding, places) for finding in report.findings],
+    }
+    whole = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json_of(whole)
+
+
+def _rules(checks: frozenset[str]) -> Iterator[Obj]:
+    for check in all_checks():
+        if check.id in checks:
+            for name, reason in check.reasons.items():
+                yield {
+                    "id": f"{check.id}/{name}",
+                    "name": name,
+                    "shortDescription": {"text": reason.meaning},
+                    "defaultConfiguration": {"level": _LEVELS[reason.severities[0]]},
+                    **({"help": {"text": reason.next}} if reason.next else {}),
+                    **({"helpUri": link(reason.alert)} if reason.alert else {}),
+                }
+
+
+def _result(finding: FindingReport, places: dict[str, int]) -> Obj:
+    rule, subject, cluster = f"{finding.check}/{finding.reason}", finding.subject, finding.cluster
+    path = f"{cluster}/{subject.kind}/{subject.path}" if cluster else f"{subject.kind}/{subject.path}"
+    place = {"name": subject.name, "fullyQualifiedName": path, "kind": "resource"}
+    # A copy of a cluster has the same objects: its results must not be taken for those of the other one.
+    fingerprint = f"{cluster}/{finding.fingerprint}" if cluster else finding.fingerprint
+    more = {"cluster": cluster} if cluster else {}
+    return {
+        "ruleId": rule,
+        "ruleIndex": places[rule],
+        "level": _LEVELS[Severity(finding.severity)],
+        "message": {"text": "\n".join((f"{_in(cluster)}{subject}: {finding.message}", *advice(finding)))},
+        "locations": [{"logicalLocations": [place]}],
+        "partialFingerprints": {"steward/v1": fingerprint},
+        "properties": {"severity": finding.severity, "since": finding.since, "network": finding.network, **more},
+    }
+
+
+def _in(cluster: str) -> str:
+    return f"{cluster}: " if cluster else ""

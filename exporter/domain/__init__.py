@@ -1,0 +1,1 @@
+"""How KubeVirt, OVN-Kubernetes and their neighbours behave; pure, a folder for each area."""

@@ -1,0 +1,1 @@
+"""Evictions, migrations, and what is in the way of a drain."""

@@ -1,0 +1,252 @@
+"""The departure of a VMI that KubeVirt has to migrate.
+
+The order: migrations that fail; the one that is open, which hangs, is held up or is under way; none at all. So a reason
+stays while attempts come and go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ....store.kinds.pod import Pod
+from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ....store.text.naming import named
+from ....store.text.since import Since, Time
+from .building import of, text
+from .hanging import hanging
+from .shape import Departure, DrainState
+from .vmi import VMIContext
+
+__all__ = ["migrated"]
+
+_FAILING = 2  # evacuations in a row that failed: one alone is tried again and says little
+_LONGEST_NAME = 63  # KubeVirt's migration webhook puts the name into a label
+_SAME_HOST = "same host"  # what libvirt says where source and target have one system UUID
+_HELD = {
+    "migrationRejectedByResourceQuota": ("Quota", "the namespace's ResourceQuota has no room for the target pod"),
+    "migrationBlockedByBackup": ("Backup", "a backup of the VMI runs"),
+    "migrationBlockedByUtilityVolumes": ("UtilityVolumes", "utility volumes are attached to the VMI"),
+}
+
+
+def migrated(own: VMIContext) -> Departure:
+    vmi = own.vmi
+    useless, hangs = _on_schedulable_node(own), hanging(own)
+    if own.asked and len(own.failed) >= _FAILING:
+        given_up = useless is not None and not vmi.outdated and own.cancels
+        return _beside(_beside(_failing(own, given_up=given_up), useless), hangs)
+    if hangs is not None:
+        return _beside(hangs, useless)
+    if vmi.migrating and own.migrating:
+        to = vmi.migration.target if vmi.migration is not None else ""
+        return of(own, DrainState.MIGRATING, "", f"it is migrating{f' to {to}' if to else ''}", to=to)
+    if own.open is not None:
+        held = _held(own, own.open)
+        if held is not None:
+            return _beside(held, useless)
+        if own.migrating or own.target is not None:
+            return of(own, DrainState.MIGRATING, "", f"its migration {own.open.name} is {own.open.phase}")
+    if useless is not None and own.open is not None:
+        return useless
+    if own.open is not None:
+        return _queued(own)
+    if not own.asked:
+        return _unasked(own)
+    made = _without_migration(own)
+    waits = made.reason == "MigrationQueued" and useless is not None and not vmi.outdated
+    return useless if waits and useless is not None else _beside(made, useless)
+
+
+def _beside(made: Departure, other: Departure | None) -> Departure:
+    return replace(made, also=(*made.also, other)) if other is not None else made
+
+
+def _failing(own: VMIContext, *, given_up: bool) -> Departure:
+    """Reported as long as none has succeeded, whatever the newest attempt is doing."""
+    newest, last = own.failed[0], own.vmi.migration
+    failure = newest.failure or (last.failure if last is not None and last.uid == newest.uid else "")
+    waiting = _unschedulable(own)
+    why = f"{len(own.failed)} migrations in a row failed" + (f": {failure}" if failure else "")
+    case = ""
+    if _SAME_HOST in failure.lower():
+        case = "SameHost"
+    elif waiting is not None:
+        case = "Unschedulable"
+        why += f"; now no node takes the target pod: {waiting.unschedulable}"
+    elif given_up:
+        case = "GivenUp"
+    return of(
+        own,
+        DrainState.BLOCKED,
+        "MigrationFailing",
+        why,
+        case,
+        failed=len(own.failed),
+        failure=failure,
+        cause="SameHost" if case == "SameHost" else "",
+        migrations=[each.name for each in own.failed],
+        unschedulable=waiting.unschedulable if waiting is not None else "",
+        schedulable=not own.node.closed or None,
+    )
+
+
+def _unschedulable(own: VMIContext) -> Pod | None:
+    """The target pod of its open migration, where no node takes it."""
+    pod = own.target
+    return pod if pod is not None and pod.phase == "Pending" and pod.unschedulable else None
+
+
+def _held(own: VMIContext, migration: VirtualMachineInstanceMigration) -> Departure | None:
+    """Its open migration, where something else than its turn holds it up."""
+    pod = _unschedulable(own)
+    began = _began(migration)
+    if pod is not None:
+        # KubeVirt gives the attempt up after 300 seconds, and makes the next.
+        why = f"no node takes the target pod of the VMI's migration: {pod.unschedulable}"
+        made = of(
+            own,
+            DrainState.BLOCKED,
+            "TargetUnschedulable",
+            why,
+            since=began,
+            migration=migration.name,
+            pod=pod.name,
+            scheduler=pod.unschedulable,
+        )
+        return replace(made, related=(migration.ref, pod.ref))
+    cause, why = _cause(own, migration) if migration.phase in ("", "Pending") else ("", "")
+    if not cause:
+        return None
+    why = f"migration {migration.name} is held up: {why}"
+    made = of(
+        own, DrainState.BLOCKED, "MigrationPending", why, cause, since=began, migration=migration.name, cause=cause
+    )
+    return replace(made, related=(migration.ref,))
+
+
+def _cause(own: VMIContext, migration: VirtualMachineInstanceMigration) -> tuple[str, str]:
+    for condition in own.holding:
+        return _HELD[condition]
+    if own.target is not None:
+        return "", ""  # it has had its turn
+    if own.others:
+        return "MultiplePods", f"another pod of the VMI has not ended: {named(own.others)}"
+    if not migration.phase:
+        return "Unhandled", "virt-controller has not looked at it"
+    if own.failed and own.asked:
+        return "Backoff", "the one before failed, and KubeVirt waits before it tries again"
+    return "", ""
+
+
+def _on_schedulable_node(own: VMIContext) -> Departure | None:
+    """It is asked to leave a node that nobody drains. The descheduler's requests are meant so."""
+    vmi, node = own.vmi, own.node
+    if vmi.evacuation != node.name or node.closed or node.node is None or vmi.descheduled:
+        return None
+    reason = "RequestByWorkloadUpdate" if vmi.outdated else "RequestOnSchedulableNode"
+    what = f"it is asked to leave {vmi.node}, which nobody drains"
+    return of(
+        own,
+        DrainState.WAITING,
+        reason,
+        f"{what}: KubeVirt is to migrate it until it has left, and evictions of its pod are refused",
+        "" if own.cancels else "Kept",
+        migration=own.open.name if own.open is not None else "",
+    )
+
+
+def _queued(own: VMIContext) -> Departure:
+    """It waits for its turn, which is normal; who knows the time may call it overdue."""
+    migration, limits, running = own.open, own.node.drain.kubevirt, own.node.drain.running > 0
+    # How many run just now is left out: it changes by the second, and so would the findings of all that wait.
+    made = of(
+        own,
+        DrainState.WAITING,
+        "MigrationQueued",
+        "its migration waits for its turn" if running else "its migration waits, and no other one runs",
+        "" if running else "Waiting",
+        since=_began(migration) if migration is not None else None,
+        migration=migration.name if migration is not None else "",
+        cause="Capacity" if running else "Waiting",
+        limits={"node": limits.per_node, "cluster": limits.per_cluster} if limits is not None else None,
+    )
+    made = replace(made, related=(migration.ref,) if migration is not None else ())
+    return replace(made, also=(replace(made, reason="MigrationOverdue"),))
+
+
+def _without_migration(own: VMIContext) -> Departure:
+    vmi = own.vmi
+    if len(vmi.name) > _LONGEST_NAME:
+        return _not_started(own, "NameTooLong", f", and can't be migrated: {_too_long(own)}")
+    if own.unended is not None and not own.node.kubevirt_taint:
+        return _not_started(own, "NotEnded", f", and KubeVirt makes no migration of it: {_not_ended(own)}")
+    if own.waits_for_room:
+        return _queued(own)
+    if own.others:
+        return _not_started(
+            own, "MultiplePods", f", and KubeVirt waits until it has one pod; not ended: {named(own.others)}"
+        )
+    if own.failed:
+        return _not_started(
+            own, "NotRetried", f": its migration {own.failed[0].name} failed, and KubeVirt has made none since"
+        )
+    if own.has_failed:
+        return _not_started(own, "NotRetried", ": its last migration failed, and KubeVirt has made none since")
+    return _not_started(own, "", ", and KubeVirt has made no migration of it")
+
+
+def _not_started(own: VMIContext, cause: str, why: str) -> Departure:
+    """The latest of what it waits from: its request, the end of its last migration, the start of one without an end."""
+    times = [own.since, *(_began(each) for each in own.migrations if each.finished)]
+    if cause == "NotEnded" and own.unended is not None:
+        times.append(own.unended)
+    if own.vmi.migration is not None and own.vmi.migration.ended is not None:
+        times.append((own.vmi.migration.ended, Since.PHASE))
+    since = max(times, key=lambda each: each[0] or 0.0)
+    if own.in_turns and cause in ("", "NotRetried"):
+        # KubeVirt makes as many as may run: it was another one's turn until lately.
+        since = since[0], Since.FIRST_SEEN
+    what = f"it has to leave {own.node.name}{why}"
+    return of(
+        own,
+        DrainState.BLOCKED,
+        "NotStarted",
+        what,
+        cause,
+        since=since,
+        cause=cause,
+        pods=own.others,
+    )
+
+
+def _not_ended(own: VMIContext) -> str:
+    began = text(own.vmi.migration.started) if own.vmi.migration is not None else ""
+    return f"by its status it has been migrating since {began}, and no such migration exists"
+
+
+def _too_long(own: VMIContext) -> str:
+    return f"its name of {len(own.vmi.name)} characters is too long for the label of a migration"
+
+
+def _unasked(own: VMIContext) -> Departure:
+    """What an eviction comes to."""
+    if len(own.vmi.name) > _LONGEST_NAME:
+        return of(own, DrainState.BLOCKED, "NameTooLong", f"it can't be migrated: {_too_long(own)}")
+    if own.unended is not None:
+        return of(
+            own, DrainState.BLOCKED, "NotEnded", f"KubeVirt would make no migration of the VMI: {_not_ended(own)}"
+        )
+    if left := [pod.name for pod in own.besides if pod.deleting is None]:
+        why = f"KubeVirt waits until the VMI has one pod, and another has not ended: {named(left)}"
+        return of(own, DrainState.BLOCKED, "SeveralPods", why)
+    if own.node.node is not None and not own.node.node.ready:
+        return of(own, DrainState.UNKNOWN, "", "its node is not Ready, so whether it can be migrated is not known")
+    if own.pod is None:
+        return of(own, DrainState.UNKNOWN, "", "its launcher pod is not seen on the node")
+    return of(own, DrainState.WAITING, "", "it migrates when it is evicted")
+
+
+def _began(migration: VirtualMachineInstanceMigration) -> Time:
+    if migration.phase_since is not None:
+        return migration.phase_since, Since.PHASE
+    return migration.created, Since.CREATION if migration.created is not None else Since.FIRST_SEEN

@@ -1,0 +1,256 @@
+"""The departure of one VMI: the most specific reason only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ....store.kinds.kube_virt import KubeVirt
+from ....store.kinds.node import Node
+from ....store.kinds.pod_disruption_budget import PodDisruptionBudget
+from ....store.kinds.virtual_machine_instance import VirtualMachineInstance
+from ....store.kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ....store.text.naming import NAMED, named
+from ....store.text.since import UNKNOWN, Since, Time
+from ..eviction import Answer, Refusal
+from ..selecting import ENOUGH
+from .building import of, text
+from .context import NodeContext
+from .hanging import hanging
+from .migrations import migrated
+from .shape import Departure, DrainState
+from .vmi import VMIContext
+
+__all__ = ["departure"]
+
+# What ends a stale request, by whether it can be cancelled, and whether the VMI can be migrated.
+_CLEARS = {(True, True): "", (True, False): "Cancel", (False, True): "Migrate", (False, False): "Kept"}
+_WHY_REFUSED = {
+    Refusal.SYNC_FAILED: "counts by maxUnavailable or by a percentage, which can't be computed for VMs",
+    Refusal.MIN_AVAILABLE_TOO_HIGH: "asks for as many pods as there are",
+    Refusal.INSUFFICIENT_PODS: "has too few ready pods to let one go",
+    Refusal.BEHIND: "was changed, and its controller has not seen that",
+}
+
+
+def departure(vmi: VirtualMachineInstance, node: NodeContext) -> Departure:
+    """Of a VMI on this node, or of one that is to start in a pod on it."""
+    own = VMIContext(node, vmi)
+    if vmi.deleting is not None:
+        return _terminating(own)
+    if not vmi.strategy and not node.drain.seen(KubeVirt):
+        why = "it has no evictionStrategy of its own, and the default can't be seen"
+        return replace(of(own, DrainState.UNKNOWN, "", why), strategy="", answer=None)
+    answer = own.verdict.answer
+    if answer in (Answer.SHUTS_DOWN, Answer.PDB, Answer.PDBS, Answer.PASSES):
+        return _let_through(own)
+    if answer in (Answer.MIGRATES, Answer.EXTERNAL) and not node.drain.seen(VirtualMachineInstanceMigration):
+        return of(own, DrainState.UNKNOWN, "", "its migrations can't be seen")
+    if _stale(own):
+        return _stale_request(own)
+    if answer is Answer.EXTERNAL:
+        return _external(own)
+    return migrated(own) if answer is Answer.MIGRATES else _refused(own)
+
+
+def _terminating(own: VMIContext) -> Departure:
+    """Whether it takes too long is for who knows the time."""
+    seconds = own.vmi.termination
+    until = (own.vmi.deleting or 0.0) + seconds
+    return of(
+        own,
+        DrainState.TERMINATING,
+        "StuckTerminating",
+        f"it was deleted at {text(own.vmi.deleting)}, and its guest may take {seconds} seconds to shut down, until "
+        f"{text(until)}",
+        due=own.node.closed,
+        since=(until, Since.DELETION),
+        pods=[pod.name for pod in own.pods],
+    )
+
+
+# -- what the webhook lets pass
+
+
+def _let_through(own: VMIContext) -> Departure:
+    vmi, node, verdict = own.vmi, own.node, own.verdict
+    if not node.drain.seen(PodDisruptionBudget):
+        return of(own, DrainState.UNKNOWN, "", "PDBs decide whether the VMI may be evicted, and they can't be seen")
+    if verdict.answer in (Answer.PDB, Answer.PDBS):
+        return _pdbs(own)
+    default = "" if vmi.strategy else ", by KubeVirt's default"
+    because = f"its strategy is {own.strategy}{default}" + ("" if own.strategy == "None" else f", and {_unable(own)}")
+    if vmi.evacuation:
+        if own.migrating:
+            return hanging(own) or of(own, DrainState.MIGRATING, "", "it is migrating")
+        why = f"{because}: nobody migrates it, and its next eviction shuts it down"
+        return of(
+            own,
+            DrainState.SHUTS_DOWN,
+            "RequestWithUnmanagedStrategy",
+            f"it is asked to leave {vmi.evacuation}, and {why}",
+            "" if own.cancels else "Kept",
+            hindrance=vmi.hindrance,
+        )
+    if node.kubevirt_taint:
+        return _taint_ignored(own)
+    if verdict.answer is Answer.PASSES:
+        return of(own, DrainState.UNKNOWN, "", "its launcher pod is not seen on the node")
+    why = f"an eviction of the VMI's pod shuts its guest down: {because}"
+    case = "Migratable" if vmi.migratable == "True" else ""
+    return of(own, DrainState.SHUTS_DOWN, "WillShutDown", why, case)
+
+
+def _pdbs(own: VMIContext) -> Departure:
+    found, refusal = own.verdict.pdbs, own.verdict.refusal
+    names = [pdb.name for pdb in found]
+    related = tuple(pdb.ref for pdb in found[:NAMED])
+    values = {"PDB": names[-1]}
+    if refusal is None:
+        which = named(names) if len(found) <= ENOUGH else f"{', '.join(names[:5])} and at least {ENOUGH - 5} more"
+        why = f"PDBs {which} all select the VMI's pod: an eviction fails with an error, and a drain gives up"
+        made = of(
+            own,
+            DrainState.BLOCKED,
+            "MultiplePDB",
+            why,
+            since=own.node.since,
+            values=values,
+            pdb=values["PDB"],
+            pdbs=names[:NAMED],
+            pdbsInAll=f"at least {ENOUGH}" if len(names) > ENOUGH else len(names) if len(names) > NAMED else "",
+        )
+        return replace(made, related=related)
+    (pdb,) = found
+    paused = own.vmi.paused and refusal is Refusal.INSUFFICIENT_PODS
+    counts = f"; it wants {pdb.desired} of {pdb.expected} pods ready, and {pdb.healthy} are" if pdb.expected else ""
+    why = f"PDB {pdb.name} refuses the eviction of the VMI's pod: it {_WHY_REFUSED[refusal]}{counts}"
+    made = of(
+        own,
+        DrainState.BLOCKED,
+        "UserPDB",
+        why + (" (the VMI is paused, and so not ready)" if paused else ""),
+        "Paused" if paused else refusal.value,
+        since=_later(own.node.since, (pdb.since, Since.CONDITION)),
+        values=values,
+        cause=refusal.value,
+        pdb=pdb.name,
+    )
+    return replace(made, related=related)
+
+
+def _later(one: Time, other: Time) -> Time:
+    """The later of two times that are known: a PDB is in the way from when the node is drained."""
+    if one[0] is None or other[0] is None:
+        return UNKNOWN
+    return max(one, other, key=lambda each: each[0] or 0.0)
+
+
+def _taint_ignored(own: VMIContext) -> Departure:
+    taint = own.node.kubevirt_taint
+    what = f"a VMI with strategy {own.strategy}"
+    if own.strategy not in ("None", "External"):
+        what += f" that can't be migrated ({_hindrance(own)})"
+    why = f"taint {taint} is on {own.node.name}, by which {what} never moves"
+    return of(own, DrainState.BLOCKED, "LegacyTaintIgnored", why, since=own.node.since, taint=taint)
+
+
+# -- what the webhook denies
+
+
+def _stale(own: VMIContext) -> bool:
+    """KubeVirt's own drain taint makes it migrate whatever node the request names, and a migration clears that."""
+    vmi = own.vmi
+    if vmi.evacuation in ("", own.node.name) or own.migrating or own.open is not None:
+        return False
+    return not (own.node.kubevirt_taint and own.verdict.answer is Answer.MIGRATES)
+
+
+def _stale_request(own: VMIContext) -> Departure:
+    vmi = own.vmi
+    gone = own.node.drain.view.named(Node, "", vmi.evacuation) is None
+    times: list[Time] = [own.since]
+    if vmi.migration is not None:
+        times.append(own.unended or (vmi.migration.ended, Since.PHASE))
+    known = [each for each in times if each[0] is not None]
+    asked = f"node {vmi.evacuation}, which does not exist" if gone else vmi.evacuation
+    what = f"it is on {vmi.node} and asked to leave {asked}"
+    return of(
+        own,
+        DrainState.BLOCKED,
+        "StaleEvacuationRequest",
+        f"{what}: nobody migrates it, and evictions of its pod are refused",
+        _CLEARS[own.cancels, vmi.migratable == "True"],
+        since=max(known, default=own.since, key=lambda each: each[0] or 0.0),
+        nodeGone=gone or None,
+    )
+
+
+def _external(own: VMIContext) -> Departure:
+    vmi, handler, hangs = own.vmi, own.vmi.handler, hanging(own)
+    if hangs is not None or own.migrating:
+        return hangs or of(own, DrainState.MIGRATING, "", "it is migrating", to=_target(own))
+    to = f"KubevirtMachine {handler}" if handler else vmi.owner
+    state = DrainState.EXTERNAL if to else DrainState.BLOCKED
+    if own.open is not None:
+        return of(own, DrainState.EXTERNAL, "", f"its migration {own.open.name} is {own.open.phase or 'new'}", to=to)
+    if vmi.evacuation:
+        return _awaiting(own, state, to)
+    if own.node.kubevirt_taint:
+        return _taint_ignored(own)
+    if to:
+        return of(own, DrainState.EXTERNAL, "", "its controller has to move or end it when it is evicted", to=to)
+    why = "its strategy is External, and no label or owner says which controller is to move it"
+    return of(own, DrainState.BLOCKED, "ExternalNoHandler", why, due=False)
+
+
+def _awaiting(own: VMIContext, state: DrainState, to: str) -> Departure:
+    vmi, handler, deadline = own.vmi, own.vmi.handler, text(own.deadline)
+    who = to or "its controller"
+    until = f" (which gives up at {deadline})" if deadline else ""
+    made = of(
+        own,
+        state,
+        "ExternalAwaiting",
+        f"it is asked to leave {vmi.node}, KubeVirt leaves that to {who}{until}, and it is still there",
+        since=own.taken_up,
+        to=to,
+        handler=handler,
+        deadline=deadline,
+        schedulable=not own.node.closed or None,
+    )
+    if handler:
+        return made
+    why = "its strategy is External, and no label says which controller is to move it"
+    return replace(made, also=(of(own, state, "ExternalNoHandler", why, owner=vmi.owner),))
+
+
+def _refused(own: VMIContext) -> Departure:
+    vmi, node = own.vmi, own.node
+    if own.migrating:
+        return hanging(own) or of(own, DrainState.MIGRATING, "", "it is migrating", to=_target(own))
+    if own.verdict.answer is Answer.NOT_EVALUATED:
+        why = "whether the VMI can be migrated is not known yet, and until then evictions of its pod are refused"
+        return of(own, DrainState.UNKNOWN, "NotEvaluated", why)
+    hindrance = ": ".join(filter(None, (vmi.hindrance, vmi.hindered))) or "no reason given"
+    case = "" if vmi.vm_uid else "Standalone"
+    if vmi.evacuation:
+        why = f"it was asked to leave and can't be migrated any more ({hindrance}): evictions of its pod are refused"
+        reason = "NotMigratableAfterRequest"
+    else:
+        what = "are refused, and the drain waits for it" if node.draining else "would be refused"
+        why = f"it may only be migrated, and can't be ({hindrance}): evictions of its pod {what}"
+        reason = "NotMigratable"
+    due = bool(vmi.evacuation) or node.closed
+    return of(own, DrainState.BLOCKED, reason, why, case, due=due, hindrance=vmi.hindrance)
+
+
+def _target(own: VMIContext) -> str:
+    return own.vmi.migration.target if own.vmi.migration is not None and own.vmi.migrating else ""
+
+
+def _unable(own: VMIContext) -> str:
+    return f"it can't be migrated ({_hindrance(own)})"
+
+
+def _hindrance(own: VMIContext) -> str:
+    return own.vmi.hindrance or "not evaluated yet"

@@ -1,0 +1,150 @@
+"""What an eviction of a VM's pod would be answered with, and whether a node is being drained.
+
+The order of the answers is that of the API server: KubeVirt's webhook first, PDBs after it, and only
+for what the webhook lets pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ...store.kinds.endpoint_slice import EndpointSlice
+from ...store.kinds.kube_virt import DRAIN_TAINT, KubeVirt
+from ...store.kinds.node import CORDON, Node
+from ...store.kinds.pod import Pod, Role
+from ...store.kinds.pod_disruption_budget import PodDisruptionBudget
+from ...store.kinds.virtual_machine_instance import VirtualMachineInstance
+
+__all__ = [
+    "Answer",
+    "Refusal",
+    "Verdict",
+    "cordoned",
+    "current_pod",
+    "drain_taints",
+    "evicted",
+    "kubevirt_taint",
+    "left_to_drain",
+    "refused_by",
+    "strategy_of",
+    "webhook_down",
+]
+
+
+class Answer(StrEnum):
+    MIGRATES = "Migrates"  # it is asked to leave, and KubeVirt migrates it
+    EXTERNAL = "External"  # it is asked to leave, and the controller that manages it has to act
+    SHUTS_DOWN = "ShutsDown"  # its pod goes, and the guest with it
+    NOT_MIGRATABLE = "NotMigratable"  # refused: it has to migrate, and can't
+    NOT_EVALUATED = "NotEvaluated"  # refused: it has to migrate, and whether it can is not known yet
+    PDB = "PDB"  # refused by a PDB
+    PDBS = "PDBs"  # an error: the API server takes no more than one PDB for a pod
+    PASSES = "Passes"  # there is no pod that an eviction would ask for
+
+
+class Refusal(StrEnum):
+    """Why a PDB lets no pod go."""
+
+    SYNC_FAILED = "SyncFailed"  # it can't be computed: a percentage, or maxUnavailable, of pods nobody scales
+    MIN_AVAILABLE_TOO_HIGH = "MinAvailableTooHigh"  # it asks for as many pods as there are
+    INSUFFICIENT_PODS = "InsufficientPods"  # too few of its pods are ready now
+    BEHIND = "Behind"  # its controller has not seen its last change
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`pdbs` are those that select the pod, in order; `refusal` says why the only one refuses."""
+
+    answer: Answer
+    pdbs: tuple[PodDisruptionBudget, ...] = ()
+    refusal: Refusal | None = None
+
+
+def strategy_of(vmi: VirtualMachineInstance, kubevirt: KubeVirt | None) -> str:
+    """Its own evictionStrategy, else KubeVirt's default, else None, as text."""
+    return vmi.strategy or (kubevirt.strategy if kubevirt is not None else "") or "None"
+
+
+def current_pod(vmi: VirtualMachineInstance, pods: Iterable[Pod]) -> Pod | None:
+    """The launcher pod that the guest runs in: the newest of its own on its node."""
+    own = [pod for pod in pods if pod.role is Role.LAUNCHER and pod.vmi_uid == vmi.uid and pod.node == vmi.node]
+    return max(own, key=lambda pod: (pod.created or 0.0, pod.name), default=None)
+
+
+def evicted(
+    vmi: VirtualMachineInstance, pod: Pod | None, strategy: str, pdbs: Callable[[Pod], tuple[PodDisruptionBudget, ...]]
+) -> Verdict:
+    """What an eviction of its current pod is answered with now; `pdbs` gives those that select a pod, by name."""
+    if strategy == "External":
+        return Verdict(Answer.EXTERNAL)
+    able = vmi.migratable == "True"
+    if strategy in ("LiveMigrate", "LiveMigrateIfPossible") and able:
+        return Verdict(Answer.MIGRATES)
+    if strategy == "LiveMigrate":
+        known = bool(vmi.migratable) and vmi.phase == "Running"  # Unknown is refused as False is
+        return Verdict(Answer.NOT_MIGRATABLE if known else Answer.NOT_EVALUATED)
+    if pod is None:
+        return Verdict(Answer.PASSES)
+    # PDBs do not count for a pod that does not run yet, or that is being deleted.
+    return _by_pdbs(pod, () if pod.phase == "Pending" or pod.deleting is not None else pdbs(pod))
+
+
+def _by_pdbs(pod: Pod, selecting: tuple[PodDisruptionBudget, ...]) -> Verdict:
+    if len(selecting) > 1:
+        return Verdict(Answer.PDBS, selecting)
+    refusal = refused_by(selecting[0], pod) if selecting else None
+    return Verdict(Answer.PDB if refusal else Answer.SHUTS_DOWN, selecting, refusal)
+
+
+def refused_by(pdb: PodDisruptionBudget, pod: Pod) -> Refusal | None:
+    """Why a PDB that selects the pod does not let it go; None where it does."""
+    healthy = 0 < pdb.desired <= pdb.healthy
+    if not pod.ready and (pdb.always_unhealthy or healthy):
+        return None
+    if pdb.refused == "SyncFailed":
+        return Refusal.SYNC_FAILED
+    if pdb.behind:
+        return Refusal.BEHIND
+    if pdb.allowed > 0:
+        return None
+    asks_for_all = pdb.expected > 0 and pdb.desired >= pdb.expected
+    return Refusal.MIN_AVAILABLE_TOO_HIGH if asks_for_all else Refusal.INSUFFICIENT_PODS
+
+
+_MANDATORY_WEBHOOK = (1, 5)  # since then an eviction fails where the webhook does not answer
+
+
+def webhook_down(slices: Iterable[EndpointSlice], kubevirt: KubeVirt | None) -> bool:
+    """Whether every eviction of a launcher pod fails, since virt-api has no ready endpoint; unknown without slices."""
+    found = list(slices)
+    before = kubevirt is not None and (0, 0) < kubevirt.release < _MANDATORY_WEBHOOK
+    return bool(found) and not before and not any(each.ready for each in found)
+
+
+# Taints by which others than KubeVirt's own key signal a drain, and the effects with which they keep pods off.
+_DRAIN_TAINTS = ("medik8s.io/drain", "karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler")
+_KEEPS_OFF = ("NoSchedule", "NoExecute")
+
+
+def cordoned(node: Node) -> bool:
+    """Whether it is cordoned, by its spec or by the taint for that."""
+    return node.unschedulable or any(taint.key == CORDON and taint.effect == "NoSchedule" for taint in node.taints)
+
+
+def kubevirt_taint(node: Node, kubevirt: KubeVirt | None) -> str:
+    """The key of KubeVirt's own drain taint, where it is on the node with the only effect that KubeVirt looks for."""
+    key = kubevirt.drain_taint if kubevirt is not None else DRAIN_TAINT
+    return key if any(taint.key == key and taint.effect == "NoSchedule" for taint in node.taints) else ""
+
+
+def drain_taints(node: Node, kubevirt: KubeVirt | None) -> tuple[str, ...]:
+    """The keys of its taints that show that it is being drained, each once."""
+    others = (taint.key for taint in node.taints if taint.key in _DRAIN_TAINTS and taint.effect in _KEEPS_OFF)
+    return tuple(dict.fromkeys(filter(None, (kubevirt_taint(node, kubevirt), *others))))
+
+
+def left_to_drain(pods: Iterable[Pod]) -> list[Pod]:
+    """The pods that a drain would evict and that are no VM's: neither a DaemonSet's nor the kubelet's own."""
+    return [pod for pod in pods if pod.role is Role.OTHER and pod.node and pod.deleting is None]

@@ -1,0 +1,135 @@
+"""Where a pod may run: its node selector, required node affinity and tolerations, against a node's labels and taints.
+
+Not considered: pod affinity, topology spread constraints, and node affinity of volumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ...store.record import Wire
+from ...store.selector import Requirement, WireRequirement, requirements_of
+
+__all__ = ["ANYWHERE", "Placement", "Taint", "Toleration", "WirePlacement", "placement_of"]
+
+
+class _Term(Wire, frozen=True, gc=False):
+    match_expressions: list[WireRequirement | None] | None = None
+    match_fields: list[WireRequirement | None] | None = None
+
+
+class _Required(Wire, frozen=True, gc=False):
+    node_selector_terms: list[_Term | None] | None = None
+
+
+class _NodeAffinity(Wire, frozen=True, gc=False):
+    required: _Required | None = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
+
+
+class _Affinity(Wire, frozen=True, gc=False):
+    node_affinity: _NodeAffinity | None = None
+
+
+class _Toleration(Wire, frozen=True, gc=False):
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class WirePlacement(Wire, frozen=True, gc=False):
+    """The part of a pod's spec that says where it may run."""
+
+    node_selector: dict[str, str | None] | None = None
+    affinity: _Affinity | None = None
+    tolerations: list[_Toleration | None] | None = None
+
+
+class Taint(msgspec.Struct, frozen=True, gc=False):
+    """`added` is its timeAdded in seconds since 1970, None without one."""
+
+    key: str
+    value: str
+    effect: str
+    added: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.key}{'=' if self.value else ''}{self.value}:{self.effect}"
+
+
+class Toleration(msgspec.Struct, frozen=True, gc=False):
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+    def covers(self, taint: Taint) -> bool:
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        # Gt and Lt are of Kubernetes 1.35, behind a feature gate: what may be tolerated keeps nobody off.
+        return self.operator != "Equal" or (bool(self.key) and self.value == taint.value)
+
+
+class Placement(msgspec.Struct, frozen=True, gc=False):
+    """`terms` are alternatives, each of requirements on labels and, as `metadata.name`, on the node's name; a term
+    without any matches nothing.
+    """
+
+    selector: tuple[Requirement, ...] = ()
+    terms: tuple[tuple[Requirement, ...], ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        """Whether Kubernetes takes it: of a requirement that it refuses nobody knows what it would match."""
+        every = (*self.selector, *(each for term in self.terms for each in term))
+        return all(each.valid for each in every)
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Whether the scheduler puts such a pod on a node with the taint: NoExecute counts, for how long does not."""
+        return taint.effect == "PreferNoSchedule" or any(each.covers(taint) for each in self.tolerations)
+
+    def obstacle(self, name: str, labels: Mapping[str, str], taints: tuple[Taint, ...]) -> str:
+        """What first keeps the pod off the node, in a few words; empty if nothing does."""
+        for taint in taints:
+            if not self.tolerates(taint):
+                return f"taint {taint}"
+        for requirement in self.selector:
+            if not requirement.holds(labels):
+                return f"node selector {requirement}"
+        facts = {**labels, "metadata.name": name}
+        if self.terms and not any(term and all(each.holds(facts) for each in term) for term in self.terms):
+            return "node affinity"
+        return ""
+
+
+ANYWHERE = Placement()
+
+# Equal placements are shared; emptied if too many differ.
+_SHARED: dict[Placement, Placement] = {}
+_MOST_SHARED = 50_000
+
+
+def placement_of(wire: WirePlacement) -> Placement:
+    affinity = wire.affinity.node_affinity if wire.affinity is not None else None
+    terms = (affinity.required.node_selector_terms or ()) if affinity is not None and affinity.required else ()
+    made = Placement(
+        tuple(Requirement(key, "In", (value or "",)) for key, value in (wire.node_selector or {}).items()),
+        tuple(
+            requirements_of(term.match_expressions) + requirements_of(term.match_fields)
+            for term in terms
+            if term is not None
+        ),
+        tuple(
+            Toleration(each.key or "", each.operator or "Equal", each.value or "", each.effect or "")
+            for each in wire.tolerations or ()
+            if each is not None
+        ),
+    )
+    if len(_SHARED) > _MOST_SHARED:
+        _SHARED.clear()
+    return _SHARED.setdefault(made, made)

@@ -1,0 +1,191 @@
+"""What a feature rule declares: how a VM asks for something, who has to allow that, and where a refusal bites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from ...store.kinds.common.vm_spec import WireCPU, WireDevices, WireDomain, WireVMSpec
+from ...store.kinds.storage_class import StorageClass
+from .configuration import Effective
+from .fields import FIELDS
+
+__all__ = ["IGNITION", "SIDECARS", "Asking", "Ground", "Migrates", "Request", "Rule", "Severities", "Stage", "once"]
+
+IGNITION, SIDECARS = "kubevirt.io/ignitiondata", "hooks.kubevirt.io/hookSidecars"
+
+Request = tuple[str, str]
+"""What a VM or VMI asks for: the id of a rule, and which device, binding or the like; empty where the rule says all."""
+
+
+class Stage(StrEnum):
+    """Where a refusal bites."""
+
+    ADMISSION = "admission"  # KubeVirt's webhook refuses every create and edit of the VM, and every new VMI
+    EDIT = "edit"  # the same but for the VMI: the VM starts
+    CREATION = "creation"  # only a create is refused: old VMs can be edited, and fail when they start
+    POD = "pod"  # virt-controller cannot render the launcher pod
+    SCHEDULING = "scheduling"  # no node takes the launcher pod
+    LIVE = "live"  # ignored without a word
+    OBJECT = "object"  # the create of another object, or a call of the API, is refused
+
+
+class Migrates(StrEnum):
+    """What a live migration of a VMI that was started before does."""
+
+    YES = "yes"
+    UNSCHEDULABLE = "unschedulable"
+    UNRENDERED = "unrendered"  # its target pod cannot be rendered
+    NEVER = "never"  # such a VMI is not live-migratable anyway
+    DEGRADED = "degraded"
+    UNKNOWN = "unknown"
+
+
+class Severities(msgspec.Struct, frozen=True):
+    """Of a stopped VM, of one that should run, of a running VMI that is live-migratable and of one that is not, and of
+    a pending VMI. None is a state that cannot occur, or that nobody needs to know of.
+    """
+
+    halted: str | None = "info"
+    blocked: str | None = "critical"
+    migratable: str | None = "warning"
+    running: str | None = "warning"
+    pending: str | None = "critical"
+
+
+class Asking:
+    """What rules see of a VM or VMI: `spec` is that of its VMIs, the rest as far as the object has it."""
+
+    __slots__ = (
+        "cpu",
+        "devices",
+        "domain",
+        "hotplugged",
+        "ignition",
+        "interfaces",
+        "run_strategy",
+        "sidecars",
+        "spec",
+        "tracking",
+        "user",
+        "volumes",
+        "volumes_strategy",
+    )
+
+    def __init__(
+        self,
+        spec: WireVMSpec,
+        *,
+        ignition: object = None,
+        sidecars: object = None,
+        run_strategy: str = "",
+        volumes_strategy: str = "",
+        tracking: str = "",
+        user: int | None = None,
+        hotplugged: bool = False,
+    ) -> None:
+        """`ignition` and `sidecars` are its annotations. `volumes_strategy` is a VM's updateVolumesStrategy, `tracking`
+        the state of changedBlockTracking in its status; `user` is whom a VMI's launcher runs as, and `hotplugged`
+        whether it has hotplugged volumes.
+        """
+        self.spec = spec
+        self.domain = spec.domain or _DOMAIN
+        self.devices = self.domain.devices or _DEVICES
+        self.cpu = self.domain.cpu or _CPU
+        self.interfaces = [each for each in self.devices.interfaces or () if each is not None]
+        self.volumes = [each for each in spec.volumes or () if each is not None]
+        self.ignition, self.sidecars = bool(ignition), bool(sidecars)
+        self.run_strategy, self.volumes_strategy, self.tracking = run_strategy, volumes_strategy, tracking
+        self.user, self.hotplugged = user, hotplugged
+
+
+_DOMAIN, _DEVICES, _CPU = WireDomain(), WireDevices(), WireCPU()
+
+
+class Ground(msgspec.Struct, frozen=True):
+    """What decides whether a request is allowed. `storage` is None for who does not look at StorageClasses."""
+
+    configuration: Effective
+    storage: tuple[StorageClass, ...] | None = None
+
+
+def once(asked: bool) -> Iterable[str]:
+    """The parameters of a request that has none."""
+    return ("",) if asked else ()
+
+
+def _none(_: Asking) -> Iterable[str]:
+    return ()
+
+
+def _nowhere(_: str) -> Iterable[str]:
+    return ()
+
+
+def _by_gate(_ground: Ground, _parameter: str) -> str:
+    return ""
+
+
+_USUAL = Severities()
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """One feature. `asked` yields the parameters of the requests that a spec makes, empty text for a plain one.
+
+    It is allowed where the feature gate is on, and where `refused` says nothing; what that says is why not.
+    `message` is part of what KubeVirt answers, where it does, in all releases and cases. `decides` names the gates
+    and the settings that `refused` looks at, and `value` what a parameter is, such as a device, where one may be
+    allowed and another not. With `plain` no setting decides in the gate's place. With `compares` it is only a
+    mismatch where VM and VMI differ in it. A rule that is `inverted` has nothing to allow: while its gate is on, a
+    node has to offer something. `since` and `until` are the first and the last release (major, minor) in which it
+    is checked. `nodes` gives what a node has to offer for a parameter, as `label KEY=VALUE` or `resource NAME`; of
+    a rule with a gate, while that is on. `common` is what nearly every VM asks for. A rule with `storage` looks at
+    StorageClasses.
+    """
+
+    id: str
+    title: str
+    asked: Callable[[Asking], Iterable[str]] = _none
+    gate: str = ""
+    stage: Stage | Callable[[Effective], Stage] = Stage.ADMISSION
+    migrates: Migrates = Migrates.YES
+    message: str = ""
+    refused: Callable[[Ground, str], str] = _by_gate
+    decides: tuple[str, ...] = ()
+    value: str = ""
+    since: tuple[int, int] = (0, 0)
+    until: tuple[int, int] = (1_000_000, 0)
+    severities: Severities = _USUAL
+    nodes: Callable[[str], Iterable[str]] = _nowhere
+    plain: bool = False
+    inverted: bool = False
+    compares: bool = False
+    common: bool = False
+    storage: bool = False
+
+    @property
+    def phrase(self) -> str:
+        """The feature in words, and the field of the API by which it is asked for."""
+        field = FIELDS.get(self.id, "")
+        return f"{self.title} ({field})" if field else self.title
+
+    def why(self, ground: Ground, parameter: str) -> str:
+        """Why it is not allowed; empty where it is."""
+        configuration = ground.configuration
+        if self.inverted or not self.since <= configuration.version.release <= self.until:
+            return ""
+        if self.gate and not (configuration.gates if self.plain else configuration).on(self.gate):
+            return f"feature gate {self.gate} is off"
+        return self.refused(ground, parameter)
+
+    def bites(self, configuration: Effective) -> Stage:
+        """Where a refusal bites under this configuration."""
+        return self.stage if isinstance(self.stage, Stage) else self.stage(configuration)
+
+    def on(self, configuration: Effective) -> bool:
+        """Whether what it asks of nodes is asked at all."""
+        return not self.gate or configuration.on(self.gate)

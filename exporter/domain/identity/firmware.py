@@ -1,0 +1,115 @@
+"""The firmware identity of a VM: its SMBIOS UUID and serial."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from hashlib import blake2b, sha1
+from sys import intern
+from uuid import UUID
+
+from ...store.record import Wire
+
+__all__ = [
+    "Invalid",
+    "WireBootloader",
+    "WireEFI",
+    "WireFirmware",
+    "WireTPM",
+    "comparable",
+    "group_id",
+    "identifying",
+    "invalid",
+    "legacy",
+    "serial_key",
+]
+
+# KubeVirt's constant of 2018; what it hashes is the name alone, in every release.
+_NAMESPACE = UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895").bytes
+_HEXADECIMAL = re.compile(r"[0-9a-f]{32}")
+_PLACEHOLDERS = frozenset(
+    (
+        "00000000-0000-0000-0000-000000000000",
+        "ffffffff-ffff-ffff-ffff-ffffffffffff",
+        "03000200-0400-0500-0006-000700080009",
+    )
+)
+
+
+class Invalid(StrEnum):
+    """Why a UUID does not identify a VM."""
+
+    MALFORMED = "Malformed"
+    PLACEHOLDER = "Placeholder"
+
+
+class WireEFI(Wire, frozen=True, gc=False):
+    persistent: bool | None = None
+
+
+class WireBootloader(Wire, frozen=True, gc=False):
+    efi: WireEFI | None = None
+    bios: object = None
+
+
+class WireFirmware(Wire, frozen=True, gc=False):
+    uuid: str | None = None
+    serial: str | None = None
+    bootloader: WireBootloader | None = None
+
+
+class WireTPM(Wire, frozen=True, gc=False):
+    persistent: bool | None = None
+    enabled: bool | None = None
+
+
+def legacy(name: str) -> str:
+    """The UUID that KubeVirt derives from a VM's name: RFC 4122 version 5, in canonical form."""
+    raw = bytearray(sha1(_NAMESPACE + name.encode(), usedforsecurity=False).digest()[:16])
+    raw[6] = raw[6] & 0x0F | 0x50
+    raw[8] = raw[8] & 0x3F | 0x80
+    return _dashed(raw.hex())
+
+
+def _canonical(text: str) -> str | None:
+    """The canonical form of a UUID in any of its spellings; None for text that is not one.
+
+    Stricter than `uuid.UUID`, which takes signs, underscores and digits of any script for hexadecimal ones.
+    """
+    digits = text.strip().lower().removeprefix("urn:uuid:").removeprefix("{").removesuffix("}").replace("-", "")
+    return _dashed(digits) if _HEXADECIMAL.fullmatch(digits) else None
+
+
+def _dashed(digits: str) -> str:
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def comparable(text: str) -> str:
+    """What two spellings of one UUID share: its canonical form; for other text the text in lower case.
+
+    Empty for none.
+    """
+    return intern(_canonical(text) or text.strip().casefold())
+
+
+def invalid(text: str) -> Invalid | None:
+    """Why a UUID, in any spelling, does not identify a VM; None for a valid one, and for an empty text."""
+    canonical = _canonical(text)
+    if canonical is None:
+        return Invalid.MALFORMED if text.strip() else None
+    return Invalid.PLACEHOLDER if canonical in _PLACEHOLDERS else None
+
+
+def identifying(text: str | None) -> str:
+    """The comparable form of a UUID that identifies a VM; empty for none, and for an invalid one."""
+    return comparable(text) if text and not invalid(text) else ""
+
+
+def serial_key(text: str) -> str:
+    """What two spellings of one serial share; empty for none."""
+    return intern(text.strip().casefold())
+
+
+def group_id(key: str) -> str:
+    """A short name for those that share a value: ten hex digits, always the same, and not the value itself."""
+    return blake2b(key.encode(), digest_size=5).hexdigest()

@@ -1,0 +1,56 @@
+"""Of which namespaces a Backup or Restore of Velero is, and whether it is over.
+
+As in pkg/apis/velero/v1 of vmware-tanzu/velero: no namespaces, and `*`, are all of them; what is excluded is not
+included; a restore writes into the namespace that its mapping has for one, else into that itself.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from ...store.record import Wire
+
+__all__ = ["OVER", "Namespaces", "WireNamespaces", "namespaces_of"]
+
+OVER = ("FailedValidation", "Completed", "PartiallyFailed", "Failed", "Deleting")
+"""The phases in which nothing is saved or restored any more."""
+
+
+class WireNamespaces(Wire, frozen=True, gc=False):
+    """The namespaces in the spec of either."""
+
+    included_namespaces: list[str | None] | None = None
+    excluded_namespaces: list[str | None] | None = None
+    namespace_mapping: dict[str, str | None] | None = None
+
+
+class Namespaces(msgspec.Struct, frozen=True, gc=False):
+    """`mapping` has pairs of a namespace and the one that it is restored into."""
+
+    included: tuple[str, ...]
+    excluded: tuple[str, ...]
+    mapping: tuple[tuple[str, str], ...]
+
+    def reach(self, namespace: str) -> bool:
+        """Whether objects of a namespace may be saved, or be written by a restore.
+
+        Patterns, which later releases of Velero know, count where they include, and not where they exclude.
+        """
+        if any(into == namespace and self._included(name) for name, into in self.mapping):
+            return True
+        return dict(self.mapping).get(namespace, namespace) == namespace and self._included(namespace)
+
+    def _included(self, namespace: str) -> bool:
+        if namespace in self.excluded:
+            return False
+        return not self.included or any(fnmatchcase(namespace, each) for each in self.included)
+
+
+def namespaces_of(spec: WireNamespaces) -> Namespaces:
+    return Namespaces(
+        tuple(each for each in spec.included_namespaces or () if each),
+        tuple(each for each in spec.excluded_namespaces or () if each),
+        tuple(sorted((name, into) for name, into in (spec.namespace_mapping or {}).items() if into)),
+    )

@@ -1,0 +1,192 @@
+"""Which instancetype or preference a VM gets, as KubeVirt decides it (pkg/instancetype/find and preference/find).
+
+A pin in the spec comes first, then the ControllerRevision in the status, then the live object.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from ...store.kinds.common.instancetype import Kept, Sizing, Tuning
+from ...store.kinds.controller_revision import START, ControllerRevision
+from ...store.kinds.kube_virt import KubeVirt
+from ...store.kinds.virtual_machine import VirtualMachine
+from ...store.kinds.virtual_machine_cluster_instancetype import VirtualMachineClusterInstancetype
+from ...store.kinds.virtual_machine_cluster_preference import VirtualMachineClusterPreference
+from ...store.kinds.virtual_machine_instancetype import VirtualMachineInstancetype
+from ...store.kinds.virtual_machine_pool import VirtualMachinePool
+from ...store.kinds.virtual_machine_preference import VirtualMachinePreference
+from ...store.record import Record
+from .matching import ROLES, Reference, Role, kind_of
+
+__all__ = [
+    "LIVE",
+    "Failure",
+    "Find",
+    "Mode",
+    "Resolution",
+    "reference",
+    "resolve",
+    "takes_any",
+    "target",
+    "undecodable",
+]
+
+R = TypeVar("R", bound=Record)
+
+LIVE: dict[str, type[Kept]] = {
+    "VirtualMachineInstancetype": VirtualMachineInstancetype,
+    "VirtualMachineClusterInstancetype": VirtualMachineClusterInstancetype,
+    "VirtualMachinePreference": VirtualMachinePreference,
+    "VirtualMachineClusterPreference": VirtualMachineClusterPreference,
+}
+
+
+class Find(Protocol):
+    def __call__(self, kind: type[R], namespace: str, name: str, /) -> Record | None: ...
+
+
+class Mode(StrEnum):
+    """By what a VM refers to an object."""
+
+    PINNED = "pinned"
+    REVISION = "revision"
+    UNVERSIONED = "unversioned"
+    INFERRED = "inferred"
+
+
+class Failure(StrEnum):
+    """What KubeVirt can't find."""
+
+    KIND = "kind"
+    OBJECT = "object"
+    REVISION = "revision"
+
+
+class Resolution(msgspec.Struct, frozen=True, gc=False):
+    """`live` is the object of the VM's matcher as it is now, whether the VM gets that or not; `revision` is what it
+    gets instead. `kind` is empty where the matcher's is none.
+    """
+
+    role: Role
+    reference: Reference
+    mode: Mode
+    kind: str
+    live: Kept | None
+    revision: ControllerRevision | None
+    revision_name: str
+    failure: Failure | None = None
+
+    @property
+    def saved(self) -> bool:
+        """Whether what should be a copy has the name of a spec that a VMI started with. Whether that exists is not
+        known, since most have no record, and is all one to KubeVirt.
+        """
+        return self.failure is Failure.REVISION and self.revision_name.startswith(START)
+
+    @property
+    def spec(self) -> str | None:
+        """The canonical text of what the VM gets; None where there is nothing, or nothing that could be read."""
+        if self.failure is not None or self.mode is Mode.INFERRED:
+            return None
+        if self.revision is not None:
+            stash = self.revision.stash
+            return stash.spec if stash is not None and not stash.why else None
+        return self.live.spec if self.live is not None else None
+
+
+def reference(holder: VirtualMachine | VirtualMachinePool, role: Role) -> Reference | None:
+    return holder.instancetype if role is Role.INSTANCETYPE else holder.preference
+
+
+def target(namespace: str, role: Role, wanted: Reference) -> tuple[str, str, str]:
+    """Kind, namespace and name of the object that a matcher means; the kind is empty where KubeVirt knows it not."""
+    kind = kind_of(role, wanted.kind)
+    return kind, namespace if kind == role.namespaced else "", wanted.name
+
+
+def resolve(vm: VirtualMachine, role: Role, find: Find, kubevirt: KubeVirt | None = None) -> Resolution | None:
+    """None where the VM has no matcher in this role."""
+    wanted = reference(vm, role)
+    if wanted is None or not wanted.wanted:
+        return None
+    kind, namespace, name = target(vm.namespace, role, wanted)
+    live = find(LIVE[kind], namespace, name) if kind and name else None
+    found = live if isinstance(live, Sizing | Tuning) else None
+    if wanted.pin:
+        return _kept(role, wanted, Mode.PINNED, kind, found, find, vm.namespace)
+    if wanted.revision and not _dropped(wanted):
+        kept = _kept(role, wanted, Mode.REVISION, kind, found, find, vm.namespace)
+        if kept.revision is None or _of(kept.revision) == wanted.name or takes_any(kubevirt):
+            return kept
+        if kubevirt is not None and wanted.name == wanted.status_name and _stops(kept.revision, kubevirt):
+            return kept
+    if wanted.volume and not wanted.name:
+        return Resolution(role, wanted, Mode.INFERRED, kind, None, None, "")
+    failure = Failure.KIND if not kind else Failure.OBJECT if found is None else None
+    return Resolution(role, wanted, Mode.UNVERSIONED, kind, found, None, "", failure)
+
+
+def _kept(
+    role: Role, wanted: Reference, mode: Mode, kind: str, live: Kept | None, find: Find, namespace: str
+) -> Resolution:
+    name = wanted.pin if mode is Mode.PINNED else wanted.revision
+    found = find(ControllerRevision, namespace, name)
+    revision = found if isinstance(found, ControllerRevision) and not found.saved else None
+    return Resolution(role, wanted, mode, kind, live, revision, name, Failure.REVISION if revision is None else None)
+
+
+def _dropped(wanted: Reference) -> bool:
+    """Whether KubeVirt forgets the revision when it next reconciles the VM, since its matcher has another kind (as it
+    is written) than the status (pkg/instancetype/revision/store.go).
+    """
+    return bool(wanted.kind) and wanted.kind != wanted.status_kind
+
+
+def _of(revision: ControllerRevision) -> str:
+    """The object that its label names; empty without the label."""
+    return revision.stash.object_name if revision.stash is not None else ""
+
+
+def takes_any(kubevirt: KubeVirt | None) -> bool:
+    """Whether KubeVirt takes the revision of the status whatever it is of (before kubevirt/kubevirt#14682)."""
+    return kubevirt is not None and kubevirt.patch in ((1, 5, 0), (1, 5, 1))
+
+
+def _stops(revision: ControllerRevision, kubevirt: KubeVirt) -> bool:
+    """Whether KubeVirt, which would not take it, fails at it: since 1.5 it converts what the status names and has no
+    label of the newest version, before it looks what that is of (pkg/instancetype/upgrade).
+    """
+    stash = revision.stash
+    converts = kubevirt.release >= _CONVERTS_STATUS_SINCE and kubevirt.reference_policy == "reference"
+    if not converts or (stash is not None and stash.object_version == _NEWEST):
+        return False
+    return all(undecodable(revision, role, kubevirt.release) for role in ROLES)
+
+
+_CONVERTS_STATUS_SINCE = (1, 5)
+_NEWEST = "v1beta1"
+_OLD = ("v1alpha1", "v1alpha2")
+_KNOWN = ("v1", "v1beta1")
+_OLD_UNTIL = (1, 7)
+
+
+def undecodable(revision: ControllerRevision, role: Role, release: tuple[int, int]) -> str:
+    """Why this release of KubeVirt, (0, 0) for an unknown one, can't decode the object in a revision; empty if it
+    can.
+    """
+    stash = revision.stash
+    if stash is None:
+        return f"it holds no {role.value}"
+    if stash.why:
+        return stash.why
+    if stash.kind not in (role.namespaced, role.cluster_wide):
+        return f"it holds a {stash.kind or 'thing without a kind'}"
+    if stash.version in _KNOWN or (stash.version in _OLD and release < _OLD_UNTIL):
+        return ""
+    if stash.version in _OLD:
+        return f"KubeVirt {release[0]}.{release[1]} no longer decodes {stash.version}"
+    return f"its version {stash.version} is none that KubeVirt knows"

@@ -1,0 +1,1 @@
+"""What a finding is, what a check declares, and the one way to evaluate it. Pure."""

@@ -1,0 +1,126 @@
+"""Which partitions of a check a change concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import TypeAlias
+
+from ..store.cluster import Change, Cluster
+from ..store.index import Index
+from ..store.kind import Reach
+from ..store.record import Record
+from .check import PER_CLUSTER, Check
+
+__all__ = ["CLUSTER", "Crowd", "affected", "concerned", "crowd", "crowds", "everything", "few"]
+
+Crowd: TypeAlias = tuple[Index | None, str]
+"""All that stands under a key of an index; without an index, in a namespace, or after `*` in all partitions that begin
+with a text.
+"""
+
+_ALL = "*"
+CLUSTER: Crowd = (None, _ALL)
+_FEW = 16  # members that are as soon looked through as remembered
+
+
+def affected(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
+    """All partitions whose answer a change that concerns the check may alter; some may come twice."""
+    yield from concerned(check, cluster, change)
+    for each in crowds(check, cluster, change):
+        yield from chain.from_iterable(crowd(check, cluster, each))
+
+
+def concerned(check: Check, cluster: Cluster, change: Change) -> Iterator[str]:
+    """The partitions that the object is in or was in, and those of which it may have been all there was; some may come
+    twice.
+    """
+    reach = check.reach[change.kind]
+    if reach is not Reach.OWN:
+        yield from (key for index, key in reversed(change.touched) if index in check.scope.indexes)
+        return
+    # Where it is now comes first: a finding that is there already when its old place is evaluated has only moved.
+    for record in (change.after, change.before):
+        if record is not None:
+            yield from check.partitions(record, cluster)
+    # By the key and not by its members, of which there may be tens of thousands.
+    yield from (key for index, key in change.touched if index in check.scope.indexes)
+
+
+def crowds(check: Check, cluster: Cluster, change: Change) -> Iterator[Crowd]:
+    """By what the change concerns other objects."""
+    reach = check.reach[change.kind]
+    swayed = {
+        check.sways[index] for index, key in _moved(check, change) if _makes_a_difference(cluster, index, key, change)
+    }
+    if check.scope is PER_CLUSTER or reach is Reach.CLUSTER or "" in swayed:
+        yield CLUSTER
+        return
+    yield from ((None, _ALL + beginning) for beginning in swayed)
+    if reach is Reach.NAMESPACE:
+        yield from ((None, record.namespace) for record in (change.after, change.before) if record is not None)
+    for index, key in change.touched:
+        heeded = index in check.joins and change.kind in check.heeds.get(index, (change.kind,))
+        if index in check.weighs or (check.scope.several if index in check.scope.indexes else heeded):
+            yield index, key
+
+
+def _moved(check: Check, change: Change) -> Iterator[tuple[Index, str]]:
+    """The keys of the indexes that sway the check."""
+    return (each for each in change.moved if each[0] in check.sways)
+
+
+def _makes_a_difference(cluster: Cluster, index: Index, key: str, change: Change) -> bool:
+    """Whether one or none is under the key now, or was before."""
+    left = len(tuple(islice(cluster.sharing(index, key), 3)))
+    return left < 2 or (left == 2 and change.after is not None and key in cluster.keys_of(index, change.after))
+
+
+def few(check: Check, cluster: Cluster, of: Crowd) -> bool:
+    """Whether a crowd has so few members that they are soon looked through."""
+    index, key = of
+    if of == CLUSTER:
+        return len(tuple(islice(everything(check, cluster), _FEW + 1))) <= _FEW
+    if index is None:
+        return False  # a namespace, or all that begin with a text
+    index = _members_by(check, index)
+    return cluster.shared_by(index, key) + cluster.depending(index, key) <= _FEW
+
+
+def crowd(check: Check, cluster: Cluster, of: Crowd) -> Iterator[Iterable[str]]:
+    """The partitions of each member of a crowd; some may come twice. The cluster may change between two members."""
+    index, key = of
+    if of == CLUSTER:
+        yield from ((partition,) for partition in everything(check, cluster))
+    elif index is None and key.startswith(_ALL):
+        beginning = key.removeprefix(_ALL)
+        yield from ((each,) if each.startswith(beginning) else () for each in everything(check, cluster))
+    elif index is None:
+        yield from _within(check, cluster, key)
+    else:
+        index = _members_by(check, index)
+        for record in chain(cluster.sharing(index, key), cluster.dependents(index, key)):
+            yield check.partitions(record, cluster)
+
+
+def _members_by(check: Check, index: Index) -> Index:
+    """The index under whose key the members of a crowd are."""
+    if index in check.scope.indexes:
+        return check.scope.several or index
+    return check.weighs.get(index, index)
+
+
+def everything(check: Check, cluster: Cluster) -> Iterable[str]:
+    """All partitions of a check. The cluster may change between two of them."""
+    if check.scope is PER_CLUSTER:
+        return ("",)
+    if check.scope.by is not None:
+        return cluster.keys(check.scope.by)
+    return dict.fromkeys(namespace for kind in check.reads for namespace in cluster.namespaces(kind.record))
+
+
+def _within(check: Check, cluster: Cluster, namespace: str) -> Iterator[Iterable[str]]:
+    for kind in check.reads:
+        record: Record
+        for record in tuple(cluster.within(kind.record, namespace)):
+            yield check.partitions(record, cluster)

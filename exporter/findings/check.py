@@ -1,0 +1,218 @@
+"""What a check declares, and what it sees of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from ..store.cluster import Change, Cluster
+from ..store.index import Index
+from ..store.kind import Kind, Reach
+from ..store.reader import ClusterView, Seen, UndeclaredReadError
+from ..store.record import Record
+from .finding import Finding, Severity
+
+__all__ = [
+    "PER_CLUSTER",
+    "PER_FLEET",
+    "PER_NAMESPACE",
+    "Check",
+    "Family",
+    "Reason",
+    "Scope",
+    "Setting",
+    "UndeclaredReadError",
+    "View",
+]
+
+R = TypeVar("R", bound=Record)
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """What one evaluation sees of the kinds that a check reads, in addition to cluster-wide objects and joins.
+
+    A scope that is divided `by` an index has a partition for each key of it. A change under a key of that index, or of
+    the `extra_keys` indexes, makes the partition of this key dirty. A record that is under several keys is evaluated
+    together with what stands under each of them, so a change under one makes all of them dirty: `several` is the index
+    of such records, under the same keys. An evaluation that is `whole` concludes from what is nowhere in the cluster.
+    """
+
+    title: str
+    by: Index | None = None
+    extra_keys: tuple[Index, ...] = ()
+    several: Index | None = None
+    whole: bool = False
+
+    @cached_property
+    def indexes(self) -> tuple[Index, ...]:
+        return (self.by, *self.extra_keys) if self.by else ()
+
+
+PER_CLUSTER = Scope("the whole cluster", whole=True)
+PER_NAMESPACE = Scope("one namespace")
+PER_FLEET = Scope("several clusters")  # no single cluster has an answer: `View.clusters` holds what is compared
+
+
+@dataclass(frozen=True)
+class Family:
+    """A metric family: one sample of value 1 per open finding; all families have the same labels.
+
+    With `aged`, a sibling `…_since_timestamp_seconds` gives the time since which it is so.
+    """
+
+    name: str
+    help: str
+    aged: bool = True
+    stability: str = "experimental"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One entry of a check's closed list. The first severity is the usual one.
+
+    `grace` (seconds) is for a state that healthy objects pass through: its findings open once it has lasted so long.
+    With `lasting` one without a known beginning waits for it in the first evaluation too: it says how long it lasted.
+    `next` and `commands` are for every finding that has none of its own, in the words of the runbook: NAMESPACE, NAME
+    and other words in capitals are filled in (`advice.py`). `alert` is the name of the alert and of its runbook; empty
+    for what only informs and has none. `remediation` is the id of what the sidecar can do about it, the first to
+    look at where there are several; empty where it can do nothing.
+    """
+
+    severities: tuple[Severity, ...]
+    meaning: str
+    family: Family
+    grace: float = 0.0
+    lasting: bool = False
+    next: str = ""
+    commands: tuple[str, ...] = ()
+    alert: str = ""
+    remediation: str = ""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the configuration says of a field: `Annotated[timedelta, Setting("How long …", low="1s", high="1d")]`.
+
+    `low` and `high` are the range, written as in the file; `unit` is what a number counts.
+    """
+
+    meaning: str
+    unit: str = ""
+    low: str | float | None = None
+    high: str | float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """Data plus one pure function from a view to findings. `find` gives None where it may pause: after each object,
+    where a partition may have thousands. `joins` are the indexes that it looks others up by.
+
+    `heeds` has the types of records whose changes alone concern the others under the key of a join: the VMs that refer
+    to one ControllerRevision are not evaluated again because another VM of it changed.
+
+    `weighs` are indexes under which it takes in all that there is, tens of thousands of records maybe; a change there
+    only concerns the few records that have the same key in the index that each is given with.
+
+    `sways` are indexes in which it counts whether a key has none, one or more records, such as the nodes that offer
+    something: a record that makes a difference there concerns all partitions that begin with the text each is given
+    with.
+
+    `about` are the kinds without which there is nothing to check: where the cluster does not serve one of them the
+    check is not applicable. `uses` names the fields that the check uses, by kind, for kinds whose records many checks
+    share: a change of other fields does not concern it; of a kind that is not named there all fields count. `settings`
+    is a frozen struct whose fields all have a default and a `Setting`; `find` gets it as `view.settings`. `facts` is
+    for a check of several clusters: what it keeps of each, since only one of them is in memory at a time.
+    """
+
+    id: str
+    title: str
+    reads: tuple[Kind[Any], ...]
+    scope: Scope
+    reasons: dict[str, Reason]
+    find: Callable[[View], Iterable[Finding | None]] = field(repr=False)
+    joins: tuple[Index, ...] = ()
+    heeds: Mapping[Index, tuple[type[Record], ...]] = field(default_factory=dict)
+    weighs: Mapping[Index, Index] = field(default_factory=dict)
+    sways: Mapping[Index, str] = field(default_factory=dict)
+    settings: type[Struct] | None = None
+    about: tuple[Kind[Any], ...] = ()
+    uses: Mapping[Kind[Any], str] = field(default_factory=dict)
+    facts: Callable[[Cluster], Iterable[Any]] = lambda _: ()
+
+    @cached_property
+    def indexes(self) -> tuple[Index, ...]:
+        several = (self.scope.several,) if self.scope.several else ()
+        return (*self.scope.indexes, *several, *self.joins, *self.weighs, *self.weighs.values(), *self.sways)
+
+    @cached_property
+    def reach(self) -> dict[type[Record], Reach]:
+        """How far an object reaches, by the type of its record, for all that the check reads."""
+        return {kind.record: kind.reach for kind in self.reads}
+
+    @cached_property
+    def used(self) -> dict[type[Record], frozenset[str]]:
+        """The fields that count, by the type of record, where they are declared."""
+        return {kind.record: frozenset(("uid", *names.split())) for kind, names in self.uses.items()}
+
+    def concerned_by(self, change: Change) -> bool:
+        """Whether the change alters anything that the check uses, or by which it finds what it uses."""
+        used = self.used.get(change.kind)
+        if used is None or change.facts is None or not used.isdisjoint(change.facts):
+            return True
+        return any(index in self.indexes for index, _ in change.moved)
+
+    def partitions(self, record: Record, cluster: Cluster) -> Iterable[str]:
+        """The partitions that this record is evaluated in; none where it is only ever looked up."""
+        if self.scope.by is not None:
+            return cluster.keys_of(self.scope.by, record)
+        return (record.namespace,) if self.scope is PER_NAMESPACE else ("",)
+
+    def namespaces(self, partition: str, cluster: Cluster) -> Iterable[str]:
+        """The namespaces whose objects a partition is evaluated by."""
+        if self.scope.by is not None:
+            return {record.namespace for index in self.scope.indexes for record in cluster.sharing(index, partition)}
+        return (partition,)
+
+    def __str__(self) -> str:
+        return f"check {self.id}"
+
+
+class View(ClusterView):
+    """One partition of the cluster, narrowed to what a check declares; it does not change while it is read."""
+
+    __slots__ = ("_reach", "_scope", "clusters", "partition", "settings")
+
+    def __init__(
+        self, cluster: Cluster, check: Check, partition: str, settings: Any = None, seen: Seen | None = None
+    ) -> None:
+        """`settings` are those of the check; its defaults where there are none."""
+        self._cluster, self._reader, self._seen = cluster, check, seen
+        self._scope, self._reach, self.partition = check.scope, check.reach, partition
+        self.clusters: Mapping[str, Sequence[Any]] = {}  # the facts of a check of several clusters, by their names
+        self.settings: Any = settings if settings is not None or check.settings is None else check.settings()
+
+    @property
+    def namespace(self) -> str:
+        return self.partition.partition("/")[0]
+
+    def all(self, kind: type[R]) -> list[R]:
+        """The records of a kind in this partition; of a kind that reaches everywhere, all of them."""
+        reach, by = self._declared(kind), self._scope.by
+        if self._scope is PER_CLUSTER or reach is Reach.CLUSTER:
+            return super().all(kind)
+        if by is None or reach is Reach.NAMESPACE:
+            return self.within(kind, self.namespace)
+        return [record for record in super().sharing(by, self.partition) if isinstance(record, kind)]
+
+    def apart(self, found: Iterable[Finding | None]) -> Iterable[Finding | None]:
+        """What is found of one object among several: what can't be known of it leaves the others as they are."""
+        return found
+
+    def _declared(self, kind: type[Record]) -> Reach:
+        reach = self._reach.get(kind)
+        return reach if reach is not None else self._undeclared(kind)

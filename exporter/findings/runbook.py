@@ -1,0 +1,45 @@
+"""The runbooks: their texts, which a release has with it, and the link to each.
+
+A wheel has them in the package, a checkout beside it. What is installed from the wheel of a release links to that
+release; a checkout, and a version between two releases, to the newest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from ..version import installed
+
+__all__ = ["link", "links", "texts", "tree"]
+
+_PACKAGED = Path(__file__).parents[1] / "runbooks"
+_CHECKOUT = Path(__file__).parents[2] / "rules" / "runbooks"
+_REPOSITORY = "https://github.com/kubevirt-steward/kubevirt-steward/blob"
+_RELEASE = re.compile(r"\d+(\.\d+)*")
+
+
+@cache
+def texts() -> Mapping[str, str]:
+    """The Markdown of each runbook by the name of its alert, sorted; empty where the package came without them."""
+    folder = _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
+    return MappingProxyType({path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))})
+
+
+def tree(release: str, *, packaged: bool) -> str:
+    """The Git reference of the runbooks that belong to a version."""
+    return f"v{release}" if packaged and _RELEASE.fullmatch(release) else "main"
+
+
+@cache
+def links() -> str:
+    """The URL under which NAME.md is the runbook of alert NAME, without a slash at its end."""
+    return f"{_REPOSITORY}/{tree(installed(), packaged=_PACKAGED.is_dir())}/rules/runbooks"
+
+
+def link(alert: str) -> str:
+    """The URL of an alert's runbook; empty without an alert."""
+    return f"{links()}/{alert}.md" if alert else ""

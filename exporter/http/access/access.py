@@ -1,0 +1,217 @@
+"""Who may see what: asked of the API server before a request is answered, by whose token it has.
+
+Whoever may get `findings.steward.kubevirt-steward.io` sees everything but the metrics, whoever may get the path
+/metrics sees these. Anybody else is a tenant, who sees the findings of the namespaces in which they may list VMs, at
+the paths that are for tenants. Without an answer of the API server, and without an earlier decision, nobody is let in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterable
+from hashlib import blake2b
+
+from aiohttp import web
+
+from ...kube.errors import KubeError
+from ...kube.reviews import Attributes, Path, Resource, Reviews, User
+from ..server.answers import error
+from ..server.descriptors import most_connections
+from ..server.query import values_of
+from ..server.rooms import Rooms, take
+from .credentials import token_of
+from .decisions import BusyError, Outage, Remembered, Times
+from .refusals import binding, cluster_binding, denied, later, unknown
+from .viewer import EVERY_NAMESPACE, Visible, see
+from .wrong_tokens import Allowances
+
+__all__ = ["Access"]
+
+METRICS = Path("/metrics")
+FINDINGS = Resource("steward.kubevirt-steward.io", "findings", "get")
+_VMS = Resource("kubevirt.io", "virtualmachines", "list")
+
+_MOST_TOKENS = 4096
+_MOST_DECISIONS = 16_384
+_MOST_TENANTS = 256
+_MOST_NAMED = 50  # namespaces in one request
+_SEARCHES = 2  # tenants at once whose namespaces are looked for
+_AT_ONCE = 16  # namespaces of one tenant
+_WRONG = 50.0, 5.0  # tokens of one address at once, and a second
+_ASKED = 100.0, 10.0  # namespaces that one user names, at once and a second
+_SHARE = 8  # of the connections one user may have so small a part in use
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")  # of names
+_LONGEST_NAME = 63  # of a namespace
+_UNANSWERED = (
+    "the API server could not be asked who you are and what you may see; try again in some seconds; "
+    'if it stays so, event="access unknown" in the log of the steward says why'
+)
+_BUSY = (
+    "too many requests of yours or from your address wait, or ask for what the API server was not asked before; "
+    "try again in some seconds"
+)
+_FULL = "too many requests of yours are being answered; wait for their answers, or try again in some seconds"
+
+
+class Access:
+    """The guard of a server."""
+
+    def __init__(
+        self,
+        reviews: Reviews,
+        *,
+        tenants: Collection[str] = (),
+        others: Collection[str] = (),
+        namespaces: Callable[[], Iterable[str]] = lambda: (),
+        uid_of: Callable[[str], str] = lambda _: "",
+        listed: Callable[[], bool] = lambda: True,
+        times: Times | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`tenants` are the paths that tenants may ask for, `others` those that have an authentication of their own, as
+        the routes have them; `namespaces` gives all that are known, `uid_of` the UID of one, and `listed` whether those
+        are all there are. A decision on a namespace is not one on another that has its name later.
+        """
+        self._reviews, self._tenants, self._others, self._namespaces = reviews, tenants, others, namespaces
+        self._uid_of, self._listed = uid_of, listed
+        times = times or Times()
+        tokens, permissions = Outage("token", clock), Outage("access", clock)
+        self._key = secrets.token_bytes(32)
+
+        def users() -> Remembered[bytes, User | None]:
+            return Remembered(lambda user: times.user if user else times.stranger, tokens, times, _MOST_TOKENS)
+
+        def decisions() -> Remembered[tuple[User, Attributes, str], bool]:
+            return Remembered(
+                lambda allowed: times.allowed if allowed else times.denied, permissions, times, _MOST_DECISIONS
+            )
+
+        self._users, self._decisions = users(), decisions()
+        # Of their own: whoever asks for anything else holds up no scrape, be it the first one.
+        self._scrapers, self._scrapes = users(), decisions()
+        self._visible = Remembered[tuple[User, bool], frozenset[tuple[str, str]]](
+            lambda names: times.namespaces if names else times.denied, permissions, times, _MOST_TENANTS
+        )
+        self._strangers, self._scraping = Allowances(*_WRONG, clock), Allowances(*_WRONG, clock)
+        self._naming = Allowances(*_ASKED, clock)
+        self._rooms = Rooms(max(2, most_connections() // _SHARE))
+        self._searches = asyncio.Semaphore(_SEARCHES)
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse | None:
+        resource = request.match_info.route.resource
+        path = resource.canonical if resource else ""
+        if path in self._others:
+            return None
+        token = token_of(request)
+        if token is None:
+            return unknown(request)
+        try:
+            user = await self._user(token, request.remote or "", scrape=path == METRICS.path)
+            if user is None:
+                return unknown(request)
+            if not take(request, self._rooms, (user, path == METRICS.path)):
+                return later(request, 429, _FULL)
+            return await self._decided(request, path, user)
+        except BusyError:
+            return later(request, 429, _BUSY)
+        except KubeError:
+            return later(request, 503, _UNANSWERED)
+
+    async def aclose(self) -> None:
+        """From now on the API server is not asked."""
+        for each in (self._visible, self._decisions, self._users, self._scrapes, self._scrapers):
+            await each.aclose()
+
+    async def _user(self, token: str, address: str, *, scrape: bool = False) -> User | None:
+        key = blake2b(token.encode(), key=self._key, digest_size=32).digest()
+        users = self._scrapers if scrape else self._users
+        strangers = self._scraping if scrape else self._strangers
+        known = users.knows(key)
+
+        async def ask() -> User | None:
+            if known:
+                return await self._reviews.user(token, "known")
+            if not strangers.may_ask(address):
+                raise BusyError("too many wrong tokens came from there")
+            user = await self._reviews.user(token, "metrics" if scrape else "")
+            if user is None:
+                strangers.asked(address)
+            return user
+
+        return await users.get(key, ask, address)
+
+    async def _may(self, user: User, attributes: Attributes, uid: str = "") -> bool:
+        """`uid` is that of the namespace, where it is about one."""
+        named = isinstance(attributes, Resource) and bool(attributes.namespace)
+        scrape = attributes == METRICS
+
+        async def ask() -> bool:
+            if named and not self._naming.may_ask(user.name):
+                raise BusyError("too many namespaces were asked for")
+            if named:
+                self._naming.asked(user.name)
+            return await self._reviews.allowed(user, attributes, "namespaces" if named else "metrics" if scrape else "")
+
+        decisions = self._scrapes if scrape else self._decisions
+        return await decisions.get((user, attributes, uid), ask, user.name)
+
+    async def _decided(self, request: web.Request, path: str, user: User) -> web.StreamResponse | None:
+        if path == METRICS.path:
+            if await self._may(user, METRICS):
+                return None
+            return denied(request, user, "get the path /metrics", cluster_binding(user, "steward-metrics-reader"))
+        if await self._may(user, FINDINGS):
+            return None
+        wanted = "get findings.steward.kubevirt-steward.io"
+        if path not in self._tenants:
+            return denied(request, user, wanted, cluster_binding(user, "steward-viewer"))
+        named = set(values_of(request, "namespace"))
+        if len(named) > _MOST_NAMED:
+            return error(request, 400, f"{len(named)} namespaces are too many for one request; {_MOST_NAMED} are not")
+        visible = await (self._of(user, named) if named else self._all_of(user))
+        if visible.names is not None and not visible.names:
+            where = "the namespaces asked for" if named else "any namespace"
+            wanted = f"{wanted}, nor list virtualmachines.kubevirt.io in {where}"
+            return denied(request, user, wanted, binding(user))
+        see(request, visible)
+        return None
+
+    async def _of(self, user: User, named: Collection[str]) -> Visible:
+        """Of the namespaces that are asked for."""
+        if await self._may(user, _VMS):
+            return EVERY_NAMESPACE
+        return Visible(frozenset([name for name in named if await self._lists(user, name)]))
+
+    async def _all_of(self, user: User) -> Visible:
+        if await self._may(user, _VMS):
+            return EVERY_NAMESPACE
+        found = await self._visible.get((user, self._listed()), lambda: self._searched(user), user.name)
+        return Visible(frozenset([name for name, uid in found if self._uid_of(name) == uid]))
+
+    async def _lists(self, user: User, namespace: str) -> bool:
+        if not _is_name(namespace):
+            return False
+        return await self._may(user, _vms_in(namespace), self._uid_of(namespace))
+
+    async def _searched(self, user: User) -> frozenset[tuple[str, str]]:
+        """Names and UIDs. Not by way of `_may`: many denials of one tenant would push out the decisions of others."""
+        found: set[tuple[str, str]] = set()
+        async with self._searches:
+            known = sorted((name, self._uid_of(name)) for name in self._namespaces())
+            for some in (known[at : at + _AT_ONCE] for at in range(0, len(known), _AT_ONCE)):
+                asked = (self._reviews.allowed(user, _vms_in(name), "namespaces") for name, _ in some)
+                answers = await asyncio.gather(*asked)
+                found.update(each for each, allowed in zip(some, answers, strict=True) if allowed)
+        return frozenset(found)
+
+
+def _is_name(text: str) -> bool:
+    """Whether a namespace can have it."""
+    ends = {text[:1], text[-1:]} <= _PLAIN
+    return 0 < len(text) <= _LONGEST_NAME and ends and _PLAIN.issuperset(text.replace("-", ""))
+
+
+def _vms_in(namespace: str) -> Resource:
+    return Resource(_VMS.group, _VMS.resource, _VMS.verb, namespace)

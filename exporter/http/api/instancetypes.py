@@ -1,0 +1,43 @@
+"""/api/v1/instancetypes: who refers to each instancetype and preference, and how; with an ETag."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiohttp import web
+
+from ...engine.engine import Engine
+from ...engine.turn import in_turns
+from ...usage.instancetypes import InstancetypeUsage
+from ...views.instancetypes import Instancetypes, steps
+from ..reports.result_cache import Shared, Versions
+from ..server.answers import json_answer, json_error
+from ..server.query import names_in
+
+__all__ = ["InstancetypesView"]
+
+
+class InstancetypesView:
+    def __init__(self, engine: Engine, usage: InstancetypeUsage, versions: Versions, instance: str) -> None:
+        """`instance` distinguishes one run of the steward from the next: generations start again with each."""
+        self._engine, self._usage, self._instance = engine, usage, instance
+        self._taken = Shared[str, Instancetypes](lambda: versions.everything)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """With the parameter `name` only those of that name, or the one of NAMESPACE/NAME."""
+        try:
+            (names,) = names_in(request, "name")
+        except ValueError as error:
+            return json_error(400, str(error))
+        if len(names) > 1:
+            return json_error(400, f"name is given {len(names)} times; give one, or none for all")
+        return await json_answer(request, self._instance, await self.take(*names))
+
+    async def take(self, only: str = "") -> Instancetypes:
+        return await self._taken.get(only, lambda: self._take(only))
+
+    async def _take(self, only: str) -> Instancetypes:
+        for _ in self._usage.settle():
+            await asyncio.sleep(0)
+        engine = self._engine
+        return await in_turns(steps(engine.cluster, self._usage, list(engine.findings()), engine.generation, only))

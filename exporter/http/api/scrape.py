@@ -1,0 +1,54 @@
+"""/metrics: negotiates the format, and streams, so that a page of 100 MB needs the memory of one slice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest as text_of
+from prometheus_client.openmetrics.exposition import generate_latest as openmetrics_of
+
+from ...metrics.exposition import Exposition
+from ...metrics.telemetry import Served
+from ..server.sending import accepts, send
+
+__all__ = ["Scrape"]
+
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+_OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+
+class Scrape:
+    def __init__(self, exposition: Exposition, registry: CollectorRegistry, served: Served) -> None:
+        self._exposition, self._registry, self._served = exposition, registry, served
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        started = time.monotonic()
+        openmetrics = _wants_openmetrics(request.headers.get("Accept", ""))
+        size = 0
+
+        async def counted() -> AsyncIterator[bytes]:
+            nonlocal size
+            async for part in self._parts(openmetrics):
+                size += len(part)
+                yield part
+
+        response = await send(request, counted(), {"Content-Type": _OPENMETRICS if openmetrics else _TEXT})
+        if request.method != "HEAD":
+            self._served.seconds, self._served.size = time.monotonic() - started, size
+        return response
+
+    async def _parts(self, openmetrics: bool) -> AsyncIterator[bytes]:
+        async for part in self._exposition.render():
+            yield part
+        if openmetrics:
+            yield openmetrics_of(self._registry)  # type: ignore[no-untyped-call] # ends with # EOF
+        else:
+            yield text_of(self._registry)
+
+
+def _wants_openmetrics(accept: str) -> bool:
+    offered = accepts(accept, "application/openmetrics-text")
+    return offered > 0 and offered >= max(accepts(accept, "text/plain"), accepts(accept, "*/*"))

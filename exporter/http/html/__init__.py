@@ -1,0 +1,1 @@
+"""Templates, and how they are rendered."""

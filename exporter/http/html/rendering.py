@@ -1,0 +1,55 @@
+"""Renders templates, in slices; every value is escaped.
+
+What is invisible, or turns the direction of what follows, is written out: a name could pass for another by it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping
+from itertools import islice
+from typing import Any
+
+from aiohttp import web
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from ..server.sending import send
+
+__all__ = ["page_of", "prepare"]
+
+_SLICE = 500  # pieces between two looks at the event loop
+_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+
+
+def _visible(value: Any) -> Any:
+    if not isinstance(value, str) or (value.isascii() and value.isprintable()):
+        return value
+    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+
+
+_TEMPLATES = Environment(
+    loader=PackageLoader("exporter.http.html"),
+    autoescape=True,
+    finalize=_visible,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def prepare() -> None:
+    """Compiles the templates, so that the first request need not."""
+    for name in _TEMPLATES.list_templates(extensions=("html",)):
+        _TEMPLATES.get_template(name)
+
+
+async def page_of(request: web.Request, template: str, values: Mapping[str, Any]) -> web.StreamResponse:
+    return await send(request, _parts(template, values), {"Content-Type": "text/html; charset=utf-8"})
+
+
+async def _parts(template: str, values: Mapping[str, Any]) -> AsyncIterator[bytes]:
+    pieces = _TEMPLATES.get_template(template).generate(**values)
+    while part := "".join(islice(pieces, _SLICE)):
+        yield part.encode("utf-8", "replace")
+        await asyncio.sleep(0)

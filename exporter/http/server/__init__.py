@@ -1,0 +1,1 @@
+"""Connections, TLS, and how answers are sent."""

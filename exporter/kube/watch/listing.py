@@ -1,0 +1,83 @@
+"""All objects of a kind: in pages, or as the beginning of a watch."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, NamedTuple
+
+from ...store.kind import ApiKind
+from ..client import Client
+from ..errors import StatusError
+from ..timeouts import Pace
+from .decode import Decoded, Decoder, Event
+
+__all__ = ["Initial", "Listed", "paged"]
+
+log = logging.getLogger(__name__)
+_RESTARTS = 4  # of a list whose snapshot expired between two pages; each with pages twice as large
+
+
+class Listed(NamedTuple):
+    """`version` is the list's resourceVersion; empty if the response was no list."""
+
+    objects: list[Decoded]
+    version: str
+
+
+async def paged(client: Client, decoder: Decoder, kind: ApiKind[Any], served: str, pace: Pace) -> Listed:
+    """All pages of one snapshot.
+
+    A snapshot that expires in between is left, and all is read again from a new one: pages of two snapshots would miss
+    what moved between them, and a list in one body has no limit. Raises StatusError 410 if that fails again and again.
+    """
+    for restart in range(_RESTARTS):
+        try:
+            return await _snapshot(client, decoder, kind, served, pace.page << restart)
+        except _ExpiredError as error:
+            log.info('event="list restarts" kind=%s why="%s"', kind.name, error.__cause__)
+        await asyncio.sleep(min(pace.first_wait * 2**restart, pace.longest_wait))
+    try:
+        return await _snapshot(client, decoder, kind, served, pace.page << _RESTARTS)
+    except _ExpiredError as error:
+        raise StatusError(410, f"the list expired between two pages {_RESTARTS + 1} times in a row") from error
+
+
+class _ExpiredError(Exception):
+    """The snapshot expired between two pages."""
+
+
+async def _snapshot(client: Client, decoder: Decoder, kind: ApiKind[Any], served: str, limit: int) -> Listed:
+    objects: list[Decoded] = []
+    rest = ""
+    while True:
+        try:
+            page = decoder.page(await client.page(kind, served, rest, limit))
+        except StatusError as error:
+            if error.code == 410 and rest:
+                raise _ExpiredError from error
+            raise
+        objects += page.objects
+        rest = page.rest
+        if not rest:
+            return Listed(objects, page.version)
+
+
+class Initial:
+    """The objects of a streaming list, while it comes: what changes meanwhile comes in between."""
+
+    def __init__(self) -> None:
+        self._objects: dict[tuple[str, str], Decoded] = {}
+
+    @property
+    def objects(self) -> list[Decoded]:
+        return list(self._objects.values())
+
+    def take(self, event: Event) -> None:
+        if event.decoded is None:
+            return
+        key = event.decoded.namespace, event.decoded.name
+        if event.type == "DELETED":
+            self._objects.pop(key, None)
+        else:
+            self._objects[key] = event.decoded

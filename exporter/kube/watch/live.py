@@ -1,0 +1,48 @@
+"""The live source: one reflector per kind that checks read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from ...engine.intake import Intake
+from ...store.kind import ApiKind, Kind
+from ..background import alongside
+from ..client import Client
+from ..timeouts import Pace
+from ..transport import Transport
+from .reflector import Reflector
+
+__all__ = ["LiveSource"]
+
+_AGE_SECONDS = 1.0  # between two looks for stale kinds
+
+
+class LiveSource:
+    def __init__(
+        self, transport: Transport, kinds: Iterable[Kind[Any]], intake: Intake, pace: Pace | None = None
+    ) -> None:
+        pace = pace or Pace()
+        self.transport = transport
+        client = Client(transport, pace)
+        self.requests = client.requests
+        self.reflectors = [Reflector(kind, client, intake, pace) for kind in kinds if isinstance(kind, ApiKind)]
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Watches while entered; an unexpected error of a reflector is raised in the block. Raises ConfigError."""
+        try:
+            await self.transport.load()
+            jobs = {f"reflect {each.kind.name}": each.run() for each in self.reflectors}
+            async with alongside({**jobs, "age": self._age()}):
+                yield
+        finally:
+            await self.transport.close()
+
+    async def _age(self) -> None:
+        while True:
+            for reflector in self.reflectors:
+                reflector.age()
+            await asyncio.sleep(_AGE_SECONDS)

@@ -1,0 +1,309 @@
+"""Reflector: keeps the records of one kind equal to the API server's objects.
+
+Lists, hands the complete list over, then watches from the list's resourceVersion. If the API server offers streaming
+lists, list and watch are one request. Records are never dropped in between: until a new list is complete, the old ones
+stay.
+
+Resumes from the last event or bookmark after the server's timeout, a broken connection, or a watch that outlives its
+timeout (a frozen connection). Relists after 410 Gone, an ERROR event, a resourceVersion that the server does not know,
+a line that can't be decoded, events that go back in time, an API server that went back in time, or one that used to
+send bookmarks and fell silent. Discovers the served version again after 404 and 403. Never gives up, since permissions
+can be granted and CRDs installed at any time. The backoff grows to half a minute until a watch lasts; a Retry-After is
+honoured up to that.
+
+Not done here: evaluation. A watch on which the server withholds events is noticed only when it ends, unless bookmarks
+used to come on it and no longer do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...engine.intake import Intake
+from ...store.kind import ApiKind
+from ...store.source import SyncState
+from ..backoff import Backoff
+from ..client import Client
+from ..errors import AbsentError, ConfigError, KubeError, MalformedError, StatusError, UnreachableError
+from ..timeouts import Pace
+from .decode import Decoded, Decoder, Event
+from .listing import Initial, Listed, paged
+from .silent_watch import Silence
+from .sync_state import Sight
+
+__all__ = ["Pace", "Reflector"]
+
+log = logging.getLogger(__name__)
+_LASTING = 1.0  # seconds; a shorter watch does not reset the backoff
+
+
+class Reflector:
+    def __init__(self, kind: ApiKind[Any], client: Client, intake: Intake, pace: Pace) -> None:
+        self.kind = kind
+        self._client, self._intake, self._pace = client, intake, pace
+        self._sight = Sight(kind, intake, pace)
+        self.stats = self._sight.stats
+        self._decoder = Decoder(kind)
+        self._backoff = Backoff(pace)
+        self._silence = Silence(pace.quiet)
+        self._served: str | None = None  # the served API version, once discovered
+        self._version: str | None = None  # the resourceVersion to resume from; None: list first
+        self._streams = True  # whether to try a streaming list before a paged one
+        self._watching: float | None = None  # monotonic, since when the watch is established
+
+    def age(self) -> None:
+        """Called every second: without a connection for too long, what we hold is stale."""
+        self._sight.age()
+
+    async def run(self) -> None:
+        """Lists and watches, and does not return."""
+        while True:
+            try:
+                await self._once()
+            except KubeError as error:
+                await self._failed(error)
+
+    async def _once(self) -> None:
+        if self._served is None:
+            self._served = await self._client.served_version(self.kind)
+        if self._version is not None:
+            await self._check_time(self._served, self._version)
+        if self._version is None and self._streams:
+            await self._watch(self._served, None)
+            return
+        if self._version is None:
+            started = time.monotonic()
+            listed = await paged(self._client, self._decoder, self.kind, self._served, self._pace)
+            await self._listed(listed.objects, listed.version, started)
+        await self._watch(self._served, self._version)
+
+    async def _check_time(self, served: str, since: str) -> None:
+        """Before a watch is resumed: an API server that was restored from a backup would accept it, and be silent."""
+        if not _number(since):
+            return
+        now = self._decoder.page(await self._client.newest(self.kind, served)).version
+        if 0 < _number(now) < _number(since):
+            why = f"the API server went back in time, from resourceVersion {since} to {now}"
+            self._relist("went_back", why)
+            self._sight.outdated(f"{why}; {self.kind.resource} is listed again")
+
+    def _relist(self, counted: str, why: str) -> None:
+        self._version = None
+        self.stats.count(counted)
+        log.warning('event="listing again" kind=%s why="%s"', self.kind.name, why)
+
+    async def _listed(self, objects: list[Decoded], version: str, started: float) -> None:
+        if not version:
+            raise MalformedError("the response is not a list: it has no resourceVersion")  # not an empty list
+        await self._intake.swap(self.kind, objects)
+        took = time.monotonic() - started
+        self._sight.listed(took)
+        self._silence.heard()
+        self._streams = True
+        self._version = version
+        log.info('event="listed" kind=%s objects=%d took=%.3f', self.kind.name, len(objects), took)
+
+    # -- watch
+
+    async def _watch(self, served: str, since: str | None) -> None:
+        """One watch, until it ends; with a streaming list first if `since` is None."""
+        seconds = self._backoff.watch_timeout()
+        events = self.stats.events
+        try:
+            if since is None:
+                await self._stream(served, seconds)
+            else:
+                await self._resume(served, since, seconds)
+        finally:
+            following, self._watching = self._watching, None
+            lasted = time.monotonic() - following if following is not None else 0.0
+            if following is not None:
+                self._silence.watch_ends()
+            if lasted >= _LASTING:
+                self._backoff.failures = 0
+        if following is not None:
+            self._watch_ended(lasted, self.stats.events - events)
+            if self._backoff.failures:
+                await asyncio.sleep(self._backoff.after())
+
+    async def _resume(self, served: str, since: str, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        live_at: asyncio.TimerHandle | None = None
+        try:
+            async with (
+                asyncio.timeout(self._pace.silence) as patience,
+                self._client.watch(self.kind, served, since, max(1, int(seconds))) as lines,
+            ):
+                # Not live yet: missed events, or an ERROR event, are still to come.
+                live_at = loop.call_later(self._pace.catch_up, self._sight.connected)
+                await self._follow(lines, patience, seconds + self._pace.grace)
+        except TimeoutError as error:
+            if self._watching is None:
+                raise UnreachableError(f"no response to the watch within {self._pace.silence:.0f} s") from error
+            if not self._silence.suspicious:
+                self.stats.count("frozen")
+                why = f"it outlived its timeout of {seconds:.0f} s"
+                log.warning('event="watch ended" kind=%s why="%s"', self.kind.name, why)
+        finally:
+            if live_at is not None:
+                live_at.cancel()
+
+    async def _stream(self, served: str, seconds: float) -> None:
+        """A streaming list, and the watch that it turns into.
+
+        The list may take long as long as data arrives, so the requested timeout covers it too, and we end the watch.
+        """
+        started = time.monotonic()
+        complete = False
+        timeout = int(self._pace.longest_list + seconds) + 1
+        try:
+            async with (
+                asyncio.timeout(self._pace.silence) as patience,
+                self._client.watch(self.kind, served, None, timeout) as lines,
+            ):
+                listed = await self._initial(lines, patience)
+                patience.reschedule(None)  # what was read is taken in whole, however long that takes
+                await self._listed(listed.objects, listed.version, started)
+                complete = True
+                self._sight.connected()
+                await self._follow(lines, patience, seconds)
+        except TimeoutError as error:
+            if not complete:
+                self._streams = False
+                raise UnreachableError(f"no data of the streaming list for {self._pace.silence:.0f} s") from error
+        except StatusError as error:
+            if complete or error.code in (401, 403, 404, 429, 502, 503):
+                raise
+            # Not supported: as an error response, or as the first event.
+            log.info('event="streaming list not supported" kind=%s why="%s"', self.kind.name, error)
+            self._streams = False
+        except KubeError:
+            self._streams = complete
+            raise
+
+    async def _initial(self, lines: AsyncIterator[bytes], patience: asyncio.Timeout) -> Listed:
+        initial = Initial()
+        async for line in lines:
+            event = self._decoder.event(line)
+            patience.reschedule(asyncio.get_running_loop().time() + self._pace.silence)
+            initial.take(event)
+            if event.initial_end:
+                return Listed(initial.objects, event.version)
+        raise UnreachableError("the streaming list ended before it was complete")
+
+    async def _follow(self, lines: AsyncIterator[bytes], patience: asyncio.Timeout, seconds: float) -> None:
+        """The events of a watch. TimeoutError after so many seconds, or earlier if the API server fell silent."""
+        self._watching = time.monotonic()
+        self._silence.watch_begins()
+        patience.reschedule(asyncio.get_running_loop().time() + seconds)
+        with self._listening(patience):
+            async for line in lines:
+                await self._intake.at_rest()
+                self._handle(self._decoder.event(line))
+
+    @contextmanager
+    def _listening(self, patience: asyncio.Timeout) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        timer: asyncio.TimerHandle
+
+        def look() -> None:
+            nonlocal timer
+            if not self._silence.suspicious:
+                timer = loop.call_later(self._silence.left, look)
+            elif not patience.expired():
+                patience.reschedule(loop.time())
+
+        timer = loop.call_later(self._silence.left, look)
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _handle(self, event: Event) -> None:
+        before = _number(self._version or "")
+        if event.version:
+            if 0 < _number(event.version) < before:
+                raise MalformedError(f"the watch goes back in time, from {self._version} to {event.version}")
+            self._version = event.version
+        self._silence.heard(ahead=event.decoded is None and _number(event.version) > before)
+        self._sight.event(bookmark=event.decoded is None)
+        if event.decoded is None:
+            return
+        if event.type == "DELETED":
+            self._intake.gone(self.kind, event.decoded.namespace, event.decoded.name, _number(event.version))
+        else:
+            self._intake.seen(self.kind, event.decoded)
+
+    def _watch_ended(self, seconds: float, events: int) -> None:
+        """A watch ended in order; one that ends immediately, again and again, backs off like a failure."""
+        if self._silence.suspicious:
+            why = f"the API server sent no event and no bookmark for {self._silence.longest:.0f} s"
+            self._silence.suspected()
+            self._relist("silent", why)
+            self._sight.disconnected(f"{why}; {self.kind.resource} is listed again")
+        elif seconds < _LASTING and not events:
+            self._backoff.failures += 1
+            self._sight.disconnected("the API server ends the watch immediately")
+        else:
+            self._sight.disconnected("the watch has just ended")
+
+    # -- errors
+
+    async def _failed(self, error: KubeError) -> None:
+        self._backoff.failures += 1
+        self.stats.count(_name(error))
+        wait = self._backoff.after(error)
+        if isinstance(error, AbsentError):
+            means = "there are no objects" if self.kind.optional else "checks that read it are unknown"
+            self._unavailable(SyncState.ABSENT, f"{error}; {means} until its CRD is installed")
+        elif isinstance(error, StatusError) and error.code in (401, 403):
+            self._unavailable(SyncState.FORBIDDEN, self._sentence(error))
+        else:
+            if not isinstance(error, StatusError) or error.code in (400, 404, 410, 500, 504):
+                self._invalidate(error)
+            self._sight.failed(self._sentence(error))
+        if self._sight.sync_state in (SyncState.ABSENT, SyncState.FORBIDDEN):
+            wait = self._backoff.until_looking_again()
+        self._log(error)
+        await asyncio.sleep(wait)
+
+    def _log(self, error: KubeError) -> None:
+        expected = self.kind.optional and isinstance(error, AbsentError)
+        state = self._sight.sync_state.value
+        level = logging.DEBUG if expected else logging.WARNING
+        log.log(level, 'event="source failed" kind=%s sync_state=%s why="%s"', self.kind.name, state, error)
+
+    def _unavailable(self, sync_state: SyncState, why: str) -> None:
+        self._served = self._version = None
+        self._streams = True
+        self._sight.unavailable(sync_state, why)
+
+    def _invalidate(self, error: KubeError) -> None:
+        """An unreachable server keeps its versions; any other error here means that ours is not valid any more."""
+        if isinstance(error, UnreachableError | ConfigError):
+            return
+        self._version = None
+        if isinstance(error, StatusError) and error.code == 404:
+            self._served = None
+
+    def _sentence(self, error: KubeError) -> str:
+        if isinstance(error, StatusError) and error.code in (401, 403):
+            what = "renew the credentials" if error.code == 401 else f'grant "list" and "watch" on {self.kind.resource}'
+            return f"cannot list {self.kind.resource} in all namespaces: {error}; {what}"
+        return f"cannot list or watch {self.kind.resource}: {error}"
+
+
+def _name(error: KubeError) -> str:
+    if isinstance(error, StatusError):
+        return str(error.code)
+    return {AbsentError: "absent", MalformedError: "malformed", ConfigError: "config"}.get(type(error), "unreachable")
+
+
+def _number(version: str) -> int:
+    """To order two resourceVersions; 0 for one that is not a number."""
+    return int(version) if version.isdecimal() and len(version) < 30 else 0

@@ -1,0 +1,102 @@
+"""How well a reflector sees its kind: the sync state that it reports, and what it counts."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...engine.intake import Intake
+from ...store.kind import ApiKind
+from ...store.source import SyncState
+from ..timeouts import Pace
+
+__all__ = ["Sight", "Stats"]
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counters of a reflector; times in seconds since 1970, 0 for never."""
+
+    events: int = 0
+    relists: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+    last_event: float = 0.0
+    last_bookmark: float = 0.0
+    last_connect: float = 0.0
+    current: float = 0.0  # up to when what we hold is known to be what the API server had
+    disconnected: float | None = None  # on the timer, since when; None while connected
+
+    def count(self, error: str) -> None:
+        self.errors[error] = self.errors.get(error, 0) + 1
+
+
+class Sight:
+    def __init__(self, kind: ApiKind[Any], intake: Intake, pace: Pace) -> None:
+        self._kind, self._intake, self._pace = kind, intake, pace
+        self.stats = Stats()
+        self.synced = False  # whether the kind was ever listed
+        self.sync_state = SyncState.STARTING
+        self.set(SyncState.STARTING, f"{kind.resource} has not been listed yet")
+
+    def set(self, sync_state: SyncState, why: str = "") -> None:
+        self.sync_state = sync_state
+        self._intake.sync_state(self._kind, sync_state, why)
+
+    def listed(self, took: float) -> None:
+        """A list is complete; it shows the kind as of `took` seconds ago."""
+        self.stats.relists += self.synced
+        self.stats.last_event = time.time()
+        self.stats.current = self.stats.last_event - took
+        self.synced = True
+
+    def connected(self) -> None:
+        self.stats.last_connect = self.stats.current = time.time()
+        self.stats.disconnected = None
+        self.set(SyncState.LIVE)
+
+    def event(self, *, bookmark: bool) -> None:
+        now = time.time()
+        if self.sync_state is SyncState.LIVE:  # before, it may be an event that we missed
+            self.stats.current = now
+        if bookmark:
+            self.stats.last_bookmark = now
+            return
+        self.stats.events += 1
+        self.stats.last_event = now
+
+    def disconnected(self, why: str) -> None:
+        self._lost()
+        if self.synced and self.sync_state is not SyncState.STALE:
+            self.set(SyncState.BEHIND, why)
+            self.age()
+
+    def outdated(self, why: str) -> None:
+        """What is held is known not to be what the API server has."""
+        self._lost()
+        if self.synced:
+            self.set(SyncState.STALE, why)
+
+    def failed(self, why: str) -> None:
+        if self.synced:
+            self.disconnected(why)
+        else:
+            self.set(SyncState.FAILING, why)
+
+    def unavailable(self, sync_state: SyncState, why: str) -> None:
+        self._lost()
+        self.set(sync_state, why)
+
+    def age(self) -> None:
+        """Without a connection for too long, what we hold is stale."""
+        since = self.stats.disconnected
+        if (
+            self.sync_state is SyncState.BEHIND
+            and since is not None
+            and time.monotonic() - since > self._pace.stale_after
+        ):
+            self.set(SyncState.STALE, f"no connection for {self._kind.resource} for {self._pace.stale_after:.0f} s")
+
+    def _lost(self) -> None:
+        if self.stats.disconnected is None:
+            self.stats.disconnected = time.monotonic()

@@ -1,0 +1,273 @@
+"""The values by which objects of a fleet belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ...domain.networks.vm_networks import claim_name
+from ..index import Index, Lookup
+from ..kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
+from ..kinds.controller_revision import ControllerRevision
+from ..kinds.deployment import Deployment
+from ..kinds.ipam_claim import IPAMClaim
+from ..kinds.mutating_webhook_configuration import MutatingWebhookConfiguration
+from ..kinds.network_attachment_definition import NetworkAttachmentDefinition
+from ..kinds.pod import GIVEN, REFERRED, Pod, Role
+from ..kinds.pod_disruption_budget import PodDisruptionBudget
+from ..kinds.user_defined_network import UserDefinedNetwork
+from ..kinds.virtual_machine import VirtualMachine
+from ..kinds.virtual_machine_instance import VirtualMachineInstance
+from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
+from ..kinds.virtual_machine_snapshot_content import VirtualMachineSnapshotContent
+from ..record import Record
+
+__all__ = [
+    "ADDRESS",
+    "ATTACHMENT",
+    "CLAIM",
+    "CLAIM_NAME",
+    "LEFTOVER",
+    "NAD",
+    "NETWORK",
+    "PERSISTENT",
+    "REFERENCE",
+    "SEVERAL_VMS",
+    "STACK",
+    "UNKNOWN_HOLDER",
+    "VM",
+    "address",
+    "primary",
+    "unknown_holders",
+    "unreadable",
+    "vm_key",
+]
+
+
+def vm_key(namespace: str, name: str) -> str:
+    """The key of a VM: what belongs to one VirtualMachine or stand-alone VirtualMachineInstance."""
+    return f"{namespace}/{name}"
+
+
+def address(network: str, host: str) -> str:
+    """The key of an address: networks are isolated from each other, so it counts within one."""
+    return f"{network} {host}"
+
+
+def _vms(record: Record, _: Lookup) -> Iterable[str]:
+    return [vm_key(record.namespace, name) for name in record.vms]
+
+
+def _several_vms(record: Record, lookup: Lookup) -> Iterable[str]:
+    return _vms(record, lookup) if len(record.vms) > 1 else ()
+
+
+def _attachments(record: Record, _: Lookup) -> Iterable[str]:
+    return {nad for nad, _, _ in record.known_addresses} if isinstance(record, Pod) else ()
+
+
+def _addresses(record: Record, lookup: Lookup) -> Iterable[str]:
+    if isinstance(record, IPAMClaim):
+        return {address(record.network, host) for host in record.hosts} if record.network else ()
+    if not isinstance(record, Pod):
+        return ()
+    # A loop, since one network may have tens of thousands of them, which are looked up again where its NAD changes.
+    found: dict[str, None] = {}
+    for nad, host, _ in record.known_addresses:
+        network = _network(nad, lookup)
+        if network:
+            found[address(network, host)] = None
+    return found
+
+
+def _network(nad: str, lookup: Lookup) -> str:
+    """The network that a NAD, by its `namespace/name`, stands for."""
+    namespace, _, name = nad.partition("/")
+    found = lookup(NetworkAttachmentDefinition, namespace, name)
+    return found.network if isinstance(found, NetworkAttachmentDefinition) else ""
+
+
+def _networks(record: Record, lookup: Lookup) -> Iterable[str]:
+    if isinstance(record, Pod):
+        found = dict.fromkeys([_network(nad, lookup) for nad, _, _ in record.known_addresses])
+        found.pop("", None)
+        return found
+    if isinstance(record, IPAMClaim | NetworkAttachmentDefinition | UserDefinedNetwork | ClusterUserDefinedNetwork):
+        return (record.network,) if record.network else ()
+    return ()
+
+
+def _claims(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, IPAMClaim):
+        return (f"{record.namespace}/{record.name}",)
+    return record.known_claims if isinstance(record, Pod) else ()
+
+
+def _nads(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, NetworkAttachmentDefinition):
+        return (record.network,) if record.readable else (unreadable(record.namespace),)
+    if isinstance(record, UserDefinedNetwork | ClusterUserDefinedNetwork):
+        return (record.network,)
+    if isinstance(record, Pod):
+        # A launcher pod refers to no other claims than those of its VM, with which it is found.
+        refers = record.unreadable and record.role is not Role.LAUNCHER and record.lacks(REFERRED)
+        return (unreadable(record.namespace),) if refers else ()
+    return (record.network, unreadable(record.namespace)) if isinstance(record, IPAMClaim) else ()
+
+
+def _unknown_holders(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, NetworkAttachmentDefinition):
+        own = (f"{record.namespace}/{record.name}", unreadable(record.namespace))
+        return (*own, primary(record.namespace)) if record.role == "primary" else own
+    if not isinstance(record, Pod) or not record.unreadable or not record.lacks(GIVEN):
+        return ()
+    if record.lacks(REFERRED):
+        return (unreadable(record.namespace),)
+    return {primary(record.namespace), *(nad for nad, _ in record.known_selections)}
+
+
+def _references(record: Record, _: Lookup) -> Iterable[str]:
+    if isinstance(record, NetworkAttachmentDefinition):
+        own = f"{record.namespace}/{record.name}"
+        return (own, primary(record.namespace)) if record.role == "primary" else (own,)
+    if isinstance(record, VirtualMachine | VirtualMachineInstance):
+        return {nad or primary(record.namespace) for _, nad, _ in record.networks}
+    return {nad for nad, _ in record.known_selections} if isinstance(record, Pod) else ()
+
+
+def _interfaces(record: Record, _: Lookup) -> Iterable[str]:
+    interfaces = record.networks if isinstance(record, VirtualMachine | VirtualMachineInstance) else ()
+    return {nad for _, nad, _ in interfaces if nad}
+
+
+def _claim_names(record: Record, lookup: Lookup) -> Iterable[str]:
+    """Of a VM those of its interfaces that have a claim: one that gets it or loses it concerns VMs of the same name."""
+    if isinstance(record, IPAMClaim):
+        return (f"{record.namespace}/{record.name}",)
+    if isinstance(record, VirtualMachine | VirtualMachineInstance):
+        persistent = {nad for nad in {nad for _, nad, _ in record.networks} if not nad or _persists(nad, lookup)}
+        networks = [network for network, nad, _ in record.networks if nad in persistent]
+        return {f"{record.namespace}/{claim_name(record.name, network)}" for network in networks}
+    return ()
+
+
+def _persists(nad: str, lookup: Lookup) -> bool:
+    namespace, _, name = nad.partition("/")
+    found = lookup(NetworkAttachmentDefinition, namespace, name)
+    return isinstance(found, NetworkAttachmentDefinition) and found.effective
+
+
+def _leftovers(record: Record, lookup: Lookup) -> Iterable[str]:
+    if not isinstance(record, IPAMClaim) or not record.network or record.deleting is not None:
+        return ()
+    for kind in (VirtualMachine, VirtualMachineInstance):
+        for name in record.vms:
+            vm = lookup(kind, record.namespace, name)
+            networks = vm.networks if isinstance(vm, VirtualMachine | VirtualMachineInstance) else ()
+            if any(claim_name(name, network) == record.name for network, _, _ in networks):
+                return ()
+    return (record.network,)
+
+
+def _same_networks(before: Record | None, after: Record | None) -> bool:
+    """Whether a VM, by which thousands of claims may be found, leaves them as they are."""
+    if isinstance(before, VirtualMachine | VirtualMachineInstance) and type(before) is type(after):
+        return before.networks == after.networks
+    one = before or after
+    return isinstance(one, VirtualMachine | VirtualMachineInstance) and not one.networks
+
+
+def _stack(record: Record, _: Lookup) -> Iterable[str]:
+    return (STACK_KEY,) if isinstance(record, Deployment | MutatingWebhookConfiguration) else ()
+
+
+def _persistent(record: Record, _: Lookup) -> Iterable[str]:
+    wanted = isinstance(record, NetworkAttachmentDefinition) and record.ovn and record.persistent
+    return (STACK_KEY,) if wanted else ()
+
+
+def unreadable(namespace: str) -> str:
+    """The key of what can't be read in a namespace: such a NAD may be of any network, such a pod on any of them."""
+    return f"?{namespace}"
+
+
+def primary(namespace: str) -> str:
+    """The key of a namespace's primary network, to which the pod network of its VMs goes."""
+    return f"{namespace}/"
+
+
+def unknown_holders(
+    sharing: Callable[[Index, str], Iterable[Record]], nads: Iterable[NetworkAttachmentDefinition]
+) -> list[Pod]:
+    """The pods that may have addresses of the NADs' network, once for each NAD that they may have them by."""
+    found = []
+    for nad in nads:
+        keys = [f"{nad.namespace}/{nad.name}", unreadable(nad.namespace)]
+        keys += [primary(nad.namespace)] if nad.role == "primary" else []
+        found += [each for key in keys for each in sharing(UNKNOWN_HOLDER, key) if isinstance(each, Pod)]
+    return found
+
+
+STACK_KEY = "ipam"
+
+VM = Index(
+    "vm",
+    _vms,
+    of=(
+        VirtualMachine,
+        VirtualMachineInstance,
+        VirtualMachineInstanceMigration,
+        VirtualMachineSnapshotContent,
+        ControllerRevision,
+        PodDisruptionBudget,
+        IPAMClaim,
+        Pod,
+    ),
+    namespaced=True,
+)
+# Of all that belongs to a VM, which may be thousands, what belongs to another one too.
+SEVERAL_VMS = Index("several vms", _several_vms, of=VM.of, namespaced=True)
+ATTACHMENT = Index("attachment", _attachments, of=(Pod,))
+ADDRESS = Index("address", _addresses, of=(IPAMClaim, Pod), through=((NetworkAttachmentDefinition, ATTACHMENT),))
+CLAIM = Index("claim", _claims, of=(IPAMClaim, Pod))
+# Of what network a NAD is, and which NADs VMs refer to; VMs and claims only listen.
+NAD = Index(
+    "nad",
+    _nads,
+    of=(NetworkAttachmentDefinition, UserDefinedNetwork, ClusterUserDefinedNetwork, IPAMClaim, Pod),
+    dependents=(IPAMClaim,),
+)
+REFERENCE = Index(
+    "reference",
+    _references,
+    of=(NetworkAttachmentDefinition, VirtualMachine, VirtualMachineInstance, Pod),
+    dependents=(VirtualMachine, VirtualMachineInstance, Pod),
+)
+# Pods of which nobody can read which addresses they have, under the NADs that they may have them of, which only listen.
+UNKNOWN_HOLDER = Index(
+    "unknown holder", _unknown_holders, of=(NetworkAttachmentDefinition, Pod), dependents=(NetworkAttachmentDefinition,)
+)
+_INTERFACE = Index("interface", _interfaces, of=(VirtualMachine, VirtualMachineInstance))
+CLAIM_NAME = Index(
+    "claim name",
+    _claim_names,
+    of=(IPAMClaim, VirtualMachine, VirtualMachineInstance),
+    through=((NetworkAttachmentDefinition, _INTERFACE),),
+    namespaced=True,
+)
+# The claims, by network, that no VM has an interface for.
+LEFTOVER = Index(
+    "leftover",
+    _leftovers,
+    of=(IPAMClaim,),
+    through=((VirtualMachine, VM), (VirtualMachineInstance, VM)),
+    unmoved=_same_networks,
+)
+NETWORK = Index(
+    "network",
+    _networks,
+    of=(NetworkAttachmentDefinition, UserDefinedNetwork, ClusterUserDefinedNetwork, IPAMClaim, Pod),
+    through=((NetworkAttachmentDefinition, ATTACHMENT),),
+)
+# The components behind IPAMClaims under one key, and the NADs that need them under the same.
+STACK = Index("IPAM stack", _stack, of=(Deployment, MutatingWebhookConfiguration))
+PERSISTENT = Index("NAD with persistent IPs", _persistent, of=(NetworkAttachmentDefinition,))

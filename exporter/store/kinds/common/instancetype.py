@@ -1,0 +1,98 @@
+"""Instancetypes and preferences, of a namespace or of the whole cluster: what all four kinds keep of an object."""
+
+from __future__ import annotations
+
+from sys import intern
+from typing import Any
+
+import msgspec
+from msgspec import field
+
+from ....domain.instancetypes import specs
+from ...kind import ApiKind
+from ...record import Record, Wire, WireMeta, epoch, identity
+
+__all__ = ["Sizing", "Tuning", "sizing_kind", "tuning_kind"]
+
+_VERSIONS = ("v1", "v1beta1", "v1alpha2", "v1alpha1")
+
+
+class _Labels(Wire, frozen=True, gc=False):
+    deprecated: str | None = field(name="instancetype.kubevirt.io/deprecated", default=None)
+
+
+class _Meta(WireMeta, frozen=True, gc=False):
+    labels: _Labels | None = None
+    generation: int | None = None
+
+
+class _Wire(Wire, frozen=True, gc=False):
+    metadata: _Meta = _Meta()
+    spec: msgspec.Raw = msgspec.Raw()
+
+
+class Kept(Record, frozen=True, gc=False):
+    """An object by which VMs are made what they are."""
+
+    deleting: float | None
+    generation: int
+    deprecated: bool
+    spec: str  # canonical text (specs.py)
+
+
+class Sizing(Kept, frozen=True, gc=False):
+    """An instancetype."""
+
+    @property
+    def gives(self) -> specs.Instancetype:
+        return specs.instancetype(self.spec)
+
+
+class Tuning(Kept, frozen=True, gc=False):
+    """A preference."""
+
+    @property
+    def prefers(self) -> specs.Preference:
+        return specs.preference(self.spec)
+
+
+def _facts(wire: _Wire) -> tuple[str, str, str, int, float | None, int, bool, str]:
+    meta = wire.metadata
+    return (
+        *identity(meta),
+        epoch(meta.deletion_timestamp),
+        meta.generation or 0,
+        bool(meta.labels and meta.labels.deprecated == "true"),
+        specs.canonical(wire.spec),
+    )
+
+
+def sizing_kind(record: type[Any], plural: str, *, namespaced: bool) -> ApiKind[Any]:
+    def reduce(wire: _Wire) -> Any:
+        made = record(*_facts(wire))
+        specs.instancetype(made.spec)  # raises where a field has another type, which makes the object undecodable
+        return made
+
+    return _kind(record, plural, reduce, namespaced)
+
+
+def tuning_kind(record: type[Any], plural: str, *, namespaced: bool) -> ApiKind[Any]:
+    def reduce(wire: _Wire) -> Any:
+        made = record(*_facts(wire))
+        specs.preference(made.spec)
+        return made
+
+    return _kind(record, plural, reduce, namespaced)
+
+
+def _kind(record: type[Any], plural: str, reduce: Any, namespaced: bool) -> ApiKind[Any]:
+    return ApiKind(
+        record,
+        group="instancetype.kubevirt.io",
+        versions=_VERSIONS,
+        plural=intern(plural),
+        wire=_Wire,
+        reduce=reduce,
+        optional=True,
+        namespaced=namespaced,
+    )

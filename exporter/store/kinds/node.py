@@ -1,0 +1,96 @@
+"""Nodes: whether one is being emptied, and what it offers to the VMs of another."""
+
+from __future__ import annotations
+
+from sys import intern
+
+import msgspec
+
+from ...domain.features.placement import Taint
+from ..kind import ApiKind
+from ..record import Record, Wire, WireCondition, WireMeta, epoch, identity
+from ..text.quantity import Amounts, amounts_of
+
+__all__ = ["CORDON", "KIND", "Node"]
+
+CORDON = "node.kubernetes.io/unschedulable"
+"""The taint of a cordoned node, which the node lifecycle controller adds with its time."""
+
+
+class _Taint(Wire, frozen=True, gc=False):
+    key: str | None = None
+    value: str | None = None
+    effect: str | None = None
+    time_added: str | None = None
+
+
+class _Meta(WireMeta, frozen=True, gc=False):
+    labels: dict[str, str | None] | None = None
+
+
+class _Spec(Wire, frozen=True, gc=False):
+    unschedulable: bool | None = None
+    taints: list[_Taint | None] | None = None
+
+
+class _NodeInfo(Wire, frozen=True, gc=False):
+    system_uuid: str | None = msgspec.field(name="systemUUID", default=None)
+    kubelet_version: str | None = None
+
+
+class _Status(Wire, frozen=True, gc=False):
+    allocatable: dict[str, str | int | float | None] | None = None
+    conditions: list[WireCondition | None] | None = None
+    node_info: _NodeInfo | None = None
+
+
+class _Node(Wire, frozen=True, gc=False):
+    metadata: _Meta = _Meta()
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+class Node(Record, frozen=True, gc=False):
+    """A cluster-wide object: its namespace is empty."""
+
+    deleting: float | None
+    unschedulable: bool
+    taints: tuple[Taint, ...]
+    label_pairs: tuple[tuple[str, str], ...]
+    allocatable: Amounts
+    ready: bool
+    system_uuid: str  # as it is written
+    kubelet: str  # its version, such as v1.34.1; empty where it is not known
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return dict(self.label_pairs)
+
+    @property
+    def cordoned(self) -> float | None:
+        """Since when, where its taint tells; see `unschedulable` for whether it is."""
+        return next((taint.added for taint in self.taints if taint.key == CORDON), None)
+
+
+def _reduce(wire: _Node) -> Node:
+    meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
+    info = status.node_info or _NodeInfo()
+    ready = next((each for each in status.conditions or () if each and each.type == "Ready"), WireCondition())
+    return Node(
+        *identity(meta),
+        deleting=epoch(meta.deletion_timestamp),
+        unschedulable=bool(spec.unschedulable),
+        taints=tuple(
+            Taint(intern(each.key or ""), intern(each.value or ""), intern(each.effect or ""), epoch(each.time_added))
+            for each in spec.taints or ()
+            if each is not None
+        ),
+        label_pairs=tuple((intern(key), intern(value or "")) for key, value in sorted((meta.labels or {}).items())),
+        allocatable=amounts_of(status.allocatable),
+        ready=ready.status == "True",
+        system_uuid=info.system_uuid or "",
+        kubelet=intern(info.kubelet_version or ""),
+    )
+
+
+KIND = ApiKind(Node, plural="nodes", wire=_Node, reduce=_reduce, namespaced=False)

@@ -1,0 +1,233 @@
+"""Pods: the launcher pods of VMs, and of every other one what it holds of its node and of networks.
+
+Completed pods are left out by the selector: they hold nothing any more (ipamclaims part 0).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from sys import intern
+
+from msgspec import Raw, field
+
+from ...domain.features.placement import ANYWHERE, Placement, WirePlacement, placement_of
+from ...domain.networks.cidr import number
+from ..annotations import Faults, Note
+from ..kind import ApiKind
+from ..record import Record, Unreadable, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
+from ..text.quantity import Amounts, amounts_of, plus
+from .common.containers import UNSAID, containers_of
+from .common.pod_networks import GIVEN, REFERRED, SELECTED, WireNetworks, networks_of
+
+__all__ = ["GIVEN", "KIND", "REFERRED", "Pod", "Role"]
+
+
+class _Annotations(WireNetworks, frozen=True, gc=False):
+    domain: str | None = field(name="kubevirt.io/domain", default=None)
+    mirror: Note = field(name="kubernetes.io/config.mirror", default=None)
+
+
+class _Meta(WireMeta, frozen=True, gc=False):
+    labels: dict[str, str | None] | None = None
+    annotations: _Annotations | None = None
+    owner_references: list[WireOwner | None] | None = None
+
+
+class _Resources(Wire, frozen=True, gc=False):
+    requests: dict[str, str | int | float | None] | None = None
+
+
+class _Container(Wire, frozen=True, gc=False):
+    resources: _Resources | None = None
+    restart_policy: str | None = None
+
+
+class _Spec(WirePlacement, frozen=True, gc=False):
+    node_name: str | None = None
+    containers: list[_Container | None] | None = None
+    init_containers: list[_Container | None] | None = None
+    overhead: dict[str, str | int | float | None] | None = None
+
+
+class _Status(Wire, frozen=True, gc=False):
+    phase: str | None = None
+    conditions: list[WireCondition | None] | None = None
+    container_statuses: Raw = Raw()
+
+
+class _Pod(Wire, frozen=True, gc=False):
+    metadata: _Meta = _Meta()
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+class Role(StrEnum):
+    """What a pod is to a drain of its node."""
+
+    LAUNCHER = "launcher"
+    HOTPLUG = "hotplug"  # holds a volume that was plugged into a running VM
+    HANDLER = "handler"  # virt-handler, of a DaemonSet
+    DAEMON = "daemon"  # of another DaemonSet: a drain leaves it
+    MIRROR = "mirror"  # of the kubelet itself: a drain leaves it
+    OTHER = "other"
+
+
+class Pod(Record, frozen=True, gc=False):
+    """By what is `known_…` it is found. To conclude something from it there are the properties without that word:
+    they raise UnreadableFactError where the annotation could not be read.
+    """
+
+    role: Role
+    created: float | None
+    deleting: float | None
+    phase: str
+    node: str
+    domain: str  # the VMI's name, of a launcher pod; empty of any other
+    vmi_uid: str
+    known_claims: tuple[str, ...]  # `namespace/name` of the IPAMClaims that it refers to
+    # (`namespace/name` of a NAD it attaches to, claim or empty); of a launcher pod, and where its addresses are unknown
+    known_selections: tuple[tuple[str, str], ...]
+    # (`namespace/name` of the attachment's NAD, canonical address, prefix length or -1)
+    known_addresses: tuple[tuple[str, str, int], ...]
+    numbers: tuple[int, ...]  # the addresses as integers (cidr.py), in their order
+    owner: str  # the name of its controller, of a pod that holds a plugged volume: the launcher pod
+    ready: bool
+    evicted: float | None  # when its eviction was granted, 0 where no time is given; None where it was not
+    scheduled: float | None  # when it got its node
+    started: float | None  # of the target of a migration: when the last of its containers that run started
+    lagging: str | None  # and the first one that KubeVirt waits for (_containers.py)
+    unschedulable: str  # what the scheduler says, of a pod that finds no node; empty otherwise
+    migration: str  # the uid of the migration that it is, or was, the target of
+    label_pairs: tuple[tuple[str, str], ...]  # of a launcher pod; `labels` has them whole
+    requests: Amounts
+    placement: Placement  # of a launcher pod
+    unreadable: tuple[Unreadable, ...] = ()
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        if self.unreadable:
+            self.known(*REFERRED)
+        return self.known_claims
+
+    @property
+    def selections(self) -> tuple[tuple[str, str], ...]:
+        if self.unreadable:
+            self.known(*SELECTED)
+        return self.known_selections
+
+    @property
+    def addresses(self) -> tuple[tuple[str, str, int], ...]:
+        if self.unreadable:
+            self.known(*GIVEN)
+        return self.known_addresses
+
+    def lacks(self, annotations: tuple[str, ...]) -> bool:
+        """Whether one of these annotations could not be read."""
+        return any(fact.annotation in annotations for fact in self.unreadable)
+
+    @property
+    def vms(self) -> tuple[str, ...]:
+        return (self.domain,) if self.domain else ()
+
+    @property
+    def labels(self) -> dict[str, str]:
+        own = {_NAME: self.domain, _UID: self.vmi_uid, _MIGRATION: self.migration}
+        return {key: own.get(value, value) for key, value in self.label_pairs}
+
+
+# Stand in a label for what differs from VM to VM, so that pods that look alike share one tuple.
+_NAME, _UID, _MIGRATION = "\0name", "\0uid", "\0migration"
+_SHARED: dict[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]] = {}
+_MOST_SHARED = 50_000
+
+
+def _label_pairs(labels: dict[str, str | None], own: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    made = tuple((intern(key), own.get(value or "", intern(value or ""))) for key, value in sorted(labels.items()))
+    if len(_SHARED) > _MOST_SHARED:
+        _SHARED.clear()
+    return _SHARED.setdefault(made, made)
+
+
+def _role(meta: _Meta, labels: dict[str, str | None], controller: WireOwner) -> Role:
+    if labels.get("kubevirt.io") == "virt-launcher":
+        return Role.LAUNCHER
+    if labels.get("kubevirt.io") == "hotplug-disk":
+        return Role.HOTPLUG
+    if meta.annotations is not None and meta.annotations.mirror is not None:
+        return Role.MIRROR
+    if controller.kind != "DaemonSet":
+        return Role.OTHER
+    return Role.HANDLER if labels.get("kubevirt.io") == "virt-handler" else Role.DAEMON
+
+
+def _requests(spec: _Spec) -> Amounts:
+    """What it takes of its node while it runs; what initial containers take before is left out."""
+    lasting = [each for each in spec.init_containers or () if each and each.restart_policy == "Always"]
+    containers = [each for each in (*(spec.containers or ()), *lasting) if each and each.resources]
+    return plus(
+        amounts_of(spec.overhead), *(amounts_of(each.resources.requests) for each in containers if each.resources)
+    )
+
+
+def _evicted(disrupted: WireCondition) -> float | None:
+    """Written by the API server when it grants an eviction; preemption, taints and the kubelet have other reasons
+    (pkg/registry/core/pod/storage/eviction.go of kubernetes/kubernetes).
+    """
+    granted = disrupted.status == "True" and disrupted.reason == "EvictionByEvictionAPI"
+    return (epoch(disrupted.last_transition_time) or 0.0) if granted else None
+
+
+def _reduce(wire: _Pod) -> Pod | None:
+    meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
+    phase = status.phase or ""
+    if phase in ("Succeeded", "Failed"):
+        return None
+    notes, labels = meta.annotations or _Annotations(), meta.labels or {}
+    controller = next((each for each in meta.owner_references or () if each and each.controller), WireOwner())
+    role = _role(meta, labels, controller)
+    launcher = role is Role.LAUNCHER
+    domain, uid = (notes.domain or "") if launcher else "", labels.get("kubevirt.io/created-by") or ""
+    migration = labels.get("kubevirt.io/migrationJobUID") or ""
+    own = {
+        value: placeholder for value, placeholder in ((migration, _MIGRATION), (uid, _UID), (domain, _NAME)) if value
+    }
+    conditions = {each.type: each for each in status.conditions or () if each}
+    scheduled = conditions.get("PodScheduled", WireCondition())
+    fields, faults = identity(meta), Faults()
+    networks = networks_of(fields[0], notes, faults)
+    containers = containers_of(status.container_statuses) if migration else UNSAID
+    return Pod(
+        *fields,
+        role=role,
+        created=epoch(meta.creation_timestamp),
+        deleting=epoch(meta.deletion_timestamp),
+        phase=intern(phase),
+        node=intern(spec.node_name or ""),
+        domain=domain,
+        vmi_uid=uid,
+        known_claims=networks.claims,
+        known_selections=networks.selections if launcher or faults else (),
+        known_addresses=networks.addresses,
+        numbers=tuple(number(host) for _, host, _ in networks.addresses),
+        owner=(controller.name or "") if role is Role.HOTPLUG else "",
+        ready=conditions.get("Ready", WireCondition()).status == "True",
+        evicted=_evicted(conditions.get("DisruptionTarget", WireCondition())),
+        scheduled=epoch(scheduled.last_transition_time) if scheduled.status == "True" else None,
+        started=containers.started,
+        lagging=containers.lagging,
+        unschedulable=(scheduled.message or "Unschedulable")[:512] if scheduled.reason == "Unschedulable" else "",
+        migration=migration,
+        label_pairs=_label_pairs(labels, own) if launcher else (),
+        requests=_requests(spec),
+        placement=placement_of(spec) if launcher else ANYWHERE,
+        unreadable=tuple(faults),
+    )
+
+
+KIND = ApiKind(
+    Pod,
+    plural="pods",
+    wire=_Pod,
+    reduce=_reduce,
+    selectors=(("fieldSelector", "status.phase!=Succeeded,status.phase!=Failed"),),
+)

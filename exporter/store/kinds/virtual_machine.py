@@ -1,0 +1,216 @@
+"""VirtualMachines: the owner of what a VM keeps while it is stopped."""
+
+from __future__ import annotations
+
+from sys import intern
+
+from msgspec import Raw, field
+
+from ...domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, set_by, stop_of
+from ...domain.features.asks import asks_of
+from ...domain.features.demand import Demand, demand_of
+from ...domain.features.rule import IGNITION, SIDECARS, Asking, Request
+from ...domain.identity.firmware import WireFirmware, identifying
+from ...domain.instancetypes.matching import Reference, WireMatcher, WireStatusRef, reference_of
+from ...domain.instancetypes.shape import Shape, WireTemplate, shape_of
+from ...domain.networks.vm_networks import VMNetwork, networks_of
+from ..annotations import Note
+from ..kind import ApiKind
+from ..record import Record, Wire, WireCondition, WireMeta, WireOwner, epoch, identity
+from .common.vm_spec import WireDomain, WireVMSpec, sealed_by
+
+__all__ = ["KIND", "VirtualMachine"]
+
+_CRITICAL = ("system-cluster-critical", "system-node-critical")
+_RESOLVING = ("FailedFindInstancetype", "FailedFindPreference", "FailedCreate")
+_NOT_STARTED_FOR_ITS_DISKS = ("Provisioning", "WaitingForVolumeBinding", "DataVolumeError", "ErrorPvcNotFound")
+
+
+class _Labels(Wire, frozen=True, gc=False):
+    restored_by: str | None = field(name="velero.io/restore-name", default=None)
+
+
+class _Annotations(Wire, frozen=True, gc=False):
+    restored: Note = field(name="restore.kubevirt.io/lastRestoreUID", default=None)
+    applied: Note = field(name="kubectl.kubernetes.io/last-applied-configuration", default=None)
+    stopped: Note = field(name=STOPPED_FOR_DRAIN, default=None)
+
+
+class _Meta(WireMeta, frozen=True, gc=False):
+    labels: _Labels | None = None
+    annotations: _Annotations | None = None
+    owner_references: list[WireOwner | None] | None = None
+    managed_fields: Raw = Raw()
+
+
+class _Spec(Wire, frozen=True, gc=False):
+    template: WireTemplate | None = None
+    run_strategy: str | None = None
+    running: bool | None = None
+    instancetype: WireMatcher | None = None
+    preference: WireMatcher | None = None
+    update_volumes_strategy: str | None = None
+
+
+class _StateChange(Wire, frozen=True, gc=False):
+    action: str | None = None
+
+
+class _Tracking(Wire, frozen=True, gc=False):
+    state: str | None = None
+
+
+class _Status(Wire, frozen=True, gc=False):
+    conditions: list[WireCondition | None] | None = None
+    printable_status: str | None = None
+    instancetype_ref: WireStatusRef | None = None
+    preference_ref: WireStatusRef | None = None
+    state_change_requests: list[_StateChange | None] | None = None
+    changed_block_tracking: _Tracking | None = None
+    run_strategy: str | None = None
+
+
+class _VirtualMachine(Wire, frozen=True, gc=False):
+    metadata: _Meta = _Meta()
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+class VirtualMachine(Record, frozen=True, gc=False):
+    created: float | None
+    deleting: float | None  # seconds since 1970 at which deletion was asked for
+    stopped: float | None  # since when it has no VMI, if its condition says so
+    networks: tuple[VMNetwork, ...]
+    run_strategy: str
+    uuid: str  # of its template's firmware, as it is written; empty for none
+    identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies nobody
+    serial: str
+    sealed: str  # what keeps state of the guest (machine_spec.py); empty for nothing
+    reboots_anew: bool  # a reboot by the guest makes a new VMI (rebootPolicy Terminate)
+    pool: str  # the VirtualMachinePool that made it
+    origin: str  # what brought it here, where metadata tell: "restore", "backup", "manifest", or empty
+    failure: str  # the reason of its condition Failure
+    failed: str  # and its message, where it may be about an instancetype or preference
+    failed_since: float | None
+    waits_for_disks: bool
+    critical: bool  # its priority class is one of those of Kubernetes for what must not fail
+    instancetype: Reference | None
+    preference: Reference | None
+    shape: Shape | None  # what its template sets itself, where it has one of the two
+    asks: tuple[Request, ...]  # features, of its template as it is written
+    demand: Demand  # of its node, beside features
+    start_requested: bool  # by somebody, and not done yet
+    settled: bool  # its status has the same run strategy: what that starts at once has been started
+    drain_stop: DrainStop | None  # that it was stopped for the drain of a node, by its annotation
+    set_by: tuple[str, ...]  # then the field managers of its run strategy, as far as its managedFields say
+    invalid: str  # why KubeVirt can't take it at all; empty where it can
+
+    @property
+    def vms(self) -> tuple[str, ...]:
+        return (self.name,)
+
+
+def _stopped(status: _Status) -> float | None:
+    for condition in status.conditions or ():
+        if condition and condition.type == "Ready" and condition.status == "False":
+            return epoch(condition.last_transition_time) if condition.reason == "VMINotExists" else None
+    return None
+
+
+def _failure(status: _Status) -> tuple[str, str, float | None]:
+    """Reason, message and time of the condition."""
+    for condition in status.conditions or ():
+        if condition and condition.type == "Failure" and condition.status == "True":
+            reason = intern(condition.reason or "")
+            if reason not in _RESOLVING:
+                return reason, "", None
+            return reason, intern((condition.message or "")[:256]), epoch(condition.last_transition_time)
+    return "", "", None
+
+
+def _origin(meta: _Meta, uuid: str) -> str:
+    """Of several the one that says most about a copied UUID; a manifest only counts where it brought the UUID."""
+    notes = meta.annotations or _Annotations()
+    if notes.restored:
+        return "restore"
+    if meta.labels is not None and meta.labels.restored_by:
+        return "backup"
+    return "manifest" if uuid and isinstance(notes.applied, str) and uuid in notes.applied else ""
+
+
+def _run_strategy(spec: _Spec) -> str:
+    if spec.run_strategy:
+        return intern(spec.run_strategy)
+    return "" if spec.running is None else "Always" if spec.running else "Halted"
+
+
+def _invalid(spec: _Spec) -> str:
+    if spec.template is None:
+        return "it has no template"
+    return "it has both running and runStrategy" if spec.running is not None and spec.run_strategy else ""
+
+
+def _asking(spec: _Spec, status: _Status, strategy: str) -> Asking:
+    template = spec.template or WireTemplate()
+    notes = (template.metadata and template.metadata.annotations) or {}
+    return Asking(
+        template.spec or WireVMSpec(),
+        ignition=notes.get(IGNITION),
+        sidecars=notes.get(SIDECARS),
+        run_strategy=strategy,
+        volumes_strategy=spec.update_volumes_strategy or "",
+        tracking=(status.changed_block_tracking and status.changed_block_tracking.state) or "",
+    )
+
+
+def _reduce(wire: _VirtualMachine) -> VirtualMachine:
+    meta, spec, status = wire.metadata, wire.spec or _Spec(), wire.status or _Status()
+    template = (spec.template and spec.template.spec) or WireVMSpec()
+    domain = template.domain or WireDomain()
+    firmware = domain.firmware or WireFirmware()
+    fields = identity(meta)
+    failure, failed, failed_since = _failure(status)
+    instancetype = reference_of(spec.instancetype, status.instancetype_ref)
+    preference = reference_of(spec.preference, status.preference_ref)
+    requested, strategy = status.state_change_requests, _run_strategy(spec)
+    stop = stop_of((meta.annotations or _Annotations()).stopped)
+    return VirtualMachine(
+        *fields,
+        created=epoch(meta.creation_timestamp),
+        deleting=epoch(meta.deletion_timestamp),
+        stopped=_stopped(status),
+        networks=networks_of(template, fields[0], autoattach=True),
+        run_strategy=strategy,
+        uuid=intern(firmware.uuid or ""),
+        identity=identifying(firmware.uuid),
+        serial=intern(firmware.serial or ""),
+        sealed=sealed_by(domain),
+        reboots_anew=domain.reboot_policy == "Terminate",
+        pool=next((o.name or "" for o in meta.owner_references or () if o and o.kind == "VirtualMachinePool"), ""),
+        origin=_origin(meta, firmware.uuid or ""),
+        failure=failure,
+        failed=failed,
+        failed_since=failed_since,
+        waits_for_disks=status.printable_status in _NOT_STARTED_FOR_ITS_DISKS,
+        critical=template.priority_class_name in _CRITICAL,
+        instancetype=instancetype,
+        preference=preference,
+        shape=shape_of(spec.template) if instancetype or preference else None,
+        asks=asks_of(_asking(spec, status, strategy)),
+        demand=demand_of(template),
+        start_requested=bool(requested and requested[0] and requested[0].action == "Start"),
+        settled=bool(strategy) and status.run_strategy == strategy,
+        drain_stop=stop,
+        set_by=tuple(sorted(set_by(bytes(meta.managed_fields), stop.field))) if stop is not None else (),
+        invalid=_invalid(spec),
+    )
+
+
+KIND = ApiKind(
+    VirtualMachine,
+    group="kubevirt.io",
+    versions=("v1", "v1alpha3"),
+    plural="virtualmachines",
+    wire=_VirtualMachine,
+    reduce=_reduce,
+)

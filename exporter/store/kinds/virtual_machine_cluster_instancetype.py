@@ -1,0 +1,14 @@
+"""VirtualMachineClusterInstancetypes: instancetypes of the whole cluster."""
+
+from __future__ import annotations
+
+from .common.instancetype import Sizing, sizing_kind
+
+__all__ = ["KIND", "VirtualMachineClusterInstancetype"]
+
+
+class VirtualMachineClusterInstancetype(Sizing, frozen=True, gc=False):
+    pass
+
+
+KIND = sizing_kind(VirtualMachineClusterInstancetype, "virtualmachineclusterinstancetypes", namespaced=False)

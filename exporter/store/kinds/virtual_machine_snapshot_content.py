@@ -1,0 +1,86 @@
+"""VirtualMachineSnapshotContents: the VM that a restore would create."""
+
+from __future__ import annotations
+
+from sys import intern
+
+from ...domain.identity.firmware import WireFirmware, identifying
+from ...domain.instancetypes.matching import WireMatcher, pins_of
+from ..kind import ApiKind
+from ..record import Record, Wire, WireMeta, epoch, identity
+from .common.template import WireTemplate
+from .common.vm_spec import WireDomain, WireVMSpec
+
+__all__ = ["KIND", "VirtualMachineSnapshotContent"]
+
+
+class _VMSpec(Wire, frozen=True, gc=False):
+    template: WireTemplate | None = None
+    instancetype: WireMatcher | None = None
+    preference: WireMatcher | None = None
+
+
+class _VM(Wire, frozen=True, gc=False):
+    metadata: WireMeta | None = None
+    spec: _VMSpec | None = None
+
+
+class _Source(Wire, frozen=True, gc=False):
+    virtual_machine: _VM | None = None
+
+
+class _Spec(Wire, frozen=True, gc=False):
+    source: _Source | None = None
+    virtual_machine_snapshot_name: str | None = None
+
+
+class _Content(Wire, frozen=True, gc=False):
+    metadata: WireMeta = WireMeta()
+    spec: _Spec | None = None
+
+
+class VirtualMachineSnapshotContent(Record, frozen=True, gc=False):
+    created: float | None
+    deleting: float | None
+    snapshot: str  # the VirtualMachineSnapshot that it is of
+    source: str  # the VM that was saved, which may be gone
+    uuid: str  # as it was saved; empty for none
+    identity: str  # the same, comparable (firmware.py); empty for none and for one that identifies nobody
+    pins: tuple[str, ...]  # the ControllerRevisions that the saved spec names
+
+    @property
+    def vms(self) -> tuple[str, ...]:
+        return (self.source,)
+
+
+def _reduce(wire: _Content) -> VirtualMachineSnapshotContent | None:
+    meta, spec = wire.metadata, wire.spec or _Spec()
+    saved = (spec.source or _Source()).virtual_machine or _VM()
+    source = (saved.metadata or WireMeta()).name
+    if not source:
+        return None
+    template = (saved.spec and saved.spec.template) or WireTemplate()
+    domain = (template.spec or WireVMSpec()).domain or WireDomain()
+    uuid = (domain.firmware or WireFirmware()).uuid
+    return VirtualMachineSnapshotContent(
+        *identity(meta),
+        created=epoch(meta.creation_timestamp),
+        deleting=epoch(meta.deletion_timestamp),
+        snapshot=spec.virtual_machine_snapshot_name or "",
+        source=source,
+        uuid=intern(uuid or ""),
+        identity=identifying(uuid),
+        pins=pins_of(saved.spec.instancetype, saved.spec.preference) if saved.spec else (),
+    )
+
+
+KIND = ApiKind(
+    VirtualMachineSnapshotContent,
+    group="snapshot.kubevirt.io",
+    versions=("v1beta1", "v1alpha1"),
+    plural="virtualmachinesnapshotcontents",
+    wire=_Content,
+    reduce=_reduce,
+    optional=True,
+    dispensable=True,
+)

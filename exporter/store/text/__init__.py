@@ -1,0 +1,1 @@
+"""How texts of Kubernetes are read and written: quantities, names, JSON. Pure."""

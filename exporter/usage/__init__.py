@@ -1,0 +1,1 @@
+"""Counts that are updated with each change, and never counted anew."""

@@ -1,0 +1,53 @@
+"""What users may ask a preview for, by the names that options and parameters have, all of it together."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...store.cluster import Cluster
+from ...store.kind import ApiKind
+from ...store.kinds import kube_virt
+from .proposals import KINDS, Proposal, without
+from .settings_changes import Wish, configured
+
+__all__ = ["PARAMETERS", "WHOLE", "Asked", "proposed"]
+
+
+class Asked(NamedTuple):
+    delete_instancetype: tuple[str, ...] = ()
+    delete_preference: tuple[str, ...] = ()
+    disable: tuple[str, ...] = ()
+    enable: tuple[str, ...] = ()
+    upgrade_to: tuple[str, ...] = ()
+    set: tuple[str, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[ApiKind[Any], ...]:
+        """Those that are changed."""
+        deleted = KINDS if self.delete_instancetype or self.delete_preference else ()
+        return (*deleted, kube_virt.KIND) if self[2:] != Asked()[2:] else deleted
+
+
+PARAMETERS = tuple(name.replace("_", "-") for name in Asked._fields)
+WHOLE = ("set",)
+"""Those whose values may hold commas."""
+
+
+def proposed(cluster: Cluster, asked: Asked) -> Proposal:
+    """Raises ValueError for what can't be done, and NoSuchObjectError."""
+    if len(asked.upgrade_to) > 1:
+        raise ValueError(f"upgrade-to is given {len(asked.upgrade_to)} times; give it once")
+    parts = []
+    if asked.delete_instancetype or asked.delete_preference:
+        parts.append(without(cluster, asked.delete_instancetype, asked.delete_preference))
+    wish = Wish(asked.disable, asked.enable, next(iter(asked.upgrade_to), ""), asked.set)
+    if wish:
+        parts.append(configured(cluster, wish))
+    if len(parts) == 1:
+        return parts[0]
+    return Proposal(
+        tuple(change for part in parts for change in part.changes),
+        tuple(edit for part in parts for edit in part.edits),
+        beforehand=tuple(text for part in parts for text in part.beforehand),
+        unread=tuple(sentence for part in parts for sentence in part.unread),
+    )

@@ -1,0 +1,129 @@
+"""What a difference means for its subject: whether it breaks by it, and when somebody meets that."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from ...domain.features.rule import Stage
+from ...findings.finding import Finding, Severity
+from ...findings.preview import Difference
+from ...store.cluster import Cluster
+from ...store.kinds.virtual_machine_instance import PENDING, VirtualMachineInstance
+from ...store.record import Ref
+
+__all__ = ["TITLES", "Outcome", "answer_of", "outcome_of", "when"]
+
+
+class Outcome(StrEnum):
+    """What a change means for the subject of a finding, the worst first."""
+
+    BREAKS = "breaks"
+    WORSE = "worse"
+    SAFE = "safe"
+    OTHER = "other"
+
+
+TITLES = {
+    Outcome.BREAKS: "Breaks",
+    Outcome.WORSE: "Worse in another way",
+    Outcome.SAFE: "Backed by a revision, and safe",
+    Outcome.OTHER: "Different, and no worse",
+}
+# Of a VM or pool whose object is gone: none has a copy of it, or one has.
+_BREAKING = ("ObjectMissing", "PoolObjectMissing")
+_BACKED = ("ObjectGone",)
+
+_NOW, _EDIT, _START, _RESTART, _MIGRATION = (
+    "now",
+    "at the next edit",
+    "at its next start",
+    "at its next restart",
+    "at its next migration",
+)
+# When a VM or VMI meets a feature that is not allowed, or that no node offers.
+_WHEN = {
+    "PendingBlocked": _NOW,
+    "PendingStartedBefore": _START,
+    "StartBlocked": _NOW,
+    "StoppedRequestsDisabled": _START,
+    "WillFailAtRestart": _RESTART,
+    "NotEditable": _EDIT,
+    "RunningStartedBefore": _RESTART,
+    "MigrationBlocked": _MIGRATION,
+    "NoNodeSupports": _RESTART,
+    "NoNodeForStart": _START,
+    "NoMigrationTarget": _MIGRATION,
+    "TemplateRequestsDisabled": "when it creates its next VMI",
+    "BreaksAtUpgrade": "once the upgrade that is under way is done",
+}
+_IGNORED = (Stage.LIVE, Stage.OBJECT)  # such a feature is left out, and the VM runs without it
+_OF_EDITS = (Stage.ADMISSION, Stage.EDIT)
+_HALTED = ("StoppedRequestsDisabled",)
+_LATER = ("BreaksAtUpgrade",)  # not by the change: by what is under way beside it
+
+
+def outcome_of(difference: Difference) -> Outcome:
+    finding, reason = difference.finding, difference.finding.reason
+    if finding.feature and reason in _WHEN:
+        return Outcome.BREAKS if _breaks(difference) else _by_severity(difference)
+    if difference.worse:
+        return Outcome.BREAKS if reason in _BREAKING else Outcome.WORSE
+    return Outcome.SAFE if reason in _BACKED and difference.before is None else Outcome.OTHER
+
+
+def _by_severity(difference: Difference) -> Outcome:
+    return Outcome.WORSE if difference.worse else Outcome.OTHER
+
+
+def _breaks(difference: Difference) -> bool:
+    """Something that only informs does not break, but for a halted VM that will not start: nobody needs it now."""
+    before, after = difference.before, difference.after
+    if after is None or after.reason in _LATER or _ignored(after):
+        return False
+    if after.severity is Severity.INFO and after.reason not in _HALTED:
+        return False
+    return before is None or after.severity.rank > before.severity.rank
+
+
+def _ignored(finding: Finding) -> bool:
+    return finding.evidence.get("stage") in _IGNORED and finding.severity is not Severity.CRITICAL
+
+
+def when(cluster: Cluster, difference: Difference) -> str:
+    """When somebody meets it, where that is known; empty for what is not worse."""
+    finding, outcome = difference.finding, outcome_of(difference)
+    if difference.after is None:
+        # What waits for it starts by itself once it is allowed.
+        return "now: it starts by itself" if finding.feature and finding.reason == "StartBlocked" else ""
+    if finding.feature and finding.reason in _WHEN:
+        return _meets(cluster, finding)
+    return _gone(cluster, finding.subject) if outcome is Outcome.BREAKS else ""
+
+
+def _meets(cluster: Cluster, finding: Finding) -> str:
+    if _ignored(finding):
+        return _NOW
+    if finding.reason == "StoppedRequestsDisabled" and finding.evidence.get("stage") in _OF_EDITS:
+        return _EDIT  # and its start is one
+    if finding.reason == "NoNodeSupports" and _pending(cluster, finding.subject):
+        return _NOW
+    return _WHEN[finding.reason]
+
+
+def _pending(cluster: Cluster, subject: Ref) -> bool:
+    vmi = cluster.get(VirtualMachineInstance, subject.namespace, subject.name)
+    return vmi is not None and vmi.phase in PENDING
+
+
+def _gone(cluster: Cluster, subject: Ref) -> str:
+    """Of an object that is gone."""
+    if subject.kind != "VirtualMachine":
+        return "when it creates its next VM"
+    running = cluster.get(VirtualMachineInstance, subject.namespace, subject.name) is not None
+    return "when virt-controller next reconciles it" if running else _START
+
+
+def answer_of(difference: Difference) -> str:
+    """KubeVirt's own words for it, where they are known; empty for what goes."""
+    facts = difference.finding.evidence
+    return str(facts.get("condition") or facts.get("answer") or "") if difference.after is not None else ""
