@@ -10,11 +10,11 @@ from typing import Any
 
 import aiohttp
 
+from exporter.kube.clocks import boottime
 from exporter.kube.errors import UnreachableError
 from exporter.kube.sending import Sending
 from exporter.kube.transport import Transport
 from reconcile.lease.lease import Election
-from reconcile.lease.tenure import boottime
 
 __all__ = ["Cable", "Clock", "Replica", "Replicas", "electing"]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from exporter.checks import all_checks
+from exporter.kube.clocks import boottime
 from exporter.kube.transport import Transport
 from exporter.store.kind import ApiKind
 from reconcile.act.execute import Writer
 from reconcile.confirm.confirm import Confirmed, Hint, confirm
 from reconcile.confirm.reading import ApiReads, Reads
-from reconcile.lease.tenure import boottime
 from reconcile.ledger import Entry, Ledger
 from reconcile.ledger.settling import Settling
 from reconcile.plan.plan import Refused

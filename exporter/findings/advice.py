@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import msgspec
 
+from ..runbook import link
 from ..store.text.placeholders import filled
 from .check import Reason
 from .finding import Finding
-from .runbook import link
 
 __all__ = ["advised", "filled", "values_of"]
 

@@ -1,4 +1,4 @@
-"""Who somebody is, and what they may do: TokenReviews and SubjectAccessReviews.
+"""Who somebody is, and what they may do: TokenReviews, SubjectAccessReviews, and a SelfSubjectReview.
 
 These are the only POST requests of the exporter. The API server keeps nothing of them.
 """
@@ -15,7 +15,7 @@ from .body import whole
 from .errors import MALFORMED, KubeError, MalformedError, UnreachableError
 from .transport import Transport
 
-__all__ = ["Attributes", "Path", "Resource", "Reviews", "User"]
+__all__ = ["Attributes", "Path", "Resource", "Reviews", "User", "own_name"]
 
 _BYTES = 1 << 20  # of an answer
 _AT_ONCE = 8  # reviews of each queue
@@ -88,6 +88,18 @@ class _AccessReview(msgspec.Struct, frozen=True):
 _Answer = TypeVar("_Answer", _TokenReview, _AccessReview)
 
 
+class _Self(msgspec.Struct):
+    username: str
+
+
+class _SelfStatus(msgspec.Struct, rename="camel"):
+    user_info: _Self
+
+
+class _SelfReview(msgspec.Struct):
+    status: _SelfStatus
+
+
 class Reviews:
     """`counts` has the reviews by which it is, token or access, and their result: allowed, denied or error."""
 
@@ -144,3 +156,16 @@ class Reviews:
         except KubeError:
             self.counts[review, ERROR] += 1
             raise
+
+
+async def own_name(transport: Transport) -> str:
+    """The name by which the API server knows whose credentials the transport has. Raises KubeError."""
+    version = "authentication.k8s.io/v1"
+    body = {"apiVersion": version, "kind": "SelfSubjectReview"}
+    path = f"/apis/{version}/selfsubjectreviews"
+    async with transport.open("POST", path, read_seconds=10.0, body=body) as response:
+        content = await whole(response, _BYTES)
+    try:
+        return msgspec.json.decode(content, type=_SelfReview).status.user_info.username
+    except MALFORMED as error:
+        raise MalformedError(f"the answer to a request for selfsubjectreviews can't be decoded: {error}") from error

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..findings.runbook import links
+from ..runbook import links
 
 __all__ = ["KEYS", "Values"]
 

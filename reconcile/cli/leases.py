@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
-from exporter.kube.body import whole
-from exporter.kube.errors import MALFORMED, KubeError, MalformedError, StatusError
+from exporter.kube.errors import KubeError, MalformedError, StatusError
 
 from ..app import pod_namespace
 from ..decide.storms import Storms
+from ..lease.api import read_leases
 from ..plan.annotations import PREFIX, annotations_of, paused_by
 from .session import Desk
 
 __all__ = ["lease_path", "standing", "travelling"]
 
 _API = "/apis/coordination.k8s.io/v1"
-_BYTES = 1 << 22
 
 
 async def lease_path(at: Desk) -> str:
@@ -41,7 +38,7 @@ async def lease_path(at: Desk) -> str:
 async def travelling(at: Desk) -> Mapping[str, str]:
     """The annotations of the sidecar's Lease under our prefix, without it. Raises KubeError, ValueError."""
     path = await lease_path(at)
-    annotations = annotations_of(await _get(at, path))
+    annotations = annotations_of(await read_leases(at.transport, path))
     if annotations is None:
         raise MalformedError(f"GET {path} was answered with something else than a Lease")
     return _ours(annotations)
@@ -62,7 +59,9 @@ async def standing(at: Desk) -> tuple[str | None, Storms]:
     """
     namespace = at.config.lease.namespace or pod_namespace()
     try:
-        found = [await _get(at, _path(namespace, at.config.lease.name))] if namespace else await _found(at)
+        found = (
+            [await read_leases(at.transport, _path(namespace, at.config.lease.name))] if namespace else await _found(at)
+        )
     except StatusError as error:
         return "" if error.not_found else None, Storms()
     except KubeError:
@@ -77,21 +76,13 @@ async def standing(at: Desk) -> tuple[str | None, Storms]:
 
 async def _found(at: Desk) -> list[dict[str, Any]]:
     """The Leases of the configured name, of all namespaces. Raises KubeError."""
-    listed = await _get(at, f"{_API}/leases", (("fieldSelector", f"metadata.name={at.config.lease.name}"),))
+    listed = await read_leases(
+        at.transport, f"{_API}/leases", (("fieldSelector", f"metadata.name={at.config.lease.name}"),)
+    )
     items = listed.get("items")
     if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
         raise MalformedError("the list of Leases was answered with something else")
     return items
-
-
-async def _get(at: Desk, path: str, query: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
-    """Raises KubeError."""
-    async with at.transport.open("GET", path, query, read_seconds=10.0) as response:
-        content = await whole(response, _BYTES)
-    try:
-        return msgspec.json.decode(content, type=dict[str, Any])
-    except MALFORMED as error:
-        raise MalformedError(f"GET {path} was not answered with a Lease: {error}") from error
 
 
 def _namespace(lease: Mapping[str, Any]) -> str:

@@ -12,11 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
-
 from exporter.cli.output.terminal import complain
-from exporter.kube.body import whole
 from exporter.kube.errors import KubeError
+from exporter.kube.reviews import own_name
 
 from ..act.execute import Writer
 from ..ledger import Ledger, LedgerLockedError
@@ -133,13 +131,9 @@ async def settled(attempts: Attempts, ledger: Ledger) -> None:
 
 async def who(at: Desk) -> str:
     """The name by which the API server knows who asks; else that of the local user."""
-    path, body = "/apis/authentication.k8s.io/v1/selfsubjectreviews", {"kind": "SelfSubjectReview"}
-    body["apiVersion"] = "authentication.k8s.io/v1"
     try:
-        async with at.transport.open("POST", path, read_seconds=10.0, body=body) as response:
-            answer = msgspec.json.decode(await whole(response, 65536))
-        return str(answer["status"]["userInfo"]["username"])
-    except (KubeError, msgspec.DecodeError, KeyError, TypeError):
+        return await own_name(at.transport)
+    except KubeError:
         return getpass.getuser()
 
 

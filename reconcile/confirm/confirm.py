@@ -21,13 +21,13 @@ import msgspec
 from exporter.findings.check import Check
 from exporter.findings.evaluate import Answer, Outcome, evaluate, standing
 from exporter.findings.finding import Finding, fingerprint
+from exporter.kube.clocks import boottime
 from exporter.store.kind import ApiKind
 from exporter.store.reader import Reader
 from exporter.store.record import Ref, UnansweredError
 from exporter.store.source import Source, Undecodable
 
 from ..fresh.cluster import FreshCluster, Need, UnreadError
-from ..lease.tenure import boottime
 from ..plan.owners import claimed
 from ..plan.plan import Plan, Refused
 from ..plan.remediation import Remediation, Scene

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from exporter.kube.clocks import boottime
+
 from ..fresh.cluster import FreshCluster
-from ..lease.tenure import boottime
 from ..plan.annotations import PAUSED, annotations_of, paused_by
 from ..plan.effects import annotation, changed_since, inverse
 from ..plan.managed_fields import applied

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from exporter.kube.transport import Transport
 
 from .record import Record
 
-__all__ = ["LeaseApi"]
+__all__ = ["LeaseApi", "read_leases"]
 
 _BYTES = 4 * 2**20
 
@@ -64,3 +64,13 @@ class LeaseApi:
         if not record.is_of(self._namespace, self._name):
             raise MalformedError(f"{method} of {self} was answered with something else, or without a resourceVersion")
         return record
+
+
+async def read_leases(transport: Transport, path: str, query: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+    """A Lease or a list of them, as it is. Raises KubeError."""
+    async with transport.open("GET", path, query, read_seconds=10.0) as response:
+        content = await whole(response, _BYTES)
+    try:
+        return msgspec.json.decode(content, type=dict[str, Any])
+    except MALFORMED as error:
+        raise MalformedError(f"GET {path} was not answered with a Lease: {error}") from error

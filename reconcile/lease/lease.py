@@ -16,13 +16,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from exporter.kube.clocks import boottime
 from exporter.kube.errors import KubeError, StatusError, UnreachableError
 from exporter.kube.transport import Transport
 
 from .api import LeaseApi
 from .notice import Notice, Standing
 from .record import PREFIX, RESERVED, Candidate, Record, unheld
-from .tenure import NotLeadingError, Tenure, WithheldError, boottime
+from .tenure import NotLeadingError, Tenure, WithheldError
 
 __all__ = ["Election", "NotLeadingError", "boottime"]
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from exporter.kube.clocks import boottime
-
-__all__ = ["NotLeadingError", "Tenure", "WithheldError", "boottime"]
+__all__ = ["NotLeadingError", "Tenure", "WithheldError"]
 
 
 class NotLeadingError(Exception):

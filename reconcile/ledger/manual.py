@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from ..lease.tenure import boottime
+from exporter.kube.clocks import boottime
+
 from . import Entry, Event, Ledger, LedgerError
 from .history import Attempt, History
 from .settling import ARRIVES

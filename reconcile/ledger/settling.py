@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from exporter.kube.clocks import boottime
 from exporter.store.text.skew import Skew
 
-from ..lease.tenure import boottime
 from ..plan.effects import happened
 from ..plan.plan import Call, Create, Step
 from ..plan.requests import metadata

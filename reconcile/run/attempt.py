@@ -13,13 +13,13 @@ from typing import Any, Protocol
 
 import msgspec
 
+from exporter.kube.clocks import boottime
 from exporter.store.kind import ApiKind
 
 from ..act.ending import Ending, Result, State, refused_as
 from ..act.execute import Outcome, Writer
 from ..confirm.confirm import Confirmed
 from ..confirm.reading import APPLY_ROLE, Reads
-from ..lease.tenure import boottime
 from ..ledger import Entry, Ledger
 from ..ledger import Event as Kept
 from ..ledger.settling import Settling

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from exporter.__main__ import main
-from exporter.findings.runbook import link, texts, tree
+from exporter.runbook import link, texts, tree
 from tests.rules import RULES
 from tests.shared import REPO
 from tests.unit.served import Served, served

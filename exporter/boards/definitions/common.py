@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...findings import runbook
+from ... import runbook
 from ..model import Variable
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any
 from ...checks import all_checks
 from ...domain.features.rules import BY_ID
 from ...findings.check import PER_FLEET, Check, Reason
-from ...findings.runbook import link
+from ...runbook import link
 from ..output.table import indented, table
 from ..output.terminal import complain, say
 

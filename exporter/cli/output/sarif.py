@@ -10,7 +10,7 @@ from typing import Any
 
 from ...checks import all_checks
 from ...findings.finding import Severity
-from ...findings.runbook import link
+from ...runbook import link
 from ...version import installed
 from ...views.findings import FindingReport, Report, advice
 from .structured import json_of

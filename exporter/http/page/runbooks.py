@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from ...findings.runbook import texts
+from ...runbook import texts
 from ..html.rendering import page_of
 from ..server.answers import as_text
 

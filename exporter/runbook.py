@@ -12,12 +12,12 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from ..version import installed
+from .version import installed
 
 __all__ = ["link", "links", "texts", "tree"]
 
-_PACKAGED = Path(__file__).parents[1] / "runbooks"
-_CHECKOUT = Path(__file__).parents[2] / "rules" / "runbooks"
+_PACKAGED = Path(__file__).parent / "runbooks"
+_CHECKOUT = Path(__file__).parents[1] / "rules" / "runbooks"
 _REPOSITORY = "https://github.com/kubevirt-steward/kubevirt-steward/blob"
 _RELEASE = re.compile(r"\d+(\.\d+)*")
 
