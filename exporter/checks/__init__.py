@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
+from types import MappingProxyType
 
 from ..findings.check import Check
 
-__all__ = ["all_checks"]
+__all__ = ["all_checks", "areas"]
 
 
 @cache
 def all_checks() -> tuple[Check, ...]:
     """Every check, in the order of their ids."""
-    areas = (import_module(f"{__name__}.{area.name}") for area in iter_modules(__path__))
-    names = (f"{area.__name__}.{found.name}" for area in areas for found in iter_modules(area.__path__))
-    modules = (import_module(name) for name in names)
+    return tuple(sorted((check for area in _found().values() for check in area), key=lambda check: check.id))
+
+
+@cache
+def areas() -> Mapping[str, tuple[Check, ...]]:
+    """The checks of each area, which is a folder; both in the order of their names."""
+    return MappingProxyType(_found())
+
+
+def _found() -> Mapping[str, tuple[Check, ...]]:
+    return {area: _checks_of(area) for area in sorted(found.name for found in iter_modules(__path__))}
+
+
+def _checks_of(area: str) -> tuple[Check, ...]:
+    folder = import_module(f"{__name__}.{area}")
+    modules = (import_module(f"{folder.__name__}.{found.name}") for found in iter_modules(folder.__path__))
     found = [module.CHECK for module in modules if isinstance(getattr(module, "CHECK", None), Check)]
     return tuple(sorted(found, key=lambda check: check.id))

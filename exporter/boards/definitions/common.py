@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from ... import runbook
+from ...checks import areas
+from ...findings.check import PER_FLEET
 from ..model import Variable
 
 __all__ = [
     "CLUSTERS",
-    "EVICTIONS",
+    "DRAINS",
     "FEATURES",
     "IDENTITY",
     "INSTANCETYPES",
@@ -26,21 +28,7 @@ LINKS = (
 )
 VARIABLES = (CLUSTERS, NAMESPACES, *LINKS)
 
-IDENTITY = ("firmware_duplicates", "firmware_vms", "firmware_serials", "firmware_templates", "node_identity")
-NETWORKS = ("ipam_claims", "ipam_vms", "ipam_networks", "ipam_namespaces", "ipam_stack")
-EVICTIONS = ("evictions", "eviction_pdbs", "eviction_stack", "eviction_stops")
-FEATURES = (
-    "feature_configuration",
-    "feature_ground",
-    "feature_mismatch",
-    "feature_nodes",
-    "feature_storage",
-    "feature_templates",
-)
-INSTANCETYPES = (
-    "instancetype_vms",
-    "instancetype_objects",
-    "instancetype_revisions",
-    "instancetype_pools",
-    "instancetype_presets",
+DRAINS, FEATURES, IDENTITY, INSTANCETYPES, NETWORKS = (
+    tuple(check.id for check in areas()[name] if check.scope is not PER_FLEET)  # Prometheus finds these in states
+    for name in ("drains", "features", "identity", "instancetypes", "networks")
 )

@@ -19,7 +19,7 @@ from ..panels import (
     trust,
     upgrading,
 )
-from .common import EVICTIONS, VARIABLES
+from .common import DRAINS, VARIABLES
 
 _LEFT = queries.each("kubevirt_node_drain_vmis")
 _NODE = "cluster, node"
@@ -44,7 +44,7 @@ def _by_state(only: str) -> str:
 
 
 def _of(reason: str) -> str:
-    return queries.counts("", EVICTIONS, queries.reasons_are((reason,)))
+    return queries.counts("", DRAINS, queries.reasons_are((reason,)))
 
 
 NODES = table(
@@ -80,7 +80,7 @@ BOARD = Board(
     "whoever drains nodes",
     "Which nodes are drained, what is left on them, the state of their departure, and what is in their way.",
     (
-        trust(*EVICTIONS, also=(upgrading(),)),
+        trust(*DRAINS, also=(upgrading(),)),
         Row(
             "Drains",
             (
@@ -156,12 +156,12 @@ BOARD = Board(
                 findings_table(
                     "Findings about evictions and drains",
                     "VMIs, pods, nodes and PDBs.",
-                    EVICTIONS,
+                    DRAINS,
                     shows="severity reason node namespace name kind vm",
                     height=12,
                     width=24,
                 ),
-                by_reason(EVICTIONS, "By reason", width=24),
+                by_reason(DRAINS, "By reason", width=24),
             ),
         ),
     ),

@@ -41,7 +41,7 @@ def find(view: View) -> Iterator[Finding]:
                 reason="Paused",
                 severity=Severity.WARNING,
                 subject=vmi.ref,
-                message=f"the guest is paused on node {vmi.node}",
+                message=f"The guest is paused on node {vmi.node}.",
                 node=vmi.node,
             )
 
