@@ -100,20 +100,13 @@ async def _main(count: int) -> None:
         turn += 1
         for number in range(int(line[1])):
             namespace, name = f"tenant-{number % count // _PER_NAMESPACE}", f"vm-{number % count}.blue"
-            # Every other turn strips the owner, so that each event opens or closes a finding.
-            owners = None if turn % 2 else server.get("virtualmachines", namespace, f"vm-{number % count}")
-            server.patch("ipamclaims", namespace, name, {"metadata": {"ownerReferences": _references(owners)}})
+            # Every other turn strips the label, so that each event opens or closes a finding that waits for nothing.
+            labels = None if turn % 2 else {"kubevirt.io/vm": f"vm-{number % count}"}
+            server.patch("ipamclaims", namespace, name, {"metadata": {"labels": labels}})
             if number % 200 == 0:
                 await asyncio.sleep(0)
         print("done", flush=True)
     await server.stop()
-
-
-def _references(owner: dict[str, Any] | None) -> list[dict[str, Any]] | None:
-    if owner is None:
-        return None
-    meta = owner["metadata"]
-    return [{"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"]}]
 
 
 if __name__ == "__main__":
