@@ -32,8 +32,7 @@ contracts: $(VENV)/.dev ## which package may import which
 	$(BIN)/lint-imports
 
 verify: $(VENV)/.dev ## generated files and locks are up to date
-	$(BIN)/python -m exporter.docgen --verify
-	$(BIN)/python -m reconcile.docgen --verify
+	$(BIN)/python -m docs.generator --verify
 	$(BIN)/python -m release.licences --verify
 	$(BIN)/python -m release.locks
 
@@ -79,8 +78,7 @@ mutants: $(VENV)/.dev ## whether the tests notice changes of the core; MUTANTS="
 	$(BIN)/python -m tests.tools.mutants $(MUTANTS)
 
 generate: $(VENV)/.dev ## write the generated files again
-	$(BIN)/python -m exporter.docgen
-	$(BIN)/python -m reconcile.docgen
+	$(BIN)/python -m docs.generator
 	$(BIN)/python -m release.licences
 
 lock: $(VENV)/.dev ## write the locks again after a change of pyproject.toml; LOCK=--upgrade takes the newest versions

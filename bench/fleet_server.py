@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from exporter.fakeapi.apiserver import ApiServer
+from demo.apiserver.server import ApiServer
 
 _PER_NAMESPACE = 100
 

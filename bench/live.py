@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from demo.command import kubeconfig
 from exporter.app import assemble, serve, wait_until_seen
-from exporter.cli.commands.demo import kubeconfig
 from exporter.kube.client import Client
 from exporter.kube.errors import AbsentError
 from exporter.kube.timeouts import Pace

@@ -11,6 +11,7 @@ Standard library only.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from pathlib import Path
 __all__ = ["compile_all", "install"]
 
 KEPT = ("steward", "python")  # of bin; the rest are scripts of dependencies, and of shells
+NOT_RUN = ("demo",)  # packages of the wheel that run on no cluster
 
 
 def install(build: Path, into: Path) -> None:
@@ -35,6 +37,9 @@ def install(build: Path, into: Path) -> None:
     for script in (into / "bin").iterdir():
         if not script.name.startswith(KEPT):
             script.unlink()
+    for package in NOT_RUN:
+        (found,) = (into / "lib").glob(f"python*/site-packages/{package}")
+        shutil.rmtree(found)
     compile_all(into / "lib")
 
 

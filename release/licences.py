@@ -11,7 +11,7 @@ from email.message import Message
 from importlib.metadata import PackageNotFoundError, metadata
 from typing import cast
 
-from exporter.docgen import NOTE, kept
+from docs.generator.files import NOTE, kept
 
 from .locks import RUNTIME, TOP, Locked, locked
 

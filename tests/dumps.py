@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from exporter.fakeapi.resources import RESOURCES, Resource
+from demo.apiserver.resources import RESOURCES, Resource
 from tests.manifests import Object
 
 __all__ = ["LAYOUTS", "by_resource", "many", "plain_list", "typed_list"]

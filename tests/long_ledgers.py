@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from exporter.demo.fleet import sample_fleet
+from demo.fleet.sample import sample_fleet
 from exporter.store.record import Ref
 from reconcile.ledger import Entry, Event, Ledger
 from reconcile.ledger.disk import Disk

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from exporter.demo import surroundings as around
-from exporter.demo.objects import FINALIZERS, condition, new, owner
-from exporter.demo.pods import claim
-from exporter.fakeapi.resources import RESOURCES
+from demo.apiserver.resources import RESOURCES
+from demo.fleet import surroundings as around
+from demo.fleet.objects import FINALIZERS, condition, new, owner
+from demo.fleet.pods import claim
 from tests import sizing_rows
 from tests.sizing_rows import put
 from tests.vm_rows import BUILDERS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from exporter.demo.objects import condition, filled, new, owner
+from demo.fleet.objects import condition, filled, new, owner
 
 __all__ = ["BUILDERS", "matchers", "put", "put_template", "with_template"]
 

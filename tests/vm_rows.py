@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from exporter.demo import objects
-from exporter.demo import surroundings as around
-from exporter.demo.objects import condition, filled, new, owner
-from exporter.demo.pods import attached, launcher, pod
+from demo.fleet import objects
+from demo.fleet import surroundings as around
+from demo.fleet.objects import condition, filled, new, owner
+from demo.fleet.pods import attached, launcher, pod
 from tests.sizing_rows import matchers, put, put_template, with_template
 
 __all__ = ["BUILDERS"]

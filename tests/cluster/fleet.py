@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from exporter.demo import objects, pods
-from exporter.demo import surroundings as around
+from demo.fleet import objects, pods
+from demo.fleet import surroundings as around
 from exporter.store.kinds.mutating_webhook_configuration import CLAIM_WEBHOOK
 from tests.cluster.client import Client
 from tests.cluster.resources import IPAM_CLAIMS, VMS

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from exporter.demo import objects
-from exporter.demo import surroundings as around
-from exporter.demo.pods import launcher
+from demo.fleet import objects
+from demo.fleet import surroundings as around
+from demo.fleet.pods import launcher
 from tests.cluster.client import Client
 from tests.cluster.resources import NODES
 from tests.manifests import Object

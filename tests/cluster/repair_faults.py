@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from exporter.demo import instancetypes as its
+from demo.fleet import instancetypes as its
 from exporter.domain.drains.drain_stop import STOPPED_FOR_DRAIN, DrainStop, text_of
 from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED
 from reconcile.plan.requests import MANAGER

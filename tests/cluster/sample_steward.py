@@ -10,18 +10,18 @@ from itertools import chain
 from pathlib import Path
 from types import TracebackType
 
+from demo.apiserver.resources import Obj
+from demo.apiserver.server import ApiServer
+from demo.command import kubeconfig
+from demo.fleet.catalogue import offered
+from demo.fleet.networks import ground
+from demo.fleet.sample import healthy_vms, sample_fleet
+from demo.fleet.samples import complete
+from demo.repairs import join
 from exporter.app import assemble, serve, wait_until_seen
-from exporter.cli.commands.demo import kubeconfig
 from exporter.config.settings import Config, MetricsSettings, ReconcileSettings
-from exporter.demo.catalogue import offered
-from exporter.demo.fleet import healthy_vms, sample_fleet
-from exporter.demo.networks import ground
-from exporter.demo.samples import complete
 from exporter.engine.engine import Engine
-from exporter.fakeapi.apiserver import ApiServer
-from exporter.fakeapi.resources import Obj
 from exporter.kube.transport import Transport
-from reconcile.demo import join
 
 __all__ = ["SampleSteward", "healthy", "ill"]
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from exporter.boards import all_boards
-from exporter.boards.console import expression, fits
-from exporter.boards.model import Board, Panel, Query
+from dashboards.generator import all_boards
+from dashboards.generator.console import expression, fits
+from dashboards.generator.model import Board, Panel, Query
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import Tools

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from exporter.demo import surroundings as around
+from demo.fleet import surroundings as around
 from tests.cluster.apiserver import ApiServer
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from exporter.demo import objects
-from exporter.demo import surroundings as around
+from demo.fleet import objects
+from demo.fleet import surroundings as around
 from tests.cluster import fleet
 from tests.cluster.client import Client
 from tests.cluster.conftest import MakeApiServer

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from exporter.demo import instancetypes as its
+from demo.fleet import instancetypes as its
 from reconcile.confirm.confirm import Confirmed
 from reconcile.plan.plan import Create, Refused
 from reconcile.plan.remediations.instancetypes.restash_missing_revision import REMEDIATION

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from exporter.demo import instancetypes as its
+from demo.fleet import instancetypes as its
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import controller_revision, virtual_machine, virtual_machine_instancetype
 from exporter.store.record import Ref

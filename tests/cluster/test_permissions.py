@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
+from demo.fleet import surroundings as around
 from exporter.checks import all_checks
-from exporter.demo import surroundings as around
 from exporter.findings.check import PER_FLEET
 from exporter.states import all_states
 from exporter.store.kind import ApiKind

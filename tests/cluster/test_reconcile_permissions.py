@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
+from demo.fleet import instancetypes as its
 from exporter.checks import all_checks
-from exporter.demo import instancetypes as its
 from reconcile.cli.commands import add
 from reconcile.config.loading import Loaded, load
 from reconcile.permissions.accounts import ServiceAccount

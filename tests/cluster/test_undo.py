@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from exporter.demo import instancetypes as its
+from demo.fleet import instancetypes as its
 from exporter.domain.identity.firmware import group_id
 from reconcile.confirm.confirm import Confirmed
 from reconcile.confirm.confirm_undo import confirm_undo

@@ -11,12 +11,12 @@ from contextlib import aclosing
 
 from aiohttp import web
 
-from exporter.fakeapi import watching, wire
-from exporter.fakeapi.apiserver import ApiServer
-from exporter.fakeapi.calls import Call, Target, read
-from exporter.fakeapi.errors import ApiError
-from exporter.fakeapi.storage import Backup
-from exporter.fakeapi.watching import Pace
+from demo.apiserver import watching, wire
+from demo.apiserver.calls import Call, Target, read
+from demo.apiserver.errors import ApiError
+from demo.apiserver.server import ApiServer
+from demo.apiserver.storage import Backup
+from demo.apiserver.watching import Pace
 
 from .faults import Faults
 from .faulty_wire import send

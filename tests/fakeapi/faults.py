@@ -13,8 +13,8 @@ that vanishes (`unserve`) and lost connections (`drop_connections`) are calls of
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from exporter.fakeapi.calls import Call, Target
-from exporter.fakeapi.errors import ApiError, PlainError
+from demo.apiserver.calls import Call, Target
+from demo.apiserver.errors import ApiError, PlainError
 
 Answer = Callable[[Call, Target | None], ApiError]
 """Makes the refusal of a request; some texts name what was asked for."""

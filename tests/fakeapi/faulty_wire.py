@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 from aiohttp import web
 
-from exporter.fakeapi.wire import JSON, Answer
+from demo.apiserver.wire import JSON, Answer
 
 from .faults import Fault
 
@@ -13,7 +13,7 @@ __all__ = ["send"]
 
 
 async def send(request: web.BaseRequest, answer: Answer, fault: Fault) -> web.StreamResponse:
-    """As `exporter.fakeapi.wire.send`. Raises ConnectionResetError where the fault cuts the connection."""
+    """As `demo.apiserver.wire.send`. Raises ConnectionResetError where the fault cuts the connection."""
     faulty = _FaultyWire(request, fault)
     if isinstance(answer, tuple):
         status, body = answer

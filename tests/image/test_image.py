@@ -10,11 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.image.conftest import FILE
-from tests.image.pod import ask
 from tests.image.runtime import Container, How, Image
-from tests.kubevirt.network import Network
 from tests.shared import REPO
-from tests.waiting import wait_until
 
 IMPORTS = """
 import exporter, pkgutil, reconcile, ssl
@@ -81,20 +78,7 @@ def test_it_runs_as_any_user(image: Image, tmp_path: Path, user: tuple[int, int]
     assert container.says().strip().endswith(image.config["Labels"]["org.opencontainers.image.version"])
 
 
-def test_the_demo_serves_without_a_cluster(image: Image, tmp_path: Path) -> None:
-    """As `podman run --read-only --tmpfs /tmp IMAGE demo`."""
-    network = Network([])
-    network.start()
-    words = [*image.config["Entrypoint"], "demo", "--pace", "3600"]
-    how = How(words, read_only=True, drops_all=True, no_new_privileges=True, memory=["/tmp"], network=network.namespace)
-    container = Container(image, how, "demo", tmp_path)
-    try:
-        container.start()
-        wait_until(lambda: "Ctrl-C" in container.says() or not container.running, 120, "the demo serves", every=0.2)
-        answer = ask(network, "http://localhost:9877/metrics")
-        assert answer.status == 200, answer.text
-        assert "\nkubevirt_vm_firmware_uuid_duplicate{" in answer.text
-        assert container.stop(30) == 0
-    finally:
-        container.remove()
-        network.stop()
+def test_the_demo_is_not_in_it(image: Image, tmp_path: Path) -> None:
+    container = Container(image, How(["steward", "demo"], read_only=True), "demo", tmp_path)
+    assert container.run() == 2
+    assert "invalid choice: 'demo'" in container.says()

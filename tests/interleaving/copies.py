@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from exporter.demo.instancetypes import copy_name
+from demo.fleet.instancetypes import copy_name
 from reconcile.plan.plan import Delete
 from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from random import Random
 
-from exporter.demo.surroundings import kubevirt
+from demo.apiserver.errors import ApiError
+from demo.fleet.surroundings import kubevirt
 from exporter.domain.identity.firmware import group_id, legacy
-from exporter.fakeapi.errors import ApiError
 from exporter.store.record import Ref
 from reconcile.confirm.confirm import Hint
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from random import Random
 
-from exporter.demo import objects
-from exporter.demo.instancetypes import copy, copy_name, refer
-from exporter.demo.surroundings import kubevirt
-from exporter.fakeapi.errors import ApiError
+from demo.apiserver.errors import ApiError
+from demo.fleet import objects
+from demo.fleet.instancetypes import copy, copy_name, refer
+from demo.fleet.surroundings import kubevirt
 from exporter.store.record import Ref
 from reconcile.confirm.confirm import Hint
 from reconcile.plan.remediations.instancetypes.guard_instancetype import ALLOWED

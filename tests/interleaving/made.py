@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from exporter.demo.objects import FINALIZERS, IPAM_FINALIZER, filled, owner_of, vmi
-from exporter.demo.pods import attached, launcher
-from exporter.demo.pods import claim as made_claim
+from demo.fleet.objects import FINALIZERS, IPAM_FINALIZER, filled, owner_of, vmi
+from demo.fleet.pods import attached, launcher
+from demo.fleet.pods import claim as made_claim
 from exporter.domain.identity.firmware import legacy
 
 from .network import NAD

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import uuid5
 
-from exporter.demo import objects
-from exporter.demo.objects import owner, owner_of
+from demo.fleet import objects
+from demo.fleet.objects import owner, owner_of
 from reconcile.plan.remediations.identity.reassign_firmware_uuid import _NAMESPACE, ALLOWED
 
 from .made import launched, started

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from exporter.demo import pods
-from exporter.demo.objects import owner, owner_of
+from demo.fleet import pods
+from demo.fleet.objects import owner, owner_of
 
 from .made import NETWORK, started
 from .people import vm

@@ -8,9 +8,9 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from exporter.demo import objects
-from exporter.demo.objects import FINALIZERS, IPAM_FINALIZER, owner_of
-from exporter.fakeapi.errors import ApiError
+from demo.apiserver.errors import ApiError
+from demo.fleet import objects
+from demo.fleet.objects import FINALIZERS, IPAM_FINALIZER, owner_of
 
 from .made import claimed, lacking, launched
 from .platform import Platform

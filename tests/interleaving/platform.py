@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from exporter.demo.objects import FINALIZERS, IPAM_FINALIZER
-from exporter.fakeapi.errors import ApiError
+from demo.apiserver.errors import ApiError
+from demo.fleet.objects import FINALIZERS, IPAM_FINALIZER
 
 from .made import claimed, lacking, launched, started
 from .network import Network

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeVar
 
-from exporter.demo.objects import owner_of
-from exporter.demo.pods import attached
+from demo.fleet.objects import owner_of
+from demo.fleet.pods import attached
 from exporter.store.record import Ref
 from reconcile.plan.remediations import all_remediations
 

@@ -11,10 +11,10 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
-from exporter.demo import objects
-from exporter.demo.objects import IPAM_FINALIZER, owner
-from exporter.demo.pods import claim as made_claim
-from exporter.fakeapi.errors import ApiError
+from demo.apiserver.errors import ApiError
+from demo.fleet import objects
+from demo.fleet.objects import IPAM_FINALIZER, owner
+from demo.fleet.pods import claim as made_claim
 
 from .made import NETWORK
 from .people import vm

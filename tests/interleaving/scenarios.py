@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from exporter.demo import objects, pods
-from exporter.demo.objects import IPAM_FINALIZER, owner, owner_of
-from exporter.demo.surroundings import deployment, nad, webhook
+from demo.fleet import objects, pods
+from demo.fleet.objects import IPAM_FINALIZER, owner, owner_of
+from demo.fleet.surroundings import deployment, nad, webhook
 from exporter.store.record import Ref
 from reconcile.confirm.confirm import Hint
 

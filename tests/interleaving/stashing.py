@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from exporter.demo import objects
-from exporter.demo.instancetypes import copy, copy_name, reference, sized
-from exporter.demo.objects import owner_of
-from exporter.fakeapi.errors import ApiError
+from demo.apiserver.errors import ApiError
+from demo.fleet import objects
+from demo.fleet.instancetypes import copy, copy_name, reference, sized
+from demo.fleet.objects import owner_of
 
 from .world import Obj, World, meta_of, owned_by
 

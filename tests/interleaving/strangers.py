@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from random import Random
 
-from exporter.demo import objects, pods
-from exporter.demo.instancetypes import copy_name, stash_labels
-from exporter.demo.objects import IPAM_FINALIZER, owner, owner_of
-from exporter.fakeapi.errors import ApiError
+from demo.apiserver.errors import ApiError
+from demo.fleet import objects, pods
+from demo.fleet.instancetypes import copy_name, stash_labels
+from demo.fleet.objects import IPAM_FINALIZER, owner, owner_of
 from reconcile.plan.remediations.networks.release_ipam_claim import NUDGED
 
 from .made import NETWORK, launched

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from heapq import heappop, heappush
 from typing import Any
 
-from exporter.fakeapi.errors import ApiError
-from exporter.fakeapi.patching import JSON, patched
+from demo.apiserver.errors import ApiError
+from demo.apiserver.patching import JSON, patched
 from reconcile.plan.requests import MANAGER
 
 from .fields import KINDS as SIGNED

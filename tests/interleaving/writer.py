@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from exporter.fakeapi.errors import ApiError
+from demo.apiserver.errors import ApiError
 from exporter.kube.errors import StatusError
 from exporter.store.kind import ApiKind
 from reconcile.act.execute import Answer, Outcome, _outcome

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from exporter.demo import surroundings as around
+from demo.fleet import surroundings as around
 from tests.cluster.client import Client
 from tests.cluster.process import Process
 from tests.cluster.resources import DEPLOYMENTS

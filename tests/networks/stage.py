@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from exporter.demo import objects, pods
+from demo.fleet import objects, pods
 from tests.cluster import fleet
 from tests.cluster.client import ApiError
 from tests.cluster.resources import (

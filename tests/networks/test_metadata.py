@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exporter.demo import objects, pods
+from demo.fleet import objects, pods
 from tests.cluster.resources import IPAM_CLAIMS, VMS
 from tests.networks.findings import Findings
 from tests.networks.stage import Stage

@@ -13,9 +13,9 @@ import aiohttp
 import pytest
 import trustme
 
+from demo.command import kubeconfig
+from demo.fleet.sample import sample_fleet
 from exporter.app import assemble, serve, wait_until_seen
-from exporter.cli.commands.demo import kubeconfig
-from exporter.demo.fleet import sample_fleet
 from exporter.kube.transport import Transport
 from tests.fakeapi.apiserver import FakeApiServer
 

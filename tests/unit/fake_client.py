@@ -7,7 +7,7 @@ from typing import Any
 
 import aiohttp
 
-from exporter.fakeapi.watching import Pace
+from demo.apiserver.watching import Pace
 from tests.fakeapi.apiserver import FakeApiServer
 
 Obj = dict[str, Any]

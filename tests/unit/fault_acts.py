@@ -7,8 +7,8 @@ import copy
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from exporter.fakeapi.errors import PlainError
-from exporter.fakeapi.storage import Backup
+from demo.apiserver.errors import PlainError
+from demo.apiserver.storage import Backup
 from exporter.store.source import SyncState
 from tests.fakeapi import faults
 from tests.fakeapi.apiserver import FakeApiServer

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from demo.fleet.faulty import faulty
+from demo.fleet.networks import SHOP, addresses, ground
+from demo.fleet.sample import healthy_vms
+from demo.fleet.samples import SampleVM, complete
 from exporter.app import Steward, assemble
 from exporter.checks import all_checks
-from exporter.demo.faulty import faulty
-from exporter.demo.fleet import healthy_vms
-from exporter.demo.networks import SHOP, addresses, ground
-from exporter.demo.samples import SampleVM, complete
 from exporter.engine.engine import Engine
 from exporter.findings.check import Check
 from exporter.findings.finding import Finding, Since

@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
-from exporter.demo.fleet import sample_fleet
 from exporter.domain.identity.firmware import group_id, legacy
 from tests.dumps import many
 from tests.manifests import Object

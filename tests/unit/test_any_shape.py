@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
+from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
-from exporter.demo.fleet import sample_fleet
 from exporter.findings.check import Check
 from exporter.metrics.states import States
 from exporter.states import all_states

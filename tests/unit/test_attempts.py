@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from exporter.fakeapi.errors import ApiError
+from demo.apiserver.errors import ApiError
 from exporter.kube import sending
 from exporter.kube.clocks import boottime
 from reconcile.confirm.confirm import Confirmed

@@ -16,9 +16,9 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
 from exporter.checks import all_checks
-from exporter.demo.fleet import sample_fleet
 from exporter.findings.check import PER_FLEET
 from tests.dumps import many
 

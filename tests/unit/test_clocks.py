@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.fakeapi.errors import ApiError
+from demo.apiserver.errors import ApiError
 from exporter.kube.clocks import ServerClocks, boottime
 from exporter.kube.errors import StatusError
 from exporter.kube.transport import Transport

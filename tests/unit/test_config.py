@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docs.generator.exporter import generated
 from exporter.__main__ import main
 from exporter.checks import all_checks
 from exporter.config.documents import as_rows, as_yaml, pages, schema
@@ -25,7 +26,6 @@ from exporter.config.loading import Loaded, Sources, load
 from exporter.config.mistakes import Mistakes
 from exporter.config.reader import read
 from exporter.config.settings import Config
-from exporter.docgen import generated
 from exporter.findings.check import Check, Reason, Setting, View
 from exporter.findings.finding import Finding
 from exporter.findings.scopes import PER_VM

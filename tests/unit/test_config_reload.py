@@ -17,9 +17,9 @@ import aiohttp
 import msgspec
 import pytest
 
+from demo.command import kubeconfig
 from exporter.app import Steward, assemble, serve, wait_until_seen
 from exporter.checks import all_checks
-from exporter.cli.commands.demo import kubeconfig
 from exporter.cli.commands.serve import follow
 from exporter.config.loading import Loaded, Sources, digest_of, load
 from exporter.config.reloading import Watched

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from demo.fleet.sample import healthy_vms, sample_fleet
+from demo.fleet.samples import compose_key
+from demo.story import play, steps
 from exporter.checks import all_checks
-from exporter.demo.fleet import healthy_vms, sample_fleet
-from exporter.demo.samples import compose_key
-from exporter.demo.story import play, steps
 from tests.evaluation import Evaluation
 from tests.fakeapi.apiserver import FakeApiServer
 

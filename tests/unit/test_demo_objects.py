@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from exporter.demo import objects, pods, surroundings
+from demo.fleet import objects, pods, surroundings
 
 EARLY, LATE = "2026-05-04T08:12:31Z", "2026-06-03T16:20:00Z"
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import tomllib
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import asynccontextmanager
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from exporter.cli.commands.demo import Part, Say, demo
+from demo.command import Part, demo
+from demo.repairs import join
+from demo.story import Say
 from exporter.engine.engine import Engine
-from reconcile.demo import join
 from reconcile.ledger import Event, Ledger
 from reconcile.plan.annotations import PREFIX
-from tests.shared import REPO
 
 
 class Once:
@@ -85,10 +83,3 @@ async def test_a_repair_is_approved_and_stays_and_another_is_taken_back(capsys: 
     assert stays not in once.repairs
     assert any(each for each in once.repairs.values())
     assert once.events.count(Event.DONE) == 2
-
-
-def test_the_demo_finds_the_sidecar_by_its_entry_point() -> None:
-    project = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    group = "kubevirt_steward.demo"
-
-    assert [EntryPoint(name, value, group).load() for name, value in project["entry-points"][group].items()] == [join]

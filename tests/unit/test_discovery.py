@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from demo.apiserver import wire
+from demo.apiserver.calls import Call
+from demo.apiserver.errors import page_not_found
+from demo.command import kubeconfig
 from exporter.app import assemble, wait_until_seen
-from exporter.cli.commands.demo import kubeconfig
-from exporter.fakeapi import wire
-from exporter.fakeapi.calls import Call
-from exporter.fakeapi.errors import page_not_found
 from exporter.kube.client import Client
 from exporter.kube.transport import Transport
 from exporter.store.source import Source, SyncState

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.demo.fleet import sample_fleet
+from demo.fleet.sample import sample_fleet
 from exporter.domain.drains.departure import DrainState
 from exporter.findings.finding import Finding, Severity
 from exporter.store.kinds.node import Node

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
 from exporter.checks.drains.evictions.reasons import BLOCKED
-from exporter.demo.fleet import sample_fleet
 from exporter.domain.drains.departure import DrainState
 from exporter.findings.finding import Finding
 from exporter.states.node_drains import STATE, Drains

@@ -12,9 +12,9 @@ import aiohttp
 import pytest
 import yaml
 
+from demo.command import kubeconfig
 from exporter.__main__ import main
 from exporter.checks import all_checks
-from exporter.cli.commands.demo import kubeconfig
 from exporter.store.kind import ApiKind
 from exporter.views import drain
 from tests.evaluation import api_kinds

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
+from demo.apiserver.errors import ApiError, PlainError
+from demo.command import kubeconfig
 from exporter.__main__ import main
-from exporter.cli.commands.demo import kubeconfig
 from exporter.cli.input.edit_probes import ask_edits, edits
-from exporter.fakeapi.errors import ApiError, PlainError
 from exporter.kube.probe import EditProbe, NotDryError
 from exporter.kube.transport import Transport
 from exporter.store.record import Ref

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from demo.apiserver.server import ApiServer
+from demo.command import kubeconfig
 from exporter.__main__ import main
-from exporter.cli.commands.demo import kubeconfig
-from exporter.fakeapi.apiserver import ApiServer
 
 NOTHING = {"generation": 1, "findings": [], "unknown": [], "ready": True, "fleet": {"virtualMachines": 0}}
 NAME = "steward-exporter"

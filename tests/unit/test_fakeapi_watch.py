@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from exporter.fakeapi.watching import Pace
+from demo.apiserver.watching import Pace
 
 from .fake_client import CLAIMS, IN_SHOP, Client, claim, pod, running
 

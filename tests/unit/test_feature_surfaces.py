@@ -14,9 +14,9 @@ import aiohttp
 import pytest
 import yaml
 
+from demo.command import kubeconfig
 from exporter.__main__ import main
 from exporter.checks.features import feature_configuration, feature_mismatch
-from exporter.cli.commands.demo import kubeconfig
 from exporter.store.source import SyncState
 from tests.dumps import plain_list
 from tests.fakeapi.apiserver import FakeApiServer

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from demo.command import kubeconfig
+from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
-from exporter.cli.commands.demo import kubeconfig
-from exporter.demo.fleet import sample_fleet
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.rows import full
 

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from demo.apiserver.patching import JSON, patched
 from exporter.domain.identity.firmware import comparable, legacy
-from exporter.fakeapi.patching import JSON, patched
 from exporter.store.kinds import namespace
 from exporter.store.record import Ref
 from reconcile.confirm.confirm import Confirmed

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
-from exporter.demo.fleet import sample_fleet
 from exporter.engine.engine import Engine
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import network_attachment_definition, virtual_machine

@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 import yaml
 
+from demo.command import kubeconfig
 from exporter.__main__ import main
-from exporter.cli.commands.demo import kubeconfig
 from exporter.views.impact import PARAMETERS
 from tests.fakeapi.apiserver import FakeApiServer
 from tests.rows import full

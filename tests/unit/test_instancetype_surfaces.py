@@ -13,8 +13,8 @@ import aiohttp
 import pytest
 import yaml
 
+from demo.command import kubeconfig
 from exporter.__main__ import main
-from exporter.cli.commands.demo import kubeconfig
 from exporter.store.source import SyncState
 from tests.dumps import plain_list
 from tests.fakeapi.apiserver import FakeApiServer

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from exporter.fakeapi.resources import Obj
+from demo.apiserver.resources import Obj
 from reconcile.confirm.confirm import Confirmed, Hint
 from reconcile.plan.plan import Patch, Refused
 from reconcile.plan.remediation import Remediation

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from exporter.cli.commands.demo import kubeconfig
+from demo.command import kubeconfig
 from reconcile.lease.lease import Election
 from reconcile.lease.record import PREFIX, Candidate, Record
 from reconcile.lease.tenure import NotLeadingError, Tenure

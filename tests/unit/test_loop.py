@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from demo.apiserver.errors import ApiError
 from exporter.checks import all_checks
 from exporter.config.settings import Config as ExporterConfig
-from exporter.fakeapi.errors import ApiError
 from exporter.kube.transport import Transport
 from exporter.store.text.skew import Skew
 from reconcile.act.execute import Writer

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 import yaml
 
+from demo.apiserver.resources import RESOURCES
+from demo.command import kubeconfig
+from demo.fleet.sample import sample_fleet
 from exporter.__main__ import main
 from exporter.app import assemble, read_dump, wait_until_seen
-from exporter.cli.commands.demo import kubeconfig
 from exporter.config.settings import Config
-from exporter.demo.fleet import sample_fleet
 from exporter.engine.engine import Engine
-from exporter.fakeapi.resources import RESOURCES
 from exporter.findings.finding import Finding
 from exporter.kube.transport import Transport
 from exporter.store.source import Source, Undecodable

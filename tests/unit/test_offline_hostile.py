@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
+from demo.apiserver.resources import RESOURCES
 from exporter.__main__ import main
-from exporter.fakeapi.resources import RESOURCES
 from exporter.offline.documents import Found, objects
 from exporter.offline.files import File, Unread, files
 from exporter.offline.limits import Limits

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from demo.fleet.sample import sample_fleet
 from exporter.checks import all_checks
-from exporter.demo.fleet import sample_fleet
 from exporter.findings.affected import affected, everything
 from exporter.findings.evaluate import evaluate
 from exporter.kube.watch.decode import Decoder

@@ -6,10 +6,11 @@ import tomllib
 
 import yaml
 
-from exporter import boards, packaging
-from exporter.packaging.bundle import BUNDLE
-from exporter.packaging.chart import CHART
-from exporter.packaging.release import component
+from dashboards import generator as boards
+from deploy import generator as packaging
+from deploy.generator.bundle import BUNDLE
+from deploy.generator.chart import CHART
+from deploy.generator.release import component
 from tests.shared import REPO
 
 CSV = f"{BUNDLE}/manifests/kubevirt-steward.clusterserviceversion.yaml"

@@ -9,9 +9,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from demo.apiserver.server import ApiServer
+from demo.command import kubeconfig
 from exporter.__main__ import main
-from exporter.cli.commands.demo import kubeconfig
-from exporter.fakeapi.apiserver import ApiServer
 from reconcile.plan.annotations import PAUSED, RESUMED
 
 LEASE = "kubevirt-steward-reconcile"

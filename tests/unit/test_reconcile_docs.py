@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from docs.generator.sidecar import generated
 from exporter.__main__ import main
 from exporter.checks import all_checks
 from reconcile.app import kinds_of
@@ -18,7 +19,6 @@ from reconcile.config.loading import Loaded, keys_of, load
 from reconcile.config.settings import model_of
 from reconcile.confirm.confirm import Confirmed
 from reconcile.decide.gates import GATES
-from reconcile.docgen import generated
 from reconcile.permissions.accounts import NAME, ServiceAccount
 from reconcile.permissions.rbac import base_roles, needed, write_role
 from reconcile.plan.plan import Create, Plan

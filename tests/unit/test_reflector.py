@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from demo.apiserver.calls import Call
 from exporter.app import assemble
 from exporter.engine.intake import Intake
-from exporter.fakeapi.calls import Call
 from exporter.kube.transport import Transport
 from exporter.kube.watch.decode import Decoder
 from exporter.kube.watch.live import LiveSource

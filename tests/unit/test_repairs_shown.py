@@ -12,10 +12,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from demo.command import kubeconfig
 from exporter.__main__ import main
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks
-from exporter.cli.commands.demo import kubeconfig
 from exporter.config.settings import Config, ReconcileSettings
 from exporter.kube.transport import Transport
 from exporter.sidecar.repairs import Repairs, decoding

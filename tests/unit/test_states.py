@@ -13,11 +13,11 @@ from typing import Any
 import aiohttp
 import pytest
 
+from demo.command import kubeconfig
+from demo.fleet.sample import sample_fleet
 from exporter.app import assemble, serve, wait_until_seen
 from exporter.checks import all_checks
-from exporter.cli.commands.demo import kubeconfig
 from exporter.config.settings import Config, MetricsSettings, SeriesLimitSettings
-from exporter.demo.fleet import sample_fleet
 from exporter.domain.identity.firmware import invalid, legacy
 from exporter.engine.engine import Engine
 from exporter.engine.intake import Intake

@@ -17,11 +17,11 @@ import pytest
 import yaml
 from msgspec import inspect
 
+from demo.command import kubeconfig
+from demo.fleet.sample import sample_fleet
 from exporter import views
 from exporter.__main__ import main
 from exporter.checks import all_checks
-from exporter.cli.commands.demo import kubeconfig
-from exporter.demo.fleet import sample_fleet
 from exporter.http.reports import everyone
 from exporter.store.kind import ApiKind
 from exporter.views.findings import FindingReport, Report

@@ -7,8 +7,8 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
+from demo.command import kubeconfig
 from exporter.app import assemble, serve
-from exporter.cli.commands.demo import kubeconfig
 from exporter.config.settings import Config as ExporterConfig
 from exporter.http.server.certificates import Certificates
 from exporter.kube.transport import Transport

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.fakeapi.errors import ApiError
+from demo.apiserver.errors import ApiError
 from exporter.kube.transport import Transport
 from exporter.store.text.skew import Skew
 from reconcile.ledger import Entry, Event, Ledger

@@ -23,6 +23,7 @@ VERSION = pyproject()["project"]["version"]
 WHEEL = f"kubevirt_steward-{VERSION}-py3-none-any.whl"
 ARCHIVE = f"kubevirt_steward-{VERSION}.tar.gz"
 FILES = (
+    "demo",
     "exporter",
     "reconcile",
     "rules/runbooks",

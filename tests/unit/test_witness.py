@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from exporter.cli.commands.demo import kubeconfig
+from demo.command import kubeconfig
 from exporter.kube.errors import UnreachableError
 from reconcile.lease.record import PREFIX
 from reconcile.lease.tenure import NotLeadingError, WithheldError

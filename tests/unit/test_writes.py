@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from exporter.fakeapi.patching import patched
+from demo.apiserver.patching import patched
 from reconcile.act.events import event
 from reconcile.permissions.policy import EVENT
 from reconcile.plan.annotations import APPROVED_PLAN, PAUSED

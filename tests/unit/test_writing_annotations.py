@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from exporter.cli.commands.demo import kubeconfig
+from demo.command import kubeconfig
 from exporter.kube.errors import KubeError
 from exporter.kube.transport import Transport
 from reconcile.act.execute import Outcome, Writer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from exporter.demo import instancetypes as its
+from demo.fleet import instancetypes as its
 from tests.cluster import fleet
 from tests.cluster.resources import CONTROLLER_REVISIONS, INSTANCETYPES, VM_POOLS, VMS
 from tests.cluster.stage import Stage, Story, touched

@@ -1,0 +1,35 @@
+"""The variables that boards share, and the checks of each area."""
+
+from __future__ import annotations
+
+from exporter import runbook
+from exporter.checks import areas
+from exporter.findings.check import PER_FLEET
+
+from ..model import Variable
+
+__all__ = [
+    "CLUSTERS",
+    "DRAINS",
+    "FEATURES",
+    "IDENTITY",
+    "INSTANCETYPES",
+    "LINKS",
+    "NAMESPACES",
+    "NETWORKS",
+    "VARIABLES",
+]
+
+FINDINGS = '__name__=~"kubevirt_.+", check=~".+", kind=~".+"'
+CLUSTERS = Variable("cluster", "Cluster", "kubevirt_steward_build_info", "cluster", several=True)
+NAMESPACES = Variable("namespace", "Namespace", f'{{{FINDINGS}, cluster=~"$cluster"}}', "namespace", several=True)
+LINKS = (
+    Variable("steward", "URL of the steward's page", default="http://localhost:9877"),
+    Variable("runbooks", "URL of the runbooks", default=f"{runbook.links()}/", hidden=True),
+)
+VARIABLES = (CLUSTERS, NAMESPACES, *LINKS)
+
+DRAINS, FEATURES, IDENTITY, INSTANCETYPES, NETWORKS = (
+    tuple(check.id for check in areas()[name] if check.scope is not PER_FLEET)  # Prometheus finds these in states
+    for name in ("drains", "features", "identity", "instancetypes", "networks")
+)

@@ -1,0 +1,1 @@
+"""The sample fleet, and the faults of its objects. It knows nothing of who reads it."""

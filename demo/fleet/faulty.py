@@ -1,0 +1,153 @@
+"""What is wrong with addresses in the sample fleet: one function per case."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from ..apiserver.resources import Obj
+from .networks import BILLING, LAB, LEGACY, NODES, SHOP, TELECOM, Network, addresses
+from .samples import SampleVM, claim, complete, disk, plain_pod, virtual_machine, while_running
+from .trouble import Case, deleting, minutes, trouble
+
+
+def faulty(now: datetime) -> list[Case]:
+    return [case(now) for case in CASES]
+
+
+def orphaned(now: datetime, network: Network, name: str, host: int) -> Case:
+    left = claim(_sample(now, network, name, host, age=timedelta(days=9)))
+    wrong = "its VM is gone for good, nobody deletes the claim, its address stays taken"
+    return Case([left], [trouble(left, wrong)])
+
+
+def stuck(now: datetime, network: Network, name: str, host: int, ago: timedelta) -> Case:
+    left = deleting(claim(_sample(now, network, name, host)), now - ago)
+    wrong = f"deleted {minutes(ago)} ago, VM and VMI are gone, but the finalizer was never taken off"
+    return Case([left], [trouble(left, wrong)])
+
+
+def blocks_its_vm(now: datetime) -> Case:
+    sample = _sample(now, TELECOM, "sip-proxy-old", 110)
+    since = now - timedelta(minutes=40)
+    vm = deleting(virtual_machine(sample), since, ["foregroundDeletion"])
+    vm["status"]["printableStatus"] = "Terminating"
+    left = deleting(claim(sample), since)
+    wrong = "its VM waits in Terminating for the claim, and nobody takes the claim's finalizer off"
+    return Case([vm, disk(sample), left], [trouble(left, wrong)])
+
+
+def vmi_still_there(now: datetime) -> Case:
+    sample = _sample(now, LAB, "trainer-9", 111, node=NODES[1])
+    since = now - timedelta(minutes=14)
+    vm, volume, left, vmi, *rest = complete(sample)
+    vm = deleting(vm, since, [*vm["metadata"]["finalizers"], "foregroundDeletion"])
+    vm["status"]["printableStatus"] = "Terminating"
+    vmi, left = deleting(vmi, since), deleting(left, since)
+    wrong = "on its way out with its VM, which still waits for its VMI"
+    return Case([vm, volume, left, vmi, *rest], [trouble(left, wrong)])
+
+
+def recreated(now: datetime, name: str, host: int, node: str) -> Case:
+    old = _sample(now, BILLING, name, host)
+    new = replace(old, node=node, generation="again", age=timedelta(hours=3), up=timedelta(hours=2))
+    left = deleting(claim(old), now - timedelta(hours=3, minutes=10))
+    objects = [virtual_machine(new), disk(new), left, *(while_running(new) if new.running else ())]
+    use = "runs on the address of this dying claim" if new.running else "is stopped and gets no claim of its own"
+    wrong = f"belongs to an earlier VM of that name; the new one {use}"
+    return Case(objects, [trouble(left, wrong)])
+
+
+def ownerless_and_left(now: datetime) -> Case:
+    left = claim(_sample(now, LAB, "import-5", 113))
+    del left["metadata"]["ownerReferences"]
+    wrong = "has no owner, so the garbage collector never deletes it, and its VM is gone"
+    return Case([left], [trouble(left, wrong)])
+
+
+def ownerless_in_use(now: datetime) -> Case:
+    sample = _sample(now, SHOP, "search-9", 114, node=NODES[2])
+    objects, left = _with_claim(sample)
+    del left["metadata"]["ownerReferences"]
+    wrong = "lost its owner reference; its VM runs, but its address will outlive it"
+    return Case(objects, [trouble(left, wrong)])
+
+
+def cloned(now: datetime) -> Case:
+    first = _sample(now, TELECOM, "hlr-1", 115, node=NODES[3])
+    objects, original = _with_claim(first)
+    others, copy = _with_claim(replace(first, name="hlr-1-clone", node="", age=timedelta(days=2)))
+    wrong = "has the same addresses as {}, in the same network"
+    troubles = [
+        trouble(original, wrong.format("hlr-1-clone.sig, whose VM is stopped")),
+        trouble(copy, wrong.format("hlr-1.sig, whose VM runs")),
+    ]
+    return Case([*objects, *others], troubles)
+
+
+def held_by_a_pod(now: datetime) -> Case:
+    sample = _sample(now, SHOP, "promo-9", 116)
+    objects, left = _with_claim(sample)
+    wrong = "its VM is stopped, and pod shop/debug-shell holds its address meanwhile"
+    return Case([*objects, plain_pod(sample, "debug-shell", NODES[0])], [trouble(left, wrong)])
+
+
+def of_an_earlier_network(now: datetime) -> Case:
+    objects, left = _with_claim(_sample(now, LAB, "archive-2", 118))
+    left["status"]["ips"] = ["10.99.0.18/24"]
+    wrong = "its network was made again with other subnets: OVN-Kubernetes' control plane fails at its next start"
+    return Case(objects, [trouble(left, wrong)])
+
+
+def unprotected(now: datetime) -> Case:
+    objects, bare = _with_claim(_sample(now, SHOP, "cache-7", 119))
+    del bare["metadata"]["finalizers"]
+    wrong = "lost its finalizer: whoever deletes it takes the VM its address"
+    return Case(objects, [trouble(bare, wrong)])
+
+
+def misshapen(now: datetime) -> Case:
+    objects, left = _with_claim(sample := _sample(now, LEGACY, "old-import", 10))
+    left["status"] = {"ips": sample.addresses[0]}
+    wrong = "its status.ips is a string instead of a list: nothing can be said about the claims of this namespace"
+    return Case(objects, [trouble(left, wrong)])
+
+
+CASES: tuple[Callable[[datetime], Case], ...] = (
+    partial(orphaned, network=SHOP, name="checkout-canary", host=100),
+    partial(orphaned, network=LAB, name="scratch-7", host=101),
+    partial(stuck, network=BILLING, name="invoice-batch-3", host=102, ago=timedelta(minutes=25)),
+    partial(stuck, network=LAB, name="load-gen-2", host=103, ago=timedelta(hours=2)),
+    blocks_its_vm,
+    vmi_still_there,
+    partial(recreated, name="ledger-db", host=112, node=NODES[0]),
+    partial(recreated, name="report-writer", host=117, node=""),
+    ownerless_and_left,
+    ownerless_in_use,
+    cloned,
+    held_by_a_pod,
+    of_an_earlier_network,
+    unprotected,
+    misshapen,
+)
+
+
+def _with_claim(sample: SampleVM) -> tuple[list[Obj], Obj]:
+    """All of a VM, and its claim among that."""
+    objects = complete(sample)
+    return objects, objects[2]
+
+
+def _sample(
+    now: datetime, network: Network, name: str, host: int, *, node: str = "", age: timedelta = timedelta(days=30)
+) -> SampleVM:
+    return SampleVM(
+        namespace=network.namespace,
+        name=name,
+        now=now,
+        node=node,
+        number=host,
+        network=network,
+        addresses=addresses(network, host),
+        age=age,
+    )

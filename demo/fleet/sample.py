@@ -1,0 +1,116 @@
+"""The sample fleet: a hundred VMs in six namespaces, most of them well.
+
+    fleet = sample_fleet(now)
+    server.load(fleet.objects)
+    for trouble in fleet.troubles: ...
+
+The healthy ones are whole: every reference resolves, each claim carries what its pod holds.
+What is wrong is listed beside them, one sentence each; see faulty.py and its neighbours.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import chain
+
+from ..apiserver.resources import Obj
+from .catalogue import SIGNALLING, offered
+from .faulty import faulty
+from .faulty_evictions import blocked
+from .faulty_features import refused
+from .faulty_identity import confused
+from .faulty_instancetypes import lost
+from .networks import BILLING, LAB, MISSPELT, NODES, SHOP, TELECOM, Network, addresses, ground
+from .samples import SampleVM, complete
+from .trouble import Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    objects: list[Obj]
+    troubles: list[Trouble]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """VMs that differ by a number at the end of their name."""
+
+    namespace: str
+    stem: str
+    running: int
+    stopped: int = 0
+    network: Network | None = None
+    memory: str = "2Gi"
+    windows: bool = False
+    downward_metrics: bool = False
+    instancetype: str = ""
+    preference: str = ""
+
+
+GROUPS = (
+    Group(namespace="shop", stem="web", running=6, network=SHOP),
+    Group(namespace="shop", stem="cart", running=3, network=SHOP, memory="4Gi"),
+    Group(namespace="shop", stem="search", running=2, network=SHOP, memory="8Gi", instancetype="u1.large"),
+    Group(namespace="shop", stem="promo", running=0, stopped=1, network=SHOP),
+    Group(namespace="shop", stem="flash-sale", running=1, network=SHOP),
+    Group(namespace="billing", stem="ledger", running=3, network=BILLING, memory="16Gi", instancetype="u1.xlarge"),
+    Group(namespace="billing", stem="invoice", running=3, network=BILLING),
+    Group(namespace="billing", stem="audit", running=0, stopped=2, network=BILLING),
+    Group(namespace="lab", stem="bench", running=6, network=LAB),
+    Group(namespace="lab", stem="trainer", running=3, network=LAB, memory="64Gi"),
+    Group(namespace="lab", stem="idle", running=0, stopped=2, network=LAB),
+    Group(namespace="telecom", stem="hss", running=2, network=TELECOM, memory="16Gi", downward_metrics=True),
+    Group(namespace="telecom", stem="smsc", running=2, network=TELECOM, instancetype=SIGNALLING),
+    Group(namespace="telecom", stem="sip-proxy", running=3, network=TELECOM),
+    Group(namespace="telecom", stem="pcrf", running=1, stopped=1, network=TELECOM, memory="8Gi"),
+    Group(
+        namespace="windows-desktops",
+        stem="desktop",
+        running=9,
+        stopped=2,
+        memory="8Gi",
+        windows=True,
+        instancetype="u1.large",
+        preference="windows.11",
+    ),
+    Group(namespace="telecom", stem="hss-spare", running=0, stopped=1, memory="16Gi", downward_metrics=True),
+)
+
+
+def sample_fleet(now: datetime) -> Fleet:
+    well = chain.from_iterable(complete(sample) for sample in healthy_vms(now))
+    cases = [*faulty(now), *confused(now), *blocked(now), *lost(now), *refused(now)]
+    ill = chain.from_iterable(case.objects for case in cases)
+    troubles = chain.from_iterable(case.troubles for case in cases)
+    return Fleet([*ground(now), *offered(now).values(), *well, *ill], [*troubles, MISSPELT])
+
+
+def healthy_vms(now: datetime) -> list[SampleVM]:
+    """Spread over the nodes in turn, with addresses from .10 up in each network."""
+    samples: list[SampleVM] = []
+    taken: Counter[Network] = Counter()
+    kept = offered(now)
+    for group in GROUPS:
+        for i in range(group.running + group.stopped):
+            number = len(samples)
+            if group.network:
+                taken[group.network] += 1
+            samples.append(
+                SampleVM(
+                    namespace=group.namespace,
+                    name=f"{group.stem}-{i + 1}",
+                    now=now,
+                    node=NODES[number % len(NODES)] if i < group.running else "",
+                    number=number,
+                    network=group.network,
+                    addresses=addresses(group.network, 9 + taken[group.network]) if group.network else (),
+                    age=timedelta(days=20 + 3 * number),
+                    up=timedelta(hours=5 + 7 * (number % 40)),
+                    memory=group.memory,
+                    windows=group.windows,
+                    downward_metrics=group.downward_metrics,
+                    instancetype=kept.get(group.instancetype),
+                    preference=kept.get(group.preference),
+                )
+            )
+    return samples

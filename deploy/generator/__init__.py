@@ -1,0 +1,42 @@
+"""What deploy/ and rules/ have that follows from other files: the release, the chart's copies, the OLM bundle.
+
+The kustomizations in deploy/ are the source, written by hand; the chart's templates take their objects from copies of
+the same files, and the bundle is made of them. `read` gives the text of a file by its path from the project's top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from exporter.rules import Values, groups
+from exporter.rules.formats import document
+
+from . import bundle, chart, release
+
+__all__ = ["generated"]
+
+
+def generated(read: Callable[[str], str], boards: Iterable[str], note: str) -> dict[str, str]:
+    """The text of each generated file by its path. `boards` are the paths of all files of dashboards/."""
+    version = release.version(read("pyproject.toml"))
+    rules = document("prometheusrule", groups(Values()), Values())
+    made = {
+        "deploy/components/release/kustomization.yaml": release.component(version, note),
+        "deploy/components/prometheus-operator/rules.yaml": rules,
+        "deploy/components/vanilla-prometheus/rules.yaml": _config_map(read, note),
+    }
+
+    def current(path: str) -> str:
+        return made[path] if path in made else read(path)
+
+    return made | chart.files(current, version, boards, note) | bundle.files(current, version, note)
+
+
+def _config_map(read: Callable[[str], str], note: str) -> str:
+    """One ConfigMap with all files of rules/. Not a kustomization there: `rules/*.yaml` are files for Prometheus."""
+    lines = [f"# {note}", "apiVersion: v1", "kind: ConfigMap", "metadata:", "  name: kubevirt-steward-rules"]
+    lines += ["  labels: {app.kubernetes.io/name: steward-exporter}", "data:"]
+    for group in groups(Values()):
+        text = read(f"rules/{group.name}.yaml").splitlines()
+        lines += [f"  {group.name}.yaml: |", *(f"    {line}".rstrip() for line in text)]
+    return "\n".join(lines) + "\n"

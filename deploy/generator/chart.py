@@ -1,0 +1,55 @@
+"""The generated files of the Helm chart: its Chart.yaml, and copies of what its templates put into the cluster.
+
+A chart holds all it needs: Helm reads nothing outside its folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+__all__ = ["CHART", "files"]
+
+CHART = "deploy/helm/kubevirt-steward"
+_COPIED = (
+    *(f"base/exporter/{name}" for name in ("access", "clusterrole", "clusterrolebinding", "networkpolicy", "service")),
+    *("base/exporter/serviceaccount", "base/tenant/role", "components/cert-manager/certificates", "components/ha/pdb"),
+    *("components/prometheus-operator/prometheus", "components/prometheus-operator/rules"),
+    *("components/prometheus-operator/servicemonitor", "components/vanilla-prometheus/rules"),
+    "components/vanilla-prometheus/scrape",
+    *(f"components/reconcile/sidecar/{name}" for name in ("bindings", "ledger", "serviceaccount")),
+    *(f"components/reconcile/pod/{name}" for name in ("bindings", "certificate", "networkpolicy", "reconcile")),
+    "components/reconcile/pod/service",
+    *(f"components/reconcile-one-pod/sidecar/{name}" for name in ("bindings", "reconcile")),
+)
+_FOLDERS = ("dashboards/grafana/", "dashboards/console/")
+
+
+def files(read: Callable[[str], str], version: str, boards: Iterable[str], note: str) -> dict[str, str]:
+    """The text of each by its path. The roles of the sidecar are put there by `docs.generator.sidecar`."""
+    made = {f"{CHART}/Chart.yaml": _chart(version, note)}
+    for name in _COPIED:
+        made[f"{CHART}/files/{name}.yaml"] = _copy(read(f"deploy/{name}.yaml"), note)
+    for path in boards:
+        if path.startswith(_FOLDERS):
+            made[f"{CHART}/files/{path}"] = read(path)
+    return made
+
+
+def _copy(text: str, note: str) -> str:
+    return text if note in text else f"# {note}\n{text}"
+
+
+def _chart(version: str, note: str) -> str:
+    return f"""\
+# {note}
+apiVersion: v2
+name: kubevirt-steward
+description: Sees, explains, alerts on and repairs drift in KubeVirt fleets
+type: application
+version: {version}
+appVersion: "{version}"
+kubeVersion: ">=1.33.0-0"
+home: https://github.com/kubevirt-steward/kubevirt-steward
+keywords: [kubevirt, kubernetes, prometheus, exporter]
+annotations: {{artifacthub.io/license: Apache-2.0}}
+"""

@@ -1,0 +1,9 @@
+from __future__ import annotations
+
+import sys
+
+from . import exporter, sidecar
+from .files import kept
+
+if __name__ == "__main__":
+    sys.exit(kept(exporter.generated() | sidecar.generated()))

@@ -1,5 +1,0 @@
-"""An API server in this process, over real HTTP: discovery, get, list, watch and writes, as kube-apiserver answers
-them.
-
-It knows nothing of the rest of the exporter: whoever reads it does so through HTTP, as with a real cluster.
-"""
