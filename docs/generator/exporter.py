@@ -70,8 +70,8 @@ def _checks(checks: Iterable[Check]) -> Iterator[str]:
         story = inspect.getdoc(inspect.getmodule(check.find)) or ""
         yield f"## {check.id}\n\n{check.title}.\n\n{story}\n"
         yield f"Reads: {', '.join(kind.name for kind in check.reads)}. Evaluated for {check.scope.title} at a time."
-        if check.about:
-            yield f"Not applicable without: {', '.join(kind.name for kind in check.about)}."
+        if check.requires:
+            yield f"Not applicable without: {', '.join(kind.name for kind in check.requires)}."
         yield "\n| Reason | Severity | Meaning | Grace | Metric | Alert | Remediation |"
         yield "| --- | --- | --- | --- | --- | --- | --- |"
         for name, reason in check.reasons.items():

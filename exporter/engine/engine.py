@@ -80,7 +80,7 @@ class Engine:
         for work in self._work.values():
             for kind in work.check.reads:
                 self._readers.setdefault(kind.record, []).append(work)
-            for name in {kind.name for kind in (*work.check.reads, *work.check.about)}:
+            for name in {kind.name for kind in (*work.check.reads, *work.check.requires)}:
                 self._interested.setdefault(name, []).append(work)
         self._graces = Graces()
         self._turn = Turn(timer)

@@ -51,7 +51,9 @@ def crowds(check: Check, cluster: Cluster, change: Change) -> Iterator[Crowd]:
     """By what the change concerns other objects."""
     reach = check.reach[change.kind]
     swayed = {
-        check.sways[index] for index, key in _moved(check, change) if _makes_a_difference(cluster, index, key, change)
+        check.presences[index].partitions
+        for index, key in change.moved
+        if index in check.presences and _makes_a_difference(cluster, index, key, change)
     }
     if check.scope is PER_CLUSTER or reach is Reach.CLUSTER or "" in swayed:
         yield CLUSTER
@@ -60,14 +62,12 @@ def crowds(check: Check, cluster: Cluster, change: Change) -> Iterator[Crowd]:
     if reach is Reach.NAMESPACE:
         yield from ((None, record.namespace) for record in (change.after, change.before) if record is not None)
     for index, key in change.touched:
-        heeded = index in check.joins and change.kind in check.heeds.get(index, (change.kind,))
-        if index in check.weighs or (check.scope.several if index in check.scope.indexes else heeded):
+        lookup = check.lookups.get(index)
+        if index in check.scope.indexes and not (lookup and lookup.concerns):
+            if check.scope.several:
+                yield index, key
+        elif lookup and (not lookup.changes_of or change.kind in lookup.changes_of):
             yield index, key
-
-
-def _moved(check: Check, change: Change) -> Iterator[tuple[Index, str]]:
-    """The keys of the indexes that sway the check."""
-    return (each for each in change.moved if each[0] in check.sways)
 
 
 def _makes_a_difference(cluster: Cluster, index: Index, key: str, change: Change) -> bool:
@@ -107,7 +107,8 @@ def _members_by(check: Check, index: Index) -> Index:
     """The index under whose key the members of a crowd are."""
     if index in check.scope.indexes:
         return check.scope.several or index
-    return check.weighs.get(index, index)
+    lookup = check.lookups.get(index)
+    return lookup.concerns if lookup and lookup.concerns else index
 
 
 def everything(check: Check, cluster: Cluster) -> Iterable[str]:

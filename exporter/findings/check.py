@@ -22,6 +22,8 @@ __all__ = [
     "PER_NAMESPACE",
     "Check",
     "Family",
+    "Lookup",
+    "Presence",
     "Reason",
     "Scope",
     "Setting",
@@ -56,6 +58,31 @@ class Scope:
 PER_CLUSTER = Scope("the whole cluster", whole=True)
 PER_NAMESPACE = Scope("one namespace")
 PER_FLEET = Scope("several clusters")  # no single cluster has an answer: `View.clusters` holds what is compared
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """An index that a check looks other objects up by, and whose answer a change under one of its keys may alter.
+
+    All that is under the key is evaluated again. With `changes_of`, only after a change of records of these types: the
+    VMs that refer to one ControllerRevision are not evaluated because another VM of it changed. With `concerns`, only
+    what has the same key in that index: for checks that take in tens of thousands of records under a key, while few of
+    them depend on the others.
+    """
+
+    index: Index
+    changes_of: tuple[type[Record], ...] = ()
+    concerns: Index | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Presence:
+    """An index of which a check counts whether a key has none, one or more records, such as the nodes that offer
+    something. Where a record makes a difference to that, all partitions that begin with `partitions` are evaluated.
+    """
+
+    index: Index
+    partitions: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,23 +137,17 @@ class Setting:
 @dataclass(frozen=True, eq=False)
 class Check:
     """Data plus one pure function from a view to findings. `find` gives None where it may pause: after each object,
-    where a partition may have thousands. `joins` are the indexes that it looks others up by.
+    where a partition may have thousands. A check needs no more than `id`, `title`, `reads`, `scope`, `reasons`, `find`.
 
-    `heeds` has the types of records whose changes alone concern the others under the key of a join: the VMs that refer
-    to one ControllerRevision are not evaluated again because another VM of it changed.
+    `looks_up` are the indexes by which it looks other objects up; one that is no `Lookup` or `Presence` is a `Lookup`
+    without exceptions.
 
-    `weighs` are indexes under which it takes in all that there is, tens of thousands of records maybe; a change there
-    only concerns the few records that have the same key in the index that each is given with.
-
-    `sways` are indexes in which it counts whether a key has none, one or more records, such as the nodes that offer
-    something: a record that makes a difference there concerns all partitions that begin with the text each is given
-    with.
-
-    `about` are the kinds without which there is nothing to check: where the cluster does not serve one of them the
-    check is not applicable. `uses` names the fields that the check uses, by kind, for kinds whose records many checks
-    share: a change of other fields does not concern it; of a kind that is not named there all fields count. `settings`
-    is a frozen struct whose fields all have a default and a `Setting`; `find` gets it as `view.settings`. `facts` is
-    for a check of several clusters: what it keeps of each, since only one of them is in memory at a time.
+    `requires` are the kinds without which there is nothing to check: where the cluster does not serve one of them the
+    check is not applicable. `fields_read` are the fields of the records that the check reads, by kind, for kinds whose
+    records many checks share: a change of other fields does not concern it; of a kind that is not there all fields
+    count. `settings` is a frozen struct whose fields all have a default and a `Setting`; `find` gets it as
+    `view.settings`. `facts` is for a check of several clusters: what it keeps of each, since only one of them is in
+    memory at a time.
     """
 
     id: str
@@ -135,19 +156,26 @@ class Check:
     scope: Scope
     reasons: dict[str, Reason]
     find: Callable[[View], Iterable[Finding | None]] = field(repr=False)
-    joins: tuple[Index, ...] = ()
-    heeds: Mapping[Index, tuple[type[Record], ...]] = field(default_factory=dict)
-    weighs: Mapping[Index, Index] = field(default_factory=dict)
-    sways: Mapping[Index, str] = field(default_factory=dict)
+    looks_up: tuple[Index | Lookup | Presence, ...] = ()
     settings: type[Struct] | None = None
-    about: tuple[Kind[Any], ...] = ()
-    uses: Mapping[Kind[Any], str] = field(default_factory=dict)
+    requires: tuple[Kind[Any], ...] = ()
+    fields_read: Mapping[Kind[Any], tuple[str, ...]] = field(default_factory=dict)
     facts: Callable[[Cluster], Iterable[Any]] = lambda _: ()
 
     @cached_property
     def indexes(self) -> tuple[Index, ...]:
         several = (self.scope.several,) if self.scope.several else ()
-        return (*self.scope.indexes, *several, *self.joins, *self.weighs, *self.weighs.values(), *self.sways)
+        concerned = (each.concerns for each in self.lookups.values() if each.concerns is not None)
+        return (*self.scope.indexes, *several, *self.lookups, *concerned, *self.presences)
+
+    @cached_property
+    def lookups(self) -> dict[Index, Lookup]:
+        whole = (Lookup(each) if isinstance(each, Index) else each for each in self.looks_up)
+        return {each.index: each for each in whole if isinstance(each, Lookup)}
+
+    @cached_property
+    def presences(self) -> dict[Index, Presence]:
+        return {each.index: each for each in self.looks_up if isinstance(each, Presence)}
 
     @cached_property
     def reach(self) -> dict[type[Record], Reach]:
@@ -157,7 +185,7 @@ class Check:
     @cached_property
     def used(self) -> dict[type[Record], frozenset[str]]:
         """The fields that count, by the type of record, where they are declared."""
-        return {kind.record: frozenset(("uid", *names.split())) for kind, names in self.uses.items()}
+        return {kind.record: frozenset(("uid", *names)) for kind, names in self.fields_read.items()}
 
     def concerned_by(self, change: Change) -> bool:
         """Whether the change alters anything that the check uses, or by which it finds what it uses."""

@@ -108,7 +108,7 @@ class Standing:
 
 
 def standing(check: Check, cluster: Cluster) -> Standing:
-    if why := not_served(cluster, check.about):
+    if why := not_served(cluster, check.requires):
         return Standing(not_applicable=why)
     unseen: dict[type[Record], str] = {}
     waiting = False
@@ -120,7 +120,7 @@ def standing(check: Check, cluster: Cluster) -> Standing:
         if source is None or not source.readable:
             unseen[kind.record] = f"{kind.name}: {source.why if source is not None else 'nobody looks for it'}"
     by = check.scope.by.passed if check.scope.by is not None else frozenset()
-    aimless = any(kind in unseen for kind in (*by, *(kind.record for kind in check.about)))
+    aimless = any(kind in unseen for kind in (*by, *(kind.record for kind in check.requires)))
     return Standing(unseen=tuple(unseen.values()), blind=frozenset(unseen), waiting=waiting, aimless=aimless)
 
 

@@ -43,7 +43,7 @@ class States:
             await asyncio.sleep(0)
         room = _Room(self.series_limit.total)
         for state in sorted(self._aggregates.states, key=lambda state: bool(state.option)):
-            silent = not_served(self._cluster, state.about) or unseen(
+            silent = not_served(self._cluster, state.requires) or unseen(
                 self._cluster, (each.record for each in state.reads)
             )
             for gauge in state.gauges:

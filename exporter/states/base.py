@@ -54,7 +54,7 @@ class Gauge(Generic[K]):
 class State(Generic[K]):
     """`keep` makes the aggregate of a cluster that holds nothing yet and that keeps `indexes`.
 
-    While one of the kinds it `reads` can't be seen, or one that it is `about` is not served, there are no samples:
+    While one of the kinds it `reads` can't be seen, or one that it `requires` is not served, there are no samples:
     absent is not zero. `option` is the field of the configuration's section `metrics` that asks for it; a state without
     one is always there. Its kinds are watched for its sake only where it was asked for.
     """
@@ -64,7 +64,7 @@ class State(Generic[K]):
     reads: tuple[Kind[Any], ...]
     indexes: tuple[Index, ...] = ()
     option: str = ""
-    about: tuple[Kind[Any], ...] = ()
+    requires: tuple[Kind[Any], ...] = ()
 
     def wanted(self, settings: MetricsSettings) -> bool:
         return not self.option or bool(getattr(settings, self.option))

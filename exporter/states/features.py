@@ -52,5 +52,5 @@ STATE = State(
         kube_virt.KIND,
     ),
     indexes=FeatureUsage.INDEXES,
-    about=(virtual_machine.KIND,),
+    requires=(virtual_machine.KIND,),
 )

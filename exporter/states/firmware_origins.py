@@ -84,5 +84,5 @@ STATE = State(
         ),
     ),
     reads=(virtual_machine.KIND, virtual_machine_instance.KIND),
-    about=(virtual_machine.KIND,),
+    requires=(virtual_machine.KIND,),
 )

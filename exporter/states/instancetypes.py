@@ -64,5 +64,5 @@ STATE = State(
         kube_virt.KIND,
     ),
     indexes=InstancetypeUsage.INDEXES,
-    about=(virtual_machine_cluster_instancetype.KIND, virtual_machine_cluster_preference.KIND),
+    requires=(virtual_machine_cluster_instancetype.KIND, virtual_machine_cluster_preference.KIND),
 )

@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 from .record import Record
 
-__all__ = ["Bucket", "Buckets", "Index", "Layered", "Lookup", "members", "one", "size"]
+__all__ = ["Bucket", "Buckets", "ByName", "Index", "Layered", "members", "one", "size"]
 
-Lookup: TypeAlias = Callable[[type[Record], str, str], Record | None]
+ByName: TypeAlias = Callable[[type[Record], str, str], Record | None]
 
 # Most keys have one record, few have many: one is itself, some are a tuple, many are a dict by identity.
 Bucket: TypeAlias = Record | tuple[Record, ...] | dict[int, Record]
@@ -38,7 +38,7 @@ class Index:
     """
 
     id: str
-    keys: Callable[[Record, Lookup], Iterable[str]]
+    keys: Callable[[Record, ByName], Iterable[str]]
     of: tuple[type[Record], ...] = ()
     through: tuple[tuple[type[Record], Index], ...] = ()
     dependents: tuple[type[Record], ...] = ()

@@ -22,10 +22,10 @@ T = TypeVar("T")
 
 
 class Reader(Protocol):
-    """Reads kinds, and looks records up by indexes. `about` are kinds without which there is nothing to say."""
+    """Reads kinds, and looks records up by indexes. `requires` are kinds without which there is nothing to say."""
 
     @property
-    def about(self) -> tuple[Kind[Any], ...]: ...
+    def requires(self) -> tuple[Kind[Any], ...]: ...
     @property
     def reads(self) -> tuple[Kind[Any], ...]: ...
     @property
@@ -39,7 +39,7 @@ class Reading:
     id: str
     reads: tuple[Kind[Any], ...]
     indexes: tuple[Index, ...] = ()
-    about: tuple[Kind[Any], ...] = ()
+    requires: tuple[Kind[Any], ...] = ()
 
 
 class UndeclaredReadError(LookupError):
@@ -137,7 +137,7 @@ class ClusterView:
 
 def watched(readers: Iterable[Reader]) -> dict[Kind[Any], None]:
     """The kinds that have to be watched for them, in order."""
-    return dict.fromkeys(kind for reader in readers for kind in (*reader.reads, *reader.about))
+    return dict.fromkeys(kind for reader in readers for kind in (*reader.reads, *reader.requires))
 
 
 def cluster_of(readers: Iterable[Reader]) -> Cluster:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from .cluster import Cluster
-from .index import Index, Lookup
+from .index import ByName, Index
 from .kind import Kind
 from .record import Record, Ref
 
@@ -89,7 +89,7 @@ class Undecodable(Record, frozen=True, gc=False):
         return f"{self.ref} could not be read: {self.why}"
 
 
-def _by_itself(record: Record, _: Lookup) -> Iterable[str]:
+def _by_itself(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, Source):
         return (record.name,)
     return (f"{record.namespace}/{record.name}",) if isinstance(record, Undecodable) else ()
@@ -113,7 +113,7 @@ def unreadable_in(kind: str, namespace: str) -> str:
     return f"{kind} {namespace}"
 
 
-def _unreadable(record: Record, _: Lookup) -> Iterable[str]:
+def _unreadable(record: Record, _: ByName) -> Iterable[str]:
     return (record.kind, unreadable_in(record.kind, record.namespace)) if isinstance(record, Undecodable) else ()
 
 

@@ -165,7 +165,7 @@ def _cluster(readers: tuple[Reader, ...], assumed: str) -> FreshCluster:
 
 
 def _kinds(readers: tuple[Reader, ...]) -> dict[str, ApiKind[Any]]:
-    declared = (kind for reader in readers for kind in (*reader.reads, *reader.about))
+    declared = (kind for reader in readers for kind in (*reader.reads, *reader.requires))
     return {kind.name: kind for kind in declared if isinstance(kind, ApiKind)}
 
 

@@ -89,7 +89,7 @@ def read_role(remediations: Iterable[Remediation], checks: Iterable[Check]) -> M
     undos = (undo_of(each.id) for each in remediations)
     readers: list[Reader] = [*remediations, *(each for each in undos if isinstance(each, Undo))]
     readers += (each for each in checks if each.id in answered)
-    kinds = [*_FOR_GATES, *(kind for each in readers for kind in (*each.reads, *each.about))]
+    kinds = [*_FOR_GATES, *(kind for each in readers for kind in (*each.reads, *each.requires))]
     groups: dict[str, set[str]] = {}
     for kind in kinds:
         if isinstance(kind, ApiKind):

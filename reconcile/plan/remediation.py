@@ -89,7 +89,7 @@ class Remediation:
         )
 
     @cached_property
-    def about(self) -> tuple[Kind[Any], ...]:
+    def requires(self) -> tuple[Kind[Any], ...]:
         return ()
 
     def __str__(self) -> str:

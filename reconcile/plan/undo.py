@@ -123,7 +123,7 @@ class Undo:
     looks_again: LookAgain | None = field(default=None, repr=False)
 
     @property
-    def about(self) -> tuple[Kind[Any], ...]:
+    def requires(self) -> tuple[Kind[Any], ...]:
         return ()
 
     def __str__(self) -> str:

@@ -43,7 +43,7 @@ sys.exit(main())
 def permit(stage: Stage, remediation: Remediation) -> None:
     """Lets the sidecar's account do what the remediation declares, what every repair takes, and nothing else."""
     checks = [each for each in all_checks() if each.id in remediation.answers]
-    kinds = {*OF_ALL, *remediation.reads, *(kind for each in checks for kind in (*each.reads, *each.about))}
+    kinds = {*OF_ALL, *remediation.reads, *(kind for each in checks for kind in (*each.reads, *each.requires))}
     rules: list[Object] = [
         {"apiGroups": [kind.group], "resources": [kind.plural], "verbs": ["get", "list"]}
         for kind in kinds

@@ -23,7 +23,7 @@ from exporter.metrics.check_states import CheckState, check_states
 from exporter.metrics.exposition import Exposition
 from exporter.states import all_states
 from exporter.states.base import Aggregates
-from exporter.store.index import Index, Lookup
+from exporter.store.index import ByName, Index
 from exporter.store.kinds import pod, virtual_machine, virtual_machine_instance
 from exporter.store.kinds.virtual_machine import VirtualMachine
 from exporter.store.kinds.virtual_machine_instance import VirtualMachineInstance
@@ -168,7 +168,7 @@ def test_what_an_undecodable_object_hides_is_looked_at_again_when_that_can_be_ot
 
 
 def test_a_partition_that_two_namespaces_hide_waits_for_both() -> None:
-    def everywhere(record: Record, _: Lookup) -> Iterable[str]:
+    def everywhere(record: Record, _: ByName) -> Iterable[str]:
         return ("all",) if isinstance(record, VirtualMachine) else ()
 
     scope = Scope("all", Index("all", everywhere))
@@ -325,7 +325,7 @@ def test_a_kind_that_is_lost_or_comes_back_is_news(lost: SyncState) -> None:
 # -- what moves
 
 
-def _node(record: Record, _: Lookup) -> Iterable[str]:
+def _node(record: Record, _: ByName) -> Iterable[str]:
     return (record.node,) if isinstance(record, VirtualMachineInstance) and record.node else ()
 
 

@@ -28,7 +28,7 @@ class Large:
 
     def __init__(self) -> None:
         self.timer, self.looked_at, self.begun = 0.0, 0, asyncio.Event()
-        check = Check("x", "X", (KIND,), PER_NAMESPACE, REASONS, self._find, about=(KIND,))
+        check = Check("x", "X", (KIND,), PER_NAMESPACE, REASONS, self._find, requires=(KIND,))
         self.engine = Engine([check], clock=lambda: NOW, timer=lambda: self.timer, initial=True)
         self.intake, self._decoder = Intake(self.engine, lambda: NOW), Decoder(KIND)
         self.intake.sync_state(KIND, SyncState.LIVE)

@@ -13,7 +13,7 @@ from exporter.findings.check import Check, Family, Reason, View
 from exporter.findings.finding import Finding, Severity
 from exporter.findings.scopes import PER_VM
 from exporter.kube.watch.decode import Decoder
-from exporter.store.index import Index, Lookup
+from exporter.store.index import ByName, Index
 from exporter.store.kind import ApiKind
 from exporter.store.kinds import virtual_machine_instance
 from exporter.store.kinds.kube_virt import KIND as KUBEVIRT
@@ -29,7 +29,7 @@ REASONS = {"Odd": Reason((Severity.INFO,), "Odd.", Family("x", "X."))}
 SETTLE, MANY = 0.25, 501
 
 
-def _node(record: Record, _: Lookup) -> tuple[str, ...]:
+def _node(record: Record, _: ByName) -> tuple[str, ...]:
     return (record.node,) if isinstance(record, VirtualMachineInstance) else ()
 
 
@@ -40,7 +40,7 @@ class Nodes:
         self.timer = 0.0
         self.evaluated: list[str] = []
         node = Index("node of a VMI", _node, of=(VirtualMachineInstance,))
-        check = Check("x", "X", (KIND,), PER_VM, REASONS, self._find, joins=(node,))
+        check = Check("x", "X", (KIND,), PER_VM, REASONS, self._find, looks_up=(node,))
         self.engine = Engine([check], clock=lambda: NOW, timer=lambda: self.timer, settle=SETTLE, initial=True)
         self.intake = Intake(self.engine, lambda: NOW)
         self.intake.sync_state(KIND, SyncState.LIVE)

@@ -49,7 +49,7 @@ class World:
             REASONS,
             self._find,
             settings=Settings,
-            about=(virtual_machine.KIND,),
+            requires=(virtual_machine.KIND,),
         )
         self.engine = Engine(
             [self.check], clock=lambda: self.clock, timer=lambda: self.timer, settle=settle, initial=initial

@@ -15,7 +15,7 @@ from exporter.findings.check import Check
 from exporter.findings.evaluate import Outcome, evaluate
 from exporter.findings.finding import Finding, fingerprint
 from exporter.store.cluster import Cluster
-from exporter.store.index import Index, Lookup
+from exporter.store.index import ByName, Index
 from exporter.store.kinds.network_attachment_definition import NetworkAttachmentDefinition
 from exporter.store.reader import Seen, cluster_of
 from exporter.store.record import Record
@@ -77,7 +77,7 @@ def test_a_check_that_raises_is_unknown() -> None:
     def raising(_: object) -> Iterator[Finding]:
         raise KeyError("x")
 
-    check = Check("raising", "Raises", CLAIMS.reads, CLAIMS.scope, {}, raising, CLAIMS.joins)
+    check = Check("raising", "Raises", CLAIMS.reads, CLAIMS.scope, {}, raising, CLAIMS.looks_up)
     answer = evaluate(check, evaluated(CLAIMS, ORPHAN).engine.cluster, "ns/db")
     assert (answer.outcome, type(answer.error)) == (Outcome.UNKNOWN, KeyError)
     assert "raised KeyError" in answer.unknown
@@ -171,16 +171,16 @@ class _Type(Record, frozen=True, gc=False):
     size: str
 
 
-def _revisions(record: Record, _: Lookup) -> Iterable[str]:
+def _revisions(record: Record, _: ByName) -> Iterable[str]:
     return (f"{record.namespace}/{record.revision}",) if isinstance(record, _VM) else ()
 
 
-def _types(record: Record, lookup: Lookup) -> Iterable[str]:
+def _types(record: Record, lookup: ByName) -> Iterable[str]:
     found = lookup(_Revision, record.namespace, record.revision) if isinstance(record, _VM) else None
     return (f"/{found.of}",) if isinstance(found, _Revision) else ()
 
 
-def _sizes(record: Record, lookup: Lookup) -> Iterable[str]:
+def _sizes(record: Record, lookup: ByName) -> Iterable[str]:
     for key in _types(record, lookup):
         found = lookup(_Type, "", key[1:])
         if isinstance(found, _Type):
@@ -239,39 +239,39 @@ def traced(kinds: Iterable[type[Record]]) -> Iterator[dict[type[Record], set[str
 def read_by(check: Check) -> dict[type[Record], set[str]]:
     """The fields that a check reads of the records whose fields it declares, over all of its cases."""
     clusters = [evaluated(check, case).engine.cluster for case in cases_of(check).values()]
-    with traced(kind.record for kind in check.uses) as used:
+    with traced(kind.record for kind in check.fields_read) as used:
         for cluster in clusters:
             for partition in everything(check, cluster):
                 evaluate(check, cluster, partition, seen=Seen())  # so that nothing is taken from memory
-            for kind in check.uses:
+            for kind in check.fields_read:
                 for record in cluster.all(kind.record):
                     for index in check.indexes:
                         tuple(cluster.keys_of(index, record))
     return used
 
 
-@pytest.mark.parametrize("check", [check for check in all_checks() if check.uses], ids=lambda check: check.id)
+@pytest.mark.parametrize("check", [check for check in all_checks() if check.fields_read], ids=lambda check: check.id)
 def test_a_check_declares_the_fields_that_it_reads(check: Check) -> None:
     identity = set(Record.__struct_fields__)
-    declared = {kind.record: set(names.split()) for kind, names in check.uses.items()}
+    declared = {kind.record: set(names) for kind, names in check.fields_read.items()}
     used = {kind: names - identity for kind, names in read_by(check).items()}
     assert {kind.__name__: sorted(names) for kind, names in declared.items()} == {
         kind.__name__: sorted(names) for kind, names in used.items()
     }
 
 
-@pytest.mark.parametrize("check", [check for check in all_checks() if check.uses], ids=lambda check: check.id)
+@pytest.mark.parametrize("check", [check for check in all_checks() if check.fields_read], ids=lambda check: check.id)
 def test_a_change_of_other_fields_evaluates_nothing_again(check: Check) -> None:
     tried = 0
     for case in cases_of(check).values():
         evaluation = evaluated(check, case)
         engine = evaluation.engine
-        for kind, names in check.uses.items():
+        for kind, names in check.fields_read.items():
             for record in list(engine.cluster.all(kind.record)):
                 flags = [
                     name
                     for name in record.__struct_fields__
-                    if name not in names.split() and isinstance(getattr(record, name), bool)
+                    if name not in names and isinstance(getattr(record, name), bool)
                 ]
                 for name in flags:
                     before = engine.evaluated[check.id].partitions
@@ -280,5 +280,5 @@ def test_a_change_of_other_fields_evaluates_nothing_again(check: Check) -> None:
                     assert engine.evaluated[check.id].partitions == before
                     tried += 1
     assert tried or not any(
-        isinstance(default, bool) for kind in check.uses for default in kind.record.__struct_defaults__
+        isinstance(default, bool) for kind in check.fields_read for default in kind.record.__struct_defaults__
     )

@@ -19,7 +19,7 @@ from exporter.findings.affected import affected, everything
 from exporter.findings.evaluate import evaluate
 from exporter.kube.watch.decode import Decoder
 from exporter.store.cluster import Cluster
-from exporter.store.index import Index, Lookup
+from exporter.store.index import ByName, Index
 from exporter.store.overlay import Edit, Overlay
 from exporter.store.record import Record
 from tests.evaluation import NOW, Evaluation, api_kinds
@@ -149,17 +149,17 @@ class Root(Record, frozen=True, gc=False):
     branch: str
 
 
-def _branch(record: Record, _: Lookup) -> Iterable[str]:
+def _branch(record: Record, _: ByName) -> Iterable[str]:
     return (f"ns/{record.branch}",) if isinstance(record, Root) else ()
 
 
-def _leaf(record: Record, lookup: Lookup) -> Iterable[str]:
+def _leaf(record: Record, lookup: ByName) -> Iterable[str]:
     for key in _branch(record, lookup):
         branch = lookup(Branch, *key.split("/"))
         yield f"ns/{branch.leaf}" if isinstance(branch, Branch) else "ns/none"
 
 
-def _word(record: Record, lookup: Lookup) -> Iterable[str]:
+def _word(record: Record, lookup: ByName) -> Iterable[str]:
     """One word for a leaf, and for the root that is two hops away from it."""
     for key in (f"ns/{record.name}",) if isinstance(record, Leaf) else _leaf(record, lookup):
         leaf = lookup(Leaf, *key.split("/"))

@@ -137,7 +137,7 @@ CROSSING = {"evictions", "firmware_duplicates", "firmware_serials", "ipam_claims
 
 def in_one_namespace(check: Check) -> bool:
     """Whether what it is about has a namespace, always: what is cluster-wide is of everybody's objects."""
-    return not any(kind.name in CLUSTER_WIDE for kind in check.about)
+    return not any(kind.name in CLUSTER_WIDE for kind in check.requires)
 
 
 def counting(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -121,13 +121,13 @@ CHECK = Check(
     title="PDBs that KubeVirt left behind",
     reads=(pod_disruption_budget.KIND, virtual_machine_instance.KIND, pod.KIND, kube_virt.KIND),
     scope=Scope("one PDB", KUBEVIRT_PDB),
-    joins=(VM,),
+    looks_up=(VM,),
     reasons=_REASONS,
     find=find,
-    uses={
-        virtual_machine_instance.KIND: "",
-        pod.KIND: "deleting domain label_pairs migration vmi_uid",
-        kube_virt.KIND: "assumed upgrading version",
+    fields_read={
+        virtual_machine_instance.KIND: (),
+        pod.KIND: ("deleting", "domain", "label_pairs", "migration", "vmi_uid"),
+        kube_virt.KIND: ("assumed", "upgrading", "version"),
     },
-    about=(virtual_machine_instance.KIND,),
+    requires=(virtual_machine_instance.KIND,),
 )

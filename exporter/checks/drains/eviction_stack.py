@@ -74,9 +74,9 @@ CHECK = Check(
     scope=Scope("the eviction webhook", VIRT_API, (LAUNCHERS,)),
     reasons=_REASONS,
     find=find,
-    uses={
-        pod.KIND: "role",
-        kube_virt.KIND: "assumed version",
+    fields_read={
+        pod.KIND: ("role",),
+        kube_virt.KIND: ("assumed", "version"),
     },
-    about=(kube_virt.KIND,),
+    requires=(kube_virt.KIND,),
 )

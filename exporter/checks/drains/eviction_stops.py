@@ -124,15 +124,15 @@ CHECK = Check(
     title="VMs that were stopped for a drain",
     reads=(virtual_machine.KIND, virtual_machine_instance.KIND, node.KIND, node_maintenance.KIND, kube_virt.KIND),
     scope=Scope("one VM that was stopped for a drain", STOPPED),
-    joins=(VM, DRAINED_NODE),
+    looks_up=(VM, DRAINED_NODE),
     reasons=_REASONS,
     find=find,
-    uses={
-        virtual_machine.KIND: "deleting drain_stop run_strategy set_by stopped",
-        virtual_machine_instance.KIND: "",
-        node.KIND: "deleting label_pairs ready taints unschedulable",
-        node_maintenance.KIND: "node",
-        kube_virt.KIND: "drain_taint",
+    fields_read={
+        virtual_machine.KIND: ("deleting", "drain_stop", "run_strategy", "set_by", "stopped"),
+        virtual_machine_instance.KIND: (),
+        node.KIND: ("deleting", "label_pairs", "ready", "taints", "unschedulable"),
+        node_maintenance.KIND: ("node",),
+        kube_virt.KIND: ("drain_taint",),
     },
-    about=(virtual_machine.KIND, virtual_machine_instance.KIND),
+    requires=(virtual_machine.KIND, virtual_machine_instance.KIND),
 )

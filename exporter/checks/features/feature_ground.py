@@ -183,9 +183,9 @@ CHECK = Check(
     title="Settings of KubeVirt whose needs no node meets",
     reads=(kube_virt.KIND, node.KIND),
     scope=PER_CLUSTER,
-    joins=(OFFERED, TAKES),
+    looks_up=(OFFERED, TAKES),
     reasons=_REASONS,
     find=find,
-    uses={node.KIND: "allocatable deleting kubelet label_pairs ready unschedulable"},
-    about=(kube_virt.KIND,),
+    fields_read={node.KIND: ("allocatable", "deleting", "kubelet", "label_pairs", "ready", "unschedulable")},
+    requires=(kube_virt.KIND,),
 )

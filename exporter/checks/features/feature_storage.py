@@ -75,9 +75,18 @@ CHECK = Check(
     scope=Scope("one VM", STATE),
     reasons={name: _reason(name, severity) for name, severity in _STATES.items()},
     find=find,
-    uses={
-        virtual_machine.KIND: "asks deleting instancetype preference run_strategy settled shape start_requested",
-        virtual_machine_instance.KIND: "asks blocked migratable node phase vm_uid",
+    fields_read={
+        virtual_machine.KIND: (
+            "asks",
+            "deleting",
+            "instancetype",
+            "preference",
+            "run_strategy",
+            "settled",
+            "shape",
+            "start_requested",
+        ),
+        virtual_machine_instance.KIND: ("asks", "blocked", "migratable", "node", "phase", "vm_uid"),
     },
-    about=(virtual_machine.KIND,),
+    requires=(virtual_machine.KIND,),
 )

@@ -75,12 +75,12 @@ CHECK = Check(
     title="VMs that share a serial",
     reads=(virtual_machine.KIND, virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
     scope=Scope("one serial", SERIAL),
-    joins=(VM,),
+    looks_up=(VM,),
     reasons=_REASONS,
     find=find,
-    uses={
-        virtual_machine.KIND: "deleting run_strategy serial",
-        virtual_machine_instance.KIND: "deleting phase serial vm_uid",
+    fields_read={
+        virtual_machine.KIND: ("deleting", "run_strategy", "serial"),
+        virtual_machine_instance.KIND: ("deleting", "phase", "serial", "vm_uid"),
     },
-    about=(virtual_machine.KIND, virtual_machine_instance.KIND),
+    requires=(virtual_machine.KIND, virtual_machine_instance.KIND),
 )

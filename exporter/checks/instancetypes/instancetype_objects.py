@@ -22,7 +22,7 @@ from operator import attrgetter
 
 from ...domain.instancetypes.matching import ROLES, Role
 from ...domain.instancetypes.resolving import Mode, resolve, takes_any, target
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.indexes.instancetypes import OBJECT, UNVERSIONED, USERS, object_key
 from ...store.kinds import (
@@ -203,12 +203,12 @@ CHECK = Check(
     title="Instancetypes and preferences that VMs depend on and that may go",
     reads=(*KINDS, virtual_machine.KIND, controller_revision.KIND, kube_virt.KIND),
     scope=Scope("one instancetype or preference", OBJECT),
-    weighs={UNVERSIONED: OBJECT, USERS: OBJECT},
+    looks_up=(Lookup(UNVERSIONED, concerns=OBJECT), Lookup(USERS, concerns=OBJECT)),
     reasons=REASONS,
     find=find,
-    uses={
-        virtual_machine.KIND: "deleting instancetype preference",
-        kube_virt.KIND: "assumed reference_policy version",
+    fields_read={
+        virtual_machine.KIND: ("deleting", "instancetype", "preference"),
+        kube_virt.KIND: ("assumed", "reference_policy", "version"),
     },
-    about=(virtual_machine.KIND, *KINDS[1::2]),
+    requires=(virtual_machine.KIND, *KINDS[1::2]),
 )

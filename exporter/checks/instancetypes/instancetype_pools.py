@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ...domain.instancetypes.matching import ROLES, Role
 from ...domain.instancetypes.resolving import LIVE, reference, target
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity
 from ...store.indexes.instancetypes import OBJECT, POOLS, REVISION
 from ...store.kinds import (
@@ -101,11 +101,10 @@ CHECK = Check(
         controller_revision.KIND,
     ),
     scope=Scope("one pool", POOLS),
-    joins=(OBJECT, REVISION),
-    heeds={REVISION: (ControllerRevision,)},
+    looks_up=(OBJECT, Lookup(REVISION, changes_of=(ControllerRevision,))),
     reasons=REASONS,
     find=find,
-    about=(
+    requires=(
         virtual_machine_pool.KIND,
         virtual_machine_cluster_instancetype.KIND,
         virtual_machine_cluster_preference.KIND,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...store.indexes.instancetypes import MERGED, MOST_PRESETS, PRESETS
 from ...store.kinds import virtual_machine_instance, virtual_machine_instance_preset
@@ -84,8 +84,7 @@ CHECK = Check(
     scope=Scope("one VMI with a preset", PRESETS),
     reasons=REASONS,
     find=find,
-    joins=(MERGED,),
-    heeds={MERGED: (VirtualMachineInstancePreset,)},
-    uses={virtual_machine_instance.KIND: "created deleting phase presets vm_uid"},
-    about=(virtual_machine_instance.KIND, virtual_machine_instance_preset.KIND),
+    looks_up=(Lookup(MERGED, changes_of=(VirtualMachineInstancePreset,)),),
+    fields_read={virtual_machine_instance.KIND: ("created", "deleting", "phase", "presets", "vm_uid")},
+    requires=(virtual_machine_instance.KIND, virtual_machine_instance_preset.KIND),
 )

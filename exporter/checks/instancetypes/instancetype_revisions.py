@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import nsmallest
 
-from ...findings.check import Check, Family, Reason, Scope, View
+from ...findings.check import Check, Family, Lookup, Reason, Scope, View
 from ...findings.finding import Finding, Severity, Since
 from ...findings.partial import known
 from ...store.indexes.instancetypes import REVISION, revision_key
@@ -140,15 +140,14 @@ CHECK = Check(
         virtual_machine_restore.KIND,
     ),
     scope=Scope("one ControllerRevision", REVISION),
-    joins=(VM,),
-    heeds={VM: (VirtualMachine,)},  # whether its owner is there
+    looks_up=(Lookup(VM, changes_of=(VirtualMachine,)),),
     reasons=REASONS,
     find=find,
-    uses={
-        virtual_machine.KIND: "deleting instancetype preference",
-        virtual_machine_instance.KIND: "generation phase vm_uid",
+    fields_read={
+        virtual_machine.KIND: ("deleting", "instancetype", "preference"),
+        virtual_machine_instance.KIND: ("generation", "phase", "vm_uid"),
     },
-    about=(
+    requires=(
         virtual_machine.KIND,
         virtual_machine_cluster_instancetype.KIND,
         virtual_machine_cluster_preference.KIND,

@@ -231,5 +231,5 @@ CHECK = Check(
     scope=PER_NAMESPACE,
     reasons=_REASONS,
     find=find,
-    about=(ipam_claim.KIND, network_attachment_definition.KIND),
+    requires=(ipam_claim.KIND, network_attachment_definition.KIND),
 )

@@ -267,12 +267,12 @@ CHECK = Check(
         virtual_machine_instance.KIND,
     ),
     scope=PER_NETWORK,
-    joins=(VM, UNKNOWN_HOLDER),
+    looks_up=(VM, UNKNOWN_HOLDER),
     reasons=_REASONS,
     find=find,
-    uses={
-        pod.KIND: "domain known_addresses known_selections numbers role unreadable",
-        virtual_machine_instance.KIND: "phase",
+    fields_read={
+        pod.KIND: ("domain", "known_addresses", "known_selections", "numbers", "role", "unreadable"),
+        virtual_machine_instance.KIND: ("phase",),
     },
-    about=(ipam_claim.KIND, network_attachment_definition.KIND),
+    requires=(ipam_claim.KIND, network_attachment_definition.KIND),
 )

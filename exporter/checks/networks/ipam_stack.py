@@ -166,5 +166,5 @@ CHECK = Check(
     scope=Scope("the whole cluster", STACK, (PERSISTENT,), whole=True),
     reasons=_REASONS,
     find=find,
-    about=(ipam_claim.KIND,),
+    requires=(ipam_claim.KIND,),
 )

@@ -60,5 +60,5 @@ CHECK = Check(
     scope=Scope("one object", UNREAD),
     reasons=_REASONS,
     find=find,
-    uses=dict.fromkeys(_KINDS, "unreadable"),
+    fields_read=dict.fromkeys(_KINDS, ("unreadable",)),
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..index import Index, Lookup
+from ..index import ByName, Index
 from ..record import Record
 
 __all__ = ["UNREAD"]
 
 
-def _unread(record: Record, _: Lookup) -> Iterable[str]:
+def _unread(record: Record, _: ByName) -> Iterable[str]:
     return (f"{type(record).__name__} {record.namespace}/{record.name}",) if record.unread else ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..index import Index, Lookup
+from ..index import ByName, Index
 from ..kinds.endpoint_slice import EndpointSlice
 from ..kinds.kube_virt import KubeVirt
 from ..kinds.pod import Pod, Role
@@ -16,15 +16,15 @@ __all__ = ["KUBEVIRT_PDB", "LAUNCHERS", "VIRT_API"]
 _ALL = "virt-api"
 
 
-def _virt_api(record: Record, _: Lookup) -> Iterable[str]:
+def _virt_api(record: Record, _: ByName) -> Iterable[str]:
     return (_ALL,) if isinstance(record, EndpointSlice | KubeVirt) else ()
 
 
-def _launchers(record: Record, _: Lookup) -> Iterable[str]:
+def _launchers(record: Record, _: ByName) -> Iterable[str]:
     return (_ALL,) if isinstance(record, Pod) and record.role is Role.LAUNCHER else ()
 
 
-def _pdbs(record: Record, _: Lookup) -> Iterable[str]:
+def _pdbs(record: Record, _: ByName) -> Iterable[str]:
     made = isinstance(record, PodDisruptionBudget) and record.made_by_kubevirt
     return (f"{record.namespace}/{record.name}",) if made else ()
 

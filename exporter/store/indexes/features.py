@@ -19,7 +19,7 @@ from ...domain.features.rules import BY_ID
 from ...domain.identity.identity import owned
 from ...domain.instancetypes.matching import ROLES
 from ...domain.instancetypes.resolving import LIVE, Mode, resolve, target
-from ..index import Index, Lookup
+from ..index import ByName, Index
 from ..kinds.common.instancetype import Kept
 from ..kinds.controller_revision import ControllerRevision
 from ..kinds.node import Node
@@ -94,7 +94,7 @@ def takes_pods(node: Node) -> bool:
     return counts and _SCHEDULABLE in node.label_pairs
 
 
-def _needed(record: Record, lookup: Lookup) -> Iterable[str]:
+def _needed(record: Record, lookup: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachine):
         if record.deleting is not None or owned(_vmi(record, lookup), record) is not None:
             return ()
@@ -135,12 +135,12 @@ def thing_of(partition: str) -> str:
     return partition.rpartition(_PART)[0]
 
 
-def _vmi(vm: VirtualMachine, lookup: Lookup) -> VirtualMachineInstance | None:
+def _vmi(vm: VirtualMachine, lookup: ByName) -> VirtualMachineInstance | None:
     found = lookup(VirtualMachineInstance, vm.namespace, vm.name)
     return found if isinstance(found, VirtualMachineInstance) else None
 
 
-def _keeping(record: Record, lookup: Lookup) -> Iterable[str]:
+def _keeping(record: Record, lookup: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachine):
         asks = record.asks if record.deleting is None else ()
         if (
@@ -158,7 +158,7 @@ _KEYS: dict[tuple[str, str], str] = {}
 _MOST = 100_000  # unlike labels of a fleet are kept
 
 
-def _offered(record: Record, _: Lookup) -> Iterable[str]:
+def _offered(record: Record, _: ByName) -> Iterable[str]:
     if not isinstance(record, Node) or not takes_pods(record):
         return ()
     labels = filter(None, map(_label, record.label_pairs))
@@ -185,14 +185,14 @@ def _resource(name: str) -> str:
     return "" if own else f"resource {name}"
 
 
-def _takes(record: Record, _: Lookup) -> Iterable[str]:
+def _takes(record: Record, _: ByName) -> Iterable[str]:
     if not isinstance(record, Node) or not takes_pods(record):
         return ()
     says = any(name.startswith(_HARDWARE) for name, _ in record.label_pairs)
     return ("", OFFERS_HARDWARE_TYPES) if says else ("",)
 
 
-def _lets(record: Record, _: Lookup) -> Iterable[str]:
+def _lets(record: Record, _: ByName) -> Iterable[str]:
     if not isinstance(record, Node):
         return ()
     taints = tuple((each.key, each.value, each.effect) for each in record.taints)
@@ -201,7 +201,7 @@ def _lets(record: Record, _: Lookup) -> Iterable[str]:
     return ("", f"{record.name} {hash((record.label_pairs, taints, offered, open_for)):x}")
 
 
-def _referred(record: Record, lookup: Lookup) -> Iterable[str]:
+def _referred(record: Record, lookup: ByName) -> Iterable[str]:
     """Of a VM that gets the live object, and no copy. Whatever kind that is: two of one name cost more, and alter
     nothing.
     """

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ...domain.identity.firmware import legacy, serial_key
 from ...domain.identity.identity import identities, owned
-from ..index import Index, Lookup
+from ..index import ByName, Index
 from ..kinds.virtual_machine import VirtualMachine
 from ..kinds.virtual_machine_instance import VirtualMachineInstance
 from ..kinds.virtual_machine_pool import VirtualMachinePool
@@ -16,7 +16,7 @@ from ..record import Record
 __all__ = ["IDENTITY", "LEGACY_NAME", "POOL", "SERIAL"]
 
 
-def _identities(record: Record, lookup: Lookup) -> Iterable[str]:
+def _identities(record: Record, lookup: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachine):
         vmi = lookup(VirtualMachineInstance, record.namespace, record.name)
         return identities(record, owned(vmi, record) if isinstance(vmi, VirtualMachineInstance) else None)
@@ -25,24 +25,24 @@ def _identities(record: Record, lookup: Lookup) -> Iterable[str]:
     return ()
 
 
-def _names(record: Record, _: Lookup) -> Iterable[str]:
+def _names(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachine):
         return (legacy(record.name),)
     return (legacy(record.source),) if isinstance(record, VirtualMachineSnapshotContent) else ()
 
 
-def _vms(record: Record, _: Lookup) -> Iterable[str]:
+def _vms(record: Record, _: ByName) -> Iterable[str]:
     return (f"{record.namespace}/{record.name}",) if isinstance(record, VirtualMachine) else ()
 
 
-def _serials(record: Record, _: Lookup) -> Iterable[str]:
+def _serials(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachine) or (isinstance(record, VirtualMachineInstance) and not record.final):
         key = serial_key(record.serial)
         return (key,) if key else ()
     return ()
 
 
-def _pools(record: Record, _: Lookup) -> Iterable[str]:
+def _pools(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachine):
         return (f"{record.namespace}/{record.pool}",) if record.pool else ()
     return (f"{record.namespace}/{record.name}",) if isinstance(record, VirtualMachinePool) else ()

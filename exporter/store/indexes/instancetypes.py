@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ...domain.instancetypes.matching import ROLES
 from ...domain.instancetypes.resolving import Mode, reference, resolve, target
-from ..index import Index, Lookup
+from ..index import ByName, Index
 from ..kinds.common.instancetype import Kept
 from ..kinds.controller_revision import ControllerRevision
 from ..kinds.virtual_machine import VirtualMachine
@@ -50,17 +50,17 @@ def _referring(record: Record) -> Iterator[str]:
                 yield object_key(kind, namespace, name)
 
 
-def _objects(record: Record, _: Lookup) -> Iterable[str]:
+def _objects(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, Kept):
         return (object_key(type(record).__name__, record.namespace, record.name),)
     return tuple(_referring(record))
 
 
-def _users(record: Record, _: Lookup) -> Iterable[str]:
+def _users(record: Record, _: ByName) -> Iterable[str]:
     return tuple(_referring(record)) if isinstance(record, VirtualMachine) and record.deleting is None else ()
 
 
-def _unversioned(record: Record, lookup: Lookup) -> Iterable[str]:
+def _unversioned(record: Record, lookup: ByName) -> Iterable[str]:
     """Of a VM that gets the live object."""
     if not isinstance(record, VirtualMachine) or record.deleting is not None:
         return ()
@@ -75,7 +75,7 @@ def _unversioned(record: Record, lookup: Lookup) -> Iterable[str]:
     return found
 
 
-def _revisions(record: Record, lookup: Lookup) -> Iterable[str]:
+def _revisions(record: Record, lookup: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachine | VirtualMachinePool):
         wanted = (reference(record, role) for role in ROLES)
         names = {name for each in wanted if each is not None for name in (each.pin, each.revision) if name}
@@ -92,18 +92,18 @@ def _revisions(record: Record, lookup: Lookup) -> Iterable[str]:
     return ()
 
 
-def _started(record: Record, _: Lookup) -> Iterable[str]:
+def _started(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachineInstance) and record.generation:
         return (revision_key(record.namespace, record.started_with),)
     return ()
 
 
-def _pools(record: Record, _: Lookup) -> Iterable[str]:
+def _pools(record: Record, _: ByName) -> Iterable[str]:
     sized = isinstance(record, VirtualMachinePool) and (record.instancetype or record.preference)
     return (f"{record.namespace}/{record.name}",) if sized else ()
 
 
-def _presets(record: Record, _: Lookup) -> Iterable[str]:
+def _presets(record: Record, _: ByName) -> Iterable[str]:
     preset = isinstance(record, VirtualMachineInstance) and record.presets
     return (f"{record.namespace}/{record.name}",) if preset else ()
 
@@ -111,7 +111,7 @@ def _presets(record: Record, _: Lookup) -> Iterable[str]:
 MOST_PRESETS = 100  # of one VMI that are looked for
 
 
-def _merged(record: Record, _: Lookup) -> Iterable[str]:
+def _merged(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachineInstance):
         return {f"{record.namespace}/{name}" for name in record.presets[:MOST_PRESETS]}
     return (f"{record.namespace}/{record.name}",) if isinstance(record, VirtualMachineInstancePreset) else ()

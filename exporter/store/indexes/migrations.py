@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..index import Index, Lookup
+from ..index import ByName, Index
 from ..kinds.virtual_machine_instance_migration import VirtualMachineInstanceMigration
 from ..record import Record
 
 __all__ = ["EVACUATED"]
 
 
-def _evacuated(record: Record, _: Lookup) -> Iterable[str]:
+def _evacuated(record: Record, _: ByName) -> Iterable[str]:
     moved = isinstance(record, VirtualMachineInstanceMigration) and record.phase == "Succeeded" and record.evacuates
     return (moved,) if moved else ()
 

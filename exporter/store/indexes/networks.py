@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ...domain.networks.vm_networks import claim_name
-from ..index import Index, Lookup
+from ..index import ByName, Index
 from ..kinds.cluster_user_defined_network import ClusterUserDefinedNetwork
 from ..kinds.controller_revision import ControllerRevision
 from ..kinds.deployment import Deployment
@@ -53,19 +53,19 @@ def address(network: str, host: str) -> str:
     return f"{network} {host}"
 
 
-def _vms(record: Record, _: Lookup) -> Iterable[str]:
+def _vms(record: Record, _: ByName) -> Iterable[str]:
     return [vm_key(record.namespace, name) for name in record.vms]
 
 
-def _several_vms(record: Record, lookup: Lookup) -> Iterable[str]:
+def _several_vms(record: Record, lookup: ByName) -> Iterable[str]:
     return _vms(record, lookup) if len(record.vms) > 1 else ()
 
 
-def _attachments(record: Record, _: Lookup) -> Iterable[str]:
+def _attachments(record: Record, _: ByName) -> Iterable[str]:
     return {nad for nad, _, _ in record.known_addresses} if isinstance(record, Pod) else ()
 
 
-def _addresses(record: Record, lookup: Lookup) -> Iterable[str]:
+def _addresses(record: Record, lookup: ByName) -> Iterable[str]:
     if isinstance(record, IPAMClaim):
         return {address(record.network, host) for host in record.hosts} if record.network else ()
     if not isinstance(record, Pod):
@@ -79,14 +79,14 @@ def _addresses(record: Record, lookup: Lookup) -> Iterable[str]:
     return found
 
 
-def _network(nad: str, lookup: Lookup) -> str:
+def _network(nad: str, lookup: ByName) -> str:
     """The network that a NAD, by its `namespace/name`, stands for."""
     namespace, _, name = nad.partition("/")
     found = lookup(NetworkAttachmentDefinition, namespace, name)
     return found.network if isinstance(found, NetworkAttachmentDefinition) else ""
 
 
-def _networks(record: Record, lookup: Lookup) -> Iterable[str]:
+def _networks(record: Record, lookup: ByName) -> Iterable[str]:
     if isinstance(record, Pod):
         found = dict.fromkeys([_network(nad, lookup) for nad, _, _ in record.known_addresses])
         found.pop("", None)
@@ -96,13 +96,13 @@ def _networks(record: Record, lookup: Lookup) -> Iterable[str]:
     return ()
 
 
-def _claims(record: Record, _: Lookup) -> Iterable[str]:
+def _claims(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, IPAMClaim):
         return (f"{record.namespace}/{record.name}",)
     return record.known_claims if isinstance(record, Pod) else ()
 
 
-def _nads(record: Record, _: Lookup) -> Iterable[str]:
+def _nads(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, NetworkAttachmentDefinition):
         return (record.network,) if record.readable else (unreadable(record.namespace),)
     if isinstance(record, UserDefinedNetwork | ClusterUserDefinedNetwork):
@@ -114,7 +114,7 @@ def _nads(record: Record, _: Lookup) -> Iterable[str]:
     return (record.network, unreadable(record.namespace)) if isinstance(record, IPAMClaim) else ()
 
 
-def _unknown_holders(record: Record, _: Lookup) -> Iterable[str]:
+def _unknown_holders(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, NetworkAttachmentDefinition):
         own = (f"{record.namespace}/{record.name}", unreadable(record.namespace))
         return (*own, primary(record.namespace)) if record.role == "primary" else own
@@ -125,7 +125,7 @@ def _unknown_holders(record: Record, _: Lookup) -> Iterable[str]:
     return {primary(record.namespace), *(nad for nad, _ in record.known_selections)}
 
 
-def _references(record: Record, _: Lookup) -> Iterable[str]:
+def _references(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, NetworkAttachmentDefinition):
         own = f"{record.namespace}/{record.name}"
         return (own, primary(record.namespace)) if record.role == "primary" else (own,)
@@ -134,12 +134,12 @@ def _references(record: Record, _: Lookup) -> Iterable[str]:
     return {nad for nad, _ in record.known_selections} if isinstance(record, Pod) else ()
 
 
-def _interfaces(record: Record, _: Lookup) -> Iterable[str]:
+def _interfaces(record: Record, _: ByName) -> Iterable[str]:
     interfaces = record.networks if isinstance(record, VirtualMachine | VirtualMachineInstance) else ()
     return {nad for _, nad, _ in interfaces if nad}
 
 
-def _claim_names(record: Record, lookup: Lookup) -> Iterable[str]:
+def _claim_names(record: Record, lookup: ByName) -> Iterable[str]:
     """Of a VM those of its interfaces that have a claim: one that gets it or loses it concerns VMs of the same name."""
     if isinstance(record, IPAMClaim):
         return (f"{record.namespace}/{record.name}",)
@@ -150,13 +150,13 @@ def _claim_names(record: Record, lookup: Lookup) -> Iterable[str]:
     return ()
 
 
-def _persists(nad: str, lookup: Lookup) -> bool:
+def _persists(nad: str, lookup: ByName) -> bool:
     namespace, _, name = nad.partition("/")
     found = lookup(NetworkAttachmentDefinition, namespace, name)
     return isinstance(found, NetworkAttachmentDefinition) and found.effective
 
 
-def _leftovers(record: Record, lookup: Lookup) -> Iterable[str]:
+def _leftovers(record: Record, lookup: ByName) -> Iterable[str]:
     if not isinstance(record, IPAMClaim) or not record.network or record.deleting is not None:
         return ()
     for kind in (VirtualMachine, VirtualMachineInstance):
@@ -176,11 +176,11 @@ def _same_networks(before: Record | None, after: Record | None) -> bool:
     return isinstance(one, VirtualMachine | VirtualMachineInstance) and not one.networks
 
 
-def _stack(record: Record, _: Lookup) -> Iterable[str]:
+def _stack(record: Record, _: ByName) -> Iterable[str]:
     return (STACK_KEY,) if isinstance(record, Deployment | MutatingWebhookConfiguration) else ()
 
 
-def _persistent(record: Record, _: Lookup) -> Iterable[str]:
+def _persistent(record: Record, _: ByName) -> Iterable[str]:
     wanted = isinstance(record, NetworkAttachmentDefinition) and record.ovn and record.persistent
     return (STACK_KEY,) if wanted else ()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...domain.identity.firmware import identifying
-from ..index import Index, Lookup
+from ..index import ByName, Index
 from ..kinds.kubevirt_machine import KubevirtMachine
 from ..kinds.node import Node
 from ..kinds.node_maintenance import NodeMaintenance
@@ -19,13 +19,13 @@ from .networks import vm_key
 __all__ = ["HANDLER", "NODE", "PDB", "REQUESTED", "RUNNING", "SYSTEM_UUID", "TARGET"]
 
 
-def _parts(record: Record, _: Lookup) -> Iterable[str]:
+def _parts(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, Pod | VirtualMachineInstanceMigration):
         return [vm_key(record.namespace, name) for name in record.vms]
     return ()
 
 
-def _nodes(record: Record, lookup: Lookup) -> Iterable[str]:
+def _nodes(record: Record, lookup: ByName) -> Iterable[str]:
     if isinstance(record, Node):
         return (record.name,)
     if isinstance(record, VirtualMachineInstance):
@@ -42,21 +42,21 @@ def _nodes(record: Record, lookup: Lookup) -> Iterable[str]:
     return found - {""}
 
 
-def _pdbs(record: Record, _: Lookup) -> Iterable[str]:
+def _pdbs(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachineInstance):
         # With these KubeVirt's webhook refuses, before any PDB is asked.
         return () if record.strategy in ("LiveMigrate", "External") else (record.namespace,)
     return (record.namespace,) if isinstance(record, PodDisruptionBudget) else ()
 
 
-def _requested(record: Record, _: Lookup) -> Iterable[str]:
+def _requested(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, Node):
         return (record.name,)
     requested = isinstance(record, VirtualMachineInstance) and not record.final and record.evacuation
     return (requested,) if requested else ()
 
 
-def _running(record: Record, _: Lookup) -> Iterable[str]:
+def _running(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, VirtualMachineInstanceMigration):
         return ("",) if record.running else ()
     if isinstance(record, Node):
@@ -66,7 +66,7 @@ def _running(record: Record, _: Lookup) -> Iterable[str]:
     return ("",) if isinstance(record, VirtualMachineInstance) and record.evacuation and not record.final else ()
 
 
-def _targets(record: Record, _: Lookup) -> Iterable[str]:
+def _targets(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, Node):
         return (record.name,)
     if isinstance(record, Pod):
@@ -77,13 +77,13 @@ def _targets(record: Record, _: Lookup) -> Iterable[str]:
     return ()
 
 
-def _handlers(record: Record, _: Lookup) -> Iterable[str]:
+def _handlers(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, KubevirtMachine):
         return (f"{record.namespace}/{record.name}",)
     return (record.handler,) if isinstance(record, VirtualMachineInstance) and record.handler else ()
 
 
-def _system_uuids(record: Record, _: Lookup) -> Iterable[str]:
+def _system_uuids(record: Record, _: ByName) -> Iterable[str]:
     key = identifying(record.system_uuid) if isinstance(record, Node) else ""
     return (key,) if key else ()
 

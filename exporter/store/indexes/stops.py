@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..index import Index, Lookup
+from ..index import ByName, Index
 from ..kinds.node import Node
 from ..kinds.node_maintenance import NodeMaintenance
 from ..kinds.virtual_machine import VirtualMachine
@@ -17,12 +17,12 @@ ANY_NODE = ""
 """The key under which all nodes are: where the one that was drained is gone, another one has to take VMs."""
 
 
-def _stopped(record: Record, _: Lookup) -> Iterable[str]:
+def _stopped(record: Record, _: ByName) -> Iterable[str]:
     stopped = isinstance(record, VirtualMachine) and record.drain_stop is not None
     return (vm_key(record.namespace, record.name),) if stopped else ()
 
 
-def _nodes(record: Record, _: Lookup) -> Iterable[str]:
+def _nodes(record: Record, _: ByName) -> Iterable[str]:
     if isinstance(record, Node):
         return (record.name, ANY_NODE)
     if isinstance(record, NodeMaintenance):

@@ -52,7 +52,7 @@ READER = Reading(
         kube_virt.KIND,
     ),
     (*FeatureUsage.INDEXES, UNREADABLE),
-    about=(virtual_machine.KIND, kube_virt.KIND),
+    requires=(virtual_machine.KIND, kube_virt.KIND),
 )
 _SLICE = 500  # findings looked at between two looks at the event loop
 _ASKING = tuple(kind.__name__ for kind in FeatureUsage.KINDS)
@@ -67,7 +67,7 @@ def steps(
     cluster: Cluster, usage: FeatureUsage, findings: Iterable[Finding], generation: int
 ) -> Generator[None, None, Features]:
     """The same, and stops after each few milliseconds, so that others get their turn."""
-    if absent := not_served(cluster, READER.about):
+    if absent := not_served(cluster, READER.requires):
         return Features(generation, (), absent, "", None, "", "", True, (), ())
     blind = unseen(cluster, FeatureUsage.KINDS)
     kubevirt, now, after = _configurations(cluster)

@@ -55,7 +55,7 @@ READER = Reading(
         kube_virt.KIND,
     ),
     (*InstancetypeUsage.INDEXES, UNVERSIONED),
-    about=(virtual_machine_cluster_instancetype.KIND, virtual_machine_cluster_preference.KIND),
+    requires=(virtual_machine_cluster_instancetype.KIND, virtual_machine_cluster_preference.KIND),
 )
 MOST_COPIES = 10
 MOST_FIELDS = 20
@@ -105,7 +105,7 @@ def steps(
     cluster: Cluster, usage: InstancetypeUsage, findings: Iterable[Finding], generation: int, only: str = ""
 ) -> Generator[None, None, Instancetypes]:
     """The same, and stops after each few milliseconds, so that others get their turn."""
-    absent = not_served(cluster, READER.about)
+    absent = not_served(cluster, READER.requires)
     blind = unseen(cluster, (*InstancetypeUsage.KINDS, VirtualMachinePool)) if not absent else ()
     if absent or set(blind) - {VirtualMachinePool.__name__}:
         return Instancetypes(generation, blind, absent, {}, ())

@@ -129,20 +129,54 @@ CHECK = Check(
         kubevirt_machine.KIND,
     ),
     scope=Scope("one node", NODE),
-    joins=(PDB, HANDLER, REQUESTED, RUNNING, TARGET),
+    looks_up=(PDB, HANDLER, REQUESTED, RUNNING, TARGET),
     reasons=REASONS,
     find=find,
-    uses={
+    fields_read={
         virtual_machine_instance.KIND: (
-            "created deleting descheduled evacuation evacuation_since evacuation_written handler hindered hindrance "
-            "migratable migration node outdated owner paused phase strategy termination vm_uid"
+            (
+                "created",
+                "deleting",
+                "descheduled",
+                "evacuation",
+                "evacuation_since",
+                "evacuation_written",
+                "handler",
+                "hindered",
+                "hindrance",
+                "migratable",
+                "migration",
+                "node",
+                "outdated",
+                "owner",
+                "paused",
+                "phase",
+                "strategy",
+                "termination",
+                "vm_uid",
+            )
         ),
         pod.KIND: (
-            "created deleting domain evicted label_pairs lagging migration node owner phase ready role started "
-            "unschedulable vmi_uid"
+            (
+                "created",
+                "deleting",
+                "domain",
+                "evicted",
+                "label_pairs",
+                "lagging",
+                "migration",
+                "node",
+                "owner",
+                "phase",
+                "ready",
+                "role",
+                "started",
+                "unschedulable",
+                "vmi_uid",
+            )
         ),
-        node.KIND: "ready taints unschedulable",
-        kube_virt.KIND: "assumed drain_taint evicts_outdated per_cluster per_node strategy version",
+        node.KIND: ("ready", "taints", "unschedulable"),
+        kube_virt.KIND: ("assumed", "drain_taint", "evicts_outdated", "per_cluster", "per_node", "strategy", "version"),
     },
-    about=(virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
+    requires=(virtual_machine_instance.KIND, virtual_machine_instance_migration.KIND),
 )

@@ -91,5 +91,5 @@ CHECK = Check(
     scope=PER_CLUSTER,
     reasons=REASONS,
     find=find,
-    about=(kube_virt.KIND,),
+    requires=(kube_virt.KIND,),
 )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....findings.check import Check, View
+from ....findings.check import Check, Lookup, View
 from ....findings.finding import Finding
 from ....findings.scopes import PER_VM
 from ....store.indexes.instancetypes import OBJECT, REVISION
@@ -52,14 +52,22 @@ CHECK = Check(
         kube_virt.KIND,
     ),
     scope=PER_VM,
-    joins=(OBJECT, REVISION),
-    heeds={REVISION: (ControllerRevision,)},
+    looks_up=(OBJECT, Lookup(REVISION, changes_of=(ControllerRevision,))),
     reasons=REASONS,
     find=find,
-    uses={
-        virtual_machine.KIND: "asks deleting instancetype invalid preference run_strategy settled shape "
-        "start_requested",
-        virtual_machine_instance.KIND: "asks blocked generation migratable node phase vm_uid",
+    fields_read={
+        virtual_machine.KIND: (
+            "asks",
+            "deleting",
+            "instancetype",
+            "invalid",
+            "preference",
+            "run_strategy",
+            "settled",
+            "shape",
+            "start_requested",
+        ),
+        virtual_machine_instance.KIND: ("asks", "blocked", "generation", "migratable", "node", "phase", "vm_uid"),
     },
-    about=(virtual_machine.KIND,),
+    requires=(virtual_machine.KIND,),
 )

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....findings.check import Check, Scope, View
+from ....findings.check import Check, Presence, Scope, View
 from ....findings.finding import Finding
 from ....store.indexes.features import LETS, NEEDED, OFFERED, PLACE, TAKES
 from ....store.kinds import (
@@ -60,15 +60,37 @@ CHECK = Check(
     ),
     scope=Scope("one thing that a node has to offer", NEEDED),
     # One finding stands for all that is missing for a feature, in whichever partition comes first.
-    sways={OFFERED: "", TAKES: "", LETS: PLACE},
+    looks_up=(Presence(OFFERED), Presence(TAKES), Presence(LETS, partitions=PLACE)),
     reasons=REASONS,
     find=find,
-    uses={
-        virtual_machine.KIND: "asks deleting demand instancetype preference run_strategy settled shape start_requested",
-        virtual_machine_instance.KIND: (
-            "asks blocked deleting demand emulated migratable migration node phase strategy vm_uid"
+    fields_read={
+        virtual_machine.KIND: (
+            "asks",
+            "deleting",
+            "demand",
+            "instancetype",
+            "preference",
+            "run_strategy",
+            "settled",
+            "shape",
+            "start_requested",
         ),
-        node.KIND: "allocatable deleting label_pairs ready taints unschedulable",
+        virtual_machine_instance.KIND: (
+            (
+                "asks",
+                "blocked",
+                "deleting",
+                "demand",
+                "emulated",
+                "migratable",
+                "migration",
+                "node",
+                "phase",
+                "strategy",
+                "vm_uid",
+            )
+        ),
+        node.KIND: ("allocatable", "deleting", "label_pairs", "ready", "taints", "unschedulable"),
     },
-    about=(virtual_machine.KIND,),
+    requires=(virtual_machine.KIND,),
 )

@@ -97,15 +97,37 @@ CHECK = Check(
         kube_virt.KIND,
     ),
     scope=Scope("one identity", IDENTITY, extra_keys=(LEGACY_NAME,)),
-    joins=(VM,),
+    looks_up=(VM,),
     reasons=REASONS,
     find=find,
-    uses={
+    fields_read={
         virtual_machine.KIND: (
-            "created critical deleting identity origin pool reboots_anew run_strategy sealed serial stopped uuid"
+            (
+                "created",
+                "critical",
+                "deleting",
+                "identity",
+                "origin",
+                "pool",
+                "reboots_anew",
+                "run_strategy",
+                "sealed",
+                "serial",
+                "stopped",
+                "uuid",
+            )
         ),
-        virtual_machine_instance.KIND: "created deleting identity owner phase sealed uuid vm_uid",
-        kube_virt.KIND: "assumed version",
+        virtual_machine_instance.KIND: (
+            "created",
+            "deleting",
+            "identity",
+            "owner",
+            "phase",
+            "sealed",
+            "uuid",
+            "vm_uid",
+        ),
+        kube_virt.KIND: ("assumed", "version"),
     },
-    about=(virtual_machine.KIND, virtual_machine_instance.KIND),
+    requires=(virtual_machine.KIND, virtual_machine_instance.KIND),
 )

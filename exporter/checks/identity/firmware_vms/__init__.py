@@ -58,15 +58,27 @@ CHECK = Check(
         kube_virt.KIND,
     ),
     scope=PER_VM,
-    joins=(POOL,),
+    looks_up=(POOL,),
     reasons=REASONS,
     find=find,
-    uses={
+    fields_read={
         virtual_machine.KIND: (
-            "created deleting failure identity pool reboots_anew run_strategy sealed serial uuid waits_for_disks"
+            (
+                "created",
+                "deleting",
+                "failure",
+                "identity",
+                "pool",
+                "reboots_anew",
+                "run_strategy",
+                "sealed",
+                "serial",
+                "uuid",
+                "waits_for_disks",
+            )
         ),
-        virtual_machine_instance.KIND: "deleting identity phase sealed serial uuid vm_uid",
-        kube_virt.KIND: "assumed version",
+        virtual_machine_instance.KIND: ("deleting", "identity", "phase", "sealed", "serial", "uuid", "vm_uid"),
+        kube_virt.KIND: ("assumed", "version"),
     },
-    about=(virtual_machine.KIND, virtual_machine_instance.KIND),
+    requires=(virtual_machine.KIND, virtual_machine_instance.KIND),
 )

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....domain.instancetypes.matching import ROLES, Role
-from ....findings.check import Check, View
+from ....findings.check import Check, Lookup, View
 from ....findings.finding import Finding, Severity
 from ....findings.scopes import PER_VM
 from ....store.indexes.instancetypes import OBJECT, REVISION
@@ -83,14 +83,23 @@ CHECK = Check(
         kube_virt.KIND,
     ),
     scope=PER_VM,
-    joins=(OBJECT, REVISION),
-    heeds={REVISION: (ControllerRevision,)},
+    looks_up=(OBJECT, Lookup(REVISION, changes_of=(ControllerRevision,))),
     reasons=REASONS,
     find=find,
-    uses={
-        virtual_machine.KIND: "created deleting failed failed_since failure instancetype preference run_strategy shape",
-        virtual_machine_instance.KIND: "generation phase vm_uid",
-        kube_virt.KIND: "assumed reference_policy version",
+    fields_read={
+        virtual_machine.KIND: (
+            "created",
+            "deleting",
+            "failed",
+            "failed_since",
+            "failure",
+            "instancetype",
+            "preference",
+            "run_strategy",
+            "shape",
+        ),
+        virtual_machine_instance.KIND: ("generation", "phase", "vm_uid"),
+        kube_virt.KIND: ("assumed", "reference_policy", "version"),
     },
-    about=(virtual_machine.KIND, virtual_machine_cluster_instancetype.KIND, virtual_machine_cluster_preference.KIND),
+    requires=(virtual_machine.KIND, virtual_machine_cluster_instancetype.KIND, virtual_machine_cluster_preference.KIND),
 )

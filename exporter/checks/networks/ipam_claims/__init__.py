@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ....findings.check import Check, View
+from ....findings.check import Check, Lookup, View
 from ....findings.finding import Finding
 from ....findings.scopes import PER_VM
 from ....store.indexes.networks import ADDRESS, CLAIM, LEFTOVER, NAD, NETWORK, REFERENCE, vm_key
@@ -138,15 +138,33 @@ CHECK = Check(
         mutating_webhook_configuration.KIND,
     ),
     scope=PER_VM,
-    joins=(ADDRESS, CLAIM, NAD, REFERENCE),
-    weighs={NETWORK: LEFTOVER},
+    looks_up=(ADDRESS, CLAIM, NAD, REFERENCE, Lookup(NETWORK, concerns=LEFTOVER)),
     reasons=REASONS,
     find=find,
-    uses={
-        virtual_machine.KIND: "created deleting networks stopped",
-        virtual_machine_instance.KIND: "created deleting known_requested networks phase unreadable vm_uid",
-        pod.KIND: "created domain known_addresses known_claims known_selections node numbers phase role scheduled "
-        "unreadable",
+    fields_read={
+        virtual_machine.KIND: ("created", "deleting", "networks", "stopped"),
+        virtual_machine_instance.KIND: (
+            "created",
+            "deleting",
+            "known_requested",
+            "networks",
+            "phase",
+            "unreadable",
+            "vm_uid",
+        ),
+        pod.KIND: (
+            "created",
+            "domain",
+            "known_addresses",
+            "known_claims",
+            "known_selections",
+            "node",
+            "numbers",
+            "phase",
+            "role",
+            "scheduled",
+            "unreadable",
+        ),
     },
-    about=(ipam_claim.KIND,),
+    requires=(ipam_claim.KIND,),
 )

@@ -84,13 +84,13 @@ CHECK = Check(
         mutating_webhook_configuration.KIND,
     ),
     scope=PER_VM,
-    joins=(REFERENCE, CLAIM, CLAIM_NAME),
+    looks_up=(REFERENCE, CLAIM, CLAIM_NAME),
     reasons=REASONS,
     find=find,
-    uses={
-        virtual_machine.KIND: "networks",
-        virtual_machine_instance.KIND: "created deleting known_requested networks phase unreadable",
-        pod.KIND: "domain known_claims known_selections unreadable",
+    fields_read={
+        virtual_machine.KIND: ("networks",),
+        virtual_machine_instance.KIND: ("created", "deleting", "known_requested", "networks", "phase", "unreadable"),
+        pod.KIND: ("domain", "known_claims", "known_selections", "unreadable"),
     },
-    about=(ipam_claim.KIND, network_attachment_definition.KIND),
+    requires=(ipam_claim.KIND, network_attachment_definition.KIND),
 )
